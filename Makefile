@@ -1,0 +1,76 @@
+# fabula: `make demo` writes a story, `make test` passes the tests. Nothing is installed twice.
+#   PYTHON=python3.12   which Python (3.11 to 3.13) the environment is made with
+#   MODEL=NAME          who writes the demo: smollm2, qwen2.5-coder-1.5b, or any model that `fabula write` takes
+#   BRIEF=FILE OUT=DIR  what the demo tells, and its project folder
+PYTHON ?= python3
+VENV   ?= .venv
+MODEL  ?= smollm2
+BRIEF  ?= examples/briefs/lighthouse.md
+OUT    ?= demo-story
+
+BIN     := $(VENV)/bin
+VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
+# A stamp names its Python, so that another PYTHON makes the environment anew.
+MADE    := $(VENV)/.made-$(VERSION)
+RUNTIME := $(VENV)/.runtime-$(VERSION)
+DEV     := $(VENV)/.dev-$(VERSION)
+PIP     := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+
+.PHONY: help demo test check docs bench clean
+.DELETE_ON_ERROR:
+
+help:
+	@echo 'make demo   write a story with the small model that comes with fabula (MODEL=qwen2.5-coder-1.5b: a better one)'
+	@echo 'make test   run the tests'
+	@echo 'make check  run linter, formatter, types, import layers and house rules'
+	@echo 'make docs   write docs/reference anew'
+	@echo 'make bench  run the benchmarks'
+	@echo 'make clean  remove the environment and caches'
+
+demo: $(RUNTIME)
+	@$(if $(findstring :,$(MODEL)),:,$(BIN)/fabula models pull $(MODEL))
+	@$(BIN)/fabula write $(BRIEF) --out $(OUT) --model $(MODEL)
+	@echo
+	@echo 'The story:    $(OUT)/story.md'
+	@echo 'Now change    $(OUT)/plan/characters.md in any editor, and then say'
+	@echo '              $(BIN)/fabula update $(OUT)'
+
+test: $(DEV)
+	@$(BIN)/fabula models pull smollm2 || echo 'The small model could not be fetched: tests marked "embedded" are skipped.'
+	@$(BIN)/coverage erase
+	@$(BIN)/coverage run -m pytest --quiet $(ARGS)
+	@$(BIN)/coverage report --skip-covered --skip-empty --precision=1
+
+check: $(DEV)
+	$(BIN)/ruff check --quiet
+	$(BIN)/ruff format --check --quiet
+	$(BIN)/mypy --no-error-summary
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python -m pytest --quiet tests/house
+
+docs: $(RUNTIME)
+	@$(BIN)/python docs/generate.py
+
+bench: $(DEV)
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+clean:
+	rm -rf $(VENV) build dist .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+
+$(MADE):
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
+	  { echo 'fabula needs Python 3.11 to 3.13, and $(PYTHON) is $(or $(VERSION),not there). Say: make PYTHON=python3.12'; exit 1; }
+	@echo 'Making the environment $(VENV) with Python $(VERSION) ...'
+	@$(PYTHON) -m venv --clear $(VENV) || \
+	  { echo 'Python cannot make environments. On Debian and Ubuntu: apt-get install python3-venv'; exit 1; }
+	@touch $@
+
+$(RUNTIME): pyproject.toml | $(MADE)
+	@echo 'Installing fabula and what it needs ...'
+	@$(PIP) --editable .
+	@touch $@
+
+$(DEV): pyproject.toml | $(RUNTIME)
+	@echo 'Installing what tests and gates need ...'
+	@$(PIP) --editable '.[dev]'
+	@touch $@

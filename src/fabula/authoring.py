@@ -1,0 +1,184 @@
+"""Running a system in a project: write, rehearse, update. What the command line and notebooks call."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fabula.casting import World, open_cast
+from fabula.errors import FabulaError
+from fabula.events import CallRetried, RunFinished, RunStarted
+from fabula.journal import Journal
+from fabula.models.budget import Budget
+from fabula.models.prices import Price
+from fabula.project import Project
+from fabula.prompts import Prompts
+from fabula.run import Hands, Run
+from fabula.story import Brief, Story
+from fabula.systems import find
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from fabula.events import Event, Kept, Listener
+    from fabula.project import Change
+    from fabula.rehearsal import Rehearsal
+    from fabula.roles import Answer, Cast
+    from fabula.run import Mode
+    from fabula.settings import Settings
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """How a run is to be done, beyond the project's settings.
+
+    Attributes:
+        budget_tokens: cap on prompt and reply tokens of this run.
+        budget_usd: cap on its cost in US dollars.
+        listeners: hear every event.
+        approve: see `Hands.approve`.
+        person: answers for roles played by a person.
+        environ: variables that hold keys and folders.
+        frozen: replay only; a call that is not recorded is an error.
+    """
+
+    budget_tokens: int | None = None
+    budget_usd: float | None = None
+    listeners: Sequence[Listener] = ()
+    approve: Callable[[Kept], Awaitable[str]] | None = None
+    person: Answer | None = None
+    environ: Mapping[str, str] = field(default_factory=dict)
+    frozen: bool = False
+
+    def tell(self, event: Event) -> None:
+        """Hand an event to every listener."""
+        for listener in self.listeners:
+            listener(event)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A written story and the budget that knows what this run used by role."""
+
+    story: Story
+    budget: Budget
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """A system with its configuration, prompts and cast, ready to run."""
+
+    settings: Settings
+    wishes: Wishes
+
+    def hands(self, journal: Journal, mode: Mode, cast: Cast) -> Hands:
+        system = find(self.settings.system)
+        overrides = Path(self.settings.prompts) if self.settings.prompts else None
+        return Hands(
+            journal=journal,
+            prompts=Prompts(system.prompts, overrides),
+            cast=cast,
+            seed=self.settings.seed,
+            mode=mode,
+            listeners=self.wishes.listeners if mode != "dry" else (),
+            budget=Budget(self.wishes.budget_tokens, self.wishes.budget_usd),
+            prices={name: Price(p.input, p.output, p.cached) for name, p in self.settings.prices.items()},
+        )
+
+    def cast(self) -> Cast:
+        def retried(model: str, attempt: int, wait: float, reason: str) -> None:
+            self.wishes.tell(CallRetried(model, attempt, wait, reason))
+
+        world = World(self.wishes.environ, time.monotonic, retried, self.wishes.person)
+        return open_cast(self.settings, find(self.settings.system).roles, world)
+
+    async def write(self, brief: Brief, hands: Hands) -> Story:
+        system = find(self.settings.system)
+        config = system.config(self.settings.preset, self.settings.config)
+        return await system.write(brief, Run(hands), config)
+
+
+async def write_in(project: Project, settings: Settings, wishes: Wishes) -> Outcome:
+    """Write the project's story, replaying what is recorded; edits found in its files are taken over first.
+
+    Raises:
+        FabulaError: any of its kinds; all finished calls are kept and the same command goes on from there.
+    """
+    stage, brief = _Stage(settings, wishes), project.brief
+    with project.lock(), project.journal as journal:
+        project.take_over(journal, project.changes(journal))
+        project.begin(journal)
+        cast = stage.cast()
+        hands = stage.hands(journal, "frozen" if wishes.frozen else "live", cast)
+        hands.on_kept = lambda kept: project.write_kept(journal, kept)
+        hands.approve = wishes.approve
+        if not wishes.frozen:
+            told = settings.model_dump(mode="json", exclude_defaults=True)
+            journal.start_run(settings.system, told | {"prompts_digest": hands.prompts.digest})
+        system = find(settings.system)
+        wishes.tell(RunStarted(settings.system, system.roles, None))
+        error = "stopped"
+        try:
+            story = await stage.write(brief, hands)
+            project.write_story(story)
+            error = ""
+        except FabulaError as problem:
+            error = str(problem)
+            raise
+        finally:
+            if not wishes.frozen:
+                journal.end_run(error)
+            wishes.tell(RunFinished(settings.system, error))
+            await cast.close()
+    return Outcome(story, hands.budget)
+
+
+async def rehearse_in(project: Project, settings: Settings, wishes: Wishes) -> tuple[Rehearsal, list[Change]]:
+    """What a run would ask and cost now, and the changed files it would take over. Asks nobody, writes nothing."""
+    stage = _Stage(settings, wishes)
+    with project.journal as journal:
+        changes = project.changes(journal)
+        hands = stage.hands(journal, "dry", stage.cast())
+        hands.pending = {change.path: change.text for change in changes}
+        await stage.write(project.brief, hands)
+    return hands.rehearsal, changes
+
+
+async def rehearse(brief: Brief, settings: Settings, wishes: Wishes) -> Rehearsal:
+    """What writing a new story for `brief` would ask and cost."""
+    stage = _Stage(settings, wishes)
+    with Journal() as journal:
+        hands = stage.hands(journal, "dry", stage.cast())
+        await stage.write(brief, hands)
+    return hands.rehearsal
+
+
+def write(
+    brief: str | Path,
+    *,
+    folder: str | Path,
+    environ: Mapping[str, str] | None = None,
+    **settings: Any,  # noqa: ANN401 - fields of `Settings`
+) -> Story:
+    """Write a story in a project folder and wait for it: the one synchronous entry, for notebooks and scripts.
+
+    Args:
+        brief: what to write: a text, or the path of a file that holds it.
+        folder: of the project; made where it does not exist, gone on with where it does.
+        environ: variables that hold keys; empty by default.
+        **settings: fields of `fabula.toml`, for instance `model="openai-chat:llama"`, `config={"variant": "plan"}`.
+
+    Raises:
+        FabulaError: any of its kinds.
+    """
+    where = Path(folder)
+    if (where / "brief.md").exists():
+        project = Project.open(where)
+    else:
+        asked = Brief.read(brief) if isinstance(brief, Path) else Brief.parse(brief)
+        project = Project.create(where, asked, settings)
+    wishes = Wishes(environ=environ or {})
+    return asyncio.run(write_in(project, project.settings.with_(settings), wishes)).story

@@ -1,0 +1,1 @@
+"""The command line: `main.main` is its entry, `commands` has one file for a command or a small family."""

@@ -1,0 +1,75 @@
+"""A group of commands whose modules are imported when they are used, so that `fabula --help` needs none of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Final
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+WRITING, CHANGING, LOOKING, SETTING_UP = "Write", "Change", "Look", "Set up"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Where a command is: its module below `commands`, the panel it is shown in, and its help in one line."""
+
+    module: str
+    panel: str
+    help: str
+
+
+COMMANDS: Final = {
+    "new": Entry("new", WRITING, "Make a project folder for a brief."),
+    "write": Entry("write", WRITING, "Write the story of a project or brief; go on where it stopped."),
+    "update": Entry("update", WRITING, "Take your edits over: say what will be asked again and its cost, then do it."),
+    "estimate": Entry("estimate", WRITING, "Say what writing would ask and cost, without asking anybody."),
+    "export": Entry("export", WRITING, "Make a Markdown, EPUB, DOCX, text or JSON file of the story."),
+    "edit": Entry("edit", CHANGING, "Give an artefact a new text, an earlier one, or open it in $EDITOR."),
+    "pin": Entry("decide", CHANGING, "Keep an artefact's text whatever changes above it."),
+    "unpin": Entry("decide", CHANGING, "Let a pinned artefact change again."),
+    "retake": Entry("decide", CHANGING, "Have an artefact written anew, with another draw."),
+    "approve": Entry("decide", CHANGING, "Approve an artefact, or all that wait."),
+    "undo": Entry("decide", CHANGING, "Take your last decision back: an edit, pin, retake or approval."),
+    "status": Entry("status", LOOKING, "Show where a project stands: texts, changes, what is spent, what comes next."),
+    "show": Entry("show", LOOKING, "Print the story, an artefact, or what was asked to make it."),
+    "history": Entry("show", LOOKING, "List the versions of an artefact, or their differences."),
+    "systems": Entry("systems", SETTING_UP, "List the writing systems, or tell about one."),
+    "models": Entry("models", SETTING_UP, "List models; fetch one, or check that one answers."),
+    "doctor": Entry("doctor", SETTING_UP, "Say what this machine has and what is missing."),
+}
+
+
+class LazyGroup(TyperGroup):
+    """The group `fabula`: `COMMANDS` by name, each loaded when it is called."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401, ARG002 - typer's own context type is private
+        """All names, in the order of the help."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401, ARG002 - as above
+        """A stand-in with the command's help; `None` for an unknown name."""
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        return TyperCommand(name=cmd_name, help=entry.help, rich_help_panel=entry.panel)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - as above
+        """The command that is called, with its module loaded; the rest of the arguments stay as they are."""
+        name, stand_in, rest = super().resolve_command(ctx, args)
+        return name, (stand_in if name is None else _load(name)), rest
+
+
+def _load(name: str) -> Any:  # noqa: ANN401 - typer's command type is private
+    entry = COMMANDS[name]
+    module = import_module(f"fabula.cli.commands.{entry.module}")
+    function = getattr(module, name, None)
+    if isinstance(function, typer.Typer):
+        command = typer.main.get_group(function)
+        command.name = name
+        return command
+    app = typer.Typer(add_completion=False, rich_markup_mode="rich")
+    app.command(name)(function)  # type: ignore[type-var] # every module above has a function of its command's name
+    return typer.main.get_command(app)

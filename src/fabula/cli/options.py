@@ -1,0 +1,136 @@
+"""Options that several commands share, as dataclasses that a command takes whole.
+
+`bundled` lays a dataclass's fields out as the options typer sees, so that no command has twenty parameters::
+
+    @bundled
+    def status(common: Common, where: Where = ".") -> None: ...
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_type_hints
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_SETTINGS, _LIMITS = "What and who", "Limits and approval"
+Where: TypeAlias = Annotated[str, typer.Argument(help="Project folder.", show_default="this folder")]
+Artefact: TypeAlias = Annotated[str, typer.Argument(help="An artefact: its path (characters) or file name.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """What every command takes."""
+
+    folder: Annotated[str, typer.Option("-C", "--project", metavar="DIR", help="Project folder; default: here.")] = ""
+    json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout; the rest on stderr.")] = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no advice.")] = False
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """Settings; they are stored in a new project's fabula.toml, and laid over it for one run where it exists."""
+
+    system: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Writing system; see `fabula systems`.", rich_help_panel=_SETTINGS)
+    ] = None
+    preset: Annotated[
+        str | None,
+        typer.Option(metavar="faithful|improved", help="The paper as it is, or with our checks.", rich_help_panel=_SETTINGS),
+    ] = None
+    model: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[ROLE=]SPEC", help="Model of all roles, or of one. Repeatable.", rich_help_panel=_SETTINGS),
+    ] = None
+    base_url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Address of the server of the model given.", rich_help_panel=_SETTINGS),
+    ] = None
+    play: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ROLE=me|FILE.py:FUNCTION", help="A person or program plays a role. Repeatable.", rich_help_panel=_SETTINGS
+        ),
+    ] = None
+    words: Annotated[
+        str | None, typer.Option(metavar="N|A-B|~N", help="Length of the story in words.", rich_help_panel=_SETTINGS)
+    ] = None
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="FIELD=VALUE", help="A setting of the system. Repeatable.", rich_help_panel=_SETTINGS),
+    ] = None
+    sampling: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[ROLE.]NAME=VALUE", help="A sampling value, as temperature=0.7. Repeatable.", rich_help_panel=_SETTINGS
+        ),
+    ] = None
+    seed: Annotated[int | None, typer.Option(help="Seed of all draws.", rich_help_panel=_SETTINGS)] = None
+    prompts: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Folder whose prompt files replace the system's.", rich_help_panel=_SETTINGS),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a run may spend, and when it waits for a person."""
+
+    approve: Annotated[
+        Literal["plans", "all"] | None,
+        typer.Option(help="Wait for approval of the plan, or of every text.", rich_help_panel=_LIMITS),
+    ] = None
+    budget_tokens: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Most tokens this run may use.", rich_help_panel=_LIMITS)
+    ] = None
+    budget_usd: Annotated[
+        float | None, typer.Option(min=0, metavar="X", help="Most US dollars this run may cost.", rich_help_panel=_LIMITS)
+    ] = None
+    frozen: Annotated[
+        bool, typer.Option("--frozen", help="Replay only: a call that is not recorded is an error.", rich_help_panel=_LIMITS)
+    ] = False
+
+
+def bundled(command: Callable[..., None]) -> Callable[..., None]:
+    """`command` with each dataclass parameter replaced by its fields, as typer wants them."""
+    hints = get_type_hints(command, include_extras=True)
+    flat: list[inspect.Parameter] = []
+    bundles: dict[str, tuple[type[Any], list[str]]] = {}
+    for parameter in inspect.signature(command).parameters.values():
+        hint = hints[parameter.name]
+        if is_dataclass(hint) and isinstance(hint, type):
+            spread = _fields_of(hint)
+            bundles[parameter.name] = (hint, [p.name for p in spread])
+            flat += spread
+        else:
+            flat.append(parameter.replace(annotation=hint, kind=inspect.Parameter.KEYWORD_ONLY))
+
+    @wraps(command)
+    def called(**given: Any) -> None:  # noqa: ANN401 - typer hands the values over by name
+        whole = {name: kind(**{part: given.pop(part) for part in parts}) for name, (kind, parts) in bundles.items()}
+        command(**whole, **given)
+
+    # Arguments keep their order; the shared options come after a command's own.
+    shared = {part for _, parts in bundles.values() for part in parts}
+    flat.sort(key=lambda parameter: parameter.name in shared)
+    called.__annotations__ = {p.name: p.annotation for p in flat} | {"return": None}
+    called.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined] # read by inspect.signature
+    return called
+
+
+def _fields_of(bundle: type[Any]) -> list[inspect.Parameter]:
+    hints = get_type_hints(bundle, include_extras=True)
+    return [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            annotation=hints[field.name],
+            default=inspect.Parameter.empty if field.default is MISSING else field.default,
+        )
+        for field in fields(bundle)
+    ]

@@ -1,0 +1,221 @@
+"""Length asked is length got: word ranges, budgets for sections, and writing until a text fits.
+
+Ours; Agents' Room only notes that models miss length requirements (section 4.1). Improved mode uses this.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from math import ceil, floor
+from typing import TYPE_CHECKING, Final
+
+from fabula.craft.sentences import ends_whole, sentences, spans
+from fabula.craft.trimming import trim
+from fabula.craft.wording import LARGEST, Wish, number, wishes
+from fabula.errors import UsageError
+from fabula.story import count_words
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+__all__ = ["Fitted", "WordRange", "parse_range", "read_range", "trim", "write_to_length"]
+
+_ABOUT: Final = 0.10
+_OPEN: Final = 0.25  # how far a range reaches beyond "at least", or below "at most"
+_SECTION_SLACK: Final = 0.12
+_LEAST_ASKED: Final = 15  # words; fewer are not worth a call's instruction
+_CALLS_A_TRY: Final = 4  # continuations that help are not failed tries, but they are bounded too
+_NEW_PARAGRAPH: Final = 80  # words after which a continuation starts a new paragraph
+_OWN_WORDS: Final = 4  # shorter sentences may occur twice
+_FLAG: Final = re.compile(r"(~|<=|>=|≤|≥|<|>)?\s*([\d.,]+\s*k?)(?:\s*(?:-|–|\.\.|to)\s*([\d.,]+\s*k?))?", re.IGNORECASE)  # noqa: RUF001 - a dash people type
+
+
+@dataclass(frozen=True, slots=True)
+class WordRange:
+    """How many words are wanted: `low` to `high`, best `target`; `exact` if the author drew the borders."""
+
+    low: int
+    high: int
+    target: int
+    exact: bool
+
+    @classmethod
+    def about(cls, words: int) -> WordRange:
+        """`words` and 10 % to both sides."""
+        return cls(max(ceil(words * (1 - _ABOUT)), 1), floor(words * (1 + _ABOUT)), words, exact=False)
+
+    @classmethod
+    def between(cls, low: int, high: int) -> WordRange:
+        """`low` to `high`, the middle best."""
+        return cls(low, high, (low + high) // 2, exact=True)
+
+    def holds(self, words: int) -> bool:
+        """Whether `words` lie inside."""
+        return self.low <= words <= self.high
+
+    def misses(self, words: int) -> int:
+        """How many words are missing or too many; 0 inside."""
+        return max(self.low - words, words - self.high, 0)
+
+    def of_sections(self, weights: Sequence[float], written: Sequence[int]) -> WordRange:
+        """The range for the next section.
+
+        What is left of the target is shared by weight. The last section gets exactly what is left of the range; an
+        earlier one may miss its share by 12 %, since those after it make up for that.
+
+        Args:
+            weights: of the sections that are still to be written, the next one first.
+            written: words of the finished ones.
+        """
+        done = sum(written)
+        if len(weights) <= 1:
+            high = max(self.high - done, 1)
+            low = min(max(self.low - done, 1), high)
+            return WordRange(low, high, min(max(self.target - done, low), high), self.exact)
+        share = weights[0] / sum(weights) if sum(weights) > 0 else 1 / len(weights)
+        target = max(round((self.target - done) * share), 1)
+        slack = max(round(target * _SECTION_SLACK), 1)
+        return WordRange(max(target - slack, 1), target + slack, target, exact=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A text, its words, how many calls it took, and whether it is inside the range."""
+
+    text: str
+    words: int
+    tries: int
+    inside: bool
+
+
+def read_range(brief_text: str) -> WordRange | None:
+    """The number of words that a brief asks for, or `None`.
+
+    "between 1,300 and 1,350 words" is that range. "about 950 words", "950 words" and "a 500-word story" mean 10 % to
+    both sides; "at least 2,000 words" 25 % upwards; "at most 500 words" 25 % downwards; both together a range. A page
+    is 400 words. Where a brief names several numbers, the largest is the story's and the others are about parts of it.
+    """
+    found = wishes(brief_text)
+    if not found:
+        return None
+    bounds, low, high = max(found, key=lambda wish: wish[2])
+    if bounds == "most":
+        least = [wish[1] for wish in found if wish[0] == "least" and wish[1] <= high]
+        if least:
+            return WordRange.between(max(least), high)
+    return _of_wish((bounds, low, high))
+
+
+def _of_wish(wish: Wish) -> WordRange:
+    bounds, low, high = wish
+    if bounds == "range":
+        return WordRange.between(low, high)
+    if bounds == "least":
+        return WordRange.between(low, ceil(low * (1 + _OPEN)))
+    if bounds == "most":
+        return WordRange.between(max(ceil(high * (1 - _OPEN)), 1), high)
+    return WordRange.about(low)
+
+
+def parse_range(text: str) -> WordRange:
+    """The range in a flag: "1300-1350", "~950" or "950" (10 % to both sides), "<=500", ">=2000", "2k".
+
+    Raises:
+        UsageError: it is none of these, or the borders are in the wrong order.
+    """
+    said = re.sub(r"\s*words?\s*\Z", "", text.strip(), flags=re.IGNORECASE)
+    found = _FLAG.fullmatch(said)
+    numbers = [number(part) for part in found.groups()[1:] if part] if found else []
+    if not found or None in numbers or (found.group(1) and len(numbers) > 1):
+        raise UsageError(f"{text!r} is no number of words. Write 1300-1350, 950 (about that), <=500 or >=2000.")
+    low, high = (int(n) for n in (numbers[0] or 0, numbers[-1] or 0))
+    if not 1 <= low <= high <= LARGEST:
+        raise UsageError(f"{text!r} is no range of words: give 1 to {LARGEST:,}, the smaller number first.")
+    if len(numbers) > 1:
+        return WordRange.between(low, high)
+    sign = found.group(1) or "~"
+    return _of_wish(("most" if sign in "<=≤" else "least" if sign in ">=≥" else "about", low, high))
+
+
+async def write_to_length(
+    write: Callable[[int], Awaitable[str]],
+    extend: Callable[[str, int, int], Awaitable[str]],
+    want: WordRange,
+    *,
+    tries: int = 6,
+    keep_end: bool,
+    clean: Callable[[str], str] | None = None,
+) -> Fitted:
+    """A text with `want` words if it can be had: continued while too short, cut by sentences where too long.
+
+    Each version ends on a whole sentence. A continuation counts only with the sentences that the text does not hold
+    yet; one that brings none is a failed try. If all tries fail, the version nearest to the range comes back.
+
+    Args:
+        write: `write(words)` gives a first version of at most about `words` words.
+        extend: `extend(text, words, attempt)` gives only what comes after `text`; `attempt` counts from 1.
+        want: the range.
+        tries: failed continuations allowed; helpful ones are bounded by four times this number.
+        keep_end: the last sentences are an ending, so what is too much goes from the middle.
+        clean: applied to every reply.
+    """
+    tidy = clean or str.strip
+    text = _whole(tidy(await write(want.high)))
+    best = text = _fit(text, want, keep_end=keep_end)
+    failed = calls = 0
+    while not want.holds(count_words(best)) and failed < tries and calls < tries * _CALLS_A_TRY:
+        calls += 1
+        missing = max(want.target - count_words(text), _LEAST_ASKED)
+        new = _new(text, _whole(tidy(await extend(text, missing, calls))))
+        if not new:
+            failed += 1
+            continue
+        longer = _fit(_joined(text, new), want, keep_end=keep_end)
+        if want.misses(count_words(longer)) >= want.misses(count_words(text)):
+            failed += 1
+        else:
+            text = longer
+        best = min(best, longer, key=lambda version: want.misses(count_words(version)))
+    words = count_words(best)
+    return Fitted(best, words, calls + 1, want.holds(words))
+
+
+def _fit(text: str, want: WordRange, *, keep_end: bool) -> str:
+    """`text`, shortened if it is too long."""
+    return trim(text, want.high, low=want.low, keep_end=keep_end) if count_words(text) > want.high else text
+
+
+def _whole(text: str) -> str:
+    """`text` up to the last sentence that is whole."""
+    pieces = spans(text)
+    while pieces and not ends_whole(text[slice(*pieces[-1])]):
+        pieces.pop()
+    return text[: pieces[-1][1]].strip() if pieces else ""
+
+
+def _new(text: str, more: str) -> str:
+    """`more` without sentences that `text` holds, and without its own repeats."""
+    seen = {_key(sentence) for sentence in sentences(text)}
+    kept: list[str] = []
+    at = 0
+    for start, end in spans(more):
+        key = _key(more[start:end])
+        if key not in seen or len(key) < _OWN_WORDS:
+            kept.append((more[at:start] if kept else "") + more[start:end])
+            seen.add(key)
+        at = end
+    return "".join(kept).strip() if any(len(_key(piece)) >= _OWN_WORDS for piece in kept) else ""
+
+
+def _key(sentence: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"\w+", sentence.lower()))
+
+
+def _joined(text: str, more: str) -> str:
+    """`more` after `text`, in the same paragraph while that is short and nobody begins to speak."""
+    if not text:
+        return more
+    last = text.rsplit("\n\n", 1)[-1]
+    talk = more.startswith(('"', "“", "—")) or last.startswith(('"', "“", "—"))
+    return text + ("\n\n" if talk or count_words(last) >= _NEW_PARAGRAPH else " ") + more

@@ -1,0 +1,125 @@
+"""Story prose from a role: asked, tidied, and fitted to a number of words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fabula.craft.length import write_to_length
+from fabula.errors import ReplyError
+from fabula.models.base import Sampling
+from fabula.replies import clean_prose
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fabula.craft.length import WordRange
+    from fabula.models.base import Reply
+    from fabula.run import Run
+
+EMPTY_TRIES = 3
+_TOKENS_PER_WORD = 1.6  # prose has about 1.3; the rest lets a sentence end
+_SPARE_TOKENS = 48
+
+
+@dataclass(frozen=True, slots=True)
+class Prose:
+    """What is wanted: whether it ends the story, its words if they are bounded, and labels that must not be echoed."""
+
+    last: bool
+    want: WordRange | None
+    labels: Sequence[str]
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """One role writing one piece; `prompt` asks for it, the prompt `extend` for more of it."""
+
+    run: Run
+    role: str
+    prompt: str
+    prose: Prose
+    max_tokens: int
+    before: Sequence[str]
+    fields: Mapping[str, Any]
+
+    async def first(self, words: int | None) -> str:
+        """The piece's first version; asked again with another draw while nothing usable comes."""
+        want = self.prose.want
+        told = (want.low, want.high) if want and words else None
+        raw = ""
+        for attempt in range(EMPTY_TRIES):
+            run = self.run.scope("again", attempt) if attempt else self.run
+            reply = await run.reply(
+                self.role, self.prompt, sampling=self._sampling(words), expect=words, words=told, **self.fields
+            )
+            raw = reply.text
+            if text := self._tidy(reply, ()):
+                return text
+        raise ReplyError(
+            f"The role {self.role!r} gave no usable prose in {EMPTY_TRIES} tries. Run again with another --seed, or "
+            "give this role a stronger model.",
+            reply=raw,
+        )
+
+    async def extend(self, so_far: str, missing: int, attempt: int) -> str:
+        """What comes after `so_far`, about `missing` words of it."""
+        reply = await self.run.scope("extend", attempt).reply(
+            self.role,
+            "extend",
+            sampling=self._sampling(missing),
+            expect=missing,
+            so_far=so_far,
+            words=missing,
+            **self.fields,
+        )
+        return self._tidy(reply, (so_far,))
+
+    def _sampling(self, words: int | None) -> Sampling:
+        most = self.max_tokens
+        if words:
+            most = min(most, int(words * _TOKENS_PER_WORD) + _SPARE_TOKENS)
+        return Sampling(max_tokens=most)
+
+    def _tidy(self, reply: Reply, so_far: Sequence[str]) -> str:
+        return clean_prose(
+            reply.text,
+            labels=self.prose.labels,
+            last=self.prose.last,
+            echo=(*self.before, *so_far),
+            finish=reply.finish,
+        ).text
+
+
+async def write_prose(
+    run: Run,
+    role: str,
+    prompt: str,
+    prose: Prose,
+    max_tokens: int,
+    *,
+    before: Sequence[str],
+    fields: Mapping[str, Any],
+) -> str:
+    """Tidy prose of the length wanted; one call, more where it comes out too short or empty.
+
+    Args:
+        run: where the calls are made.
+        role: who writes.
+        prompt: asks for the piece; it is given `words`, a pair or none. The system also has a prompt `extend`, which
+            is given `so_far` and `words`, a number.
+        prose: what is wanted.
+        max_tokens: bounds each reply.
+        before: texts the prompt holds, which a small model may echo; echoes are taken out.
+        fields: fill both prompts.
+
+    Raises:
+        ReplyError: the role gives no usable prose.
+    """
+    writer = _Writer(run, role, prompt, prose, max_tokens, before, fields)
+    if prose.want is None:
+        return await writer.first(None)
+    fitted = await write_to_length(writer.first, writer.extend, prose.want, keep_end=prose.last)
+    if not fitted.inside:
+        run.note(f"{fitted.words} words after {fitted.tries} tries; wanted {prose.want.low} to {prose.want.high}.")
+    return fitted.text

@@ -1,0 +1,136 @@
+"""Numbers of words as people write them: in a brief, and in a flag."""
+
+# ruff: noqa: RUF001 - dashes and signs as people type them
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal, TypeAlias
+
+Bound: TypeAlias = Literal["range", "about", "least", "most"]
+Wish: TypeAlias = tuple[Bound, int, int]
+
+WORDS_A_PAGE: Final = 400
+SMALLEST: Final = 20  # "in three words" speaks of something else than a story
+LARGEST: Final = 1_000_000
+_ONES: Final = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
+    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
+)
+_TENS: Final = ("", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_NAMES: Final = {
+    **{name: number for number, name in enumerate(_ONES)},
+    **{name: 10 * number for number, name in enumerate(_TENS) if name},
+    "a": 1,
+}
+_SCALES: Final = {"hundred": 100, "thousand": 1000}
+_NAME: Final = "|".join(sorted({*_NAMES, *_SCALES} - {"a"}, key=len, reverse=True))
+_SPOKEN: Final = rf"(?:a )?(?:{_NAME})(?:[ -](?:and )?(?:{_NAME})){{0,6}}"
+_WRITTEN: Final = r"\d{1,3}(?:,\d{3}){1,2}|\d{1,7}(?:\.\d{1,2})?"
+_N: Final = rf"(?:{_WRITTEN}|{_SPOKEN})(?: ?k\b)?"
+_TO: Final = r"\s*(?:-|–|—|to|and|or|until|\.\.)\s*"
+_UNIT: Final = r"(?P<unit>words?|pages?)"
+_ABOUT: Final = r"about|around|approximately|approx\.?|roughly|circa|ca\.|some|nearly|almost|close to|~"
+_LEAST: Final = (
+    r"at least|no (?:fewer|less) than|not (?:fewer|less) than|a minimum of|minimum|min\.?|over|more than|>=|≥"
+)
+_MOST: Final = (
+    r"at most|no (?:more|longer) than|not (?:more|longer) than|not exceed(?:ing)?|a maximum of|maximum(?: of)?|max\.?|"
+    r"under|below|up to|less than|fewer than|within|<=|≤"
+)
+_PAIR: Final = re.compile(
+    rf"(?<![\w.,])(?P<low>{_N})(?:[ -]?(?:words?|pages?))?{_TO}(?:(?:{_ABOUT}) )?"
+    rf"(?P<high>{_N})[ -]?{_UNIT}\b",
+    re.IGNORECASE,
+)
+_SINGLE: Final = re.compile(
+    rf"(?:(?<!\w)(?P<bound>{_LEAST}|{_MOST}|{_ABOUT})[: ]*(?:(?:of|the|a|an) )?)?(?<![\w.,])(?P<low>{_N})[ -]?{_UNIT}\b"
+    r"(?: (?P<after>or (?:more|less|fewer)|minimum|maximum|max|min|at (?:most|least)))?",
+    re.IGNORECASE,
+)
+_COUNTED: Final = re.compile(
+    rf"\b(?:word count|number of words|words|length)(?: is| of)?\s*[:=]?\s+(?P<low>{_N})(?:{_TO}(?P<high>{_N}))?"
+    r"(?!\s*\w)",
+    re.IGNORECASE,
+)
+_PAGES_MEANT: Final = re.compile(
+    r"\A[ -]?(?:long|short|story|tale|narrative|in length|of (?:text|prose))|\A\s*(?:[.;,)]|\Z)", re.IGNORECASE
+)
+_PAGES_LED: Final = re.compile(
+    r"(?:\b(?:be|is|length|length:|of|run(?:s|ning)?(?: to)?|fill|write|long|cover)|\A)\W*(?:between|from)?\W*\Z",
+    re.IGNORECASE,
+)
+
+
+def number(said: str) -> float | None:
+    """The number in "1,300", "1.5k", "two thousand five hundred", or `None`."""
+    said = said.strip().lower()
+    scale = 1
+    if said.endswith("k") and not said[:1].isalpha():
+        said, scale = said[:-1].strip(), 1000
+    if re.fullmatch(_WRITTEN, said):
+        return float(said.replace(",", "")) * scale
+    total = part = 0
+    for word in re.split(r"[ -]", said):
+        if word in _SCALES:
+            part = max(part, 1) * _SCALES[word]
+            if word == "thousand":
+                total, part = total + part, 0
+        elif word in _NAMES:
+            part += _NAMES[word]
+        elif word != "and":
+            return None
+    return float(total + part)
+
+
+def wishes(text: str) -> list[Wish]:
+    """Every number of words that `text` asks for: how it is bounded, low and high; pages count 400 words.
+
+    Only numbers next to "words" or "pages" (or after "word count:") are meant, and pages only where they measure text.
+    """
+    found: list[Wish] = []
+    taken: list[tuple[int, int]] = []
+    for pattern in (_PAIR, _SINGLE, _COUNTED):
+        for match in pattern.finditer(text):
+            if any(match.start() < end and start < match.end() for start, end in taken):
+                continue
+            wish = _wish(text, match)
+            if wish is not None:
+                taken.append(match.span())
+                found.append(wish)
+    return found
+
+
+def _wish(text: str, match: re.Match[str]) -> Wish | None:
+    groups = match.groupdict()
+    low, high = number(groups["low"]), number(groups.get("high") or groups["low"])
+    if low is None or high is None:
+        return None
+    if groups["low"][-1:].isdigit() and (groups.get("high") or "").lower().endswith("k") and low < high / 100:
+        low *= 1000  # "1-2k words"
+    if (groups.get("unit") or "").lower().startswith("page"):
+        if not _measures_text(text, match):
+            return None
+        low, high = low * WORDS_A_PAGE, high * WORDS_A_PAGE
+    if not SMALLEST <= low <= high <= LARGEST:
+        return None
+    return _bound(groups), int(low), int(high)
+
+
+def _measures_text(text: str, match: re.Match[str]) -> bool:
+    """Whether pages say how long the story is, not what is found in it."""
+    before = text[max(match.start() - 40, 0) : match.start()]
+    return bool(_PAGES_MEANT.match(text[match.end() : match.end() + 20]) and _PAGES_LED.search(before)) or bool(
+        re.match(r"[ -](?:long|story|short story|tale|narrative|in length)\b", text[match.end() :], re.IGNORECASE)
+    )
+
+
+def _bound(groups: dict[str, str | None]) -> Bound:
+    if groups.get("high"):
+        return "range"
+    said = (groups.get("after") or groups.get("bound") or "").lower()
+    if re.fullmatch(rf"{_LEAST}|or more|min", said):
+        return "least"
+    if re.fullmatch(rf"{_MOST}|or less|or fewer|max", said):
+        return "most"
+    return "about"

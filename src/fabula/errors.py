@@ -1,0 +1,154 @@
+"""Every error that fabula raises on purpose.
+
+The tree (catch the highest one that you can act on)::
+
+    FabulaError                     anything below; `exit_code` 1
+    ├── UsageError                  the caller asked for something impossible; `exit_code` 2
+    │   ├── UnknownNameError        a system, model, role, field or path that does not exist; names the nearest
+    │   ├── BriefError              the brief cannot be read as one
+    │   └── ConfigError             a settings file or field is wrong; names file and field
+    ├── ProjectError                the project folder cannot be used (locked, not writable, disk full)
+    ├── JournalError                the project's record cannot be used
+    │   ├── JournalDamagedError     the file is not a sound database
+    │   ├── JournalVersionError     a newer fabula wrote it
+    │   └── JournalMissError        frozen replay met a call that was never recorded
+    ├── ModelError                  a model did not answer; carries `model` and `retry_after`
+    │   ├── ModelUnavailableError   not installed, no key, no connection
+    │   ├── ModelTimeoutError       no answer in time
+    │   ├── OverloadedError         429 or 5xx; worth another try
+    │   ├── ContextLengthError      the prompt does not fit
+    │   └── RefusalError            the model declined
+    ├── ReplyError                  a reply could not be read after the allowed repairs; carries the reply
+    ├── BudgetError                 the next call might pass the cap; nothing is lost
+    └── PausedError                 the run waits for a person's approval; nothing is lost
+
+A message says what happened, with values, and what to do. The command line prints it without a traceback.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class FabulaError(Exception):
+    """Base of all errors raised on purpose; `exit_code` is what the command line ends with."""
+
+    exit_code = 1
+
+
+class UsageError(FabulaError):
+    """The caller asked for something that cannot be done as asked."""
+
+    exit_code = 2
+
+
+class UnknownNameError(UsageError):
+    """A name that is not known; the message lists the nearest known one."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        self.kind, self.name, self.known = kind, name, sorted(known)
+        near = get_close_matches(name.lower(), self.known, n=1, cutoff=0.5)
+        hint = f"Did you mean {near[0]!r}?" if near else "Known: " + (", ".join(self.known) or "none") + "."
+        super().__init__(f"Unknown {kind} {name!r}. {hint}")
+
+
+class BriefError(UsageError):
+    """The brief is empty, too large or not text."""
+
+
+class ConfigError(UsageError):
+    """A setting is wrong; the message names the file or flag, and the field."""
+
+
+class ProjectError(FabulaError):
+    """The project folder cannot be used as it is."""
+
+
+class JournalError(FabulaError):
+    """The journal cannot be used as it is."""
+
+
+class JournalDamagedError(JournalError):
+    """The journal file is not a sound database."""
+
+
+class JournalVersionError(JournalError):
+    """A newer fabula wrote this journal."""
+
+
+class JournalMissError(JournalError):
+    """A frozen replay met a call that the journal does not hold."""
+
+
+class ModelError(FabulaError):
+    """A model did not answer.
+
+    Attributes:
+        model: name of the model asked.
+        retry_after: seconds the server asked us to wait, if it said so.
+        retryable: whether the same call may succeed later.
+    """
+
+    retryable = False
+
+    def __init__(self, message: str, *, model: str = "", retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.model, self.retry_after = model, retry_after
+
+
+class ModelUnavailableError(ModelError):
+    """The model cannot be reached: not installed, no key, no connection."""
+
+
+class ModelTimeoutError(ModelError):
+    """No answer in time."""
+
+    retryable = True
+
+
+class OverloadedError(ModelError):
+    """The server is busy or failed (429, 5xx, a cut stream)."""
+
+    retryable = True
+
+
+class ContextLengthError(ModelError):
+    """The prompt does not fit the model's context."""
+
+
+class RefusalError(ModelError):
+    """The model declined to answer."""
+
+
+class ReplyError(FabulaError):
+    """A reply could not be read as asked, also after the allowed repairs.
+
+    Attributes:
+        reply: the last reply, whole.
+    """
+
+    def __init__(self, message: str, *, reply: str) -> None:
+        super().__init__(message)
+        self.reply = reply
+
+
+class BudgetError(FabulaError):
+    """The next call might pass the cap. All finished calls are kept; a higher cap goes on from here."""
+
+
+class PausedError(FabulaError):
+    """The run waits for approval. All finished calls are kept; the run exits with code 0.
+
+    Attributes:
+        path: the artefact that waits.
+    """
+
+    exit_code = 0
+
+    def __init__(self, message: str, *, path: str) -> None:
+        super().__init__(message)
+        self.path = path

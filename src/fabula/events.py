@@ -1,0 +1,100 @@
+"""What happens in a run, as frozen records; progress bars, transcripts and a studio are listeners."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fabula.models.base import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """A system begins; `roles` are those it is expected to call, in order where that is known."""
+
+    system: str
+    roles: tuple[str, ...] = ()
+    words: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallStarted:
+    """A role is being asked."""
+
+    path: str
+    role: str
+    performer: str
+    max_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextArrived:
+    """A piece of a reply."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallFinished:
+    """A role has answered; `replayed` means from the journal, at no cost."""
+
+    path: str
+    role: str
+    performer: str
+    usage: Usage
+    replayed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CallRetried:
+    """A model failed and is asked again after `wait` seconds."""
+
+    model: str
+    attempt: int
+    wait: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """A reply could not be read; the role is told why and asked again."""
+
+    path: str
+    attempt: int
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An artefact has its text; `source` is "made", "replayed", "edited" or "pinned"."""
+
+    path: str
+    folder: str
+    text: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """A remark of the system, for the transcript."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunFinished:
+    """A run ended; `error` is empty when the story is whole."""
+
+    system: str
+    error: str = ""
+
+
+Event: TypeAlias = (
+    RunStarted | CallStarted | TextArrived | CallFinished | CallRetried | Repaired | Kept | Noted | RunFinished
+)
+Listener: TypeAlias = "Callable[[Event], None]"

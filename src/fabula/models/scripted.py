@@ -1,0 +1,101 @@
+"""A model that answers from a script, for tests and demonstrations. An unscripted prompt is an error.
+
+A script is TOML: under `[replies]`, each role has a text or a list of texts, given in turn::
+
+    [replies]
+    conflict = "Mara wants the lamp lit."
+    exposition = ["The lamp was dark.", "A second asking gets this."]
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import tomllib
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from hashlib import sha256
+from typing import TYPE_CHECKING, TypeAlias
+
+from fabula.errors import ConfigError, ModelError
+from fabula.models.base import SAMPLING_FIELDS, Capabilities, Reply, Request, Usage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fabula.models.base import OnText
+
+Script: TypeAlias = Mapping[str, str | Sequence[str]] | Callable[[Request], str | Reply | Awaitable[str | Reply]]
+
+
+class ScriptedModel:
+    """Answers by role from a mapping, or by calling a function of the request.
+
+    A list of texts is given in turn by path, so that a killed and resumed run hears the same as an unbroken one; the
+    last text repeats. `asked` counts the calls made. Usage is counted in words; the cost is 0.
+    """
+
+    def __init__(
+        self, script: Script, *, name: str = "scripted", capabilities: Capabilities | None = None, identity: str = ""
+    ) -> None:
+        self.name = name
+        self.identity = identity or name
+        self.capabilities = capabilities or Capabilities(sampling=SAMPLING_FIELDS, parallel=64)
+        self.asked: list[Request] = []
+        self._script = script
+        self._turns: Counter[str] = Counter()
+
+    @classmethod
+    def read(cls, path: Path) -> ScriptedModel:
+        """The model of a script file.
+
+        Raises:
+            ConfigError: the file is missing, no TOML, or has no table `[replies]` of texts.
+        """
+        try:
+            data = path.read_bytes()
+            replies = tomllib.loads(data.decode("utf-8")).get("replies")
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise ConfigError(f"Cannot read the script {path}: {error}. Give a TOML file.") from error
+        if not isinstance(replies, dict) or not replies:
+            raise ConfigError(f"The script {path} has no table [replies] with a text for each role.")
+        return cls(replies, name=f"scripted:{path}", identity=f"scripted@{sha256(data).hexdigest()[:12]}")
+
+    async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
+        """The scripted reply.
+
+        Raises:
+            ModelError: the script has nothing for this role.
+        """
+        self.asked.append(request)
+        answer = await self._answer(request)
+        if on_text is not None:
+            on_text(answer.text)
+        return answer
+
+    async def _answer(self, request: Request) -> Reply:
+        if callable(self._script):
+            said = self._script(request)
+            said = await said if inspect.isawaitable(said) else said
+            await asyncio.sleep(0)  # a call is a point where other tasks may run, as with any real model
+            return said if isinstance(said, Reply) else self._counted(request, said)
+        if request.role not in self._script:
+            raise ModelError(
+                f"The script has no reply for the role {request.role!r} (at {request.path}). Add it under [replies].",
+                model=self.name,
+            )
+        texts = self._script[request.role]
+        if not isinstance(texts, str):
+            turn = self._turns[request.path]
+            self._turns[request.path] += 1
+            texts = texts[min(turn, len(texts) - 1)]
+        await asyncio.sleep(0)
+        return self._counted(request, texts)
+
+    def _counted(self, request: Request, text: str) -> Reply:
+        prompt = sum(len(m.content.split()) for m in request.messages)
+        usage = Usage(prompt=prompt, reply=len(text.split()), cost=0.0)
+        return Reply(text, usage, model=self.identity, sent=request.sampling.set_values())
+
+    async def close(self) -> None:
+        """Nothing is held."""

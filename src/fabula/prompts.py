@@ -1,0 +1,104 @@
+"""Prompts are files: a folder of Jinja templates with a `system` and a `user` block each.
+
+A missing field is an error (`StrictUndefined`), never an empty place in a prompt. A second folder may replace any
+file by name. Templates run in Jinja's sandbox, because a prompt folder may come from somebody else.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from fabula.errors import ConfigError, UnknownNameError
+from fabula.models.base import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from jinja2 import Environment, Template
+
+SUFFIX = ".jinja"
+_GAPS = re.compile(r"\n{3,}")
+
+
+class Prompts:
+    """The prompts of one system.
+
+    Args:
+        folder: the system's own templates.
+        overrides: a folder whose files replace those of the same name, or `None`.
+    """
+
+    def __init__(self, folder: Path, overrides: Path | None = None) -> None:
+        self._folders = [folder] if overrides is None else [overrides, folder]
+        self._folder, self._overrides = folder, overrides
+
+    @cached_property
+    def _environment(self) -> Environment:
+        from jinja2 import FileSystemLoader, StrictUndefined  # noqa: PLC0415 - keeps `fabula --help` fast
+        from jinja2.sandbox import SandboxedEnvironment  # noqa: PLC0415 - the same
+
+        self._check_overrides()
+        return SandboxedEnvironment(
+            loader=FileSystemLoader(self._folders),
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            autoescape=False,  # a prompt is plain text, not HTML
+        )
+
+    def _check_overrides(self) -> None:
+        if self._overrides is None:
+            return
+        if not self._overrides.is_dir():
+            raise ConfigError(f"--prompts {self._overrides} is not a folder. Give a folder of {SUFFIX} files.")
+        known = {path.stem for path in self._folder.glob(f"*{SUFFIX}")}
+        for path in sorted(self._overrides.glob(f"*{SUFFIX}")):
+            if path.stem not in known:
+                raise UnknownNameError("prompt file", path.stem, known)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the prompts that can be rendered (those that start with `_` are only building parts)."""
+        return tuple(sorted(p.stem for p in self._folder.glob(f"*{SUFFIX}") if not p.stem.startswith("_")))
+
+    @cached_property
+    def digest(self) -> str:
+        """A SHA-256 over all files in force, for the record of a run."""
+        total = sha256()
+        for folder in reversed(self._folders):
+            for path in sorted(folder.glob(f"*{SUFFIX}")):
+                total.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+        return total.hexdigest()
+
+    def render(self, name: str, fields: Mapping[str, Any]) -> tuple[Message, ...]:
+        """The messages of prompt `name` with `fields` filled in: a system message if the file has one, then the user's.
+
+        Raises:
+            UnknownNameError: there is no such prompt.
+            ConfigError: the file is no sound template, or uses a field that it was not given.
+        """
+        from jinja2 import TemplateError, TemplateNotFound  # noqa: PLC0415 - keeps `fabula --help` fast
+
+        try:
+            template = self._environment.get_template(name + SUFFIX)
+            blocks = _all_blocks(template, dict(fields))
+        except TemplateNotFound as error:
+            raise UnknownNameError("prompt", str(error.name or name), self.names) from error
+        except TemplateError as error:
+            raise ConfigError(f"The prompt file {name}{SUFFIX} cannot be filled in: {error}") from error
+        if not blocks.get("user"):
+            raise ConfigError(f"The prompt file {name}{SUFFIX} has no text in {{% block user %}}; a prompt needs one.")
+        roles = ("system", "user")
+        return tuple(Message(role, blocks[role]) for role in roles if blocks.get(role))  # type: ignore[arg-type] # literals
+
+
+def _all_blocks(template: Template, fields: dict[str, Any]) -> dict[str, str]:
+    """The rendered text of each block, also of those inherited from a parent file."""
+    context = template.new_context(fields)
+    for _ in template.root_render_func(context):  # walking the file fills in the parents' blocks
+        pass
+    return {name: _GAPS.sub("\n\n", "".join(block[0](context)).strip()) for name, block in context.blocks.items()}

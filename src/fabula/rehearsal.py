@@ -1,0 +1,71 @@
+"""What a dry run stands on where no reply is recorded: old replies, or placeholders of the expected size.
+
+A dry run walks the same code as a real one. A call that would be asked is answered with the newest text that its path
+has had, and what is kept from it carries `STALE`, a private-use character. Every later prompt that contains a stale
+text is therefore different from the recorded one and counts as asked again: exactly the dependants are found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from fabula.models.base import Json
+
+STALE: Final = "\ue0fb"
+_SENTENCE: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCall:
+    """A call that a real run would pay for; tokens are estimates, `cost` in US dollars or `None` if unknown."""
+
+    path: str
+    role: str
+    performer: str
+    prompt: int
+    reply: int
+    cost: float | None
+
+
+@dataclass(slots=True)
+class Rehearsal:
+    """What a dry run has found: the calls that would be asked, and how many are answered by the journal."""
+
+    planned: list[PlannedCall] = field(default_factory=list)
+    replayed: int = 0
+
+    @property
+    def cost(self) -> float | None:
+        """US dollars of all planned calls, or `None` if one price is unknown."""
+        costs = [call.cost for call in self.planned]
+        return None if None in costs else sum(c for c in costs if c is not None)
+
+    @property
+    def tokens(self) -> int:
+        """Prompt and reply tokens of all planned calls."""
+        return sum(call.prompt + call.reply for call in self.planned)
+
+
+def placeholder(words: int) -> str:
+    """Text of `words` words in sentences that all differ, so that no check for loops cuts it."""
+    numbered = [f"W{n}" if n % _SENTENCE == 0 else f"w{n}" for n in range(max(words, 1))]
+    lines = [" ".join(numbered[i : i + _SENTENCE]) + "." for i in range(0, len(numbered), _SENTENCE)]
+    return " ".join(lines)
+
+
+def example(schema: Json) -> Any:  # noqa: ANN401 - JSON data of any shape
+    """A smallest sensible value of a JSON schema (references inlined), for typed replies that were never asked."""
+    if "const" in schema or "enum" in schema:
+        return schema.get("const", schema.get("enum", [None])[0])
+    for several in ("anyOf", "oneOf", "allOf"):
+        if several in schema:
+            return example(schema[several][0])
+    kind = schema.get("type", "string")
+    if kind == "object":
+        return {name: example(part) for name, part in schema.get("properties", {}).items()}
+    if kind == "array":
+        return [example(schema.get("items", {"type": "string"})) for _ in range(max(schema.get("minItems", 1), 1))]
+    plain = {"integer": schema.get("minimum", 1), "number": schema.get("minimum", 1), "boolean": False, "null": None}
+    return plain.get(kind, placeholder(8))

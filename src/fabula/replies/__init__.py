@@ -1,0 +1,30 @@
+"""Reading what models reply: the one place where text that a model wrote is searched.
+
+Pure functions; none asks a model. What cannot be read raises `ReplyProblem`, whose text tells a model what to mend.
+"""
+
+from __future__ import annotations
+
+from fabula.replies.choices import is_refusal, read_choice, read_list, read_score, read_sections
+from fabula.replies.jsontext import read_json
+from fabula.replies.problem import ReplyProblem, json_instruction, repair_instruction
+from fabula.replies.prose import Cleaned, DropKind, Dropped, TextKind, clean_prose
+from fabula.replies.schema import schema_of
+
+__all__ = [
+    "Cleaned",
+    "DropKind",
+    "Dropped",
+    "ReplyProblem",
+    "TextKind",
+    "clean_prose",
+    "is_refusal",
+    "json_instruction",
+    "read_choice",
+    "read_json",
+    "read_list",
+    "read_score",
+    "read_sections",
+    "repair_instruction",
+    "schema_of",
+]

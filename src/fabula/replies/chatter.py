@@ -1,0 +1,182 @@
+"""What models say around a text: greetings, offers, notes to the reader, headings, labels, template marks.
+
+Every pattern is anchored and free of nested repeats. Words that also occur in stories ("Sure", "Here is", "I hope")
+count only together with a word of the writing task, and never inside quotation marks.
+"""
+
+# ruff: noqa: RUF001 - the patterns look for typographic quotation marks and dashes
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_TASK: Final = (
+    r"(?:story|stories|narrative|section|part|exposition|rising action|climax|falling action|resolution|continuation|"
+    r"scene|passage|paragraph|draft|version|rewrite|outline|summary|plot|bullet points?|descriptions?|characters?|"
+    r"conflict|setting|prompt|task|requirements?|instructions?|request|response|scratchpad|word count|example|list|"
+    r"chapter|guidelines)"
+)
+_I: Final = re.IGNORECASE
+_YES: Final = (
+    r"(?:sure|sure thing|certainly|of course|absolutely|okay|ok|great|got it|understood|alright|no problem|gladly|yes)"
+)
+_OFFER: Final = (
+    r"(?:i(?:['’]ll|['’]d| will| would| can| am| ['’]?m| have|['’]ve)|let me|let['’]s|allow me)\b.{0,40}\b"
+    r"(?:continue|continued|continuing|write|written|writing|provide|help|assist|describe|create|created|try|draft|"
+    r"begin|start|happy|glad|craft|crafted|expand)"
+)
+_HERE: Final = r"(?:here['’]s|here is|here are|below is|below are|the following (?:is|are)|following is|this is)"
+_ALONE: Final = re.compile(rf"{_YES}(?: thing)?[!.,:]*\Z", _I)
+_OPENING: Final = (
+    re.compile(rf"(?:{_YES}[!.,]+ )?{_HERE}\b.{{0,60}}\b{_TASK}\b.{{0,200}}[:.!]\Z", _I | re.DOTALL),
+    re.compile(rf"(?:{_YES}[!.,]+ )?{_OFFER}\b.{{0,80}}\b{_TASK}\b.{{0,200}}\Z", _I | re.DOTALL),
+    re.compile(rf"{_YES}[!,.]+ .{{0,120}}\b{_TASK}\b.{{0,120}}:\Z", _I | re.DOTALL),
+    re.compile(
+        rf"(?:as requested|as you (?:asked|requested)|based on (?:the|your) (?:\w+ ){{0,3}}{_TASK}|"
+        rf"given (?:the|a) (?:\w+ ){{0,3}}{_TASK}|to (?:continue|write|begin) (?:the|this) {_TASK}|"
+        rf"in (?:this|the) (?:creative )?writing (?:prompt|task)|"
+        rf"thank you for (?:the|your|sharing)\b.{{0,60}}\b{_TASK}|in (?:this|the) (?:\w+ ){{0,2}}{_TASK},? "
+        rf"(?:we|i|the (?:author|writer|reader|story)))\b",
+        _I,
+    ),
+)
+_ABOUT: Final = re.compile(
+    r"(?:the|this) (?:[\w'’]+ ){0,3}(?:story|narrative|tale|section|passage|chapter|part of the story|scene)"
+    r"(?:['’]s \w+)? (?:then )?(?:"
+    r"is (?:a |an |the )?(?:\w+ )?(?:reminder|testament|tale|story|metaphor|exploration|narrative|allegory)|"
+    r"ends (?:with|on)|concludes|explores|highlights|has a (?:\w+ )?ending|serves as|delves|captures|sets (?:up|the)|"
+    r"is (?:set|told|about|written|finished|complete|divided|approximately|around)|includes|introduces|showcases|"
+    r"provides|cent(?:er|re)s on|revolves around|meets|adheres|follows|focuses|leaves (?:the|us)|takes a turn|should (?:be|take|end|have|include))\b",
+    _I,
+)
+_ABOUT_AT_END: Final = re.compile(
+    r"(?:the|this) (?:\w+ ){0,3}(?:story|narrative|part of the story) (?:then )?(?:begins|starts|continues|takes place|"
+    r"goes on)\b|in (?:summary|conclusion),|overall, (?:the|this) (?:story|narrative)|as the (?:story|narrative) "
+    r"(?:comes|draws|nears|ends|unfolds|progresses)",
+    _I,
+)
+_CLOSING: Final = (
+    re.compile(
+        rf"i hope (?:(?:that )?(?:this|the|my) (?:\w+ ){{0,3}}(?:{_TASK}|helps|meets|works|fits|is what|captures|was)|"
+        r"you (?:enjoy|enjoyed|like|liked|find|found) (?:this|the|it|my|reading))\b",
+        _I,
+    ),
+    re.compile(
+        r"(?:please )?(?:let me know|feel free|do(?:n['’]t| not) hesitate)\b.{0,20}\b"
+        r"(?:if you|what you think|how|to ask|to let|to reach|to (?:modify|change|edit|adjust|continue|use))\b",
+        _I,
+    ),
+    re.compile(r"(?:would you like|do you want|if you(?:['’]d| would)? (?:like|want)) (?:me|any|to see|more)\b", _I),
+    re.compile(r"(?:thank you|thanks) for (?:reading|the opportunity|your (?:time|request|prompt))\b", _I),
+    re.compile(r"is there anything (?:else )?(?:i|you)\b", _I),
+    re.compile(
+        r"(?:author['’]?s |editor['’]?s )?(?:please )?notes?(?: to (?:the )?\w+)?(?::| that (?:the|this|i)\b)", _I
+    ),
+    re.compile(r"(?:total |final |approximate )?word ?(?:count|s)\b ?(?::|is\b|=|\d)", _I),
+    re.compile(r"(?:approximately |about |~)?[\d,]{2,7} words\W*\Z", _I),
+    re.compile(rf"(?:this|the) {_TASK} (?:is|has|contains|meets|adheres|was)\b.{{0,80}}\bwords?\b", _I),
+    re.compile(rf"end of (?:the )?{_TASK}\W*\Z", _I),
+)
+_THE_END: Final = re.compile(r"\W*(?:the end|fin|finis|end of (?:the )?story|to be continued)\W*", _I)
+_QUOTE: Final = ('"', "“", "'", "‘", "«", "—", "–")
+_EDGE: Final = "*_#>()[] \t"
+_LONGEST: Final = 400
+_TITLE_WORDS: Final = 9
+_HEADING_LENGTH: Final = 120
+_SMALL: Final = frozenset(
+    ("a", "an", "and", "as", "at", "but", "by", "for", "from", "in", "into", "of", "on", "or", "the", "to", "with")
+)
+_SCENE_BREAK: Final = re.compile(r"\W*\Z")
+_FRAMED: Final = re.compile(r"<<[^<>]{1,100}>>\W*\Z")
+_BRACKETED: Final = re.compile(r"\[[A-Z][^\[\]\n]{0,60}\]:?\s*\Z")
+_BRACKETED_LEAD: Final = re.compile(r"\[[A-Z]\w*(?: \w+){0,3}\]:?[ \t]+")
+_HEADING: Final = re.compile(r"#{1,6}\s+\S|={3,}\s|(?:\*\*|__)[^*_\n]{1,80}(?:\*\*|__):?\Z")
+_NUMBERED: Final = re.compile(
+    r"(?:part|scene|chapter|act|section) (?:\d{1,3}|[ivxl]{1,6}|one|two|three|four|five|six|seven|eight|nine|ten)\b"
+    r"[^.!?\n]{0,60}\Z",
+    _I,
+)
+_TITLE: Final = re.compile(r"(?:\*\*|__)?(?:story )?title(?:\*\*|__)?:", _I)
+
+
+def opens_chatter(sentence: str, *, notes: bool = False) -> bool:
+    """Whether a sentence at the start of a reply talks to the reader or of the task; notes may be about the story."""
+    said = sentence.strip(_EDGE)
+    if sentence.startswith(_QUOTE) or len(said) > _LONGEST:
+        return False
+    return bool(_ALONE.match(said) or any(p.match(said) for p in _OPENING) or (not notes and _ABOUT.match(said)))
+
+
+def closes_chatter(sentence: str, *, notes: bool = False) -> bool:
+    """Whether a sentence at the end of a reply talks to the reader or of the task; notes may be about the story."""
+    said = sentence.strip(_EDGE)
+    if sentence.startswith(_QUOTE) or len(said) > _LONGEST:
+        return False
+    return any(p.match(said) for p in (_CLOSING if notes else (*_CLOSING, _ABOUT, _ABOUT_AT_END)))
+
+
+def says_the_end(sentence: str) -> bool:
+    """Whether a sentence is nothing but "The End" or its like."""
+    return bool(_THE_END.fullmatch(sentence))
+
+
+class Labels:
+    """Recognises headings, and labels that a prompt uses."""
+
+    def __init__(self, labels: Sequence[str]) -> None:
+        names = sorted({re.escape(label.strip()) for label in labels if label.strip()}, key=len, reverse=True)
+        name = "|".join(names) if names else r"(?!)"
+        number = r"(?:\d{1,2}[.):]\s*)?(?:part \d{1,2}[:.]?\s*)?"
+        core = rf"(?:the |our )?(?:{name})(?: (?:part|section|scene))?(?: \(?cont(?:inued|\.)\)?)?"
+        self._line = re.compile(rf"[\s#*_>\[(\-]*{number}{core}[\s*_\])]*[:.]?[\s*_\])-]*\Z", _I)
+        self._prefix = re.compile(
+            rf"[#*_>\s-]*(?:\[{number}{core}\][*_]*:?|{number}(?:\*\*|__){core}(?::(?:\*\*|__)|(?:\*\*|__):?)|"
+            rf"{number}{core}:)[ \t]*",
+            _I,
+        )
+
+    def heads(self, line: str) -> bool:
+        """Whether a line is nothing but a label."""
+        return len(line) <= _LONGEST and bool(self._line.match(line))
+
+    def prefix(self, line: str) -> int:
+        """Length of the label that a line begins with, 0 if there is none."""
+        found = self._prefix.match(line)
+        return found.end() if found else 0
+
+
+def is_heading(line: str) -> bool:
+    """Whether a line is a heading of any name: Markdown, bold alone, "Chapter 2", "Title: ..."."""
+    line = line.strip()
+    if len(line) > _HEADING_LENGTH:
+        return False
+    bare = line.strip("*_ ")
+    return bool(_HEADING.match(line) or _NUMBERED.match(bare) or _TITLE.match(line))
+
+
+def is_framed(line: str) -> bool:
+    """Whether a line is a name in brackets, <<A Title>> or [Characters], a habit of SmolLM2."""
+    return bool(_FRAMED.match(line.strip()) or _BRACKETED.match(line.strip()))
+
+
+def framed_lead(line: str) -> int:
+    """Length of a bracketed name that a reply's first line begins with, 0 if there is none."""
+    found = _BRACKETED_LEAD.match(line)
+    return found.end() if found else 0
+
+
+def is_title(line: str) -> bool:
+    """Whether a first line that stands alone looks like a story's title: few words, all of weight capitalised."""
+    words = line.strip().strip('"“”*_').split()
+    if not 1 < len(words) <= _TITLE_WORDS or any(c.isdigit() for c in line):
+        return False
+    capital = all(word[:1].isupper() or word.lower() in _SMALL for word in words)
+    return capital and words[0][:1].isupper() and words[-1][-1:].isalpha() and not line.startswith(("“", '"'))
+
+
+def is_scene_break(line: str) -> bool:
+    """Whether a line holds no letter or digit, as "***" does."""
+    return bool(_SCENE_BREAK.match(line))

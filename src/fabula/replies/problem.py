@@ -1,0 +1,24 @@
+"""What is said when a reply cannot be read, and how a model is told."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fabula.models.base import Json
+
+
+class ReplyProblem(ValueError):  # noqa: N818 - a problem to be repaired; only unrepaired it becomes a `ReplyError`
+    """Why a reply cannot be read: one sentence that the model can act on."""
+
+
+def repair_instruction(reason: str) -> str:
+    """What a role is told when its reply could not be read; `reason` is the text of a `ReplyProblem`."""
+    return f"Your reply could not be read. {reason} Give the whole reply again, corrected, and nothing else."
+
+
+def json_instruction(schema: Json) -> str:
+    """What a role is told where the engine cannot enforce the schema."""
+    told = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
+    return f"Reply with JSON alone, no other text before or after it, that fits this JSON schema:\n{told}"

@@ -1,0 +1,156 @@
+"""Who plays a role: a model, a person or a program, freely mixed (Agents' Room, section 3 "Agents")."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from fabula.errors import ConfigError, ModelError, UnknownNameError
+from fabula.models.base import Capabilities, Model, Reply, Request, Sampling
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fabula.models.base import OnText
+
+Answer: TypeAlias = Callable[[Request], Awaitable[str]]
+
+
+@dataclass(frozen=True)
+class Person:
+    """A role played by a person: `answer` shows the request and waits for the text. A `Model` like any other."""
+
+    who: str
+    answer: Answer
+    capabilities: Capabilities = field(default_factory=lambda: Capabilities(parallel=1, sampling=frozenset()))
+
+    @property
+    def name(self) -> str:
+        """`person:WHO`."""
+        return f"person:{self.who}"
+
+    @property
+    def identity(self) -> str:
+        """The name."""
+        return self.name
+
+    async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
+        """What the person wrote; costs nothing.
+
+        Raises:
+            ModelError: the person gave no text.
+        """
+        text = await self.answer(request)
+        return _spoken(text, self.identity, request.role, on_text)
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A role played by a Python function from the rendered request to text. A `Model` like any other."""
+
+    what: str
+    function: Callable[[Request], str | Awaitable[str]]
+    capabilities: Capabilities = field(default_factory=lambda: Capabilities(sampling=frozenset()))
+
+    @property
+    def name(self) -> str:
+        """`program:WHAT`."""
+        return f"program:{self.what}"
+
+    @property
+    def identity(self) -> str:
+        """The name."""
+        return self.name
+
+    async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
+        """What the function returned; costs nothing.
+
+        Raises:
+            ModelError: it returned no text.
+        """
+        text = self.function(request)
+        return _spoken(await text if inspect.isawaitable(text) else text, self.identity, request.role, on_text)
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+def _spoken(text: object, who: str, role: str, on_text: OnText | None) -> Reply:
+    if not isinstance(text, str) or not text.strip():
+        raise ModelError(
+            f"{who} gave no text for the role {role!r}. Answer with some, or cast the role anew.", model=who
+        )
+    if on_text is not None:
+        on_text(text)
+    return Reply(text, model=who)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One role's performer, the sampling values set for it, and its adapter if it has one.
+
+    `sampling` goes before what a system asks for; `base` fills what both leave open (values a small model needs).
+    """
+
+    performer: Model
+    sampling: Sampling = field(default_factory=Sampling)
+    adapter: str | None = None
+    base: Sampling = field(default_factory=Sampling)
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Who plays what; a role that is not named is played by `default`."""
+
+    default: Part
+    roles: Mapping[str, Part] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, model: Model) -> Cast:
+        """One model in every role."""
+        return cls(Part(model))
+
+    def part(self, role: str) -> Part:
+        """Who plays `role`."""
+        return self.roles.get(role, self.default)
+
+    def check(self, known: tuple[str, ...]) -> None:
+        """Raise `UnknownNameError` where a role is cast that the system does not have."""
+        for role in self.roles:
+            if role not in known:
+                raise UnknownNameError("role", role, known)
+
+    async def close(self) -> None:
+        """Close every performer once."""
+        performers = {id(p.performer): p.performer for p in (self.default, *self.roles.values())}
+        for performer in performers.values():
+            await performer.close()
+
+
+def load_function(spec: str) -> Callable[..., Any]:
+    """The function that `path/to/file.py:name` names. It is the user's own code and runs as such.
+
+    Raises:
+        ConfigError: the file or the function in it does not exist.
+    """
+    file, _, name = spec.rpartition(":")
+    path = Path(file)
+    if not file.endswith(".py") or not path.is_file():
+        raise ConfigError(f"{spec!r} names no Python function. Write it as path/to/file.py:function.")
+    source = importlib.util.spec_from_file_location(f"fabula_user_{path.stem}", path)
+    if source is None or source.loader is None:
+        raise ConfigError(f"{path} cannot be loaded as Python. Write the function as path/to/file.py:function.")
+    module = importlib.util.module_from_spec(source)
+    source.loader.exec_module(module)
+    function = getattr(module, name, None)
+    if not callable(function):
+        public = [n for n, v in vars(module).items() if callable(v) and not n.startswith("_")]
+        raise UnknownNameError(f"function in {path}", name, public)
+    return function  # type: ignore[no-any-return] # callable() has just said so

@@ -1,0 +1,359 @@
+"""`Run`: all that a system may touch.
+
+It renders the prompt, finds who plays the role, looks into the journal, respects budget and concurrency, reads the
+reply, repairs at most `repairs` times, records, and tells the listeners. A run is a value: `scope` gives a child.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+
+from fabula import replies
+from fabula.errors import JournalMissError, RefusalError, ReplyError
+from fabula.events import CallFinished, CallStarted, Kept, Noted, Repaired, TextArrived
+from fabula.journal import call_key
+from fabula.models.base import Message, Reply, Request, Sampling
+from fabula.models.budget import Budget, estimate_tokens
+from fabula.models.prices import cost, price_of
+from fabula.rehearsal import STALE, PlannedCall, Rehearsal, example, placeholder
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from fabula.events import Event, Listener
+    from fabula.journal import Journal
+    from fabula.models.base import OnText
+    from fabula.models.prices import Price
+    from fabula.prompts import Prompts
+    from fabula.roles import Cast, Part
+
+T = TypeVar("T")
+Mode: TypeAlias = Literal["live", "frozen", "dry"]
+
+REFUSAL_TRIES = 3
+DEFAULT_REPLY_TOKENS = 4096  # target length of Agents' Room, section 5
+_WORDS_PER_TOKEN = 0.75
+
+
+@dataclass
+class Hands:
+    """What all scopes of one run share.
+
+    Attributes:
+        mode: "live" asks models; "frozen" replays only; "dry" asks nobody and fills `rehearsal`.
+        repairs: how often an unreadable typed reply is sent back.
+        on_kept: called with each kept artefact before the run goes on (the project writes its files there).
+        approve: called with each made artefact; gives its text back, changed or not, or raises `PausedError`.
+        pending: texts of edits that are not recorded yet, by path; a dry run counts with them.
+    """
+
+    journal: Journal
+    prompts: Prompts
+    cast: Cast
+    seed: int = 1
+    mode: Mode = "live"
+    listeners: Sequence[Listener] = ()
+    budget: Budget = field(default_factory=Budget)
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    repairs: int = 2
+    on_kept: Callable[[Kept], None] | None = None
+    approve: Callable[[Kept], Awaitable[str]] | None = None
+    pending: Mapping[str, str] = field(default_factory=dict)
+    ordinals: Counter[tuple[str, str]] = field(default_factory=Counter)
+    rehearsal: Rehearsal = field(default_factory=Rehearsal)
+
+    def tell(self, event: Event) -> None:
+        """Hand an event to every listener."""
+        for listener in self.listeners:
+            listener(event)
+
+
+@dataclass
+class _Freshness:
+    """Whether something in an artefact's making is stale in a dry run."""
+
+    stale: bool = False
+
+
+@dataclass(frozen=True)
+class Run:
+    """A place in a run: shared hands, and the path that names where we are."""
+
+    hands: Hands
+    path: tuple[str, ...] = ()
+    take: int = 0
+    _fresh: _Freshness | None = None
+
+    def scope(self, *names: str | int) -> Run:
+        """A run one or more steps further down: `run.scope("scene", 3)` is at `scene/3`."""
+        return replace(self, path=(*self.path, *(str(name) for name in names)))
+
+    @property
+    def rng(self) -> random.Random:
+        """A generator seeded by the run's seed and this path: the same place draws the same numbers."""
+        return random.Random(self._number("rng"))  # noqa: S311 - reproducible draws are wanted, not secrets
+
+    def note(self, text: str) -> None:
+        """Leave a remark in the record and with the listeners."""
+        if self.hands.mode == "live":
+            self.hands.journal.note(self._at(), text)
+        self.hands.tell(Noted(self._at(), text))
+
+    # artefacts ------------------------------------------------------------------------------------------------------
+
+    async def keep(self, name: str, make: Callable[[Run], Awaitable[str]], *, folder: str) -> str:
+        """The text of the artefact `name`: edited or pinned text if there is one, else what `make` gives.
+
+        Each new text becomes a version in the journal and a file in the project's `folder`. Costs what `make` asks.
+
+        Raises:
+            PausedError: a person has to approve the text first.
+        """
+        path = "/".join((*self.path, name))
+        hands, fresh = self.hands, _Freshness()
+        override = (hands.pending[path], "edited") if path in hands.pending else hands.journal.override(path)
+        if override is not None:
+            text, source = override
+        else:
+            text = await make(replace(self.scope(name), take=hands.journal.takes(path), _fresh=fresh))
+            source = "made"
+        if hands.mode == "dry":
+            return text + STALE if fresh.stale else text
+        if hands.mode == "live":
+            hands.journal.keep(path, text, source)
+        kept = Kept(path, folder, text, source)
+        self._announce(kept)
+        if source == "made" and hands.approve and not hands.journal.approved(path, text):
+            approved = await hands.approve(kept)
+            if approved != text:
+                hands.journal.decide(path, "edit", approved)
+                hands.journal.keep(path, approved, "edited")
+                self._announce(Kept(path, folder, approved, "edited"))
+                return approved
+            hands.journal.decide(path, "approve", text)
+        return text
+
+    def _announce(self, kept: Kept) -> None:
+        if self.hands.on_kept is not None:
+            self.hands.on_kept(kept)
+        self.hands.tell(kept)
+
+    # asking ---------------------------------------------------------------------------------------------------------
+
+    async def ask(
+        self,
+        role: str,
+        prompt: str,
+        /,
+        *,
+        sampling: Sampling | None = None,
+        expect: int | None = None,
+        **fields: object,
+    ) -> str:
+        """The text of a role's reply to a prompt; one call, or none if it is recorded.
+
+        Args:
+            role: who is asked.
+            prompt: name of the prompt file.
+            sampling: values of the system; what the cast sets for the role goes before them.
+            expect: words the reply should have, for estimates only.
+            **fields: fill the prompt's fields.
+
+        Raises:
+            ModelError: the model did not answer.
+            BudgetError: the call might pass the cap.
+        """
+        return (await self.reply(role, prompt, sampling=sampling, expect=expect, **fields)).text
+
+    async def reply(
+        self,
+        role: str,
+        prompt: str,
+        /,
+        *,
+        sampling: Sampling | None = None,
+        expect: int | None = None,
+        **fields: object,
+    ) -> Reply:
+        """As `ask`, with usage and the way the reply ended."""
+        return await self._answer(self._request(role, prompt, sampling, fields), expect)
+
+    async def sample(
+        self, n: int, role: str, prompt: str, /, *, sampling: Sampling | None = None, **fields: object
+    ) -> tuple[str, ...]:
+        """`n` independent replies to one prompt, asked side by side; `n` calls."""
+        request = self._request(role, prompt, sampling, fields)
+        numbered = [(request, self._ordinal(request)) for _ in range(n)]
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._answer(request, None, ordinal)) for request, ordinal in numbered]
+        return tuple(task.result().text for task in tasks)
+
+    async def ask_for(
+        self, shape: type[T], role: str, prompt: str, /, *, sampling: Sampling | None = None, **fields: object
+    ) -> T:
+        """A reply of type `shape` (pydantic model, dataclass, any annotated type), repaired at most `repairs` times.
+
+        Uses the engine's JSON-schema mode where it has one, else asks for JSON in the text.
+
+        Raises:
+            ReplyError: no reply could be read; the run can be resumed.
+        """
+        schema = replies.schema_of(shape)
+        request = self._request(role, prompt, sampling, fields)
+        if self._part(role).performer.capabilities.schema:
+            request = replace(request, schema=schema)
+        else:
+            told = f"{request.messages[-1].content}\n\n{replies.json_instruction(schema)}"
+            request = replace(request, messages=(*request.messages[:-1], Message("user", told)))
+        sketch = json.dumps(example(schema))
+        return await self._read(request, lambda text: replies.read_json(text, shape), sketch)
+
+    async def choose(
+        self, options: Sequence[str], role: str, prompt: str, /, *, sampling: Sampling | None = None, **fields: object
+    ) -> str:
+        """One of `options`, as the role chose; repaired like `ask_for`.
+
+        Raises:
+            ReplyError: no reply named exactly one of them.
+        """
+        request = self._request(role, prompt, sampling, fields)
+        if self._part(role).performer.capabilities.choices:
+            request = replace(request, choices=tuple(options))
+        return await self._read(request, lambda text: replies.read_choice(text, options), options[0])
+
+    async def _read(self, request: Request, read: Callable[[str], T], sketch: str) -> T:
+        """Ask, read, and send back what could not be read, at most `repairs` times."""
+        for attempt in range(self.hands.repairs + 1):
+            reply = await self._answer(request, None, sketch=sketch)
+            try:
+                return read(reply.text)
+            except replies.ReplyProblem as problem:
+                reason = str(problem)
+            self.hands.tell(Repaired(request.path, attempt + 1, reason))
+            asked = (Message("assistant", reply.text), Message("user", replies.repair_instruction(reason)))
+            request = replace(request, messages=(*request.messages, *asked))
+        raise ReplyError(
+            f"The reply of role {request.role!r} at {request.path} could not be read after {self.hands.repairs} "
+            f"repairs: {reason} Run again with another --seed, or give this role a stronger model.",
+            reply=reply.text,
+        )
+
+    # one call -------------------------------------------------------------------------------------------------------
+
+    def _request(self, role: str, prompt: str, sampling: Sampling | None, fields: Mapping[str, Any]) -> Request:
+        part = self._part(role)
+        return Request(
+            messages=self.hands.prompts.render(prompt, fields),
+            sampling=part.sampling.over(sampling or Sampling()).over(part.base),
+            adapter=part.adapter,
+            role=role,
+            path="/".join((*self.path, prompt)),
+        )
+
+    def _part(self, role: str) -> Part:
+        return self.hands.cast.part(role)
+
+    def _at(self) -> str:
+        return "/".join(self.path)
+
+    def _number(self, *names: object) -> int:
+        """A 31-bit number that is fixed by the run's seed, this path, the take, and `names`."""
+        told = "/".join(str(name) for name in (self.hands.seed, self._at(), self.take, *names))
+        return int.from_bytes(sha256(told.encode()).digest()[:4]) >> 1
+
+    def _ordinal(self, request: Request) -> int:
+        """How many identical requests were made at this path before; counted before dispatch, so order is fixed."""
+        told = json.dumps(request.body(), sort_keys=True, ensure_ascii=False)
+        counted = (request.path, sha256(told.encode("utf-8", "surrogatepass")).hexdigest())
+        self.hands.ordinals[counted] += 1
+        return self.hands.ordinals[counted] - 1
+
+    async def _answer(
+        self, request: Request, expect: int | None, ordinal: int | None = None, sketch: str | None = None
+    ) -> Reply:
+        """The recorded reply, or a new one that is recorded before it is used."""
+        hands, performer = self.hands, self._part(request.role).performer
+        ordinal = self._ordinal(request) if ordinal is None else ordinal
+        if request.sampling.seed is None:
+            seed = self._number(request.path, ordinal)
+            request = replace(request, sampling=replace(request.sampling, seed=seed))
+        key = call_key(request, performer.identity, ordinal, self.take)
+        recorded = hands.journal.recorded(key)
+        if hands.mode == "dry":
+            return self._rehearse(request, recorded, ordinal, expect, sketch)
+        if recorded is not None:
+            hands.tell(CallFinished(request.path, request.role, recorded.model, recorded.usage, replayed=True))
+            return recorded
+        if hands.mode == "frozen":
+            raise JournalMissError(
+                f"The journal holds no reply for {request.path} (role {request.role!r}, {performer.identity}, ordinal "
+                f"{ordinal}): prompt, model or sampling differ from the recorded run. Run without --frozen to ask."
+            )
+        reply = await self._ask_model(request)
+        hands.journal.record(key, request, ordinal, reply)
+        hands.tell(CallFinished(request.path, request.role, reply.model, reply.usage, replayed=False))
+        return reply
+
+    async def _ask_model(self, request: Request) -> Reply:
+        """Ask within the budget; a refusal is asked again with the next seed, and all tries are on the bill."""
+        hands, performer = self.hands, self._part(request.role).performer
+        listening: OnText | None = None
+        if hands.listeners:
+            listening = lambda text: hands.tell(TextArrived(request.path, text))  # noqa: E731 - a one-line adapter
+        used = None
+        for attempt in range(REFUSAL_TRIES):
+            tried = replace(request, sampling=replace(request.sampling, seed=(request.sampling.seed or 0) + attempt))
+            hands.tell(CallStarted(request.path, request.role, performer.identity, request.sampling.max_tokens))
+            most = request.sampling.max_tokens or DEFAULT_REPLY_TOKENS
+            price = price_of(performer.name, hands.prices)
+            held = hands.budget.reserve(request.role, performer.name, _prompt_tokens(request), most, price)
+            try:
+                reply = await performer.ask(tried, listening)
+            except BaseException:
+                hands.budget.release(held)
+                raise
+            usage = replace(reply.usage, cost=reply.usage.cost if price is None else cost(price, reply.usage))
+            hands.budget.settle(held, usage)
+            used = usage if used is None else used + usage
+            if reply.finish != "refusal" and not replies.is_refusal(reply.text):
+                return replace(reply, usage=replace(used, first=reply.usage.first), model=performer.identity)
+            self.note(f"{performer.identity} declined at {request.path}; asked again with another seed.")
+        raise RefusalError(
+            f"{performer.identity} declined {REFUSAL_TRIES} times to answer as {request.role!r} at {request.path}. "
+            "Change the brief or give this role another model.",
+            model=performer.name,
+        )
+
+    def _rehearse(
+        self, request: Request, recorded: Reply | None, ordinal: int, expect: int | None, sketch: str | None
+    ) -> Reply:
+        """Stand in for a call in a dry run: the recorded reply, or an old or made-up one that counts as asked."""
+        hands, performer = self.hands, self._part(request.role).performer
+        if recorded is not None and not (self._fresh and self._fresh.stale):
+            hands.rehearsal.replayed += 1
+            return recorded
+        if self._fresh:
+            self._fresh.stale = True
+        old = hands.journal.last_at(request.path, ordinal)
+        most = request.sampling.max_tokens or DEFAULT_REPLY_TOKENS
+        words = expect or int(most * _WORDS_PER_TOKEN)
+        reply = old or Reply(sketch if sketch is not None else placeholder(words))
+        tokens = old.usage.reply if old and old.usage.reply else min(most, int(words / _WORDS_PER_TOKEN))
+        prompt = _prompt_tokens(request)
+        price = price_of(performer.name, hands.prices)
+        usage = replace(reply.usage, prompt=prompt, cached=0, reply=tokens)
+        paid = None if price is None else cost(price, usage)
+        hands.rehearsal.planned.append(
+            PlannedCall(request.path, request.role, performer.identity, prompt, tokens, paid)
+        )
+        return reply
+
+
+def _prompt_tokens(request: Request) -> int:
+    return sum(estimate_tokens(message.content) for message in request.messages)

@@ -1,0 +1,75 @@
+"""What the agents of a room share: labelled entries, append-only (Agents' Room, section 3 and appendix B.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from fabula.story import Brief
+
+Kind: TypeAlias = Literal["task", "planning", "writing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One agent's contribution: its label, its text, and what kind of agent it came from."""
+
+    label: str
+    text: str
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Scratchpad:
+    """An append-only sequence of entries; adding gives a new one, so earlier states stay valid."""
+
+    entries: tuple[Entry, ...] = ()
+
+    @classmethod
+    def of(cls, brief: Brief, label: str = "Creative Writing Task") -> Scratchpad:
+        """A scratchpad that holds the writing task alone (Algorithm 1, first line)."""
+        return cls((Entry(label, brief.text, "task"),))
+
+    def add(self, label: str, text: str, kind: Kind) -> Scratchpad:
+        """This scratchpad with one more entry at its end."""
+        return Scratchpad((*self.entries, Entry(label, text, kind)))
+
+    def has(self, label: str) -> bool:
+        """Whether an entry of that label stands in it."""
+        return any(entry.label == label for entry in self.entries)
+
+    def of_kind(self, kind: Kind) -> tuple[Entry, ...]:
+        """The entries of one kind, in order."""
+        return tuple(entry for entry in self.entries if entry.kind == kind)
+
+    def render(self) -> str:
+        """`[Label] text` for each entry, parted by blank lines (appendix B.1)."""
+        return "\n\n".join(f"[{entry.label}] {entry.text}" for entry in self.entries)
+
+    def identifiers(self) -> str:
+        """The "identifiers found in the scratchpad" as planning agents name them (appendix B.2).
+
+        "a Creative Writing Task, the Central Conflict, and the Character Descriptions".
+        """
+        return listed([f"a {e.label}" if e.kind == "task" else f"the {e.label}" for e in self.entries])
+
+    def grouped_identifiers(self) -> str:
+        """The same in the form of the writing agents (appendix B.3): plan and previous parts are grouped.
+
+        "a Creative Writing Task, the Content Plan (Central Conflict, Setting), and the Previous Parts of the
+        Story (Exposition)"; groups without entries are left out.
+        """
+        names = [f"a {entry.label}" for entry in self.of_kind("task")]
+        if plan := self.of_kind("planning"):
+            names.append(f"the Content Plan ({', '.join(e.label for e in plan)})")
+        if parts := self.of_kind("writing"):
+            names.append(f"the Previous Parts of the Story ({', '.join(e.label for e in parts)})")
+        return listed(names)
+
+
+def listed(names: list[str]) -> str:
+    """Names as an English list with a serial comma: "a", "a and b", "a, b, and c"."""
+    if len(names) <= 2:  # noqa: PLR2004 - two names take no comma
+        return " and ".join(names)
+    return ", ".join(names[:-1]) + f", and {names[-1]}"

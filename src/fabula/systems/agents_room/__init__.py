@@ -1,0 +1,1 @@
+"""Agents' Room: narrative generation through multi-step collaboration (Huot et al., ICLR 2025)."""

@@ -1,0 +1,85 @@
+"""How an agent does its part: one prompt and one reply (appendix B), tidied and fitted in improved mode."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fabula.craft.length import WordRange, parse_range, read_range
+from fabula.craft.prose import Prose, write_prose
+from fabula.models.base import Sampling
+from fabula.replies import clean_prose
+from fabula.story import count_words
+from fabula.systems.agents_room.agents import PLANNING, WRITING, is_last
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from fabula.run import Run
+    from fabula.scratchpad import Scratchpad
+    from fabula.story import Brief
+    from fabula.systems.agents_room.agents import Agent
+    from fabula.systems.agents_room.algorithm import Config
+
+LABELS = (*(agent.label for agent in (*PLANNING, *WRITING)), "Creative Writing Task", "Story", "Content Plan")
+
+
+def perform(
+    agent: Agent, scratchpad: Scratchpad, agents: tuple[Agent, ...], brief: Brief, config: Config
+) -> Callable[[Run], Awaitable[str]]:
+    """The making of `agent`'s text from the scratchpad, for `Run.keep`; one call, more where length is controlled."""
+    if agent.kind == "planning":
+        return lambda run: _plan(agent, scratchpad, config, run)
+    last = is_last(agent, agents, scratchpad)
+    want = _budget(agent, scratchpad, agents, brief, config)
+    return lambda run: _write(agent, scratchpad, Prose(last, want, LABELS), config, run)
+
+
+async def _plan(agent: Agent, scratchpad: Scratchpad, config: Config, run: Run) -> str:
+    """A planning agent's note (appendix B.2)."""
+    reply = await run.reply(
+        agent.role,
+        agent.prompt,
+        sampling=Sampling(max_tokens=config.plan_tokens or config.max_tokens),
+        scratchpad=scratchpad,
+        instruction_first=config.instruction_first,
+    )
+    if not config.tidy:
+        return reply.text
+    cleaned = clean_prose(
+        reply.text,
+        labels=LABELS,
+        last=True,
+        echo=[e.text for e in scratchpad.entries],
+        finish=reply.finish,
+        kind="notes",
+    )
+    return cleaned.text or reply.text
+
+
+async def _write(agent: Agent, scratchpad: Scratchpad, prose: Prose, config: Config, run: Run) -> str:
+    """A writing agent's section (appendix B.3), or the finalizer's whole story."""
+    fields: dict[str, Any] = {
+        "scratchpad": scratchpad,
+        "section": agent.label,
+        "last": prose.last,
+        "instruction_first": config.instruction_first,
+    }
+    if not config.tidy:
+        sampling = Sampling(max_tokens=config.max_tokens)
+        return await run.ask(agent.role, agent.prompt, sampling=sampling, words=None, **fields)
+    before = [entry.text for entry in scratchpad.entries]
+    return await write_prose(run, agent.role, agent.prompt, prose, config.max_tokens, before=before, fields=fields)
+
+
+def _budget(
+    agent: Agent, scratchpad: Scratchpad, agents: tuple[Agent, ...], brief: Brief, config: Config
+) -> WordRange | None:
+    """The words this section should have, from what the brief asks and what is written already."""
+    if not config.length_control:
+        return None
+    whole = parse_range(config.words) if config.words else read_range(brief.text)
+    if whole is None:
+        return None
+    left = [a for a in agents if a.kind == "writing" and not scratchpad.has(a.label) and a != agent]
+    written = sum(count_words(entry.text) for entry in scratchpad.of_kind("writing"))
+    return whole.of_sections([agent.weight, *(a.weight for a in left)], [written])

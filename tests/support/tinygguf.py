@@ -1,0 +1,169 @@
+"""A tiny random llama for tests: its weights, its GGUF file, a PEFT adapter for it, and what it must answer.
+
+Tokens are the 256 bytes and three specials, so a prompt's token ids are known without a tokenizer: byte + 3. Its chat
+template writes the messages' contents one after the other, nothing else. `next_logprobs` is a plain numpy forward pass in
+the training libraries' convention (halves rotated), which the GGUF file's is not: both agree only if rows are moved right.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fabula.models.gguf import write_gguf
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float32]
+
+WIDTH, HEADS, KV_HEADS, HIDDEN, LAYERS, VOCAB, EPS = 64, 4, 2, 128, 2, 259, 1e-5
+HEAD = WIDTH // HEADS
+SHAPES = {
+    "self_attn.q_proj": (WIDTH, WIDTH),
+    "self_attn.k_proj": (KV_HEADS * HEAD, WIDTH),
+    "self_attn.v_proj": (KV_HEADS * HEAD, WIDTH),
+    "self_attn.o_proj": (WIDTH, WIDTH),
+    "mlp.gate_proj": (HIDDEN, WIDTH),
+    "mlp.up_proj": (HIDDEN, WIDTH),
+    "mlp.down_proj": (WIDTH, HIDDEN),
+}
+NAMES = ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down")
+TEMPLATE = "{% for message in messages %}{{ message['content'] }}{% endfor %}"
+
+
+def weights(seed: int = 1) -> dict[str, Array]:
+    """All matrices of the model, named as the training libraries do."""
+    rng = np.random.default_rng(seed)
+
+    def draw(*shape: int) -> Array:
+        return (rng.standard_normal(shape) * 0.25).astype(np.float32)
+
+    made = {"embed": draw(VOCAB, WIDTH), "head": draw(VOCAB, WIDTH)}
+    made |= {f"{i}.{name}": draw(*shape) for i in range(LAYERS) for name, shape in SHAPES.items()}
+    return made
+
+
+def adapter(seed: int, rank: int = 4) -> dict[str, Array]:
+    """Random LoRA matrices for every projection, named as PEFT saves them."""
+    rng = np.random.default_rng(seed)
+    made: dict[str, Array] = {}
+    for i in range(LAYERS):
+        for name, (rows, columns) in SHAPES.items():
+            stem = f"base_model.model.model.layers.{i}.{name}"
+            made[f"{stem}.lora_A.weight"] = (rng.standard_normal((rank, columns)) * 0.2).astype(np.float32)
+            made[f"{stem}.lora_B.weight"] = (rng.standard_normal((rows, rank)) * 0.2).astype(np.float32)
+    return made
+
+
+def merged(base: dict[str, Array], lora: dict[str, Array], scale: float) -> dict[str, Array]:
+    """The weights with the adapter added, for `next_logprobs`."""
+    made = dict(base)
+    for i in range(LAYERS):
+        for name in SHAPES:
+            stem = f"base_model.model.model.layers.{i}.{name}"
+            made[f"{i}.{name}"] = base[f"{i}.{name}"] + scale * (
+                lora[f"{stem}.lora_B.weight"] @ lora[f"{stem}.lora_A.weight"]
+            )
+    return made
+
+
+def next_logprobs(model: dict[str, Array], text: str) -> dict[str, float]:
+    """Log-probabilities of the token after `text`, for the tokens that are ASCII characters."""
+    x = model["embed"][[byte + 3 for byte in text.encode()]]
+    for i in range(LAYERS):
+        x = x + _attention(_norm(x), model, i)
+        h = _norm(x)
+        gate = h @ model[f"{i}.mlp.gate_proj"].T
+        x = x + (gate / (1 + np.exp(-gate)) * (h @ model[f"{i}.mlp.up_proj"].T)) @ model[f"{i}.mlp.down_proj"].T
+    logits = (_norm(x[-1:]) @ model["head"].T)[0].astype(np.float64)
+    logs = logits - logits.max() - np.log(np.exp(logits - logits.max()).sum())
+    return {chr(code): float(logs[code + 3]) for code in range(128)}
+
+
+def _norm(x: Array) -> Array:
+    return x / np.sqrt((x * x).mean(-1, keepdims=True) + EPS)
+
+
+def _attention(h: Array, model: dict[str, Array], i: int) -> Array:
+    n = len(h)
+    q = _rotated((h @ model[f"{i}.self_attn.q_proj"].T).reshape(n, HEADS, HEAD))
+    k = _rotated((h @ model[f"{i}.self_attn.k_proj"].T).reshape(n, KV_HEADS, HEAD)).repeat(HEADS // KV_HEADS, 1)
+    v = (h @ model[f"{i}.self_attn.v_proj"].T).reshape(n, KV_HEADS, HEAD).repeat(HEADS // KV_HEADS, 1)
+    scores = np.einsum("qhd,khd->hqk", q, k) / np.sqrt(HEAD) + np.triu(np.full((n, n), -np.inf), 1)
+    share = np.exp(scores - scores.max(-1, keepdims=True))
+    share /= share.sum(-1, keepdims=True)
+    return np.einsum("hqk,khd->qhd", share, v).reshape(n, WIDTH) @ model[f"{i}.self_attn.o_proj"].T
+
+
+def _rotated(x: Array) -> Array:
+    angles = np.arange(len(x))[:, None] / 10000 ** (np.arange(0, HEAD, 2) / HEAD)
+    cos, sin = (np.concatenate([f(angles)] * 2, -1)[:, None, :] for f in (np.cos, np.sin))
+    half = np.concatenate([-x[..., HEAD // 2 :], x[..., : HEAD // 2]], -1)
+    return (x * cos + half * sin).astype(np.float32)
+
+
+def write_model(path: Path, model: dict[str, Array]) -> Path:
+    """The model as a GGUF file of some 400 kB."""
+    tokens = ("<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)))
+    metadata = {
+        "general.architecture": "llama",
+        "llama.block_count": LAYERS,
+        "llama.context_length": 512,
+        "llama.embedding_length": WIDTH,
+        "llama.feed_forward_length": HIDDEN,
+        "llama.attention.head_count": HEADS,
+        "llama.attention.head_count_kv": KV_HEADS,
+        "llama.attention.layer_norm_rms_epsilon": EPS,
+        "llama.rope.dimension_count": HEAD,
+        "llama.rope.freq_base": 10000.0,
+        "llama.vocab_size": VOCAB,
+        "tokenizer.ggml.model": "llama",
+        "tokenizer.ggml.tokens": tokens,
+        "tokenizer.ggml.scores": tuple(0.0 for _ in tokens),
+        "tokenizer.ggml.token_type": (2, 3, 3, *[6] * 256),
+        "tokenizer.ggml.bos_token_id": 1,
+        "tokenizer.ggml.eos_token_id": 2,
+        "tokenizer.ggml.unknown_token_id": 0,
+        "tokenizer.ggml.add_bos_token": False,
+        "tokenizer.ggml.add_eos_token": False,
+        "tokenizer.ggml.add_space_prefix": False,
+        "tokenizer.chat_template": TEMPLATE,
+    }
+    ones = np.ones(WIDTH, np.float32)
+    tensors = {"token_embd.weight": model["embed"], "output.weight": model["head"], "output_norm.weight": ones}
+    for i in range(LAYERS):
+        tensors |= {f"blk.{i}.attn_norm.weight": ones, f"blk.{i}.ffn_norm.weight": ones}
+        for name, short in zip(SHAPES, NAMES, strict=True):
+            heads = {"attn_q": HEADS, "attn_k": KV_HEADS}.get(short)
+            tensors[f"blk.{i}.{short}.weight"] = _paired(model[f"{i}.{name}"], heads)
+    write_gguf(path, metadata, tensors)
+    return path
+
+
+def _paired(matrix: Array, heads: int | None) -> Array:
+    """Row 2j of each head from row j of its first half, row 2j+1 from row j of its second half."""
+    if heads is None:
+        return matrix
+    size = len(matrix) // heads
+    order = [h * size + (j // 2) + (j % 2) * (size // 2) for h in range(heads) for j in range(size)]
+    return matrix[order]
+
+
+def write_peft(folder: Path, lora: dict[str, Array], **config: object) -> Path:
+    """An adapter folder as PEFT saves it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    settings = {"peft_type": "LORA", "r": 4, "lora_alpha": 8, "bias": "none", **config}
+    (folder / "adapter_config.json").write_text(json.dumps(settings))
+    header: dict[str, object] = {"__metadata__": {"format": "pt"}}
+    data = b""
+    for name, matrix in lora.items():
+        header[name] = {"dtype": "F32", "shape": list(matrix.shape), "data_offsets": [len(data), len(data) + matrix.nbytes]}
+        data += matrix.astype("<f4").tobytes()
+    head = json.dumps(header).encode()
+    (folder / "adapter_model.safetensors").write_bytes(len(head).to_bytes(8, "little") + head + data)
+    return folder

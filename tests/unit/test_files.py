@@ -1,0 +1,248 @@
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fabula import files
+from fabula.errors import ProjectError, UsageError
+from fabula.files import inside, read_text, slug, write_atomically
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="permission bits and links are those of POSIX systems")
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_new_file_gets_text_as_utf8_and_bytes_as_they_are(tmp_path: Path) -> None:
+    write_atomically(tmp_path / "a.md", "Zoë\n")
+    write_atomically(tmp_path / "b.bin", b"\x00\xff")
+    assert (tmp_path / "a.md").read_bytes() == "Zoë\n".encode()
+    assert (tmp_path / "b.bin").read_bytes() == b"\x00\xff"
+    assert names(tmp_path) == ["a.md", "b.bin"]
+
+
+def test_half_a_character_does_not_keep_a_story_from_being_written(tmp_path: Path) -> None:
+    write_atomically(tmp_path / "a.md", "x\ud83dy")
+    assert (tmp_path / "a.md").read_text(encoding="utf-8") == "x\ufffdy"
+
+
+@posix
+def test_an_existing_file_keeps_its_mode_and_a_new_one_follows_the_umask(tmp_path: Path) -> None:
+    old = tmp_path / "old"
+    old.write_text("x")
+    old.chmod(0o640)
+    write_atomically(old, "y")
+    before = os.umask(0o027)
+    try:
+        write_atomically(tmp_path / "new", "y")
+    finally:
+        os.umask(before)
+    assert old.stat().st_mode & 0o777 == 0o640
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o640
+
+
+@posix
+def test_a_link_is_replaced_and_what_it_pointed_to_stays(tmp_path: Path) -> None:
+    other, link = tmp_path / "other", tmp_path / "link"
+    other.write_text("mine")
+    link.symlink_to(other)
+    write_atomically(link, "new")
+    assert (other.read_text(), link.read_text(), link.is_symlink()) == ("mine", "new", False)
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        (errno.ENOSPC, "Free some space"),
+        (errno.EDQUOT, "Free some space"),
+        (errno.EACCES, "no permission to write"),
+        (errno.EPERM, "no permission to write"),
+        (errno.EROFS, "read-only"),
+        (errno.EIO, "Input/output error"),
+    ],
+)
+@pytest.mark.parametrize("step", ["open", "fsync", "replace"])
+def test_a_failure_at_any_step_keeps_the_old_file_and_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, says: str, step: str
+) -> None:
+    path = tmp_path / "story.md"
+    path.write_text("old")
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, step, fail)
+    with pytest.raises(ProjectError) as caught:
+        write_atomically(path, "new")
+    monkeypatch.undo()
+    message = str(caught.value)
+    assert message.startswith(f"Cannot write {path}. ")
+    assert says in message
+    assert message.endswith("; nothing that was there before is lost.")
+    assert (path.read_text(), names(tmp_path)) == ("old", ["story.md"])
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+def test_a_write_that_the_system_refuses_as_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "story.md"
+    path.write_text("old")
+    real = os.open
+
+    def onto_full_disk(_: Path, flags: int, mode: int = 0o777) -> int:
+        return real("/dev/full", flags & ~(os.O_CREAT | os.O_EXCL), mode)
+
+    monkeypatch.setattr(os, "open", onto_full_disk)
+    with pytest.raises(ProjectError, match="The disk or quota is full"):
+        write_atomically(path, "new")
+    monkeypatch.undo()
+    assert path.read_text() == "old"
+
+
+def test_a_kill_in_mid_write_cleans_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(_: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(tmp_path / "story.md", "new")
+    assert names(tmp_path) == []
+
+
+def test_a_folder_that_cannot_be_synced_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.open
+
+    def no_folders(path: Path, flags: int, mode: int = 0o777) -> int:
+        if Path(path).is_dir():
+            raise PermissionError(errno.EACCES, "no")
+        return real(path, flags, mode)
+
+    monkeypatch.setattr(os, "open", no_folders)
+    write_atomically(tmp_path / "a", "x")
+    assert (tmp_path / "a").read_text() == "x"
+
+
+def test_paths_that_cannot_be_files(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(ProjectError, match="is a file, not a folder"):
+        write_atomically(tmp_path / "file" / "a", "x")
+    with pytest.raises(ProjectError, match=r"Its folder does not exist. Create the folder"):
+        write_atomically(tmp_path / "none" / "a", "x")
+    with pytest.raises(ProjectError, match="A folder of that name is in the way"):
+        write_atomically(tmp_path / "folder", "x")
+    assert names(tmp_path) == ["file", "folder"]
+
+
+def test_read_text_takes_off_a_byte_order_mark_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"\xef\xbb\xbfZo\xc3\xab\r\n")
+    assert read_text(path, 9) == "Zoë\r\n"
+    with pytest.raises(UsageError, match=r"a is larger than 8 bytes. Give a smaller file"):
+        read_text(path, 8)
+
+
+@pytest.mark.parametrize(
+    ("data", "says"), [(b"ok\xff", r"is not UTF-8 text \(byte 2\)"), (b"a\0b", "holds binary data")]
+)
+def test_read_text_names_the_file_that_is_no_text(tmp_path: Path, data: bytes, says: str) -> None:
+    path = tmp_path / "a.bin"
+    path.write_bytes(data)
+    with pytest.raises(UsageError, match=f"a.bin {says}"):
+        read_text(path, 100)
+
+
+def test_read_text_of_a_missing_file_a_folder_and_one_without_permission(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(UsageError, match=r"none.md: No such file or directory. Give a text file"):
+        read_text(tmp_path / "none.md", 9)
+    with pytest.raises(UsageError, match="Is a directory"):
+        read_text(tmp_path, 9)
+
+    def denied(*_: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(Path, "open", denied)
+    with pytest.raises(UsageError, match="Permission denied"):
+        read_text(tmp_path / "a", 9)
+
+
+@pytest.mark.parametrize("name", ["a.md", "plan/characters.md", "..a", "a..b/c", "new/folder/é.md"])
+def test_inside_gives_the_path_of_an_honest_name(tmp_path: Path, name: str) -> None:
+    assert inside(tmp_path, name) == tmp_path / name
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", ".", "..", "../a", "a/../../b", "/etc/passwd", "C:\\a", "C:a", "\\\\host\\a", "..\\a", "a\0b", "a\nb", "/"],
+)
+def test_inside_refuses_names_that_leave_the_folder(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match=r"is not the name of a file in .* without '..'"):
+        inside(tmp_path, name)
+
+
+@posix
+def test_inside_follows_links_and_refuses_those_that_leave(tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    (folder / "plan").mkdir(parents=True)
+    (folder / "home").symlink_to(tmp_path)
+    (folder / "near").symlink_to(folder / "plan")
+    assert inside(folder, "near/a.md") == folder / "near" / "a.md"
+    with pytest.raises(UsageError, match="is a link that leaves"):
+        inside(folder, "home/secret")
+    linked = tmp_path / "linked"
+    linked.symlink_to(folder)
+    assert inside(linked, "plan/a.md") == linked / "plan" / "a.md"
+
+
+@posix
+def test_inside_refuses_a_circle_of_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def circle(_: Path) -> Path:
+        raise RuntimeError("Symlink loop")
+
+    monkeypatch.setattr(Path, "resolve", circle)
+    with pytest.raises(UsageError, match="Remove the circle of links"):
+        inside(tmp_path, "a")
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Rising Action", "rising-action"),
+        ("  The Girl's — Café!  ", "the-girls-cafe"),
+        ("The Girl\u2019s", "the-girls"),
+        ("Straße, Øre & Þing", "strasse-ore-thing"),
+        ("scene/3", "scene-3"),
+        ("", "untitled"),
+        (" \n", "untitled"),
+        ("..", "t-"),
+        ("CON", "x-con"),
+        ("lpt1", "x-lpt1"),
+        ("console", "console"),
+        ("a" * 100, "a" * 60),
+        ("a" * 59 + " bc", "a" * 59),
+    ],
+)
+def test_slug(text: str, name: str) -> None:
+    assert slug(text) == name or (name == "t-" and slug(text).startswith(name))
+
+
+def test_slugs_of_titles_in_other_scripts_stay_apart() -> None:
+    assert slug("花の道") != slug("雪の国")
+    assert slug("花の道") == slug("花の道")
+
+
+@given(st.text())
+def test_a_slug_is_always_a_safe_file_name(text: str) -> None:
+    name = slug(text)
+    assert 1 <= len(name) <= files.SLUG_LENGTH
+    assert set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-")
+    assert name.strip("-") == name
+    assert slug(name) == name
