@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fabula.casting import World, open_cast
-from fabula.errors import FabulaError
+from fabula.errors import FabulaError, JournalError
 from fabula.events import CallRetried, RunFinished, RunStarted
 from fabula.journal import Journal
 from fabula.models.budget import Budget
@@ -21,7 +23,7 @@ from fabula.story import Brief, Story
 from fabula.systems import find
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 
     from fabula.events import Event, Kept, Listener
     from fabula.project import Change
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from fabula.roles import Answer, Cast
     from fabula.run import Mode
     from fabula.settings import Settings
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -112,28 +116,39 @@ async def write_in(project: Project, settings: Settings, wishes: Wishes) -> Outc
         project.take_over(journal, project.changes(journal))
         project.begin(journal)
         cast = stage.cast()
-        hands = stage.hands(journal, "frozen" if wishes.frozen else "live", cast)
-        hands.on_kept = lambda kept: project.write_kept(journal, kept)
-        hands.approve = wishes.approve
-        if not wishes.frozen:
-            told = settings.model_dump(mode="json", exclude_defaults=True)
-            journal.start_run(settings.system, told | {"prompts_digest": hands.prompts.digest})
-        system = find(settings.system)
-        wishes.tell(RunStarted(settings.system, system.roles, None))
-        error = "stopped"
         try:
-            story = await stage.write(brief, hands)
-            project.write_story(story)
-            error = ""
-        except FabulaError as problem:
-            error = str(problem)
-            raise
+            hands = stage.hands(journal, "frozen" if wishes.frozen else "live", cast)
+            hands.on_kept = lambda kept: project.write_kept(journal, kept)
+            hands.approve = wishes.approve
+            with _recorded_run(stage, hands):
+                story = await stage.write(brief, hands)
+                project.write_story(journal, story)
         finally:
-            if not wishes.frozen:
-                journal.end_run(error)
-            wishes.tell(RunFinished(settings.system, error))
             await cast.close()
     return Outcome(story, hands.budget)
+
+
+@contextmanager
+def _recorded_run(stage: _Stage, hands: Hands) -> Iterator[None]:
+    """The record of a run from its start to its end, however it ends; a frozen run leaves none."""
+    settings, wishes, journal = stage.settings, stage.wishes, hands.journal
+    recorded = hands.mode == "live"
+    if recorded:
+        told = settings.model_dump(mode="json", exclude_defaults=True)
+        journal.start_run(settings.system, told | {"prompts_digest": hands.prompts.digest})
+    wishes.tell(RunStarted(settings.system, find(settings.system).roles, None))
+    error = "stopped"
+    try:
+        yield
+        error = ""
+    except FabulaError as problem:
+        error = str(problem)
+        raise
+    finally:
+        if recorded:
+            with suppress(JournalError) if error else nullcontext():  # a broken journal has been told of already
+                journal.end_run(error)
+        wishes.tell(RunFinished(settings.system, error))
 
 
 async def rehearse_in(project: Project, settings: Settings, wishes: Wishes) -> tuple[Rehearsal, list[Change]]:
@@ -141,18 +156,24 @@ async def rehearse_in(project: Project, settings: Settings, wishes: Wishes) -> t
     stage = _Stage(settings, wishes)
     with project.journal as journal:
         changes = project.changes(journal)
-        hands = stage.hands(journal, "dry", stage.cast())
-        hands.pending = {change.path: change.text for change in changes}
-        await stage.write(project.brief, hands)
-    return hands.rehearsal, changes
+        rehearsal = await _rehearsed(stage, journal, project.brief, {change.path: change.text for change in changes})
+    return rehearsal, changes
 
 
 async def rehearse(brief: Brief, settings: Settings, wishes: Wishes) -> Rehearsal:
     """What writing a new story for `brief` would ask and cost."""
-    stage = _Stage(settings, wishes)
     with Journal() as journal:
-        hands = stage.hands(journal, "dry", stage.cast())
+        return await _rehearsed(_Stage(settings, wishes), journal, brief, {})
+
+
+async def _rehearsed(stage: _Stage, journal: Journal, brief: Brief, pending: Mapping[str, str]) -> Rehearsal:
+    cast = stage.cast()
+    try:
+        hands = stage.hands(journal, "dry", cast)
+        hands.pending = pending
         await stage.write(brief, hands)
+    finally:
+        await cast.close()
     return hands.rehearsal
 
 
@@ -164,6 +185,8 @@ def write(
     **settings: Any,  # noqa: ANN401 - fields of `Settings`
 ) -> Story:
     """Write a story in a project folder and wait for it: the one synchronous entry, for notebooks and scripts.
+
+    Where an event loop runs already, as in a notebook, the story is written in a thread beside it.
 
     Args:
         brief: what to write: a text, or the path of a file that holds it.
@@ -181,4 +204,28 @@ def write(
         asked = Brief.read(brief) if isinstance(brief, Path) else Brief.parse(brief)
         project = Project.create(where, asked, settings)
     wishes = Wishes(environ=environ or {})
-    return asyncio.run(write_in(project, project.settings.with_(settings), wishes)).story
+    return _waited_for(write_in(project, project.settings.with_(settings), wishes)).story
+
+
+def _waited_for(work: Coroutine[Any, Any, T]) -> T:
+    """What `work` gives. An interrupt stops it, also where it runs in a thread of its own."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    stop: list[Callable[[], object]] = []
+
+    async def stoppable() -> T:
+        loop, task = asyncio.get_running_loop(), asyncio.ensure_future(work)
+        stop.append(lambda: loop.call_soon_threadsafe(task.cancel))
+        return await task
+
+    with ThreadPoolExecutor(1, "fabula") as thread:
+        done = thread.submit(asyncio.run, stoppable())
+        try:
+            return done.result()
+        except KeyboardInterrupt:
+            with suppress(RuntimeError):  # the loop has ended meanwhile
+                for end in stop:
+                    end()
+            raise

@@ -57,11 +57,11 @@ def full_name(spec: str) -> str:
 
 
 def open_model(spec: str, table: ModelTable, world: World) -> Model:
-    """The model that `spec` names, with its limits; nothing is started or asked yet.
+    """The model that `spec` names, with its limits; nothing is started yet, so a missing file or key shows when asked.
 
     Raises:
         UnknownNameError: no such kind or known model.
-        ModelUnavailableError: its file or key is missing.
+        ConfigError: a script cannot be read.
     """
     name = full_name(spec)
     kind, _, rest = name.partition(":")
@@ -111,8 +111,7 @@ def open_cast(settings: Settings, roles: tuple[str, ...], world: World) -> Cast:
 
     Raises:
         UnknownNameError: a role that the system does not have, or an unknown model.
-        ConfigError: a person is cast where nobody can be asked.
-        ModelUnavailableError: a model's file or key is missing.
+        ConfigError: a person is cast where nobody can be asked, or a script or function cannot be read.
     """
     opened: dict[str, Model] = {}
 

@@ -139,9 +139,9 @@ class Journal:
         with self._guard():
             db = sqlite3.connect(self._path or ":memory:", isolation_level=None, timeout=5.0)
             self._db = db
+            self._prepare(db)  # first, so that another program's file is not touched
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = NORMAL")
-            self._prepare(db)
 
     def _prepare(self, db: sqlite3.Connection) -> None:
         """Check the format, or lay the tables of a new file."""
@@ -169,7 +169,7 @@ class Journal:
     @contextmanager
     def _guard(self) -> Iterator[None]:
         """Turn SQLite's errors into ours."""
-        where = self._path or "the journal in memory"
+        where = self._path or "in memory"
         try:
             yield
         except sqlite3.OperationalError as error:
@@ -208,13 +208,15 @@ class Journal:
 
     @staticmethod
     def _text(body: str) -> tuple[str, Sequence[object]]:
-        return "INSERT OR IGNORE INTO text VALUES (?, ?)", (_digest(body), body)
+        # SQLite takes no lone surrogates; a reply has none (see `Run`), but a prompt may hold one from the author.
+        sound = body.encode("utf-8", "replace").decode()
+        return "INSERT OR IGNORE INTO text VALUES (?, ?)", (_digest(body), sound)
 
     # runs -----------------------------------------------------------------------------------------------------------
 
     def start_run(self, system: str, settings: dict[str, Any]) -> int:
         """Record that a run begins; later records carry its number, which is returned."""
-        told = json.dumps(settings, sort_keys=True, ensure_ascii=False, default=str)
+        told = json.dumps(settings, sort_keys=True, default=str)
         self._write(("INSERT INTO run (at, system, settings) VALUES (?, ?, ?)", (self._now(), system, told)))
         self._run = int(self._all("SELECT max(id) FROM run")[0][0])
         return self._run
@@ -260,10 +262,10 @@ class Journal:
             ordinal,
             request.role,
             reply.model,
-            json.dumps(body, ensure_ascii=False),
+            json.dumps(body),
             _digest(reply.text),
             reply.finish,
-            json.dumps(detail, ensure_ascii=False),
+            json.dumps(detail),
             self._run,
             self._now(),
         )

@@ -8,17 +8,19 @@ Files are the interface for edits: a file that differs from what was last writte
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.errors import ProjectError, UnknownNameError, UsageError
-from fabula.files import read_text, slug, write_atomically
+from fabula.files import read_text, slug, write_atomically, write_error
 from fabula.journal import Journal
-from fabula.settings import Settings
+from fabula.settings import Settings, merged
 from fabula.story import Brief, Story, plain
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 MAX_FILE: Final = 2_000_000
 FOLDERS: Final = ("plan", "story")
+STORY: Final = "story.md"
 _NUMBER: Final = re.compile(r"^\d+-")
 
 
@@ -45,7 +48,9 @@ class Project:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._order: list[str] = []
         self._written: dict[str, str] = {}
+        self._story_before: str | None = None
 
     @classmethod
     def create(cls, folder: Path, brief: Brief, settings: dict[str, Any] | None = None) -> Project:
@@ -57,8 +62,8 @@ class Project:
         project = cls(folder)
         if project.settings_file.exists() or project.brief_file.exists():
             raise ProjectError(f"{folder} is a project already. Use it with `fabula write {folder}`, or name another.")
-        project._make_folders()
         Settings.of(settings or {}, "the command line")
+        project._make_folders()
         write_atomically(project.brief_file, brief.write())
         write_atomically(project.settings_file, _toml(settings or {}))
         return project
@@ -97,7 +102,7 @@ class Project:
     @property
     def story_file(self) -> Path:
         """`story.md`, the whole story."""
-        return self.folder / "story.md"
+        return self.folder / STORY
 
     @property
     def settings(self) -> Settings:
@@ -136,8 +141,13 @@ class Project:
                 raise ProjectError(
                     f"The project {self.folder} is in use by process {who}. Wait for it to end, or stop it."
                 ) from error
-            os.ftruncate(handle, 0)
-            os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+            except OSError as error:
+                raise ProjectError(
+                    f"Cannot lock {file}: {error.strerror}. Keep the project on a disk that can lock files."
+                ) from error
+            with suppress(OSError):  # the number only tells another process who it is; a full disk may refuse it
+                os.ftruncate(handle, 0)
+                os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
             yield
         finally:
             os.close(handle)
@@ -145,62 +155,85 @@ class Project:
     # edits ----------------------------------------------------------------------------------------------------------
 
     def changes(self, journal: Journal) -> list[Change]:
-        """What the author changed in files since fabula wrote them, in order of path.
+        """What the author changed in files since fabula wrote them, in order of path. Emptied files are no change.
 
         Raises:
-            UsageError: a file and `story.md` were changed in different ways, or `story.md` lost its scene marks.
+            UsageError: two files that hold the same artefact were changed in different ways, or `story.md` lost
+                scene marks.
         """
         places = journal.places()
-        found = {change.path: change for change in self._changed_files(journal, places)}
-        for change in self._changed_scenes(journal, places):
-            other = found.get(change.path)
-            if other is not None and other.text != change.text:
+        found: dict[str, Change] = {}
+        for change in chain(self._changed_files(journal, places), self._changed_scenes(journal, places, found)):
+            other = found.setdefault(change.path, change)
+            if other.text != change.text:
                 raise UsageError(
-                    f"{other.file} and story.md were both changed, and differ in {change.path!r}. Make them alike or "
-                    "undo one of the two."
+                    f"{other.file} and {change.file} were both changed, and differ in {change.path!r}. Make them alike "
+                    "or undo one of the two."
                 )
-            found.setdefault(change.path, change)
         return [found[path] for path in sorted(found)]
 
     def _changed_files(self, journal: Journal, places: dict[str, str]) -> Iterator[Change]:
         known = {file: path for path, file in places.items()}
+        for name in self._files():
+            text = plain(read_text(self.folder / name, MAX_FILE))
+            path = known.get(name, slug(_NUMBER.sub("", Path(name).stem)))
+            if not text or text == _newest(journal, path):
+                continue
+            own = places.get(path, name)
+            if own != name and (self.folder / own).is_file():
+                raise UsageError(f"{own} and {name} are both files of {path!r}. Keep one, or give {name} another name.")
+            yield Change(path, name, text)
+
+    def _files(self) -> Iterator[str]:
+        """The artefacts' files; hidden ones are editors' and our own half-written files."""
         for folder in FOLDERS:
             for file in sorted((self.folder / folder).glob("*.md")):
-                name = f"{folder}/{file.name}"
-                text = plain(read_text(file, MAX_FILE))
-                path = known.get(name, slug(_NUMBER.sub("", file.stem)))
-                if text and text != _newest(journal, path):
-                    yield Change(path, name, text)
+                if file.is_file() and not file.name.startswith("."):
+                    yield f"{folder}/{file.name}"
 
-    def _changed_scenes(self, journal: Journal, places: dict[str, str]) -> Iterator[Change]:
-        parts = {slug(path): path for path, file in places.items() if file.startswith("story/")}
-        if not parts or not self.story_file.exists():
+    def _changed_scenes(self, journal: Journal, places: dict[str, str], found: dict[str, Change]) -> Iterator[Change]:
+        """What was changed in `story.md`; `found` holds the changed files."""
+        text = self._story_text()
+        if text is None or not plain(text):
             return
-        story = Story.parse(read_text(self.story_file, MAX_FILE))
-        for scene in story.scenes:
-            path = parts.get(slug(scene.label))
-            if path is None:
-                raise UsageError(
-                    f"story.md has a scene {scene.label!r} that is not in story/. Keep its lines <!-- scene: ... --> "
-                    "as they were, or delete story.md: it is written again from story/."
-                )
-            if scene.text != _newest(journal, path):
-                yield Change(path, "story.md", scene.text)
+        files = {path: change.file for path, change in found.items()} | places
+        parts = {slug(path): path for path, file in files.items() if file.startswith("story/")}
+        # Parts may have been written again since story.md was, when a run was stopped: only what differs from what
+        # stood in story.md before is the author's edit. A label may stand twice where a room calls an agent twice.
+        before = {(slug(scene.label), scene.text) for scene in Story.parse(journal.newest(STORY) or "").scenes}
+        scenes = Story.parse(text).scenes
+        lost = {label for label, _ in before} - {slug(scene.label) for scene in scenes}
+        for label in sorted(lost | {slug(scene.label) for scene in scenes} - set(parts)):
+            told = "lacks the scene" if label in lost else "has a scene that is not in story/:"
+            raise UsageError(
+                f"story.md {told} {label!r}. Keep its lines <!-- scene: ... --> as they were, or move story.md away; "
+                "it is written again from story/."
+            )
+        for scene in scenes:
+            path = parts[slug(scene.label)]
+            if scene.text and (slug(scene.label), scene.text) not in before and scene.text != _newest(journal, path):
+                yield Change(path, STORY, scene.text)
 
     def take_over(self, journal: Journal, changes: list[Change]) -> None:
-        """Record changed files as edits, and bring file and `story.md` to the same text."""
+        """Record changed files as edits, and write each artefact's file. What is pinned is pinned with its new text."""
         for change in changes:
+            override = journal.override(change.path)
             journal.decide(change.path, "edit", change.text)
+            if override is not None and override[1] == "pinned":
+                journal.decide(change.path, "pin", change.text)
             journal.keep(change.path, change.text, "edited")
             file = journal.places().get(change.path, change.file)
             journal.place(change.path, file)
             write_atomically(self.folder / file, change.text + "\n")
+        if any(change.file == STORY for change in changes):
+            journal.keep(STORY, self._story_text() or "", "edited")
 
     # writing --------------------------------------------------------------------------------------------------------
 
     def begin(self, journal: Journal) -> None:
         """Note what stands on disk before a run, so that an edit made while it runs is not overwritten."""
-        self._order: list[str] = []
+        self._order = []
+        self._story_before = self._story_text()
         self._written = {path: _newest(journal, path) or "" for path in journal.places()}
 
     def write_kept(self, journal: Journal, kept: Kept) -> None:
@@ -223,14 +256,27 @@ class Project:
             file = f"story/{self._order.index(kept.path) + 1:02d}-{slug(kept.path)}.md"
         old = journal.places().get(kept.path)
         if old != file:
-            if old and (self.folder / old).exists():
-                (self.folder / old).replace(self.folder / file)
+            if old and (self.folder / old).exists() and not (self.folder / file).exists():
+                self._rename(old, file)
             journal.place(kept.path, file)
         return file
 
-    def write_story(self, story: Story) -> None:
-        """Write `story.md`."""
-        write_atomically(self.story_file, story.manuscript())
+    def _rename(self, old: str, new: str) -> None:
+        try:
+            (self.folder / old).replace(self.folder / new)
+        except OSError as error:
+            raise write_error(self.folder / new, error) from error
+
+    def write_story(self, journal: Journal, story: Story) -> None:
+        """Write `story.md`; where the author changed it since `begin`, it is left for the next `update`."""
+        if self._story_text() != self._story_before:
+            return
+        manuscript = story.manuscript()
+        write_atomically(self.story_file, manuscript)
+        journal.keep(STORY, manuscript, "made")
+
+    def _story_text(self) -> str | None:
+        return read_text(self.story_file, MAX_FILE) if self.story_file.exists() else None
 
     # decisions ------------------------------------------------------------------------------------------------------
 
@@ -258,6 +304,21 @@ class Project:
             raise UsageError(f"The new text of {path!r} is empty. Give some text, or use `fabula retake`.")
         self.take_over(journal, [Change(path, journal.places()[path], text)])
 
+    def put_back(self, journal: Journal, path: str, text: str, source: str) -> None:
+        """Make an earlier text of an artefact its newest version again, and write its file; no decision is recorded."""
+        journal.keep(path, text, source)
+        write_atomically(self.folder / journal.places()[path], plain(text) + "\n")
+
+    def save_settings(self, changes: dict[str, Any]) -> None:
+        """Write `changes` into `fabula.toml`; its other fields stay, comments in it do not.
+
+        Raises:
+            ConfigError: the file or a change is wrong.
+        """
+        Settings.of(changes, "the command line")
+        stored = self.settings.model_dump(exclude_unset=True)
+        write_atomically(self.settings_file, _toml(merged(stored, changes)))
+
 
 def _newest(journal: Journal, path: str) -> str | None:
     text = journal.newest(path)
@@ -265,10 +326,10 @@ def _newest(journal: Journal, path: str) -> str | None:
 
 
 def _toml(settings: dict[str, Any]) -> str:
-    """`settings` as the text of a new `fabula.toml`; tables come last, as TOML wants."""
+    """`settings` as the text of a new `fabula.toml`; tables come last, as TOML wants, and `None` is left out."""
     lines = ["# What this project has settled. `fabula write --help` and docs/reference/settings.md name all fields."]
     tables = {name: value for name, value in settings.items() if isinstance(value, dict)}
-    lines += [f"{name} = {_value(value)}" for name, value in settings.items() if name not in tables]
+    lines += _lines({name: value for name, value in settings.items() if name not in tables})
     for name, table in tables.items():
         lines += _table(name, table)
     return "\n".join(lines) + "\n"
@@ -276,11 +337,15 @@ def _toml(settings: dict[str, Any]) -> str:
 
 def _table(name: str, table: dict[str, Any]) -> list[str]:
     inner = {key: value for key, value in table.items() if isinstance(value, dict)}
-    plain_ones = {key: value for key, value in table.items() if key not in inner}
-    lines = ["", f"[{name}]", *(f"{_key(k)} = {_value(v)}" for k, v in plain_ones.items())] if plain_ones else []
+    own = _lines({key: value for key, value in table.items() if key not in inner})
+    lines = ["", f"[{name}]", *own] if own else []
     for key, value in inner.items():
         lines += _table(f"{name}.{_key(key)}", value)
     return lines
+
+
+def _lines(fields: dict[str, Any]) -> list[str]:
+    return [f"{_key(key)} = {_value(value)}" for key, value in fields.items() if value is not None]
 
 
 def _key(key: str) -> str:
@@ -290,9 +355,11 @@ def _key(key: str) -> str:
 def _value(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, (int, float)):
+        return repr(value)
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(_value(v) for v in value)}]"
-    if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
-        return f'"{escaped}"'
-    return repr(value)
+    if isinstance(value, dict):
+        return f"{{ {', '.join(_lines(value))} }}"
+    # JSON escapes a text as TOML does, but leaves one control character alone.
+    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")

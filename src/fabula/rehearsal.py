@@ -8,6 +8,7 @@ text is therefore different from the recorded one and counts as asked again: exa
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -48,24 +49,26 @@ class Rehearsal:
         return sum(call.prompt + call.reply for call in self.planned)
 
 
-def placeholder(words: int) -> str:
-    """Text of `words` words in sentences that all differ, so that no check for loops cuts it."""
-    numbered = [f"W{n}" if n % _SENTENCE == 0 else f"w{n}" for n in range(max(words, 1))]
+def placeholder(words: int, path: str) -> str:
+    """Text of `words` words whose sentences all differ, also between paths, so that no check cuts it."""
+    tag = sha256(path.encode()).hexdigest()[:6]
+    numbered = [f"{'W' if n % _SENTENCE == 0 else 'w'}{tag}x{n}" for n in range(max(words, 1))]
     lines = [" ".join(numbered[i : i + _SENTENCE]) + "." for i in range(0, len(numbered), _SENTENCE)]
     return " ".join(lines)
 
 
-def example(schema: Json) -> Any:  # noqa: ANN401 - JSON data of any shape
+def example(schema: Json, path: str = "") -> Any:  # noqa: ANN401 - JSON data of any shape
     """A smallest sensible value of a JSON schema (references inlined), for typed replies that were never asked."""
     if "const" in schema or "enum" in schema:
         return schema.get("const", schema.get("enum", [None])[0])
     for several in ("anyOf", "oneOf", "allOf"):
         if several in schema:
-            return example(schema[several][0])
+            return example(schema[several][0], path)
     kind = schema.get("type", "string")
     if kind == "object":
-        return {name: example(part) for name, part in schema.get("properties", {}).items()}
+        return {name: example(part, f"{path}/{name}") for name, part in schema.get("properties", {}).items()}
     if kind == "array":
-        return [example(schema.get("items", {"type": "string"})) for _ in range(max(schema.get("minItems", 1), 1))]
+        items = schema.get("items", {"type": "string"})
+        return [example(items, f"{path}/{n}") for n in range(max(schema.get("minItems", 1), 1))]
     plain = {"integer": schema.get("minimum", 1), "number": schema.get("minimum", 1), "boolean": False, "null": None}
-    return plain.get(kind, placeholder(8))
+    return plain.get(kind, placeholder(8, path))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
+import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fabula.errors import ConfigError, ModelError, UnknownNameError
@@ -121,12 +123,6 @@ class Cast:
         """Who plays `role`."""
         return self.roles.get(role, self.default)
 
-    def check(self, known: tuple[str, ...]) -> None:
-        """Raise `UnknownNameError` where a role is cast that the system does not have."""
-        for role in self.roles:
-            if role not in known:
-                raise UnknownNameError("role", role, known)
-
     async def close(self) -> None:
         """Close every performer once."""
         performers = {id(p.performer): p.performer for p in (self.default, *self.roles.values())}
@@ -144,11 +140,13 @@ def load_function(spec: str) -> Callable[..., Any]:
     path = Path(file)
     if not file.endswith(".py") or not path.is_file():
         raise ConfigError(f"{spec!r} names no Python function. Write it as path/to/file.py:function.")
-    source = importlib.util.spec_from_file_location(f"fabula_user_{path.stem}", path)
-    if source is None or source.loader is None:
-        raise ConfigError(f"{path} cannot be loaded as Python. Write the function as path/to/file.py:function.")
-    module = importlib.util.module_from_spec(source)
-    source.loader.exec_module(module)
+    module = ModuleType(f"fabula_user_{path.stem}")
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module  # dataclasses in it look for their module there
+    try:
+        SourceFileLoader(module.__name__, str(path)).exec_module(module)
+    except SyntaxError as error:
+        raise ConfigError(f"{path} is no sound Python: {error.msg} (line {error.lineno}). Mend it.") from error
     function = getattr(module, name, None)
     if not callable(function):
         public = [n for n, v in vars(module).items() if callable(v) and not n.startswith("_")]

@@ -11,6 +11,7 @@ import json
 import random
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
@@ -22,6 +23,7 @@ from fabula.models.base import Message, Reply, Request, Sampling
 from fabula.models.budget import Budget, estimate_tokens
 from fabula.models.prices import cost, price_of
 from fabula.rehearsal import STALE, PlannedCall, Rehearsal, example, placeholder
+from fabula.story import readable
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -39,6 +41,7 @@ Mode: TypeAlias = Literal["live", "frozen", "dry"]
 REFUSAL_TRIES = 3
 DEFAULT_REPLY_TOKENS = 4096  # target length of Agents' Room, section 5
 _WORDS_PER_TOKEN = 0.75
+_UNSET = Sampling()
 
 
 @dataclass
@@ -211,7 +214,7 @@ class Run:
         else:
             told = f"{request.messages[-1].content}\n\n{replies.json_instruction(schema)}"
             request = replace(request, messages=(*request.messages[:-1], Message("user", told)))
-        sketch = json.dumps(example(schema))
+        sketch = json.dumps(example(schema, request.path))
         return await self._read(request, lambda text: replies.read_json(text, shape), sketch)
 
     async def choose(
@@ -250,7 +253,7 @@ class Run:
         part = self._part(role)
         return Request(
             messages=self.hands.prompts.render(prompt, fields),
-            sampling=part.sampling.over(sampling or Sampling()).over(part.base),
+            sampling=_drawn(part.sampling, sampling or _UNSET, part.base),
             adapter=part.adapter,
             role=role,
             path="/".join((*self.path, prompt)),
@@ -269,8 +272,11 @@ class Run:
 
     def _ordinal(self, request: Request) -> int:
         """How many identical requests were made at this path before; counted before dispatch, so order is fixed."""
-        told = json.dumps(request.body(), sort_keys=True, ensure_ascii=False)
-        counted = (request.path, sha256(told.encode("utf-8", "surrogatepass")).hexdigest())
+        same = sha256(repr((request.sampling, request.choices, request.adapter, request.logprobs)).encode())
+        same.update(json.dumps([request.schema, [(m.role, len(m.content)) for m in request.messages]]).encode())
+        for message in request.messages:  # as they are: long prompts as JSON would take a tenth of a replayed call
+            same.update(message.content.encode("utf-8", "surrogatepass"))
+        counted = (request.path, same.hexdigest())
         self.hands.ordinals[counted] += 1
         return self.hands.ordinals[counted] - 1
 
@@ -322,7 +328,8 @@ class Run:
             hands.budget.settle(held, usage)
             used = usage if used is None else used + usage
             if reply.finish != "refusal" and not replies.is_refusal(reply.text):
-                return replace(reply, usage=replace(used, first=reply.usage.first), model=performer.identity)
+                usage = replace(used, first=reply.usage.first)
+                return replace(reply, text=readable(reply.text), usage=usage, model=performer.identity)
             self.note(f"{performer.identity} declined at {request.path}; asked again with another seed.")
         raise RefusalError(
             f"{performer.identity} declined {REFUSAL_TRIES} times to answer as {request.role!r} at {request.path}. "
@@ -343,7 +350,7 @@ class Run:
         old = hands.journal.last_at(request.path, ordinal)
         most = request.sampling.max_tokens or DEFAULT_REPLY_TOKENS
         words = expect or int(most * _WORDS_PER_TOKEN)
-        reply = old or Reply(sketch if sketch is not None else placeholder(words))
+        reply = old or Reply(sketch if sketch is not None else placeholder(words, request.path))
         tokens = old.usage.reply if old and old.usage.reply else min(most, int(words / _WORDS_PER_TOKEN))
         prompt = _prompt_tokens(request)
         price = price_of(performer.name, hands.prices)
@@ -353,6 +360,12 @@ class Run:
             PlannedCall(request.path, request.role, performer.identity, prompt, tokens, paid)
         )
         return reply
+
+
+@lru_cache(maxsize=256)
+def _drawn(cast: Sampling, asked: Sampling, base: Sampling) -> Sampling:
+    """What a role is sampled with: the cast's values go before the system's, and `base` fills what is left."""
+    return cast.over(asked).over(base)
 
 
 def _prompt_tokens(request: Request) -> int:

@@ -104,7 +104,7 @@ class Settings(_Table):
         if not path.exists():
             return cls()
         try:
-            data = tomllib.loads(path.read_text(encoding="utf-8"))
+            data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise ConfigError(f"Cannot read {path}: {error}. Mend the line or delete the file.") from error
         return cls.of(data, str(path))
@@ -121,12 +121,13 @@ class Settings(_Table):
 
     def with_(self, changes: dict[str, Any], where: str = "the command line") -> Settings:
         """These settings with `changes` (nested tables are merged) on top."""
-        return Settings.of(_merged(self.model_dump(), changes), where)
+        return Settings.of(merged(self.model_dump(), changes), where)
 
 
-def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """`base` with `changes` on top; tables in both are merged."""
     result = dict(base)
     for name, value in changes.items():
         old = result.get(name)
-        result[name] = _merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+        result[name] = merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
     return result

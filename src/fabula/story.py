@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MAX_BRIEF_BYTES = 200_000
+_IN_NO_FILE = re.compile("[\x00\ud800-\udfff]")
 _WORD_CHARACTER = re.compile(r"\w")
 _MARK = re.compile(r"^<!-- scene: ((?:(?!-->)[^\n])*) -->\n", re.MULTILINE)
 
@@ -27,6 +28,11 @@ def plain(text: str) -> str:
     """`text` with one kind of line end, no byte-order marks, no trailing blanks and no blank lines at either end."""
     lines = text.replace("\ufeff", "").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return "\n".join(line.rstrip() for line in lines).strip("\n")
+
+
+def readable(text: str) -> str:
+    """`text` with U+FFFD for what no text file can hold: NUL, and halves of characters (lone surrogates)."""
+    return _IN_NO_FILE.sub("\ufffd", text)
 
 
 def one_line(text: str) -> str:

@@ -140,6 +140,7 @@ class FakeProvider:
     Attributes:
         requests: what arrived, in order.
         in_flight, most_in_flight: requests being answered now, and at most at once.
+        asked: set when the first request has arrived.
         client_left: set when a client closed the connection while an answer was still owed.
         first_piece: set when the first piece of a hanging stream has been sent.
     """
@@ -148,7 +149,7 @@ class FakeProvider:
         self.script, self._next = script, 0
         self.requests: list[Recorded] = []
         self.in_flight = self.most_in_flight = 0
-        self.client_left, self.first_piece = asyncio.Event(), asyncio.Event()
+        self.asked, self.client_left, self.first_piece = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -203,6 +204,7 @@ class FakeProvider:
     async def _serve(self, request: Recorded, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Answer one request; false when the connection must close after it."""
         self.requests.append(request)
+        self.asked.set()
         answer = self._answer(request)
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)

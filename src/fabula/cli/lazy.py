@@ -9,6 +9,8 @@ from typing import Any, Final
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from fabula.errors import UnknownNameError
+
 WRITING, CHANGING, LOOKING, SETTING_UP = "Write", "Change", "Look", "Set up"
 
 
@@ -58,6 +60,8 @@ class LazyGroup(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - as above
         """The command that is called, with its module loaded; the rest of the arguments stay as they are."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise UnknownNameError("command", args[0], COMMANDS)
         name, stand_in, rest = super().resolve_command(ctx, args)
         return name, (stand_in if name is None else _load(name)), rest
 

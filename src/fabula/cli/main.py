@@ -1,8 +1,116 @@
+"""The entry of the command line: finds the command, runs it, and turns errors into sentences and exit codes."""
+
 from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import traceback
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
 import typer
+
+from fabula import __version__
 from fabula.cli.lazy import LazyGroup
-def main(argv=None):
-    app = typer.Typer(cls=LazyGroup, add_completion=True, rich_markup_mode="rich", help="x", no_args_is_help=False)
-    @app.callback()
-    def fabula() -> None: ...
-    return app(argv, standalone_mode=False, prog_name="fabula")
+from fabula.cli.terminal import Terminal
+from fabula.errors import FabulaError, PausedError, UnknownNameError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+INTERRUPTED: Final = 130
+_HELP: Final = """Rooms of agents that write long stories.
+
+Edit anything and only what depends on it is written again. Nothing is paid for twice, nothing is lost.
+
+Start with: fabula write brief.md
+"""
+# typer's base of all usage errors has no public name of its own.
+_BadUsage: type[Any] = typer.BadParameter.__mro__[1]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and give its exit code: 0 done, 1 failed, 2 wrong use, 128 + n stopped by signal n."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    options = given[: given.index("--")] if "--" in given else given
+    terminal = Terminal(json="--json" in options)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, ValueError):  # a stand-in without an encoding
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr] # AttributeError is what we wait for
+    try:
+        return _command(given or ["--help"])
+    except BrokenPipeError:
+        # Whoever read us has closed the pipe, as `| head` does; without this, Python complains once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        return _failed(terminal, "Interrupted", "Stopped.", INTERRUPTED)
+    except PausedError as error:
+        terminal.tell(f"fabula: {error}")
+        terminal.document({"paused": {"artefact": error.path, "message": str(error)}})
+        return error.exit_code
+    except FabulaError as error:
+        return _failed(terminal, type(error).__name__, str(error), error.exit_code)
+    except Exception as error:  # noqa: BLE001 - the one broad except: no user should have to read a traceback
+        return _surprised(terminal, error)
+
+
+def _command(given: list[str]) -> int:
+    """Parse and run; typer's own complaints become ours."""
+    try:
+        result = typer.main.get_command(_app()).main(given, prog_name="fabula", standalone_mode=False)
+    except _BadUsage as problem:
+        raise _named(problem) from None
+    except typer.Abort as error:
+        raise KeyboardInterrupt from error
+    if result == INTERRUPTED:  # what typer makes of Ctrl-C
+        raise KeyboardInterrupt
+    return result if isinstance(result, int) else 0
+
+
+def _app() -> typer.Typer:
+    app = typer.Typer(cls=LazyGroup, rich_markup_mode="rich")
+
+    @app.callback(help=_HELP)
+    def fabula(
+        version: Annotated[bool, typer.Option("--version", is_eager=True, callback=_version, help="Show it.")] = False,  # noqa: FBT002 - typer's form of a flag
+    ) -> None:
+        """Stands for the whole; every command does its own work."""
+
+    return app
+
+
+def _version(wanted: bool) -> None:  # noqa: FBT001 - typer hands a flag over like this
+    if wanted:
+        Terminal().say(f"fabula {__version__}")
+        raise typer.Exit
+
+
+def _named(problem: Any) -> FabulaError:  # noqa: ANN401 - typer's error types are private
+    """A usage error of typer's as one of ours, naming the nearest known option."""
+    from fabula.errors import UsageError  # noqa: PLC0415 - not to be mixed up with typer's class of that name
+
+    option = getattr(problem, "option_name", None)
+    context = getattr(problem, "ctx", None)
+    if type(problem).__name__ == "NoSuchOption" and option and context is not None:
+        known = [name for parameter in context.command.params for name in parameter.opts if name.startswith("-")]
+        return UnknownNameError(f"option of `{context.command_path}`", str(option), [*known, "--help"])
+    asked = f" See `{context.command_path} --help`." if context is not None else ""
+    return UsageError(f"{str(problem.format_message()).rstrip('.')}.{asked}")
+
+
+def _failed(terminal: Terminal, kind: str, message: str, code: int) -> int:
+    terminal.tell(f"fabula: {message}")
+    terminal.document({"error": {"kind": kind, "message": message, "exit_code": code}})
+    return code
+
+
+def _surprised(terminal: Terminal, error: Exception) -> int:
+    """Apologise; the traceback only where it is asked for."""
+    if os.environ.get("FABULA_DEBUG"):
+        terminal.tell("".join(traceback.format_exception(error)))
+    message = (
+        f"Sorry, something went wrong that fabula did not expect ({type(error).__name__}: {error}). Nothing finished "
+        "is lost. FABULA_DEBUG=1 before the same command shows where, for a report."
+    )
+    return _failed(terminal, type(error).__name__, message, 1)

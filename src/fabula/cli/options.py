@@ -37,15 +37,20 @@ class Choices:
     """Settings; they are stored in a new project's fabula.toml, and laid over it for one run where it exists."""
 
     system: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Writing system; see `fabula systems`.", rich_help_panel=_SETTINGS)
+        str | None,
+        typer.Option(metavar="NAME", help="Writing system; see `fabula systems`.", rich_help_panel=_SETTINGS),
     ] = None
     preset: Annotated[
         str | None,
-        typer.Option(metavar="faithful|improved", help="The paper as it is, or with our checks.", rich_help_panel=_SETTINGS),
+        typer.Option(
+            metavar="faithful|improved", help="The paper as it is, or with our checks.", rich_help_panel=_SETTINGS
+        ),
     ] = None
     model: Annotated[
         list[str] | None,
-        typer.Option(metavar="[ROLE=]SPEC", help="Model of all roles, or of one. Repeatable.", rich_help_panel=_SETTINGS),
+        typer.Option(
+            metavar="[ROLE=]SPEC", help="Model of all roles, or of one. Repeatable.", rich_help_panel=_SETTINGS
+        ),
     ] = None
     base_url: Annotated[
         str | None,
@@ -54,7 +59,9 @@ class Choices:
     play: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="ROLE=me|FILE.py:FUNCTION", help="A person or program plays a role. Repeatable.", rich_help_panel=_SETTINGS
+            metavar="ROLE=me|FILE.py:FUNCTION",
+            help="A person or program plays a role. Repeatable.",
+            rich_help_panel=_SETTINGS,
         ),
     ] = None
     words: Annotated[
@@ -62,12 +69,16 @@ class Choices:
     ] = None
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="FIELD=VALUE", help="A setting of the system. Repeatable.", rich_help_panel=_SETTINGS),
+        typer.Option(
+            "--set", metavar="FIELD=VALUE", help="A setting of the system. Repeatable.", rich_help_panel=_SETTINGS
+        ),
     ] = None
     sampling: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="[ROLE.]NAME=VALUE", help="A sampling value, as temperature=0.7. Repeatable.", rich_help_panel=_SETTINGS
+            metavar="[ROLE.]NAME=VALUE",
+            help="A sampling value, as temperature=0.7. Repeatable.",
+            rich_help_panel=_SETTINGS,
         ),
     ] = None
     seed: Annotated[int | None, typer.Option(help="Seed of all draws.", rich_help_panel=_SETTINGS)] = None
@@ -89,10 +100,12 @@ class Limits:
         int | None, typer.Option(min=0, metavar="N", help="Most tokens this run may use.", rich_help_panel=_LIMITS)
     ] = None
     budget_usd: Annotated[
-        float | None, typer.Option(min=0, metavar="X", help="Most US dollars this run may cost.", rich_help_panel=_LIMITS)
+        float | None,
+        typer.Option(min=0, metavar="X", help="Most US dollars this run may cost.", rich_help_panel=_LIMITS),
     ] = None
     frozen: Annotated[
-        bool, typer.Option("--frozen", help="Replay only: a call that is not recorded is an error.", rich_help_panel=_LIMITS)
+        bool,
+        typer.Option("--frozen", help="Replay only: a call that is not recorded is an error.", rich_help_panel=_LIMITS),
     ] = False
 
 

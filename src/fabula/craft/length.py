@@ -92,9 +92,10 @@ class Fitted:
 def read_range(brief_text: str) -> WordRange | None:
     """The number of words that a brief asks for, or `None`.
 
-    "between 1,300 and 1,350 words" is that range. "about 950 words", "950 words" and "a 500-word story" mean 10 % to
-    both sides; "at least 2,000 words" 25 % upwards; "at most 500 words" 25 % downwards; both together a range. A page
-    is 400 words. Where a brief names several numbers, the largest is the story's and the others are about parts of it.
+    "between 1,300 and 1,350 words" is that range, "exactly 900 words" nothing else. "about 950 words", "950 words" and
+    "a 500-word story" mean 10 % to both sides; "at least 2,000 words" 25 % upwards; "at most 500 words" 25 % downwards;
+    both together a range. A page is 400 words. Where a brief names several numbers, the largest is the story's and the
+    others are about parts of it.
     """
     found = wishes(brief_text)
     if not found:
@@ -109,7 +110,7 @@ def read_range(brief_text: str) -> WordRange | None:
 
 def _of_wish(wish: Wish) -> WordRange:
     bounds, low, high = wish
-    if bounds == "range":
+    if bounds in {"range", "exactly"}:
         return WordRange.between(low, high)
     if bounds == "least":
         return WordRange.between(low, ceil(low * (1 + _OPEN)))

@@ -35,9 +35,10 @@ class _Unit:
 def trim(text: str, high: int, *, low: int, keep_end: bool) -> str:
     """`text` with whole sentences left out so that at most `high` words remain, and at least `low` if any choice does.
 
-    The first sentence stays. With `keep_end` the last sentences stay too and the gap opens in the middle; else the end
-    goes first. Quotations and short exchanges stay in one piece where that is possible. A text that is short enough
-    comes back as it is; where one sentence alone is longer than `high`, that sentence comes back.
+    The first sentence stays. With `keep_end` the last one stays too (the last three where that is possible) and the gap
+    opens in the middle; else the end goes first. Quotations and short exchanges stay in one piece where that is
+    possible. A text that is short enough comes back as it is; where the sentences that stay are longer than `high`,
+    the first alone comes back.
     """
     if count_words(text) <= high:
         return text

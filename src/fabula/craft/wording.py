@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from typing import Final, Literal, TypeAlias
 
-Bound: TypeAlias = Literal["range", "about", "least", "most"]
+Bound: TypeAlias = Literal["range", "about", "least", "most", "exactly"]
 Wish: TypeAlias = tuple[Bound, int, int]
 
 WORDS_A_PAGE: Final = 400
@@ -21,14 +21,13 @@ _TENS: Final = ("", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy"
 _NAMES: Final = {
     **{name: number for number, name in enumerate(_ONES)},
     **{name: 10 * number for number, name in enumerate(_TENS) if name},
-    "a": 1,
 }
 _SCALES: Final = {"hundred": 100, "thousand": 1000}
-_NAME: Final = "|".join(sorted({*_NAMES, *_SCALES} - {"a"}, key=len, reverse=True))
+_NAME: Final = "|".join(sorted({*_NAMES, *_SCALES}, key=len, reverse=True))
 _SPOKEN: Final = rf"(?:a )?(?:{_NAME})(?:[ -](?:and )?(?:{_NAME})){{0,6}}"
 _WRITTEN: Final = r"\d{1,3}(?:,\d{3}){1,2}|\d{1,7}(?:\.\d{1,2})?"
 _N: Final = rf"(?:{_WRITTEN}|{_SPOKEN})(?: ?k\b)?"
-_TO: Final = r"\s*(?:-|–|—|to|and|or|until|\.\.)\s*"
+_TO: Final = r"(?:(?<=[\dkK])\s*(?:-|–|—|\.\.)\s*|\s+(?:-|–|—|to|and|or|until)\s+)"
 _UNIT: Final = r"(?P<unit>words?|pages?)"
 _ABOUT: Final = r"about|around|approximately|approx\.?|roughly|circa|ca\.|some|nearly|almost|close to|~"
 _LEAST: Final = (
@@ -44,13 +43,14 @@ _PAIR: Final = re.compile(
     re.IGNORECASE,
 )
 _SINGLE: Final = re.compile(
-    rf"(?:(?<!\w)(?P<bound>{_LEAST}|{_MOST}|{_ABOUT})[: ]*(?:(?:of|the|a|an) )?)?(?<![\w.,])(?P<low>{_N})[ -]?{_UNIT}\b"
+    rf"(?:(?<!\w)(?P<bound>exactly|{_LEAST}|{_MOST}|{_ABOUT})[: ]*(?:(?:of|the|a|an) )?)?"
+    rf"(?<![\w.,])(?P<low>{_N})[ -]?{_UNIT}\b"
     r"(?: (?P<after>or (?:more|less|fewer)|minimum|maximum|max|min|at (?:most|least)))?",
     re.IGNORECASE,
 )
 _COUNTED: Final = re.compile(
-    rf"\b(?:word count|number of words|words|length)(?: is| of)?\s*[:=]?\s+(?P<low>{_N})(?:{_TO}(?P<high>{_N}))?"
-    r"(?!\s*\w)",
+    rf"\b(?:word count|number of words|words|length)(?: is| of)?\s*[:=]?\s+(?:(?:{_ABOUT}) )?"
+    rf"(?P<low>{_N})(?:{_TO}(?P<high>{_N}))?(?!\s*\w)",
     re.IGNORECASE,
 )
 _PAGES_MEANT: Final = re.compile(
@@ -71,7 +71,7 @@ def number(said: str) -> float | None:
     if re.fullmatch(_WRITTEN, said):
         return float(said.replace(",", "")) * scale
     total = part = 0
-    for word in re.split(r"[ -]", said):
+    for word in re.split(r"[ -]", said.removeprefix("a ")):
         if word in _SCALES:
             part = max(part, 1) * _SCALES[word]
             if word == "thousand":
@@ -129,6 +129,8 @@ def _bound(groups: dict[str, str | None]) -> Bound:
     if groups.get("high"):
         return "range"
     said = (groups.get("after") or groups.get("bound") or "").lower()
+    if said == "exactly":
+        return "exactly"
     if re.fullmatch(rf"{_LEAST}|or more|min", said):
         return "least"
     if re.fullmatch(rf"{_MOST}|or less|or fewer|max", said):

@@ -5,6 +5,8 @@ A script is TOML: under `[replies]`, each role has a text or a list of texts, gi
     [replies]
     conflict = "Mara wants the lamp lit."
     exposition = ["The lamp was dark.", "A second asking gets this."]
+    "exposition:extend" = "The prompt `extend` of this role gets this."
+    "climax/extend/2/extend" = "This very path gets this."
 """
 
 from __future__ import annotations
@@ -59,6 +61,10 @@ class ScriptedModel:
             raise ConfigError(f"Cannot read the script {path}: {error}. Give a TOML file.") from error
         if not isinstance(replies, dict) or not replies:
             raise ConfigError(f"The script {path} has no table [replies] with a text for each role.")
+        for name, texts in replies.items():
+            listed = isinstance(texts, list) and bool(texts) and all(isinstance(text, str) for text in texts)
+            if not isinstance(texts, str) and not listed:
+                raise ConfigError(f"The script {path}: the reply {name!r} is neither a text nor a list of texts.")
         return cls(replies, name=f"scripted:{path}", identity=f"scripted@{sha256(data).hexdigest()[:12]}")
 
     async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
@@ -79,12 +85,14 @@ class ScriptedModel:
             said = await said if inspect.isawaitable(said) else said
             await asyncio.sleep(0)  # a call is a point where other tasks may run, as with any real model
             return said if isinstance(said, Reply) else self._counted(request, said)
-        if request.role not in self._script:
+        names = (request.path, f"{request.role}:{request.path.rpartition('/')[2]}", request.role)
+        key = next((name for name in names if name in self._script), None)
+        if key is None:
             raise ModelError(
                 f"The script has no reply for the role {request.role!r} (at {request.path}). Add it under [replies].",
                 model=self.name,
             )
-        texts = self._script[request.role]
+        texts = self._script[key]
         if not isinstance(texts, str):
             turn = self._turns[request.path]
             self._turns[request.path] += 1

@@ -47,9 +47,11 @@ _ABOUT: Final = re.compile(
     r"(?:the|this) (?:[\w'’]+ ){0,3}(?:story|narrative|tale|section|passage|chapter|part of the story|scene)"
     r"(?:['’]s \w+)? (?:then )?(?:"
     r"is (?:a |an |the )?(?:\w+ )?(?:reminder|testament|tale|story|metaphor|exploration|narrative|allegory)|"
-    r"ends (?:with|on)|concludes|explores|highlights|has a (?:\w+ )?ending|serves as|delves|captures|sets (?:up|the)|"
+    r"ends (?:with|on)|unfolds|concludes|explores|highlights|has a (?:\w+ )?ending|"
+    r"serves as|delves|captures|sets (?:up|the)|"
     r"is (?:set|told|about|written|finished|complete|divided|approximately|around)|includes|introduces|showcases|"
-    r"provides|cent(?:er|re)s on|revolves around|meets|adheres|follows|focuses|leaves (?:the|us)|takes a turn|should (?:be|take|end|have|include))\b",
+    r"provides|cent(?:er|re)s on|revolves around|meets|adheres|follows|focuses|leaves (?:the|us)|"
+    r"takes a turn|should (?:be|take|end|have|include))\b",
     _I,
 )
 _ABOUT_AT_END: Final = re.compile(
@@ -66,7 +68,8 @@ _CLOSING: Final = (
     ),
     re.compile(
         r"(?:please )?(?:let me know|feel free|do(?:n['’]t| not) hesitate)\b.{0,20}\b"
-        r"(?:if you|what you think|how|to ask|to let|to reach|to (?:modify|change|edit|adjust|continue|use))\b",
+        r"(?:if (?:you|there|this|any)|"
+        r"what you think|how|to ask|to let|to reach|to (?:modify|change|edit|adjust|continue|use))\b",
         _I,
     ),
     re.compile(r"(?:would you like|do you want|if you(?:['’]d| would)? (?:like|want)) (?:me|any|to see|more)\b", _I),
@@ -130,11 +133,14 @@ class Labels:
         names = sorted({re.escape(label.strip()) for label in labels if label.strip()}, key=len, reverse=True)
         name = "|".join(names) if names else r"(?!)"
         number = r"(?:\d{1,2}[.):]\s*)?(?:part \d{1,2}[:.]?\s*)?"
-        core = rf"(?:the |our )?(?:{name})(?: (?:part|section|scene))?(?: \(?cont(?:inued|\.)\)?)?"
+        core = (
+            rf"(?:the |our )?(?:{name})(?: (?:part|section|scene))?(?: \(?cont(?:inued|\.)\)?)?"
+            r"(?: (?:begins|began|starts))?"
+        )
         self._line = re.compile(rf"[\s#*_>\[(\-]*{number}{core}[\s*_\])]*[:.]?[\s*_\])-]*\Z", _I)
         self._prefix = re.compile(
             rf"[#*_>\s-]*(?:\[{number}{core}\][*_]*:?|{number}(?:\*\*|__){core}(?::(?:\*\*|__)|(?:\*\*|__):?)|"
-            rf"{number}{core}:)[ \t]*",
+            rf"{number}{core}:(?:(?:\*\*|__)(?=\s))?)[ \t]*",
             _I,
         )
 

@@ -39,12 +39,12 @@ _NUMBER: Final = re.compile(
     _I,
 )
 _RATED: Final = re.compile(r"\b(?:score|rating|grade|rate[ds]?|mark|give|overall|total)\b", _I)
+_CANNOT: Final = r"(?:can['’]?t|cannot|can not|won['’]t)"
 _REFUSAL: Final = re.compile(
-    r"\W*(?:(?:i['’]?m|i am) (?:very |really |so )?sorry,? (?:but )?(?:i|as an)\b.{0,30}\b(?:can['’]?t|cannot|can not|"
-    r"unable|not able|won['’]t)|(?:sorry,? (?:but )?|unfortunately,? )?i (?:can['’]?t|cannot|can not|am unable to|"
-    r"am not able to|won['’]t|will not) (?:help (?:you )?with (?:this|that)|assist|fulfil|provide|create|generate|"
-    r"write|continue (?:with )?th|comply|engage|produce)|"
-    r"as an ai\b.{0,60}\b(?:can['’]?t|cannot|unable|not able|don['’]t))",
+    rf"[\s*_#]*(?:(?:i['’]?m|i am) (?:very |really |so )?sorry,? (?:but )?(?:i|as an)\b.{{0,30}}\b(?:{_CANNOT}|unable|"
+    rf"not able)|(?:sorry,? (?:but )?|unfortunately,? )?i (?:{_CANNOT}|am unable to|am not able to|will not) "
+    r"(?:help (?:you )?with (?:this|that)|assist|fulfil|provide|create|generate|write|continue (?:with )?th|comply|"
+    rf"engage|produce)|as an ai\b.{{0,60}}\b(?:{_CANNOT}|unable|not able|don['’]t))",
     _I,
 )
 _REFUSAL_LENGTH: Final = 600

@@ -14,7 +14,7 @@ _GRAM: Final = 5
 _PARAGRAPH_WORDS: Final = 8
 _PARAGRAPH_SHARE: Final = 0.85
 _SENTENCE_WORDS: Final = 12
-_SENTENCE_SHARE: Final = 0.95
+_SENTENCE_SHARE: Final = 0.85
 _QUOTED: Final = re.compile(r"\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”")
 _TASK: Final = re.compile(r"\b(?:write (?:a|an|the|me)|the story (?:should|must|is to|has to))\b", re.IGNORECASE)
 

@@ -76,7 +76,7 @@ def _preferred(found: list[_Found]) -> Iterator[Any]:
     for value in ordered:
         if isinstance(value, dict) and len(value) == 1:
             yield next(iter(value.values()))
-        elif isinstance(value, list) and len(value) == 1:
+        if isinstance(value, list) and len(value) == 1:
             yield value[0]
         elif isinstance(value, dict):
             yield [value]

@@ -9,7 +9,9 @@ from typing import Any, Final
 _SPACE: Final = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z))+")
 _NUMBER: Final = re.compile(r"[+-]?(?:\d[\d_]*)(?:\.\d*)?(?:[eE][+-]?\d+)?")
 _NAME: Final = re.compile(r"[A-Za-z_$][\w$-]*")
-_AFTER_STRING: Final = re.compile(r"\s*(?:[:}\]]|\Z|,\s*(?:[\"'“‘{\[\d\-}\]tfnTFN/#]|\Z)|//|/\*)|[ \t]*\n\s*[\"“}\]]")
+_AFTER_STRING: Final = re.compile(
+    r"\s*(?:[:}\]]|\Z|,\s*(?:[\"'“‘{\[\d\-}\]tfnTFN/#]|[A-Za-z_]\w*\s*:|\Z)|//|/\*)|[ \t]*\n\s*[\"“}\]]"
+)
 _WORDS: Final = {"true": True, "false": False, "null": None, "none": None}
 _REFUSED: Final = frozenset({"nan", "infinity", "inf"})
 _CLOSERS: Final = {'"': '"', "'": "'", "“": '”"', "‘": "’'", "”": '”"', "„": '“”"', "«": "»"}

@@ -32,14 +32,16 @@ TextKind: TypeAlias = Literal["prose", "notes"]
 
 _THOUGHT: Final = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 _STOP_MARK: Final = re.compile(
-    r"<\|(?:im_end|endoftext|eot_id|end|end_of_text)\|>|<end_of_turn>|</s>|\[/?INST\]|<\|im_start\|>(?:user|system)",
-    re.IGNORECASE,
+    r"<\|(?:im_end|endoftext|eot_id|end|end_of_text)\|>|<end_of_turn>|</s>|\[/?INST\]|<\|im_start\|>(?:user|system)|"
+    r"^(?:#{1,4} ?)?human:|^#{1,4} ?(?:user|instruction|input):",
+    re.IGNORECASE | re.MULTILINE,
 )
 _START_MARK: Final = re.compile(
     r"(?:<\|im_start\|>(?:assistant)?|<\|(?:assistant|start_header_id|end_header_id|begin_of_text)\|>|<start_of_turn>"
     r"(?:model)?|<s>|<bos>)[ \t]*\n?",
     re.IGNORECASE,
 )
+_HASHES: Final = re.compile(r"(?<=[^\s#])#{2,}[ \t]*$", re.MULTILINE)
 _FENCE: Final = re.compile(r"^[ \t]*```[^\n]*$\n?", re.MULTILINE)
 _SPEAKER: Final = re.compile(r"\A\s*(?:assistant|ai|model)\s*(?::|\n)\s*", re.IGNORECASE)
 _BULLET: Final = re.compile(r"\s*(?:[-*•]|\d{1,3}[.)])\s")
@@ -132,7 +134,8 @@ class _Draft:
         self._drop([(m.span(), "markup") for m in stops if not self.text[: m.start()].strip()])
         if stop := _STOP_MARK.search(self.text):
             self._cut(stop.start(), "markup")
-        self._drop([(m.span(), "markup") for m in _FENCE.finditer(self.text)])
+        for mark in (_FENCE, _HASHES):
+            self._drop([(m.span(), "markup") for m in mark.finditer(self.text)])
         if speaker := _SPEAKER.match(self.text):
             self._drop([(speaker.span(), "markup")])
         self._unwrap()

@@ -23,7 +23,8 @@ _SPEECH: Final = (
 # Tried only where the sentence before ends in a closing quotation mark.
 _TAG: Final = re.compile(rf"[a-z]|(?:[A-Z]\w* (?:[A-Z]\w* )?|[Tt]he \w+ )(?:{_SPEECH})\b")
 _QUOTED_END: Final = ('"', "”", "’", "'")
-_MID_END: Final = re.compile(r"(?:\.\.\.|…)[\"”’']?\Z")
+# An ellipsis, or points that stand for left-out letters: "e.g.", "p.m."; a small letter after them goes on.
+_MID_END: Final = re.compile(r"(?:(?:\.\.\.|…)[\"”’']?|\b\w\.\w\.|\betc\.|\bvs\.|\bapprox\.)\Z")
 _END: Final = re.compile(r"(?:[.!?…]|[—–-](?=[\"”’]))[\"”’'\])*_»]*\Z")
 _ABBREVIATED: Final = re.compile(
     r"(?:\A|[\s(\"“])(?:Mr|Mrs|Ms|Dr|St|Prof|Rev|Capt|Lt|Sgt|Col|Gen|Jr|Sr|vs|No|[A-Z])\.\Z"
@@ -106,5 +107,5 @@ def _belongs(text: str, before: Span, start: int) -> bool:
     """Whether what starts at `start` goes on with the sentence before it."""
     if text.endswith(_QUOTED_END, before[0], before[1]):
         return bool(_TAG.match(text, start))
-    tail = text[max(before[0], before[1] - 5) : before[1]]
+    tail = text[max(before[0], before[1] - 8) : before[1]]
     return text[start].islower() and bool(_MID_END.search(tail))

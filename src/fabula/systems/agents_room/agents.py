@@ -22,6 +22,7 @@ class Agent:
         name: of its artefact, and so of its file.
         prompt: its prompt file.
         weight: its share of the story's words.
+        guide: what its section is for, after appendix C; told in improved mode.
     """
 
     role: str
@@ -30,6 +31,7 @@ class Agent:
     name: str
     prompt: str
     weight: float = 0.0
+    guide: str = ""
 
     @property
     def folder(self) -> str:
@@ -44,11 +46,51 @@ PLANNING = (
     Agent("plot", "Key Plot Points", "planning", "plot", "plot"),
 )
 WRITING = (
-    Agent("exposition", "Exposition", "writing", "exposition", "section", 0.2),
-    Agent("rising_action", "Rising Action", "writing", "rising-action", "section", 0.25),
-    Agent("climax", "Climax", "writing", "climax", "section", 0.2),
-    Agent("falling_action", "Falling Action", "writing", "falling-action", "section", 0.175),
-    Agent("resolution", "Resolution", "writing", "resolution", "section", 0.175),
+    Agent(
+        "exposition",
+        "Exposition",
+        "writing",
+        "exposition",
+        "section",
+        0.2,
+        "which lets the reader step into the world of the story: its people, its place, and what troubles them",
+    ),
+    Agent(
+        "rising_action",
+        "Rising Action",
+        "writing",
+        "rising-action",
+        "section",
+        0.25,
+        "in which choices and events come between the characters and their goals, and the reader begins to care",
+    ),
+    Agent(
+        "climax",
+        "Climax",
+        "writing",
+        "climax",
+        "section",
+        0.2,
+        "the turning point to which everything so far has led",
+    ),
+    Agent(
+        "falling_action",
+        "Falling Action",
+        "writing",
+        "falling-action",
+        "section",
+        0.175,
+        "which follows the turning point, clears up its events and lets the tension ease",
+    ),
+    Agent(
+        "resolution",
+        "Resolution",
+        "writing",
+        "resolution",
+        "section",
+        0.175,
+        "the ending, which answers what is still open and shows the next step in the characters' lives",
+    ),
 )
 FINALIZER = Agent("finalizer", "Story", "writing", "story", "finalizer", 1.0)
 

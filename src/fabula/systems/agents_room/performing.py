@@ -61,6 +61,7 @@ async def _write(agent: Agent, scratchpad: Scratchpad, prose: Prose, config: Con
     fields: dict[str, Any] = {
         "scratchpad": scratchpad,
         "section": agent.label,
+        "guide": "" if config.instruction_first else agent.guide,
         "last": prose.last,
         "instruction_first": config.instruction_first,
     }

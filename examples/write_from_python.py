@@ -1,0 +1,39 @@
+"""Write a story from Python, change a character sheet, and see that only what depends on it is written again.
+
+    python examples/write_from_python.py
+
+A script stands in for the model here, so the example needs none; put `model="smollm2"` in its place for a real one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+import fabula
+
+HERE = Path(__file__).parent
+MODEL = f"scripted:{HERE / 'scripts' / 'room.toml'}"
+
+
+def main(folder: Path) -> list[str]:
+    """Paths of the calls that a changed character sheet costs."""
+    story = fabula.write("A keeper's lamp is to be switched off. It ends with hope.", folder=folder, model=MODEL)
+    print(f"{story.words} words in {len(story.scenes)} parts; it begins: {story.text[:60]}...")
+
+    characters = folder / "plan" / "characters.md"
+    characters.write_text(characters.read_text(encoding="utf-8") + "* Mara is afraid of the dark.\n", encoding="utf-8")
+
+    project = fabula.Project.open(folder)
+    rehearsal, changes = asyncio.run(fabula.rehearse_in(project, project.settings, fabula.Wishes()))
+    print(f"Changed: {', '.join(change.file for change in changes)}")
+    print(f"To be asked again: {len(rehearsal.planned)} calls, {rehearsal.replayed} come from the journal.")
+
+    asyncio.run(fabula.write_in(project, project.settings, fabula.Wishes()))
+    return [call.path for call in rehearsal.planned]
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        main(Path(folder) / "story")

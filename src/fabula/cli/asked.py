@@ -1,0 +1,174 @@
+"""From options to settings: reads `--model`, `--set`, `--sampling`, `--play`; checks them before anything is made."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.casting import World, full_name, open_cast
+from fabula.errors import ConfigError, UnknownNameError, UsageError
+from fabula.models.base import SAMPLING_FIELDS
+from fabula.settings import Settings
+from fabula.systems import find
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fabula.cli.options import Choices
+    from fabula.models.base import Request
+
+# A model's name starts with a kind and a colon, or is a known name; so `NAME=` without a colon before it is a role.
+_ROLE: Final = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)=(.*)", re.DOTALL)
+_FILES: Final = ("scripted", "replay", "embedded")
+_SERVERS: Final = ("openai", "openai-chat", "anthropic", "google")
+
+
+@dataclass(frozen=True, slots=True)
+class Casting:
+    """What `--model` said: the model of all roles ("" if not given), and those of single roles."""
+
+    everyone: str
+    roles: Mapping[str, str]
+
+
+def read_models(said: Sequence[str]) -> Casting:
+    """The casting that `--model` values name.
+
+    Raises:
+        UnknownNameError: a model's kind or name is not known.
+    """
+    everyone, roles = "", {}
+    for value in said:
+        match = _ROLE.fullmatch(value)
+        if match:
+            roles[_role(match[1])] = _model(match[2])
+        else:
+            everyone = _model(value)
+    return Casting(everyone, roles)
+
+
+def _role(name: str) -> str:
+    return name.replace("-", "_").lower()
+
+
+def _model(spec: str) -> str:
+    """The full name of a model; files get absolute paths, so that a project works from any folder."""
+    kind, _, rest = full_name(spec.strip()).partition(":")
+    if kind in _FILES and Path(rest).expanduser().exists():
+        rest = str(Path(rest).expanduser().resolve())
+    return f"{kind}:{rest}"
+
+
+def changes_of(choices: Choices, base: Settings) -> dict[str, Any]:
+    """What the options change in settings, as nested tables in the types that `fabula.toml` wants.
+
+    Raises:
+        UnknownNameError: a name in an option is not known.
+        ConfigError: a value does not fit.
+        UsageError: an option is not of the form it should have.
+    """
+    casting = read_models(choices.model or ())
+    changes: dict[str, Any] = {
+        name: value for name in ("system", "preset", "seed") if (value := getattr(choices, name)) is not None
+    }
+    changes |= _checked_names(choices)
+    if casting.everyone:
+        changes["model"] = casting.everyone
+    roles: dict[str, dict[str, Any]] = {role: {"model": model} for role, model in casting.roles.items()}
+    for value in choices.play or ():
+        role, player = _pair(value, "--play", "ROLE=me or ROLE=file.py:function")
+        roles.setdefault(_role(role), {})["play"] = _player(player)
+    changes |= _sampling(choices.sampling or (), roles)
+    if roles:
+        changes["roles"] = roles
+    if choices.base_url is not None:
+        changes["models"] = _addresses(choices.base_url, casting, base)
+    typed = Settings.of(changes, "the command line").model_dump(exclude_unset=True)
+    if config := _config(choices, base.with_(typed)):
+        typed["config"] = config
+    return typed
+
+
+def _checked_names(choices: Choices) -> dict[str, Any]:
+    """System, preset and prompts as they are stored, where they are given."""
+    found: dict[str, Any] = {}
+    if choices.system is not None:
+        found["system"] = find(choices.system).name
+    if choices.preset is not None and choices.preset not in {"faithful", "improved"}:
+        raise UnknownNameError("preset", choices.preset, ("faithful", "improved"))
+    if choices.prompts is not None:
+        found["prompts"] = str(Path(choices.prompts).expanduser().resolve())
+    return found
+
+
+def _pair(value: str, option: str, form: str) -> tuple[str, str]:
+    name, equals, rest = value.partition("=")
+    if not equals or not name.strip() or not rest.strip():
+        raise UsageError(f"{option} {value!r} is not of the form {form}.")
+    return name.strip(), rest.strip()
+
+
+def _player(player: str) -> str:
+    file, colon, function = player.rpartition(":")
+    return f"{Path(file).expanduser().resolve()}:{function}" if colon else player
+
+
+def _sampling(said: Sequence[str], roles: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """The table `[sampling]`; values of one role go into `roles`."""
+    everyone: dict[str, Any] = {}
+    for value in said:
+        where, text = _pair(value, "--sampling", "name=value or role.name=value")
+        role, dot, name = where.rpartition(".")
+        if name not in SAMPLING_FIELDS:
+            raise UnknownNameError("sampling value", name, SAMPLING_FIELDS)
+        target = roles.setdefault(_role(role), {}) if dot else everyone
+        target[name] = (text,) if name == "stop" else text
+    return {"sampling": everyone} if everyone else {}
+
+
+def _addresses(url: str, casting: Casting, base: Settings) -> dict[str, Any]:
+    given = [spec for spec in (casting.everyone, *casting.roles.values()) if spec] or [full_name(base.model)]
+    served = [spec for spec in given if spec.partition(":")[0] in _SERVERS]
+    if not served:
+        raise UsageError(
+            f"--base-url is for models on a server, not for {given[0]}. Give --model openai-chat:NAME with it."
+        )
+    return {spec: {"base_url": url} for spec in served}
+
+
+def _config(choices: Choices, settings: Settings) -> dict[str, Any]:
+    """The fields of the system's `Config` that are set, converted to their types."""
+    said = dict(_pair(value, "--set", "FIELD=VALUE") for value in choices.set_ or ())
+    said = {name.replace("-", "_"): value for name, value in said.items()}
+    if choices.words is not None:
+        said["words"] = _word_range(choices.words)
+    if "orchestrator" in said:
+        said["orchestrator"] = _player(said["orchestrator"])
+    whole = find(settings.system).config(settings.preset, said)
+    return {name: getattr(whole, name) for name in said}
+
+
+def _word_range(words: str) -> str:
+    from fabula.craft.length import parse_range  # noqa: PLC0415 - only where a length is asked for
+
+    parse_range(words)
+    return words
+
+
+def check(settings: Settings, environ: Mapping[str, str]) -> None:
+    """Find now what a run would stumble over: system, settings, roles, models, players, prompts. Asks nobody.
+
+    Raises:
+        FabulaError: what is wrong, by its name.
+    """
+    system = find(settings.system)
+    system.config(settings.preset, settings.config)
+    if settings.prompts and not Path(settings.prompts).is_dir():
+        raise ConfigError(f"--prompts {settings.prompts} is not a folder. Give a folder of .jinja files.")
+    open_cast(settings, system.roles, World(environ, person=_nobody))
+
+
+async def _nobody(request: Request) -> str:
+    return request.role  # never called: the cast is only looked at

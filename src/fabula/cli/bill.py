@@ -1,0 +1,75 @@
+"""What a run took, by role: heard from its events, printed as a table."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from fabula.cli.terminal import table
+from fabula.events import CallFinished
+from fabula.models.base import NOTHING_USED, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fabula.events import Event
+
+
+@dataclass
+class Bill:
+    """A listener that adds up what is really asked; replayed calls cost nothing and are only counted."""
+
+    roles: dict[str, Usage] = field(default_factory=dict)
+    calls: dict[str, int] = field(default_factory=dict)
+    replayed: int = 0
+
+    def __call__(self, event: Event) -> None:
+        """Take an event in."""
+        if not isinstance(event, CallFinished):
+            return
+        if event.replayed:
+            self.replayed += 1
+            return
+        before = self.roles.get(event.role)
+        self.roles[event.role] = event.usage if before is None else before + event.usage
+        self.calls[event.role] = self.calls.get(event.role, 0) + 1
+
+    @property
+    def total(self) -> Usage:
+        """All roles together."""
+        return total(self.roles)
+
+    @property
+    def tokens(self) -> int:
+        """Prompt and reply tokens together."""
+        return self.total.prompt + self.total.reply
+
+
+def total(roles: Mapping[str, Usage]) -> Usage:
+    """The sum over roles; its cost is `None` where one is unknown."""
+    return sum(roles.values(), NOTHING_USED)
+
+
+def dollars(cost: float | None) -> str:
+    """US dollars for people: "unknown", "$0", "$0.0123"."""
+    if cost is None:
+        return "unknown"
+    return f"${cost:,.4f}" if cost else "$0"
+
+
+def bill_table(roles: Mapping[str, Usage]) -> str:
+    """A row for each role, and the sum."""
+    rows: list[tuple[str, ...]] = [("role", "prompt", "cached", "reply", "seconds", "cost")]
+    rows += [_row(role, usage) for role, usage in roles.items()]
+    rows.append(_row("all", total(roles)))
+    return table(rows, right=(1, 2, 3, 4, 5))
+
+
+def _row(name: str, usage: Usage) -> tuple[str, ...]:
+    figures = (f"{usage.prompt:,}", f"{usage.cached:,}", f"{usage.reply:,}", f"{usage.seconds:,.1f}")
+    return (name, *figures, dollars(usage.cost))
+
+
+def told(usage: Usage) -> dict[str, Any]:
+    """Usage as JSON data; an unknown cost is null."""
+    return {name: value for name, value in asdict(usage).items() if name != "first"}

@@ -1,0 +1,124 @@
+"""`fabula pin`, `unpin`, `retake`, `approve`, `undo`: decisions about artefacts, each one recorded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fabula.cli.opening import project_of, recorded, terminal_of
+from fabula.cli.options import Artefact, Common, Where, bundled
+from fabula.cli.session import near
+from fabula.errors import UsageError
+
+if TYPE_CHECKING:
+    from fabula.cli.terminal import Terminal
+    from fabula.journal import Decision, Journal
+    from fabula.project import Project
+
+
+@bundled
+def pin(common: Common, artefact: Artefact) -> None:
+    """Keep an artefact's text whatever changes above it."""
+    terminal, project = terminal_of(common), project_of(common)
+    with recorded(project) as journal:
+        path = project.artefact(journal, artefact)
+        journal.decide(path, "pin", _text(journal, path))
+    _done(terminal, project, path, "pinned", f"{path} is pinned: it stays as it is until `fabula unpin {path}`.")
+
+
+@bundled
+def unpin(common: Common, artefact: Artefact) -> None:
+    """Let a pinned artefact change again."""
+    terminal, project = terminal_of(common), project_of(common)
+    with recorded(project) as journal:
+        path = project.artefact(journal, artefact)
+        if not _is_pinned(journal, path):
+            raise UsageError(f"{path} is not pinned. `fabula status` shows what is.")
+        journal.decide(path, "unpin")
+    _done(terminal, project, path, "unpinned", f"{path} can change again.")
+    terminal.advise(f"Next: `fabula update {near(project.folder)}` says whether it would.")
+
+
+@bundled
+def retake(common: Common, artefact: Artefact) -> None:
+    """Have an artefact written anew, with another draw."""
+    terminal, project = terminal_of(common), project_of(common)
+    with recorded(project) as journal:
+        path = project.artefact(journal, artefact)
+        if _is_pinned(journal, path):
+            raise UsageError(f"{path} is pinned. Say `fabula unpin {path}` first.")
+        if journal.override(path) is not None:
+            journal.decide(path, "unedit")
+        journal.decide(path, "retake")
+    _done(
+        terminal,
+        project,
+        path,
+        "retake",
+        f"{path} will be written anew; its old text stays in `fabula history {path}`.",
+    )
+    terminal.advise(f"Next: `fabula update {near(project.folder)}`.")
+
+
+@bundled
+def approve(
+    common: Common,
+    artefact: Annotated[str, typer.Argument(help="An artefact: path or file name.", show_default="all that wait")] = "",
+) -> None:
+    """Approve an artefact, or all that wait."""
+    terminal, project = terminal_of(common), project_of(common)
+    with recorded(project) as journal:
+        asked = [project.artefact(journal, artefact)] if artefact else list(journal.places())
+        waiting = [path for path in asked if journal.override(path) is None]
+        approved = [path for path in waiting if not journal.approved(path, _text(journal, path))]
+        for path in approved:
+            journal.decide(path, "approve", _text(journal, path))
+    terminal.say(f"Approved: {', '.join(approved)}." if approved else "Nothing waits for approval.")
+    terminal.advise("Next: the same `fabula write` command again.")
+    terminal.document({"approved": approved})
+
+
+@bundled
+def undo(common: Common, where: Where = "") -> None:
+    """Take your last decision back: an edit, pin, retake or approval."""
+    terminal, project = terminal_of(common), project_of(common, where)
+    with recorded(project) as journal:
+        decisions = journal.decisions()
+        if not decisions:
+            raise UsageError("There is no decision to take back. `fabula history ARTEFACT` lists earlier texts.")
+        last = decisions[-1]
+        journal.decide(last.path, "undo", target=last.id)
+        if last.kind in {"edit", "unedit", "pin", "unpin"}:
+            _restore(project, journal, last)
+    terminal.say(f"Taken back: {last.kind} of {last.path} ({last.at}).")
+    terminal.advise(f"Next: `fabula update {near(project.folder)}`; what was written before comes from the journal.")
+    terminal.document({"undone": {"artefact": last.path, "kind": last.kind, "at": last.at}})
+
+
+def _restore(project: Project, journal: Journal, undone: Decision) -> None:
+    """Give the artefact and its file the text that holds without the decision."""
+    standing = journal.override(undone.path)
+    if standing is not None:
+        project.put_back(journal, undone.path, *standing)
+        return
+    made = [version.text for version in journal.versions(undone.path) if version.source == "made"]
+    if made:
+        project.put_back(journal, undone.path, made[-1], "made")
+
+
+def _text(journal: Journal, path: str) -> str:
+    text = journal.newest(path)
+    if text is None:
+        raise UsageError(f"{path} has no text yet. Write it first.")
+    return text
+
+
+def _is_pinned(journal: Journal, path: str) -> bool:
+    override = journal.override(path)
+    return override is not None and override[1] == "pinned"
+
+
+def _done(terminal: Terminal, project: Project, path: str, state: str, sentence: str) -> None:
+    terminal.say(sentence)
+    terminal.document({"project": str(project.folder), "artefact": path, "state": state})

@@ -1,0 +1,119 @@
+"""`fabula doctor`."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from fabula import __version__
+from fabula.cli.machine import Check, keys_set
+from fabula.cli.opening import terminal_of
+from fabula.cli.options import Common, Where, bundled
+from fabula.cli.terminal import table
+from fabula.errors import FabulaError
+from fabula.models.known import KNOWN, installed, models_home
+from fabula.project import Project
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from fabula.cli.terminal import Terminal
+
+_OLDEST, _NEWEST = (3, 11), (3, 13)
+_LOW_DISK = 500_000_000
+
+
+@bundled
+def doctor(common: Common, where: Where = "") -> None:
+    """Say what this machine has and what is missing."""
+    terminal = terminal_of(common)
+    folder = Path(where or common.folder or ".")
+    checks = [
+        _python(),
+        _engine(),
+        *_weights(terminal.environ),
+        _keys(terminal.environ),
+        _terminal(terminal),
+        _editor(terminal.environ),
+        _disk(folder),
+        *_project(folder, asked=bool(where or common.folder)),
+    ]
+    terminal.say(f"fabula {__version__}")
+    terminal.say(table([(check.state, check.name, check.told) for check in checks]))
+    healthy = all(check.state != "bad" for check in checks)
+    told = [{"name": check.name, "state": check.state, "told": check.told} for check in checks]
+    keys = keys_set(terminal.environ)
+    terminal.document({"version": __version__, "healthy": healthy, "checks": told, "keys": keys})
+    if not healthy:
+        raise typer.Exit(1)
+
+
+def _python() -> Check:
+    fits = _OLDEST <= sys.version_info[:2] <= _NEWEST
+    told = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    return Check("Python", "good" if fits else "bad", told if fits else f"{told}; fabula needs 3.11 to 3.13")
+
+
+def _engine() -> Check:
+    if find_spec("xllamacpp") is None:
+        return Check(
+            "engine", "missing", "xllamacpp is not installed: embedded models cannot run (pip install xllamacpp)"
+        )
+    try:
+        import xllamacpp  # noqa: F401, PLC0415 - whether it loads is the question
+    except (ImportError, OSError) as error:
+        return Check("engine", "bad", f"xllamacpp does not load: {error}. Install it anew")
+    return Check("engine", "good", "xllamacpp (llama.cpp in this process)")
+
+
+def _weights(environ: Mapping[str, str]) -> Iterator[Check]:
+    home = models_home(environ)
+    for name in KNOWN:
+        if installed(name, home):
+            yield Check(f"model {name}", "good", str(home / KNOWN[name].file))
+        else:
+            yield Check(f"model {name}", "missing", f"not here; `fabula models pull {name}` fetches it")
+
+
+def _keys(environ: Mapping[str, str]) -> Check:
+    keys = keys_set(environ)
+    told = ", ".join(f"{name} {'set' if there else 'not set'}" for name, there in keys.items())
+    return Check("keys", "good" if any(keys.values()) else "missing", told)
+
+
+def _terminal(terminal: Terminal) -> Check:
+    if not terminal.interactive:
+        return Check("terminal", "missing", "none: --play me reads stdin, --approve stops at the first text")
+    return Check("terminal", "good", f"{terminal.environ.get('TERM') or 'unknown kind'}, {sys.stderr.encoding}")
+
+
+def _editor(environ: Mapping[str, str]) -> Check:
+    editor = environ.get("VISUAL") or environ.get("EDITOR")
+    return Check("editor", "good", editor) if editor else Check("editor", "missing", "set EDITOR for `fabula edit`")
+
+
+def _disk(folder: Path) -> Check:
+    try:
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        return Check("disk", "bad", f"{folder}: {error.strerror}")
+    return Check("disk", "good" if free > _LOW_DISK else "missing", f"{free / 1e9:,.1f} GB free in {folder.resolve()}")
+
+
+def _project(folder: Path, *, asked: bool) -> Iterator[Check]:
+    """The project's settings and journal, where there is a project or one was named."""
+    if not asked and not (folder / "brief.md").exists():
+        return
+    try:
+        project = Project.open(folder)
+        told = f"{project.settings.system}, {project.settings.model}"
+        with project.journal as journal:
+            yield Check("project", "good", f"{told}; {journal.count():,} calls in the journal")
+    except FabulaError as error:
+        yield Check("project", "bad", str(error))

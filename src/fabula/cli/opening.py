@@ -1,0 +1,47 @@
+"""From what a command was given to a terminal and a project."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fabula.cli.terminal import Terminal
+from fabula.errors import UsageError
+from fabula.project import Project
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fabula.cli.options import Common
+    from fabula.journal import Journal
+
+
+def terminal_of(common: Common) -> Terminal:
+    """The terminal as the options want it."""
+    return Terminal(json=common.json, quiet=common.quiet)
+
+
+def project_of(common: Common, where: str = "") -> Project:
+    """The project that is named as an argument or with `-C`, else the one in the current folder.
+
+    Raises:
+        UsageError: both are given and differ.
+        ProjectError: there is no project.
+    """
+    if where and common.folder and Path(where).resolve() != Path(common.folder).resolve():
+        raise UsageError(f"Two projects are named: {where} and -C {common.folder}. Give one.")
+    return Project.open(Path(where or common.folder or "."))
+
+
+@contextmanager
+def recorded(project: Project) -> Iterator[Journal]:
+    """The open journal of a project that this process alone changes; edits found in its files are taken over first.
+
+    Raises:
+        ProjectError: another process is at work on it.
+        JournalError: the journal cannot be used.
+    """
+    with project.lock(), project.journal as journal:
+        project.take_over(journal, project.changes(journal))
+        yield journal

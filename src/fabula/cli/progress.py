@@ -1,0 +1,270 @@
+"""What a person sees while a story is written: a line for each finished text, and below it, live, what is at work."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import singledispatchmethod
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.events import (
+    CallFinished,
+    CallRetried,
+    CallStarted,
+    Kept,
+    Noted,
+    Repaired,
+    RunFinished,
+    RunStarted,
+    TextArrived,
+)
+from fabula.models.base import Usage
+from fabula.models.budget import estimate_tokens
+from fabula.story import count_words, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from rich.console import RenderableType
+    from rich.live import Live
+
+    from fabula.cli.terminal import Terminal
+    from fabula.events import Event
+    from fabula.rehearsal import PlannedCall
+
+_MOST_CALLS: Final = 4
+_TAIL: Final = 240
+_MINUTE: Final = 60
+_REFRESHES: Final = 8
+_SOURCES: Final = {"edited": "your text", "pinned": "pinned"}
+
+
+def counted(number: int, one: str, several: str = "") -> str:
+    """A number with its noun: "1 call", "1,200 calls"."""
+    return f"{number:,} {one if number == 1 else several or one + 's'}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them: "8 s", "1 min 20 s", "2 h 5 min"."""
+    whole = round(seconds)
+    if whole < _MINUTE:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, _MINUTE)
+    if minutes < _MINUTE:
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    return f"{minutes // _MINUTE} h {minutes % _MINUTE} min"
+
+
+@dataclass
+class Speaking:
+    """A call that runs: what has arrived of its reply, and when it began."""
+
+    role: str
+    performer: str
+    began: float
+    text: str = ""
+    first: float | None = None
+
+
+@dataclass
+class Progress:
+    """A listener that tells a terminal how a run goes on.
+
+    Attributes:
+        terminal: where to tell; stderr.
+        clock: gives seconds.
+        expected: calls that the run will make, from a dry run.
+    """
+
+    terminal: Terminal
+    clock: Callable[[], float]
+    expected: Sequence[PlannedCall] = ()
+    running: dict[str, Speaking] = field(default_factory=dict, init=False)
+    words: dict[str, int] = field(default_factory=dict, init=False)
+    replayed: int = field(default=0, init=False)
+    asked: int = field(default=0, init=False)
+    _left: list[PlannedCall] = field(default_factory=list, init=False)
+    _done: list[CallFinished] = field(default_factory=list, init=False)
+    _told: set[tuple[str, str]] = field(default_factory=set, init=False)
+    _began: float = field(default=0.0, init=False)
+    _said_tokens: int = field(default=0, init=False)
+    _live: Live | None = field(default=None, init=False)
+
+    def __call__(self, event: Event) -> None:
+        """Take an event in, and tell what it changes."""
+        self._hear(event)
+
+    # events ---------------------------------------------------------------------------------------------------------
+
+    @singledispatchmethod
+    def _hear(self, event: Any) -> None:  # noqa: ANN401 - any event; those not named below change nothing here
+        del event
+
+    @_hear.register
+    def _(self, event: RunStarted) -> None:
+        del event
+        self._left, self._done, self.running = list(self.expected), [], {}
+        self._began = self.clock()
+        self._start()
+
+    @_hear.register
+    def _(self, event: RunFinished) -> None:
+        del event
+        self._stop()
+
+    @_hear.register
+    def _(self, event: CallStarted) -> None:
+        self.running[event.path] = Speaking(event.role, event.performer, self.clock())
+
+    @_hear.register
+    def _(self, event: TextArrived) -> None:
+        call = self.running.get(event.path)
+        if call is not None:
+            call.first = self.clock() if call.first is None else call.first
+            call.text += event.text
+
+    @_hear.register
+    def _(self, event: CallFinished) -> None:
+        self.running.pop(event.path, None)
+        self._done.append(event)
+        if event.replayed:
+            self.replayed += 1
+            return
+        self.asked += 1
+        self._said_tokens += event.usage.reply
+        for planned in self._left:
+            if planned.path == event.path:
+                self._left.remove(planned)
+                break
+
+    @_hear.register
+    def _(self, event: CallRetried) -> None:
+        self._tell(f"  {event.model} failed ({event.reason}); try {event.attempt + 1} in {duration(event.wait)}")
+
+    @_hear.register
+    def _(self, event: Repaired) -> None:
+        self._tell(f"  {event.path}: unreadable reply ({event.problem}); asked to mend it")
+
+    @_hear.register
+    def _(self, event: Noted) -> None:
+        self._tell(f"  {event.path}: {event.text}")
+
+    @_hear.register
+    def _(self, event: Kept) -> None:
+        words = count_words(event.text)
+        if event.folder == "story":
+            self.words[event.path] = words
+        under = f"{event.path}/"
+        self._left = [planned for planned in self._left if not planned.path.startswith(under)]
+        calls = [call for call in self._done if call.path.startswith(under)]
+        self._done = [call for call in self._done if not call.path.startswith(under)]
+        told, name = (event.path, event.text), f"{event.folder}/{event.path}"
+        if told not in self._told:  # a run that starts over, after a retake, repeats what stands
+            self._told.add(told)
+            self._tell(f"  {name:<24} {words:>6,} words   {_how(event, calls)}")
+
+    # telling --------------------------------------------------------------------------------------------------------
+
+    def _tell(self, line: str) -> None:
+        if self.terminal.quiet:
+            return
+        if self._live is None:
+            self.terminal.tell(line)
+        else:
+            from rich.text import Text  # noqa: PLC0415 - only where progress is live
+
+            self._live.console.print(Text(self.terminal.shown(line)))
+
+    def _start(self) -> None:
+        if self.terminal.quiet or not self.terminal.lively or self._live is not None:
+            return
+        from rich.console import Console  # noqa: PLC0415 - only where progress is live
+        from rich.live import Live  # noqa: PLC0415 - the same
+
+        self._live = Live(
+            console=Console(stderr=True, highlight=False),
+            get_renderable=self._picture,
+            transient=True,
+            refresh_per_second=_REFRESHES,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        self._live.start()
+
+    def _stop(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Take the live picture away while a person is asked."""
+        was_live = self._live is not None
+        self._stop()
+        try:
+            yield
+        finally:
+            if was_live:
+                self._start()
+
+    def _picture(self) -> RenderableType:
+        from rich.console import Group  # noqa: PLC0415 - only where progress is live
+        from rich.text import Text  # noqa: PLC0415 - the same
+
+        lines: list[Text] = []
+        for call in list(self.running.values())[:_MOST_CALLS]:
+            lines.append(
+                Text(self.terminal.shown(self.call_line(call)), style="bold", no_wrap=True, overflow="ellipsis")
+            )
+            if tail := one_line(call.text[-_TAIL:]):
+                lines.append(Text(f"    {self.terminal.shown(tail)[-self._room() :]}", style="dim", no_wrap=True))
+        lines.append(Text(self.terminal.shown(self.rest_line()), style="cyan", no_wrap=True, overflow="ellipsis"))
+        return Group(*lines)
+
+    def _room(self) -> int:
+        return max((self._live.console.width if self._live else 80) - 6, 20)
+
+    def call_line(self, call: Speaking) -> str:
+        """Who is at work, for how long, how far and how fast."""
+        now = self.clock()
+        if call.first is None:
+            return f"▸ {call.role}  {call.performer}  reading, {duration(now - call.began)}"
+        tokens, seconds = estimate_tokens(call.text), now - call.first
+        speed = f", {tokens / seconds:.0f} tokens/s" if seconds > 1 else ""
+        return f"▸ {call.role}  {call.performer}  {count_words(call.text):,} words{speed}"
+
+    def rest_line(self) -> str:
+        """What is written, and what remains."""
+        busy = {call.role for call in self.running.values()}
+        left = list(dict.fromkeys(planned.role for planned in self._left if planned.role not in busy))
+        parts = [f"{sum(self.words.values()):,} words of story"]
+        if self.replayed:
+            parts.append(f"{self.replayed} calls from the journal")
+        parts.append(f"{self.asked} of about {self.asked + len(self._left)} calls made")
+        if left:
+            parts.append("left: " + ", ".join(left))
+        if (seconds := self.seconds_left()) is not None:
+            parts.append(f"about {duration(seconds)} to go")
+        return "  " + " · ".join(parts)
+
+    def seconds_left(self) -> float | None:
+        """An estimate from this run's own pace; `None` before there is one."""
+        said = self._said_tokens + sum(estimate_tokens(call.text) for call in list(self.running.values()))
+        spent = self.clock() - self._began
+        if not self._left or not said or spent <= 0:
+            return None
+        coming = sum(planned.reply for planned in self._left)
+        coming -= sum(estimate_tokens(call.text) for call in list(self.running.values()))
+        return max(coming, 0) * spent / said
+
+
+def _how(event: Kept, calls: Sequence[CallFinished]) -> str:
+    """Where a finished text comes from, and how fast it was written."""
+    if event.source in _SOURCES:
+        return _SOURCES[event.source]
+    if calls and all(call.replayed for call in calls):
+        return "from the journal"
+    usage = sum((call.usage for call in calls if not call.replayed), Usage(cost=0.0))
+    if not usage.seconds or not usage.reply:
+        return calls[-1].performer if calls else ""
+    return f"{duration(usage.seconds)}, {usage.reply / usage.seconds:.0f} tokens/s"

@@ -1,0 +1,178 @@
+"""One run of a project from the command line: settings in force, progress, stops and retakes, and the report."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from fabula.authoring import Wishes, rehearse_in, write_in
+from fabula.cli.bill import Bill, bill_table, dollars, told
+from fabula.cli.people import AnotherTakeError, People
+from fabula.cli.progress import Progress, counted, duration
+from fabula.errors import FabulaError
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from fabula.cli.options import Limits
+    from fabula.cli.terminal import Terminal
+    from fabula.project import Change, Project
+    from fabula.rehearsal import Rehearsal
+    from fabula.settings import Settings
+    from fabula.story import Story
+
+T = TypeVar("T")
+
+
+class StoppedError(FabulaError):
+    """A signal ended the run; everything finished is kept."""
+
+    def __init__(self, message: str, number: int) -> None:
+        super().__init__(message)
+        self.exit_code = 128 + number
+
+
+def near(path: Path) -> str:
+    """A path as one would type it here."""
+    try:
+        return os.path.relpath(path) if path.resolve().is_relative_to(Path.cwd()) else str(path)
+    except (OSError, ValueError):
+        return str(path)
+
+
+async def stoppable(work: Coroutine[Any, Any, T], how_to_go_on: str) -> T:
+    """What `work` gives; Ctrl-C and SIGTERM cancel it. A second Ctrl-C ends the process at once.
+
+    Raises:
+        StoppedError: a signal came; says `how_to_go_on`.
+    """
+    loop, caught = asyncio.get_running_loop(), list[signal.Signals]()
+    task = loop.create_task(work)
+
+    def stop(number: signal.Signals) -> None:
+        caught.append(number)
+        loop.remove_signal_handler(number)
+        task.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError, RuntimeError, ValueError):  # not in the main thread
+            loop.add_signal_handler(number, stop, number)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        if not caught:
+            raise
+        raise StoppedError(f"Stopped. Every finished call is kept; go on with {how_to_go_on}.", caught[0]) from None
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with suppress(NotImplementedError, RuntimeError, ValueError):
+                loop.remove_signal_handler(number)
+
+
+@dataclass
+class Session:
+    """A project, the settings in force, and the person at the terminal."""
+
+    terminal: Terminal
+    project: Project
+    settings: Settings
+    limits: Limits
+    bill: Bill = field(default_factory=Bill)
+
+    def rehearse(self) -> tuple[Rehearsal, list[Change]]:
+        """What a run would ask now, and the changed files it would take over."""
+        people = People(self.terminal, self.project.folder)
+        wishes = Wishes(environ=self.terminal.environ, person=people.answer)
+        return asyncio.run(rehearse_in(self.project, self.settings, wishes))
+
+    def run(self, expected: Rehearsal | None = None) -> Story:
+        """The story, written.
+
+        Raises:
+            FabulaError: any of its kinds; all finished calls are kept.
+        """
+        progress = Progress(self.terminal, time.monotonic, expected.planned if expected else ())
+        self.terminal.aside = progress.aside
+        try:
+            while True:
+                try:
+                    return self._once(progress)
+                except AnotherTakeError as wanted:
+                    with self.project.lock(), self.project.journal as journal:
+                        journal.decide(wanted.path, "retake")
+        except FabulaError:
+            if self.bill.roles:
+                total = self.bill.total
+                self.terminal.advise(
+                    f"Until here: {counted(sum(self.bill.calls.values()), 'call')}, {self.bill.tokens:,} tokens, "
+                    f"{duration(total.seconds)}, cost {dollars(total.cost)}."
+                )
+            raise
+
+    def _once(self, progress: Progress) -> Story:
+        people = People(self.terminal, self.project.folder, self.limits.approve)
+        wishes = Wishes(
+            listeners=(progress, self.bill),
+            approve=people.approve if self.limits.approve else None,
+            person=people.answer,
+            environ=self.terminal.environ,
+            frozen=self.limits.frozen,
+        )
+        # A run that starts over after a retake has the budget that the ones before it left.
+        if self.limits.budget_tokens is not None:
+            wishes = replace(wishes, budget_tokens=max(self.limits.budget_tokens - self.bill.tokens, 0))
+        if self.limits.budget_usd is not None:
+            wishes = replace(wishes, budget_usd=max(self.limits.budget_usd - (self.bill.total.cost or 0.0), 0.0))
+        work = write_in(self.project, self.settings, wishes)
+        try:
+            return asyncio.run(stoppable(work, f"`fabula write {near(self.project.folder)}`")).story
+        except BaseExceptionGroup as group:  # calls side by side failed; the first says enough
+            raise first_error(group) from group
+
+    def report(self, story: Story) -> None:
+        """Say where the story is, what it took, and what to try next."""
+        terminal, folder = self.terminal, near(self.project.folder)
+        file = near(self.project.story_file)
+        asked = sum(self.bill.calls.values())
+        with self.project.journal as journal:
+            places, spent = journal.places(), journal.spent()
+        terminal.say(f"{file}: {story.words:,} words")
+        if asked:
+            terminal.say("\n" + bill_table(self.bill.roles))
+        if self.bill.replayed:
+            terminal.say(f"From the journal, at no cost: {counted(self.bill.replayed, 'call')}.")
+        plans = [name for name in places.values() if name.startswith("plan/")]
+        example = next((name for name in plans if "character" in name), plans[0] if plans else "")
+        if example:
+            terminal.advise(f"Next: edit {folder}/{example}, then `fabula update {folder}`.")
+        else:
+            terminal.advise(
+                f"Next: edit {file}, then `fabula update {folder}`; or `fabula export {folder} --format epub`."
+            )
+        terminal.document(
+            {
+                "project": str(self.project.folder),
+                "story": str(self.project.story_file),
+                "title": story.title,
+                "words": story.words,
+                "scenes": [{"label": scene.label, "words": scene.words} for scene in story.scenes],
+                "files": places,
+                "asked": asked,
+                "replayed": self.bill.replayed,
+                "bill": {role: told(usage) for role, usage in self.bill.roles.items()},
+                "total": told(self.bill.total),
+                "project_bill": {role: told(usage) for role, usage in spent.items()},
+            }
+        )
+
+
+def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The first error in a group of errors, however deep."""
+    first = group.exceptions[0]
+    return first_error(first) if isinstance(first, BaseExceptionGroup) else first

@@ -1,0 +1,213 @@
+"""The terminal, or the pipe: what is printed where, what is asked of a person, and what must never be shown."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import sys
+import tempfile
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final
+
+from fabula.errors import UsageError
+from fabula.files import read_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+# C0 but tab and line end, DEL, C1, and marks that turn the direction of writing: a model's text may hold sequences that
+# move the cursor, set the title or answer for the user.
+_CONTROL: Final = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
+)
+_TURNING: Final = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_KEY_NAME: Final = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$")
+_SHORTEST_KEY: Final = 8
+_LARGEST_TEXT: Final = 2_000_000
+_CHUNK: Final = 65_536
+
+
+def safe(text: str) -> str:
+    """`text` without anything that a terminal would obey."""
+    return _TURNING.sub("", _CONTROL.sub("", text))
+
+
+def table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
+    """Rows in aligned columns two blanks apart; `right` numbers the columns that hold figures."""
+    if not rows:
+        return ""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = (
+        "  ".join(
+            cell.rjust(w) if i in right else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    )
+    return "\n".join(line.rstrip() for line in lines)
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield
+
+
+@dataclass
+class Terminal:
+    """Where a command speaks and listens.
+
+    Attributes:
+        json: stdout holds one JSON document and nothing else.
+        quiet: no progress and no advice.
+        environ: the variables of the environment.
+        aside: entered while a person is asked, so that live progress makes room.
+    """
+
+    json: bool = False
+    quiet: bool = False
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    aside: Callable[[], AbstractContextManager[None]] = _nothing
+    _ahead: bytes = b""
+    _ended: bool = False
+
+    @property
+    def interactive(self) -> bool:
+        """Whether a person sits at the terminal and can be asked."""
+        return _is_tty(sys.stdin) and _is_tty(sys.stderr)
+
+    @property
+    def lively(self) -> bool:
+        """Whether progress may move on the screen."""
+        return _is_tty(sys.stderr) and self.environ.get("TERM", "") != "dumb"
+
+    # speaking -------------------------------------------------------------------------------------------------------
+
+    def shown(self, text: str) -> str:
+        """`text` as it may be printed: nothing a terminal obeys, and no key that the environment holds."""
+        text = safe(text)
+        for name, value in self.environ.items():
+            if len(value) >= _SHORTEST_KEY and _KEY_NAME.search(name) and value in text:
+                text = text.replace(value, "[key]")
+        return text
+
+    def say(self, text: str) -> None:
+        """What the command was asked for: to stdout, unless that holds JSON."""
+        if not self.json:
+            _print(self.shown(text), sys.stdout)
+
+    def tell(self, text: str) -> None:
+        """What goes along with it: to stderr."""
+        _print(self.shown(text), sys.stderr)
+
+    def advise(self, text: str) -> None:
+        """What to try next: to stderr, unless quiet or read by a program."""
+        if not (self.quiet or self.json):
+            self.tell(text)
+
+    def document(self, data: Mapping[str, Any]) -> None:
+        """The JSON document, where it was asked for."""
+        if self.json:
+            text = json.dumps(data, indent=2, ensure_ascii=False, default=str)
+            for name, value in self.environ.items():
+                if len(value) >= _SHORTEST_KEY and _KEY_NAME.search(name):
+                    text = text.replace(value, "[key]")
+            _print(text, sys.stdout)
+
+    # listening ------------------------------------------------------------------------------------------------------
+
+    async def line(self, prompt: str = "") -> str | None:
+        """The next line without its end; `None` after the last. Can be cancelled, unlike `input`."""
+        if prompt:
+            sys.stderr.write(self.shown(prompt))
+            sys.stderr.flush()
+        try:
+            handle = sys.stdin.fileno()
+        except (AttributeError, OSError, ValueError):  # a stand-in without a file below it never waits
+            said = sys.stdin.readline()
+            return said.rstrip("\r\n") if said else None
+        while b"\n" not in self._ahead and not self._ended:
+            await _readable(handle)
+            piece = os.read(handle, _CHUNK)
+            self._ahead += piece
+            self._ended = not piece
+        head, end, self._ahead = self._ahead.partition(b"\n")
+        return head.decode("utf-8", "replace").rstrip("\r") if head or end else None
+
+    async def lines(self) -> tuple[str, bool]:
+        """Lines up to one that is a single full stop, and whether the input ended; `/edit` opens the editor on them."""
+        said: list[str] = []
+        while (line := await self.line()) is not None:
+            if line.strip() == ".":
+                return "\n".join(said), False
+            if line.strip() == "/edit":
+                return await self.edited("\n".join(said)), False
+            said.append(line)
+        return "\n".join(said), True
+
+    async def choice(self, prompt: str, options: str) -> str:
+        """One letter of `options`; the last one where the input ended."""
+        while (said := await self.line(prompt)) is not None:
+            if said.strip()[:1].lower() in set(options):
+                return said.strip()[0].lower()
+        return options[-1]
+
+    async def edited(self, text: str) -> str:
+        """`text` as the person leaves it in `$VISUAL` or `$EDITOR`.
+
+        Raises:
+            UsageError: no editor is set, or it failed.
+        """
+        import asyncio  # noqa: PLC0415 - 0.05 s that `fabula --help` does not need
+
+        editor = self.environ.get("VISUAL") or self.environ.get("EDITOR")
+        if not editor:
+            raise UsageError("No editor is set. Set EDITOR, or give the text with --text or --file.")
+        with tempfile.TemporaryDirectory(prefix="fabula-") as folder:
+            file = Path(folder) / "text.md"
+            file.write_text(text, encoding="utf-8", errors="replace")
+            try:
+                process = await asyncio.create_subprocess_exec(*shlex.split(editor), str(file))
+                code = await process.wait()
+            except (OSError, ValueError) as error:
+                raise UsageError(f"The editor {editor!r} cannot be started ({error}). Set EDITOR anew.") from error
+            if code:
+                raise UsageError(f"The editor {editor!r} ended with code {code}; the text is as it was.")
+            return read_text(file, _LARGEST_TEXT)
+
+
+def _is_tty(stream: IO[str] | None) -> bool:
+    try:
+        return stream is not None and stream.isatty()
+    except ValueError:  # closed
+        return False
+
+
+def _print(text: str, stream: IO[str]) -> None:
+    stream.write(text + "\n")
+    stream.flush()
+
+
+async def _readable(handle: int) -> None:
+    """Return when `handle` has something to read; a file on disk always has."""
+    import asyncio  # noqa: PLC0415 - as above
+
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[None] = loop.create_future()
+
+    def came() -> None:
+        if not ready.done():
+            ready.set_result(None)
+
+    try:
+        loop.add_reader(handle, came)
+    except (PermissionError, ValueError, NotImplementedError):
+        return
+    try:
+        await ready
+    finally:
+        with suppress(ValueError):
+            loop.remove_reader(handle)

@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+import os
+import sqlite3
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fabula.cli.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from commandline import Cli
+
+SCRIPT = ("--model", "scripted:script.toml", "--set", "length_control=false")
+KEY = "sk-test-0123456789abcdef"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("wriet", "brief.md"), "Unknown command 'wriet'. Did you mean 'write'?"),
+        (("write", "brief.md", "--modle", "x"), "Unknown option of `fabula write` '--modle'. Did you mean '--model'?"),
+        (("models", "chekc"), "No such command 'chekc'"),
+        (("write", "brief.md", "--budget-tokens", "many"), "Invalid value for '--budget-tokens'"),
+        (("write", "brief.md", "--approve", "plan"), "Invalid value for '--approve'"),
+        (("edit",), "Missing argument"),
+        (("write", "nowhere.md"), "There is no file or folder nowhere.md. Give a brief (a text file) or a project"),
+        (("write", "empty"), "is no fabula project: it has no brief.md"),
+        (("write", "-C", "empty"), "is no fabula project: it has no brief.md"),
+        (("write", "empty", "--out", "x"), "--out goes with a brief file"),
+        (("status", "empty"), "Make one with `fabula new empty`"),
+        (("status", "a", "-C", "b"), "Two projects are named: a and -C b. Give one."),
+        (("new", "x"), "There is no brief. Give --brief FILE, or --text TEXT."),
+        (("new", "x", "--text", " "), "The brief brief is empty."),
+        (("new", "x", "--text", "a", "--brief", "brief.md"), "Both --brief and --text are given."),
+        (("write", "brief.md", "--system", "agent-room"), "Unknown system 'agent-room'. Did you mean 'agents-room'?"),
+        (("write", "brief.md", "--preset", "improve"), "Unknown preset 'improve'. Did you mean 'improved'?"),
+        (("write", "brief.md", "--model", "smollm"), "Unknown model 'smollm'. Did you mean 'smollm2'?"),
+        (("write", "brief.md", "--model", "opneai:gpt"), "Unknown model 'opneai:gpt'."),
+        (("write", "brief.md", *SCRIPT, "--model", "climx=smollm2"), "Unknown role 'climx'. Did you mean 'climax'?"),
+        (("write", "brief.md", *SCRIPT, "--play", "climx=me"), "Unknown role 'climx'. Did you mean 'climax'?"),
+        (("write", "brief.md", *SCRIPT, "--play", "climax"), "--play 'climax' is not of the form ROLE=me"),
+        (("write", "brief.md", *SCRIPT, "--play", "climax=no.py:f"), "names no Python function"),
+        (("write", "brief.md", *SCRIPT, "--set", "tydi=true"), "Unknown setting of agents-room 'tydi'. Did you mean"),
+        (("write", "brief.md", *SCRIPT, "--set", "tidy=perhaps"), "agents-room.tidy = 'perhaps' does not fit"),
+        (("write", "brief.md", *SCRIPT, "--set", "tidy"), "--set 'tidy' is not of the form FIELD=VALUE."),
+        (("write", "brief.md", *SCRIPT, "--sampling", "temprature=1"), "Did you mean 'temperature'?"),
+        (("write", "brief.md", *SCRIPT, "--sampling", "temperature=hot"), "the command line: sampling.temperature"),
+        (("write", "brief.md", *SCRIPT, "--sampling", "climx.top_k=1"), "Unknown role 'climx'."),
+        (("write", "brief.md", *SCRIPT, "--words", "lots"), "lots"),
+        (("write", "brief.md", *SCRIPT, "--prompts", "nowhere"), "is not a folder"),
+        (("write", "brief.md", *SCRIPT, "--base-url", "http://127.0.0.1:9/v1"), "--base-url is for models on a server"),
+        (("write", "brief.md", "--model", "scripted:none.toml"), "Cannot read the script none.toml"),
+        (("systems", "agents"), "Unknown system 'agents'."),
+    ],
+)
+def test_wrong_use_is_named_and_nothing_is_made(cli: Cli, arguments: tuple[str, ...], message: str) -> None:
+    before = sorted(cli.folder.rglob("*"))
+    ran = cli(*arguments)
+    assert message in ran.err
+    assert ran.err.startswith("fabula: ")
+    assert ran.err.count("\n") <= 2
+    assert ran.code in {1, 2}
+    assert ran.code == 2 or "no fabula project" in ran.err or "Make one" in ran.err
+    assert ran.out == ""
+    assert sorted(cli.folder.rglob("*")) == before
+
+
+def test_errors_as_json(cli: Cli) -> None:
+    for arguments in (("write", "nowhere.md", "--json"), ("write", "--json", "--modle", "x")):
+        ran = cli(*arguments)
+        error = ran.json["error"]
+        assert error["exit_code"] == ran.code == 2
+        assert ran.err == f"fabula: {error['message']}\n"
+    assert cli("write", "nowhere.md", "--json").json["error"]["kind"] == "UsageError"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is empty. Write in it what the story should be about."),
+        (b" \n\n", "is empty."),
+        (b"\x89PNG\r\n\x1a\n\x00\x00\x00", "is not UTF-8 text"),
+        (b"words \x00\x01\x02\x03 and zeros", "holds binary data"),
+        (b"word " * 1_000_000, "is larger than 200 kB. Give a shorter one."),
+    ],
+)
+def test_briefs_that_are_none(cli: Cli, content: bytes, message: str) -> None:
+    (cli.folder / "bad.md").write_bytes(content)
+    for command in (("write", "bad.md", *SCRIPT), ("new", "x", "--brief", "bad.md"), ("estimate", "bad.md", *SCRIPT)):
+        ran = cli(*command)
+        assert (ran.code, ran.out) == (2, "")
+        assert message in ran.err
+    assert not (cli.folder / "bad").exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write everywhere")
+def test_no_permission_to_write(cli: Cli) -> None:
+    (cli.folder / "shut").mkdir(mode=0o500)
+    ran = cli("write", "brief.md", *SCRIPT, "--out", "shut/lamp")
+    assert ran.code == 1
+    assert "Cannot make the folder" in ran.err
+
+
+def test_a_file_in_the_way_of_the_folder(cli: Cli) -> None:
+    ran = cli("write", "brief.md", *SCRIPT, "--out", "script.toml/lamp")
+    assert ran.code == 1
+    assert "fabula: Cannot make the folder" in ran.err
+
+
+def test_a_damaged_journal(cli: Cli, project: Path) -> None:
+    texts = sorted(path.read_text() for path in (project / "story").iterdir())
+    (project / ".fabula/journal.db").write_bytes(b"not a database, yet long enough to be taken for one" * 50)
+    for command in ("write", "status", "update", "show"):
+        ran = cli(command, *(("-C", "lamp") if command == "show" else ("lamp",)))
+        assert ran.code == 1
+        assert "is damaged" in ran.err
+        assert "Move it away" in ran.err
+    assert sorted(path.read_text() for path in (project / "story").iterdir()) == texts
+
+
+def test_a_journal_of_a_newer_version(cli: Cli, project: Path) -> None:
+    with sqlite3.connect(project / ".fabula/journal.db") as database:
+        database.execute("PRAGMA user_version = 99")
+    database.close()
+    ran = cli("write", "lamp")
+    assert ran.code == 1
+    assert "A newer fabula wrote" in ran.err
+    assert "Upgrade fabula." in ran.err
+
+
+def test_a_wrong_settings_file(cli: Cli, project: Path) -> None:
+    (project / "fabula.toml").write_text("modle = 'x'\n")
+    ran = cli("status", "lamp")
+    assert ran.code == 2
+    assert "lamp/fabula.toml: modle" in ran.err
+
+
+def test_a_model_that_fails_keeps_what_is_finished(cli: Cli, write_script: Callable[..., None]) -> None:
+    write_script(climax=None)
+    ran = cli("write", "brief.md", *SCRIPT)
+    assert ran.code == 1
+    assert "Until here: 6 calls" in ran.err
+    assert ran.err.splitlines()[-1].startswith("fabula: The script has no reply for the role 'climax'")
+    ran = cli("status", "brief")
+    assert "No whole story yet; the last run stopped: The script has no reply" in ran.out
+
+
+def test_a_surprise_is_an_apology_without_a_traceback(cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("a screw is loose")
+
+    monkeypatch.setattr(Session, "run", broken)
+    ran = cli("write", "lamp", "--quiet", "--json")
+    assert ran.code == 1
+    assert ran.err.count("\n") == 1
+    assert "fabula: Sorry, something went wrong that fabula did not expect (RuntimeError: a screw is loose)." in ran.err
+    assert ran.json["error"]["kind"] == "RuntimeError"
+    monkeypatch.setenv("FABULA_DEBUG", "1")
+    assert "Traceback (most recent call last)" in cli("write", "lamp", "--quiet").err
+
+
+def test_ctrl_c_outside_a_run(cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Session, "rehearse", stopped)
+    ran = cli("update", "lamp")
+    assert (ran.code, ran.err) == (130, "fabula: Stopped.\n")
+
+
+def test_errors_of_calls_side_by_side_are_told_as_one(cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from fabula.errors import OverloadedError  # noqa: PLC0415 - only here
+
+    async def group(*_: object) -> None:
+        raise ExceptionGroup("side by side", [ExceptionGroup("deeper", [OverloadedError("The server is busy.")])])
+
+    monkeypatch.setattr("fabula.cli.session.write_in", group)
+    ran = cli("write", "lamp", "--quiet")
+    assert (ran.code, ran.err) == (1, "fabula: The server is busy.\n")
+
+
+def test_what_a_terminal_would_obey_is_never_printed(cli: Cli, write_script: Callable[..., None]) -> None:
+    evil = "The lamp\x1b[2J\x1b]0;owned\x07 was \x9b31mred\u202e and\x08 dark when Mara came home to it."
+    write_script(setting=evil, exposition=evil)
+    ran = cli("write", "brief.md", *SCRIPT)
+    shown = [cli("show", *more, "-C", "brief") for more in ((), ("setting",), ("setting", "--prompts"))]
+    for text in (ran.out, ran.err, *(s.out for s in shown)):
+        assert not set(text) & set("\x1b\x07\x08\x9b\u202e")
+    assert "The lamp was " in shown[1].out
+
+
+def test_a_key_is_nowhere(cli: Cli, monkeypatch: pytest.MonkeyPatch, write_script: Callable[..., None]) -> None:
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.setenv(name, KEY)
+    write_script(setting=f"The keeper's word was {KEY} and nobody knew it.")
+    told = ""
+    for arguments in (
+        ("write", "brief.md", *SCRIPT),
+        ("models",),
+        ("models", "--json"),
+        ("doctor", "brief"),
+        ("doctor", "brief", "--json"),
+        ("status", "brief", "--json"),
+        ("show", "setting", "-C", "brief"),
+        ("show", "setting", "-C", "brief", "--json"),
+        ("models", "check", "openai-chat:x", "--base-url", f"http://127.0.0.1:9/{KEY}"),
+    ):
+        ran = cli(*arguments)
+        told += ran.out + ran.err
+    assert KEY not in told
+    assert "[key]" in told  # a model that says it: shown without

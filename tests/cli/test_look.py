@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import io
+import json
+import sys
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fabula.models.known import KNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from commandline import Cli
+    from fabula.models.known import KnownModel
+
+
+def test_status_tells_texts_changes_spending_and_what_is_next(cli: Cli, project: Path) -> None:
+    ran = cli("status", "lamp")
+    assert ran.out.startswith("The Lamp: agents-room (improved), scripted:")
+    assert "story.md has 69 words; the last run finished." in ran.out
+    assert "Everything is up to date." in ran.out
+    (project / "plan/plot.md").write_text("Another plot.\n")
+    ran = cli("status", "-C", "lamp")
+    assert "changed by you, not taken over yet" in ran.out
+    assert "Next: `fabula update lamp` (5 calls, about " in ran.out
+
+
+def test_status_as_json(cli: Cli, project: Path) -> None:
+    (project / "plan/plot.md").write_text("Another plot.\n")
+    told = cli("status", "lamp", "--json").json
+    assert told["to_ask"] == 5
+    assert told["changed"] == ["plan/plot.md"]
+    assert told["words"] == 69
+    assert told["last_run"]["error"] == ""
+    assert told["total"]["cost"] == 0.0
+    assert told["settings"]["config"] == {"length_control": False}
+    assert {a["path"]: a["state"] for a in told["artefacts"]}["plot"] == "changed by you, not taken over yet"
+
+
+def test_status_of_a_new_project(cli: Cli) -> None:
+    cli("new", "made", "--brief", "brief.md", "--model", "scripted:script.toml")
+    ran = cli("status", "made")
+    assert "Nothing is written yet." in ran.out
+    assert "Next: `fabula write made`" in ran.out
+
+
+def test_status_says_what_stands_in_the_way(cli: Cli, project: Path) -> None:
+    (cli.folder / "script.toml").unlink()
+    ran = cli("status", "lamp", "--json")
+    assert ran.code == 0
+    assert ran.json["to_ask"] is None
+    assert "Cannot read the script" in ran.json["problem"]
+
+
+def test_show_prints_the_story_an_artefact_or_the_prompts(cli: Cli, project: Path) -> None:
+    story = cli("show", "-C", "lamp").out
+    assert story.startswith("The Lamp\n\nThe lamp was dark")
+    assert "<!--" not in story
+    assert cli("show", "plot", "-C", "lamp").out.startswith("Mara finds the lamp dark.")
+    asked = cli("show", "characters", "--prompts", "-C", "lamp")
+    assert "=== characters/character  role character" in asked.out
+    assert "A girl lights a lighthouse" in asked.out
+    told = cli("show", "characters", "--prompts", "-C", "lamp", "--json").json
+    assert [call["path"] for call in told["calls"]] == ["characters/character"]
+    assert told["calls"][0]["messages"][-1]["role"] == "user"
+    assert len(cli("show", "--prompts", "-C", "lamp", "--json").json["calls"]) == 9
+    assert [s["label"] for s in cli("show", "-C", "lamp", "--json").json["scenes"]][2] == "Climax"
+
+
+def test_history_lists_versions_and_differences(cli: Cli, project: Path) -> None:
+    cli("edit", "plot", "--text", "Another plot.", "-C", "lamp")
+    listed = cli("history", "plot", "-C", "lamp").out.splitlines()
+    assert listed[1].split()[:3] == ["1", "16", "made"]
+    assert listed[2].split()[:3] == ["2", "2", "edited"]
+    diff = cli("history", "plot", "--diff", "-C", "lamp").out
+    assert "--- version 1 (made)" in diff
+    assert "+Another plot." in diff
+    assert cli("history", "setting", "--diff", "-C", "lamp").out == "setting has one version.\n"
+
+
+@pytest.mark.parametrize("name", ["md", "txt", "epub", "docx", "json"])
+def test_export_writes_every_format(cli: Cli, project: Path, name: str) -> None:
+    told = cli("export", "lamp", "--format", name, "--json").json
+    file = Path(told["file"])
+    assert file.name == f"the-lamp.{name}"
+    assert file.stat().st_size == told["bytes"]
+    if name in {"epub", "docx"}:
+        assert zipfile.is_zipfile(file)
+
+
+def test_export_takes_the_format_from_the_file_name(cli: Cli, project: Path) -> None:
+    ran = cli("export", "lamp", "-o", "out.epub")
+    assert ran.code == 0
+    assert ran.out.startswith("out.epub: 69 words, ")
+    assert zipfile.is_zipfile(cli.folder / "out.epub")
+    assert "Unknown format" in cli("export", "lamp", "-o", "out.pdf").err
+
+
+def test_export_to_stdout_is_the_file_and_nothing_else(
+    cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    monkeypatch.setattr(sys, "stdout", held)
+    assert cli("export", "lamp", "--format", "json", "-o", "-").code == 0
+    assert isinstance(json.loads(held.buffer.getvalue()), dict)
+
+
+def test_export_and_show_without_a_story(cli: Cli) -> None:
+    cli("new", "made", "--brief", "brief.md", "--model", "scripted:script.toml")
+    assert cli("export", "made").err == "fabula: There is no story yet. Write it with `fabula write made`.\n"
+    assert "There is no story yet." in cli("show", "-C", "made").err
+
+
+def test_systems_are_listed_and_told(cli: Cli) -> None:
+    ran = cli("systems")
+    assert "agents-room" in ran.out
+    assert "end-to-end" in ran.out
+    told = cli("systems", "agents-room")
+    for part in ("Paper: Agents' Room", "rising_action", "length_control", "Deviations from the paper:", "max_steps:"):
+        assert part in told.out
+    data = cli("systems", "agents-room", "--json").json
+    fields = {setting["field"]: setting for setting in data["settings"]}
+    assert (fields["tidy"]["faithful"], fields["tidy"]["improved"]) == (False, True)
+    assert {s["name"] for s in cli("systems", "--json").json["systems"]} >= {"agents-room", "end-to-end"}
+
+
+def test_models_are_listed_with_what_one_should_know(cli: Cli) -> None:
+    ran = cli("models")
+    told = cli("models", "--json").json
+    for known, data in zip(KNOWN.values(), told["known"], strict=True):
+        assert known.sha256 in ran.out
+        assert known.licence in ran.out
+        assert (data["name"], data["size"], data["sha256"]) == (known.name, known.size, known.sha256)
+    assert "key set: no (ANTHROPIC_API_KEY)" in ran.out
+
+
+def test_models_check_sends_one_request(cli: Cli) -> None:
+    (cli.folder / "ready.toml").write_text('[replies]\ncheck = "Ready."\n')
+    ran = cli("models", "check", "scripted:ready.toml")
+    assert ran.out.startswith("scripted:ready.toml answers: 'Ready.'")
+    assert cli("models", "check", "scripted:ready.toml", "--json").json["usage"]["cost"] == 0.0
+    assert cli("models", "check", "smollm").err == "fabula: Unknown model 'smollm'. Did you mean 'smollm2'?\n"
+
+
+def test_models_pull_uses_what_is_known(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def pull(known: KnownModel, home: Path, *, report: Callable[[str], None]) -> Path:
+        report("fetching")
+        return home / known.file
+
+    monkeypatch.setattr("fabula.models.pull.pull", pull)
+    ran = cli("models", "pull", "smollm2", "--json")
+    assert ran.json["sha256"] == KNOWN["smollm2"].sha256
+    assert ran.err == "fetching\n"
+    assert cli("models", "pull", "smolm2").err == "fabula: Unknown model 'smolm2'. Did you mean 'smollm2'?\n"
+
+
+def test_doctor_tells_what_is_there(cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-0123456789")
+    monkeypatch.setenv("FABULA_MODELS", str(cli.folder / "none"))
+    told = cli("doctor", "lamp", "--json")
+    checks = {check["name"]: check for check in told.json["checks"]}
+    assert told.json["keys"]["ANTHROPIC_API_KEY"] is True
+    assert checks["model smollm2"] == {
+        "name": "model smollm2", "state": "missing", "told": "not here; `fabula models pull smollm2` fetches it",
+    }  # fmt: skip
+    assert checks["project"]["told"].endswith("9 calls in the journal")
+    assert "0123456789" not in told.out + told.err
+
+
+def test_doctor_finds_a_damaged_journal(cli: Cli, project: Path) -> None:
+    (project / ".fabula/journal.db").write_bytes(b"no database at all, but long enough to look like one" * 40)
+    ran = cli("doctor", "lamp")
+    assert ran.code == 1
+    assert "is damaged" in ran.out
+
+
+def test_version(cli: Cli) -> None:
+    assert cli("--version").out.startswith("fabula 0.")

@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+import tomllib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import pytest
+
+    from commandline import Cli
+
+SCRIPT = ("--model", "scripted:script.toml", "--set", "length_control=false")
+
+
+def test_a_brief_becomes_a_project_with_a_story(cli: Cli) -> None:
+    ran = cli("write", "brief.md", *SCRIPT)
+    assert ran.code == 0
+    assert (cli.folder / "brief" / "story.md").read_text(encoding="utf-8").startswith("# The Lamp\n")
+    assert "brief/story.md: 69 words" in ran.out
+    assert "Next: edit brief/plan/characters.md, then `fabula update brief`." in ran.err
+    assert ran.err.index("plan/conflict") < ran.err.index("story/resolution")
+
+
+def test_the_bill_names_every_role_and_its_cost(cli: Cli) -> None:
+    ran = cli("write", "brief.md", *SCRIPT)
+    rows = {line.split()[0]: line.split() for line in ran.out.splitlines() if line.endswith("$0")}
+    assert set(rows) == {
+        "conflict", "character", "setting", "plot", "exposition", "rising_action", "climax", "falling_action",
+        "resolution", "all",
+    }  # fmt: skip
+    assert rows["conflict"][3] == "16"
+
+
+def test_json_is_one_document_and_progress_is_on_stderr(cli: Cli) -> None:
+    ran = cli("write", "brief.md", *SCRIPT, "--json")
+    told = ran.json
+    assert told["words"] == 69
+    assert told["asked"] == 9
+    assert told["replayed"] == 0
+    assert told["bill"]["climax"] == {"prompt": told["bill"]["climax"]["prompt"], "cached": 0, "reply": 13,
+                                      "seconds": 0.0, "cost": 0.0}  # fmt: skip
+    assert told["files"]["climax"] == "story/03-climax.md"
+    assert "story/climax" in ran.err
+
+
+def test_quiet_says_only_where_the_story_is(cli: Cli) -> None:
+    ran = cli("write", "brief.md", *SCRIPT, "--quiet")
+    assert ran.err == ""
+    assert "story.md" in ran.out
+
+
+def test_flags_of_a_new_project_are_stored(cli: Cli) -> None:
+    (cli.folder / "mine").mkdir()
+    cli(
+        "write", "brief.md", *SCRIPT, "--seed", "7", "--preset", "improved", "--sampling", "temperature=0.7",
+        "--sampling", "climax.top_k=3", "--sampling", "climax.stop=END", "--model", "climax=scripted:script.toml",
+        "--set", "plan-tokens=99", "--words", "10-2000", "--prompts", "mine",
+    )  # fmt: skip
+    stored = tomllib.loads((cli.folder / "brief" / "fabula.toml").read_text(encoding="utf-8"))
+    script = f"scripted:{cli.folder / 'script.toml'}"
+    assert stored == {
+        "seed": 7,
+        "preset": "improved",
+        "model": script,
+        "prompts": str(cli.folder / "mine"),
+        "config": {"length_control": False, "plan_tokens": 99, "words": "10-2000"},
+        "sampling": {"temperature": 0.7},
+        "roles": {"climax": {"model": script, "top_k": 3, "stop": ["END"]}},
+    }
+
+
+def test_the_same_brief_again_goes_on_with_the_project(cli: Cli, project: Path) -> None:
+    ran = cli("write", "brief.md", "--out", "lamp")
+    assert ran.code == 0
+    assert "From the journal, at no cost: 9 calls." in ran.out
+    assert project.is_dir()
+
+
+def test_another_brief_for_a_project_is_an_error_that_says_what_to_do(cli: Cli, project: Path) -> None:
+    (cli.folder / "other.md").write_text("Another story.\n", encoding="utf-8")
+    ran = cli("write", "other.md", "--out", "lamp")
+    assert ran.code == 2
+    assert ran.err == (
+        "fabula: lamp is the project of another brief. Choose another folder with --out DIR; or, to change the brief "
+        "of that project, edit lamp/brief.md and say `fabula update lamp`.\n"
+    )
+
+
+def test_flags_on_an_existing_project_hold_for_one_run(cli: Cli, project: Path) -> None:
+    before = (project / "fabula.toml").read_text(encoding="utf-8")
+    ran = cli("write", "lamp", "--seed", "9", "--sampling", "climax.temperature=1")
+    assert ran.code == 0
+    assert "For this run only, other than in fabula.toml: seed, roles.climax.temperature. --save keeps it." in ran.err
+    assert (project / "fabula.toml").read_text(encoding="utf-8") == before
+    assert "setting" in ran.out  # asked again: another seed
+
+
+def test_save_stores_flags(cli: Cli, project: Path) -> None:
+    assert cli("write", "lamp", "--seed", "9", "--save").code == 0
+    stored = tomllib.loads((project / "fabula.toml").read_text(encoding="utf-8"))
+    assert stored["seed"] == 9
+    assert stored["config"] == {"length_control": False}
+    assert "For this run only" not in cli("write", "lamp", "--seed", "9").err
+
+
+def test_same_flags_as_stored_say_nothing(cli: Cli, project: Path) -> None:
+    assert "For this run only" not in cli("write", "lamp", *SCRIPT).err
+
+
+def test_the_project_here_is_the_default(cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project)
+    ran = cli("write")
+    assert ran.code == 0
+    assert ran.out.startswith("story.md: 69 words")
+    assert "`fabula update .`" in ran.err
+
+
+def test_a_budget_stops_cleanly_and_a_higher_one_goes_on(cli: Cli) -> None:
+    faithful = ("--set", "max_tokens=40", "--set", "plan_tokens=40")
+    ran = cli("write", "brief.md", *SCRIPT, *faithful, "--budget-tokens", "600")
+    assert ran.code == 1
+    assert "fabula: Stopped before the budget of 600 tokens is passed" in ran.err
+    assert "Until here: " in ran.err
+    again = cli("write", "brief", "--json", "--budget-tokens", "100000")
+    assert again.code == 0
+    assert again.json["replayed"] >= 1
+    assert again.json["asked"] + again.json["replayed"] == 9
+
+
+def test_a_dollar_budget_needs_a_known_price(cli: Cli) -> None:
+    (cli.folder / "fixed.py").write_text("def say(request):\n    return 'A storm is coming to the harbour.'\n")
+    ran = cli("write", "brief.md", *SCRIPT, "--play", "plot=fixed.py:say", "--budget-usd", "1")
+    assert ran.code in {0, 2}
+    assert ran.code == 0 or "The price of" in ran.err
+
+
+def test_a_program_plays_a_role(cli: Cli) -> None:
+    (cli.folder / "fixed.py").write_text("def say(request):\n    return 'A storm is coming to the harbour.'\n")
+    assert cli("write", "brief.md", *SCRIPT, "--play", "plot=fixed.py:say").code == 0
+    assert (cli.folder / "brief/plan/plot.md").read_text() == "A storm is coming to the harbour.\n"
+
+
+def test_frozen_asks_nobody(cli: Cli, project: Path, write_script: Callable[..., None]) -> None:
+    assert cli("write", "lamp", "--frozen").code == 0
+    write_script(setting="Somewhere else.")
+    ran = cli("write", "lamp", "--frozen", "--json")
+    assert ran.code == 1
+    assert ran.json["error"]["kind"] == "JournalMissError"
+
+
+def test_faithful_runs_the_paper(cli: Cli) -> None:
+    ran = cli("write", "brief.md", "--model", "scripted:script.toml", "--preset", "faithful", "--json")
+    assert ran.code == 0
+    assert ran.json["asked"] == 9
+
+
+def test_another_system(cli: Cli) -> None:
+    (cli.folder / "one.toml").write_text('[replies]\nwriter = "She lit the lamp and the ships came home."\n')
+    ran = cli("write", "brief.md", "--system", "end_to_end", "--model", "scripted:one.toml", "--json")
+    assert ran.code == 0, ran.err
+    assert ran.json["words"] == 9
+    stored = tomllib.loads((cli.folder / "brief" / "fabula.toml").read_text(encoding="utf-8"))
+    assert stored["system"] == "end-to-end"
+
+
+def test_new_makes_a_project(cli: Cli) -> None:
+    ran = cli("new", "made", "--text", "A short story.", "--title", "Made", "--seed", "3")
+    assert ran.code == 0
+    assert (cli.folder / "made/brief.md").read_text() == "# Made\n\nA short story.\n"
+    assert "seed = 3" in (cli.folder / "made/fabula.toml").read_text()
+    assert "Next: `fabula estimate made`, then `fabula write made`." in ran.err
+
+
+def test_new_takes_a_brief_from_a_file_or_stdin(cli: Cli) -> None:
+    assert cli("new", "a", "--brief", "brief.md", "--json").json["title"] == "The Lamp"
+    assert cli("new", "b", "--brief", "-", stdin="A story about bread.\n").code == 0
+    assert (cli.folder / "b/brief.md").read_text() == "A story about bread.\n"
+
+
+def test_new_asks_for_a_brief_at_a_terminal(cli: Cli) -> None:
+    cli.at_terminal()
+    ran = cli("new", "a", stdin="A story about bread.\nAnd salt.\n.\nnot this\n")
+    assert "What should the story be about?" in ran.err
+    assert (cli.folder / "a/brief.md").read_text() == "A story about bread.\nAnd salt.\n"
+
+
+def test_estimate_of_a_brief_and_of_a_project(cli: Cli, project: Path) -> None:
+    ran = cli("estimate", "brief.md", *SCRIPT, "--json")
+    assert len(ran.json["calls"]) == 9
+    assert ran.json["cost"] == 0.0
+    assert not (cli.folder / "brief").exists()
+    assert cli("estimate", "lamp", "--json").json["calls"] == []
+    again = cli("estimate", "lamp", "--seed", "5")
+    assert "rising-action/section" in again.out
+    assert "An estimate" in again.err
+
+
+def test_an_unknown_price_is_told_as_unknown(cli: Cli) -> None:
+    ran = cli("estimate", "brief.md", "--model", "openai-chat:llama", "--base-url", "http://127.0.0.1:9/v1")
+    assert ran.code == 0, ran.err
+    assert ran.out.splitlines()[-1].split()[-1] == "unknown"
+
+
+def test_estimate_of_a_brief_asks_and_makes_nothing(cli: Cli) -> None:
+    before = sorted(cli.folder.iterdir())
+    cli("estimate", "brief.md", *SCRIPT)
+    assert sorted(cli.folder.iterdir()) == before

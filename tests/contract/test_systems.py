@@ -1,0 +1,153 @@
+"""What every system must do, over every system that is found and every case of its script."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fabula.errors import JournalMissError, ModelError
+from fabula.journal import Journal
+from fabula.models.scripted import ScriptedModel
+from fabula.prompts import Prompts
+from fabula.systems import systems
+from harness import Case, cases, rehearse_case, run_case
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from fabula.models.base import Message, OnText, Reply, Request
+
+CASES = cases()
+each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+
+
+class Listening(Prompts):
+    """Prompts that note what was rendered with which fields."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.heard: list[tuple[str, frozenset[str]]] = []
+
+    def render(self, name: str, fields: Mapping[str, Any]) -> tuple[Message, ...]:
+        self.heard.append((name, frozenset(fields)))
+        return super().render(name, fields)
+
+
+class Dying(ScriptedModel):
+    """A scripted model that fails at one call, as a killed process would."""
+
+    def __init__(self, script: dict[str, Any], dies_at: int) -> None:
+        super().__init__(script)
+        self.dies_at = dies_at
+
+    async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
+        if len(self.asked) == self.dies_at:
+            raise ModelError("killed here", model=self.name)
+        return await super().ask(request, on_text)
+
+
+@each_case
+async def test_writes_a_story_from_its_script(case: Case) -> None:
+    with Journal() as journal:
+        story = await run_case(case, case.model(), journal)
+    assert story.words > 20
+    assert all(scene.text for scene in story.scenes)
+
+
+@pytest.mark.parametrize("name", systems())
+async def test_every_prompt_is_used_and_every_field_is_filled_and_read(name: str) -> None:
+    used: set[str] = set()
+    given: dict[str, set[str]] = {}
+    for case in (case for case in CASES if case.system.name == name):
+        prompts = Listening(case.system.prompts)
+        with Journal() as journal:
+            await run_case(case, case.model(), journal, prompts=prompts)
+        for prompt, fields in prompts.heard:
+            used.add(prompt)
+            for field in fields:
+                given.setdefault(field, set()).add(prompt)
+    folder = systems()[name].prompts
+    assert used == set(Prompts(folder).names)
+    parts = "".join(path.read_text() for path in folder.glob("_*.jinja"))
+    for field, prompts_given in given.items():
+        sources = parts + "".join((folder / f"{prompt}.jinja").read_text() for prompt in prompts_given)
+        assert re.search(rf"\b{field}\b", sources), f"no prompt that is given {field} reads it"
+
+
+@each_case
+async def test_replays_from_a_frozen_journal_without_asking(case: Case) -> None:
+    model = case.model()
+    with Journal() as journal:
+        story = await run_case(case, model, journal)
+        calls = len(model.asked)
+        again = await run_case(case, model, journal, mode="frozen")
+        assert again == story
+        assert len(model.asked) == calls == journal.count()
+
+
+@each_case
+async def test_a_frozen_journal_names_the_call_it_lacks(case: Case) -> None:
+    with Journal() as journal:
+        await run_case(case, case.model(), journal)
+        with pytest.raises(JournalMissError, match=r"The journal holds no reply for .* ordinal 0"):
+            await run_case(case, case.model(), journal, mode="frozen", seed=2)
+
+
+@each_case
+async def test_the_same_seed_asks_the_same_and_another_seed_does_not(case: Case) -> None:
+    bodies = []
+    for seed in (1, 1, 2):
+        model = case.model()
+        with Journal() as journal:
+            await run_case(case, model, journal, seed=seed)
+        bodies.append([request.body() for request in model.asked])
+    assert bodies[0] == bodies[1]
+    assert bodies[0] != bodies[2]
+
+
+@each_case
+async def test_killed_at_every_call_and_resumed_gives_the_same_story_with_no_call_repeated(case: Case) -> None:
+    model = case.model()
+    with Journal() as journal:
+        whole = await run_case(case, model, journal)
+    total = len(model.asked)
+    for dies_at in range(total):
+        dying, resumed = Dying(case.script, dies_at), case.model()
+        with Journal() as journal:
+            with pytest.raises((ModelError, ExceptionGroup)):
+                await run_case(case, dying, journal)
+            story = await run_case(case, resumed, journal)
+        assert story == whole
+        assert len(dying.asked) + len(resumed.asked) == total
+
+
+@each_case
+async def test_a_dry_run_of_a_new_story_plans_calls_and_asks_nobody(case: Case) -> None:
+    model = case.model()
+    with Journal() as journal:
+        hands = await rehearse_case(case, model, journal)
+        assert journal.count() == 0
+    assert not model.asked
+    assert hands.rehearsal.planned
+    assert hands.rehearsal.cost == 0.0
+    assert all(call.prompt > 0 and call.reply > 0 for call in hands.rehearsal.planned)
+
+
+@each_case
+async def test_a_dry_run_of_a_finished_story_plans_nothing(case: Case) -> None:
+    model = case.model()
+    with Journal() as journal:
+        await run_case(case, model, journal)
+        hands = await rehearse_case(case, model, journal)
+    assert hands.rehearsal.planned == []
+    assert hands.rehearsal.replayed == len(model.asked)
+
+
+@pytest.mark.parametrize("name", systems())
+def test_says_which_paper_it_is_and_how_it_deviates(name: str) -> None:
+    paper = systems()[name].paper
+    assert {"title", "authors", "year", "venue", "summary", "roles", "deviations"} <= set(paper)
+    assert all(d["where"] and d["what"] for d in paper["deviations"])

@@ -1,0 +1,682 @@
+"""`ProviderModel` against a fake server in all four dialects: what is sent, what comes back, and every failure."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import subprocess
+import sys
+import traceback
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fabula.errors import (
+    ContextLengthError,
+    ModelError,
+    ModelTimeoutError,
+    ModelUnavailableError,
+    OverloadedError,
+    UnknownNameError,
+    UsageError,
+)
+from fabula.models.base import Message, Reply, Request, Sampling
+from fabula.models.limits import Limited
+from fabula.models.providers import KINDS, PLACEHOLDER_KEY, ProviderModel, provider_model
+from fake_provider import (
+    LLAMA_CONTEXT_ERROR,
+    TEXT,
+    Answer,
+    FakeProvider,
+    broken_json,
+    no_such_model,
+    overloaded,
+    refused_key,
+    too_long,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fake_provider import Script
+
+KEY = "sk-0123456789-never-shown"
+KEYS = {name: KEY for kind in KINDS.values() for name in kind.keys}
+NAMES = {"openai": "gpt-4o", "openai-chat": "tale-1", "anthropic": "claude-haiku-4-5", "google": "gemini-2.5-flash"}
+MESSAGES = (Message("system", "You are terse."), Message("user", "Go on."))
+ASKED = Request(MESSAGES)
+EVERYTHING = Sampling(
+    temperature=0.7,
+    top_p=0.9,
+    top_k=40,
+    min_p=0.05,
+    repeat_penalty=1.1,
+    repeat_last_n=64,
+    presence_penalty=0.1,
+    frequency_penalty=0.2,
+    dry_multiplier=0.8,
+    dry_base=1.75,
+    dry_allowed_length=2,
+    max_tokens=100,
+    seed=3,
+    stop=("END",),
+)
+SCHEMA = {
+    "type": "object",
+    "properties": {"name": {"type": "string", "maxLength": 20}},
+    "required": ["name"],
+    "additionalProperties": False,
+}
+
+every_kind = pytest.mark.parametrize("kind", list(KINDS))
+streaming = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+
+
+def connect(server: FakeProvider, kind: str, name: str = "", timeout: float = 5.0) -> ProviderModel:
+    return provider_model(kind, name or NAMES[kind], base_url=server.base_url(kind), environ=KEYS, timeout=timeout)
+
+
+async def ask(
+    script: Script, kind: str = "openai-chat", request: Request = ASKED, *, stream: bool = False, name: str = ""
+) -> tuple[Reply, list[str], dict[str, Any]]:
+    """The reply, the pieces heard, and the body that the server got."""
+    heard: list[str] = []
+    async with FakeProvider(script) as server:
+        model = connect(server, kind, name)
+        try:
+            reply = await model.ask(request, heard.append if stream else None)
+        finally:
+            await model.close()
+        return reply, heard, server.requests[-1].body
+
+
+async def failing(script: Script, kind: str, *, stream: bool = False) -> ModelError:
+    """The error of one call; it must come after exactly one request, or the library has retried."""
+    async with FakeProvider(script) as server:
+        model = connect(server, kind, timeout=0.05 if isinstance(script, Answer) and script.hang else 5.0)
+        with pytest.raises(ModelError) as caught:
+            await model.ask(ASKED, (lambda _: None) if stream else None)
+        await model.close()
+        assert len(server.requests) == 1
+        assert caught.value.model == model.name
+        return caught.value
+
+
+# --- replies --------------------------------------------------------------------------------------------------------
+
+
+@every_kind
+@streaming
+async def test_text_usage_and_cached_tokens_come_back(kind: str, stream: bool) -> None:  # noqa: FBT001 -- parametrised
+    reply, heard, _ = await ask(Answer(prompt_tokens=210, cached_tokens=50, reply_tokens=9), kind, stream=stream)
+    assert (reply.text, reply.finish, reply.model) == (TEXT, "stop", f"{kind}:{NAMES[kind]}")
+    assert (reply.usage.prompt, reply.usage.cached, reply.usage.reply) == (210, 50, 9)
+    assert heard == (Answer().pieces() if stream else [])
+
+
+@every_kind
+@streaming
+async def test_a_reply_cut_at_max_tokens_says_so(kind: str, stream: bool) -> None:  # noqa: FBT001 -- parametrised
+    reply, _, _ = await ask(Answer(finish="length"), kind, stream=stream)
+    assert (reply.text, reply.finish) == (TEXT, "length")
+
+
+@every_kind
+@streaming
+@pytest.mark.parametrize("finish", ["refusal", "filter"])
+async def test_refusals_and_filters_are_replies(kind: str, stream: bool, finish: str) -> None:  # noqa: FBT001 -- parametrised
+    text = "I cannot write this." if finish == "refusal" else ""
+    reply, _, _ = await ask(Answer(text, finish=finish), kind, stream=stream)
+    assert (reply.text, reply.finish) == (text, "refusal")
+
+
+@pytest.mark.parametrize("code", ["content_filter", "content_policy_violation"])
+async def test_a_filter_that_answers_with_400_is_a_refusal_too(code: str) -> None:
+    reply, _, _ = await ask(Answer(status=400, error={"message": "filtered", "code": code}))
+    assert (reply.text, reply.finish) == ("", "refusal")
+
+
+@every_kind
+@streaming
+async def test_a_model_that_says_nothing_has_answered(kind: str, stream: bool) -> None:  # noqa: FBT001 -- parametrised
+    reply, heard, _ = await ask(Answer("", reply_tokens=0), kind, stream=stream)
+    assert (reply.text, reply.finish, heard) == ("", "stop", [])
+
+
+@streaming
+async def test_times_are_read_from_the_clock_that_is_handed_in(stream: bool) -> None:  # noqa: FBT001 -- parametrised
+    ticks = iter(range(100))
+    async with FakeProvider() as server:
+        model = replace(connect(server, "openai-chat"), clock=lambda: float(next(ticks)))
+        reply = await model.ask(ASKED, (lambda _: None) if stream else None)
+        await model.close()
+    assert (reply.usage.first, reply.usage.seconds) == ((1.0, 2.0) if stream else (None, 1.0))
+
+
+@every_kind
+async def test_the_price_of_a_server_of_ones_own_is_unknown_and_not_zero(kind: str) -> None:
+    reply, _, _ = await ask(Answer(), kind)
+    assert reply.usage.cost is None
+
+
+async def test_a_server_that_counts_nothing_has_no_cost() -> None:
+    reply, _, _ = await ask(Answer(usage=False))
+    assert (reply.usage.prompt, reply.usage.reply, reply.usage.cost) == (0, 0, None)
+
+
+# --- what is sent ---------------------------------------------------------------------------------------------------
+
+
+async def test_openai_speaks_responses_and_openai_chat_speaks_chat_completions() -> None:
+    for kind, path in (("openai", "/v1/responses"), ("openai-chat", "/v1/chat/completions")):
+        async with FakeProvider() as server:
+            model = connect(server, kind)
+            await model.ask(ASKED)
+            await model.close()
+            assert [request.path for request in server.requests] == [path]
+
+
+@every_kind
+async def test_turns_arrive_in_order_and_whole(kind: str) -> None:
+    turns = (*MESSAGES, Message("assistant", "She did."), Message("user", "Why?"))
+    _, _, body = await ask(Answer(), kind, Request(turns))
+    told = str(body)
+    places = [told.index(turn.content) for turn in turns if turn.role != "system"]
+    assert places == sorted(places)
+    assert "You are terse." in told
+    roles = [turn["role"] for turn in body.get("messages") or body.get("input") or body.get("contents") or ()]
+    answers = "model" if kind == "google" else "assistant"
+    assert [role for role in roles if role != "system"] == ["user", answers, "user"]
+
+
+async def test_who_asks_and_where_is_never_sent() -> None:
+    _, _, body = await ask(Answer(), request=replace(ASKED, role="secret-role", path="scene/3/secret"))
+    assert "secret" not in str(body)
+
+
+async def test_a_compatible_server_gets_every_sampling_value_under_the_names_it_may_know() -> None:
+    reply, _, body = await ask(Answer(), request=replace(ASKED, sampling=EVERYTHING))
+    expected = EVERYTHING.set_values() | {"stop": ["END"], "repetition_penalty": 1.1}
+    assert {name: body[name] for name in expected} == expected
+    assert "max_completion_tokens" not in body
+    assert reply.dropped == ()
+    assert dict(reply.sent) == EVERYTHING.set_values() | {"stop": ["END"]}
+
+
+TAKEN = {
+    "openai": {"temperature", "top_p", "max_tokens"},
+    "anthropic": {"temperature", "top_p", "top_k", "max_tokens", "stop"},
+    "google": {
+        "temperature",
+        "top_p",
+        "top_k",
+        "max_tokens",
+        "stop",
+        "seed",
+        "presence_penalty",
+        "frequency_penalty",
+    },
+}
+
+
+@pytest.mark.parametrize("kind", list(TAKEN))
+@streaming
+async def test_what_a_provider_cannot_take_is_named_and_not_sent(kind: str, stream: bool) -> None:  # noqa: FBT001 -- parametrised
+    reply, _, body = await ask(Answer(), kind, replace(ASKED, sampling=EVERYTHING), stream=stream)
+    assert set(reply.sent) == TAKEN[kind]
+    assert set(reply.dropped) == set(EVERYTHING.set_values()) - TAKEN[kind]
+    assert reply.sent["temperature"] == 0.7
+    assert reply.sent["max_tokens"] == 100
+    for name in ("min_p", "dry_multiplier", "repeat_penalty", "repetition_penalty"):
+        assert name not in str(body)
+
+
+@pytest.mark.parametrize(("kind", "name"), [("openai", "gpt-5"), ("anthropic", "claude-opus-4-8")])
+async def test_what_this_very_model_rejects_is_dropped_without_a_warning(kind: str, name: str) -> None:
+    sampling = Sampling(temperature=0.7, top_p=0.9, max_tokens=50)
+    reply, _, body = await ask(Answer(), kind, replace(ASKED, sampling=sampling), name=name)
+    assert reply.dropped == ("temperature", "top_p")
+    assert dict(reply.sent) == {"max_tokens": 50}
+    assert "temperature" not in body
+
+
+async def test_a_name_of_openais_on_another_server_says_nothing_about_what_it_takes() -> None:
+    reply, _, body = await ask(Answer(), request=replace(ASKED, sampling=Sampling(temperature=0.7)), name="o3-mini")
+    assert (reply.dropped, body["temperature"]) == ((), 0.7)
+
+
+async def test_an_adapter_is_the_model_served_for_that_call_only() -> None:
+    async with FakeProvider() as server:
+        model = connect(server, "openai-chat")
+        await model.ask(replace(ASKED, adapter="tale-1-plot"))
+        await model.ask(ASKED)
+        await model.close()
+        assert [request.body["model"] for request in server.requests] == ["tale-1-plot", "tale-1"]
+        assert len({request.headers["authorization"] for request in server.requests}) == 1
+
+
+@every_kind
+@streaming
+async def test_a_schema_goes_out_as_the_providers_own_and_keeps_its_bounds(kind: str, stream: bool) -> None:  # noqa: FBT001 -- parametrised
+    reply, _, body = await ask(Answer('{"name": "Mara"}'), kind, replace(ASKED, schema=SCHEMA), stream=stream)
+    assert (reply.text, reply.dropped) == ('{"name": "Mara"}', ())
+    assert "maxLength" in str(body)
+    if kind == "openai-chat":
+        assert body["response_format"]["json_schema"]["schema"] == SCHEMA
+    if kind == "openai":
+        assert body["text"]["format"]["type"] == "json_schema"
+    if kind == "anthropic":
+        assert body["output_config"]["format"]["type"] == "json_schema"
+    if kind == "google":
+        assert body["generationConfig"]["responseMimeType"] == "application/json"
+
+
+async def test_a_model_without_schemas_is_asked_in_words_and_says_so() -> None:
+    old = provider_model("anthropic", "tale-1", environ=KEYS)
+    assert not old.capabilities.schema
+    request = replace(ASKED, schema=SCHEMA)
+    reply, _, body = await ask(Answer("Mara"), "anthropic", request, name="tale-1")
+    assert (reply.text, reply.dropped) == ("Mara", ("schema",))
+    assert "output_config" not in body
+
+
+@every_kind
+@streaming
+async def test_a_choice_is_held_by_an_enum_and_comes_back_bare(kind: str, stream: bool) -> None:  # noqa: FBT001 -- parametrised
+    request = replace(ASKED, choices=("Mara", "Ilya"))
+    reply, heard, body = await ask(Answer('{"choice": "Ilya"}'), kind, request, stream=stream)
+    assert (reply.text, reply.dropped) == ("Ilya", ())
+    assert heard == (["Ilya"] if stream else [])
+    assert "'enum': ['Mara', 'Ilya']" in str(body)
+
+
+@pytest.mark.parametrize("text", ["Ilya, of course.", '["Ilya"]', "{}", "null"])
+async def test_a_server_that_ignores_the_enum_is_handed_on_as_it_is(text: str) -> None:
+    reply, _, _ = await ask(Answer(text), request=replace(ASKED, choices=("Mara", "Ilya")))
+    assert reply.text == text
+
+
+@pytest.mark.parametrize("kind", ["openai", "openai-chat"])
+@streaming
+async def test_log_probabilities_are_of_the_choice_itself(kind: str, stream: bool) -> None:  # noqa: FBT001 -- parametrised
+    request = replace(ASKED, choices=("A", "B"), logprobs=2)
+    reply, _, body = await ask(Answer("A", logprobs=[("A", -0.1), ("B", -2.5)]), kind, request, stream=stream)
+    assert reply.logprobs == {"A": -0.1, "B": -2.5}
+    assert reply.dropped == ("choices",)
+    assert "enum" not in str(body)
+
+
+@every_kind
+async def test_log_probabilities_that_do_not_come_are_named(kind: str) -> None:
+    reply, _, _ = await ask(Answer("A"), kind, replace(ASKED, logprobs=2))
+    assert (reply.logprobs, reply.dropped) == (None, ("logprobs",))
+    assert KINDS[kind].logprobs == kind.startswith("openai")
+
+
+async def test_the_stable_prefix_is_marked_for_anthropics_cache() -> None:
+    turns = (Message("system", "You are terse."), Message("user", "The plan."), Message("user", "Write."))
+    _, _, body = await ask(Answer(), "anthropic", Request(turns))
+    assert body["system"][-1]["cache_control"]["type"] == "ephemeral"
+    plan, instruction = body["messages"][0]["content"]
+    assert plan["cache_control"]["type"] == "ephemeral"
+    assert "cache_control" not in instruction
+
+
+async def test_a_prompt_without_a_stable_prefix_is_not_marked() -> None:
+    _, _, body = await ask(Answer(), "anthropic", Request((Message("user", "Go on."),)))
+    assert "cache_control" not in str(body)
+
+
+async def test_calls_that_begin_alike_share_openais_cache_key() -> None:
+    keys = []
+    for system, user in (("Persona.", "One."), ("Persona.", "Two."), ("Another.", "One.")):
+        request = Request((Message("system", system), Message("user", user)))
+        keys.append((await ask(Answer(), "openai", request))[2]["prompt_cache_key"])
+    assert keys[0] == keys[1] != keys[2]
+    assert "prompt_cache_key" not in (await ask(Answer()))[2]
+
+
+# --- failures -------------------------------------------------------------------------------------------------------
+
+FAILURES: dict[str, tuple[Answer, type[ModelError], str]] = {
+    "429": (overloaded(429, "7"), OverloadedError, "asks for fewer calls (429). It said: slow down"),
+    "500": (overloaded(500), OverloadedError, "failed on the server's side. It said: slow down"),
+    "503": (overloaded(503), OverloadedError, "is overloaded or down for now. It said: slow down"),
+    "401": (refused_key(), ModelUnavailableError, "refused the key at http://127.0.0.1"),
+    "403": (refused_key(status=403), ModelUnavailableError, "refused the key at http://127.0.0.1"),
+    "404": (no_such_model(), ModelUnavailableError, "(404). Check the model's name and the address"),
+    "context": (too_long(), ContextLengthError, "longer than its context"),
+    "400": (
+        Answer(status=400, error={"message": "unknown field dry_base"}),
+        ModelError,
+        "rejected the request (400). It said: unknown field dry_base",
+    ),
+    "broken": (broken_json(), OverloadedError, "sent something that is no reply"),
+    "text": (Answer(body=b"<html>gateway", content_type="text/html"), OverloadedError, "that is no reply"),
+    "cut": (Answer(cut=2), OverloadedError, "broke off before the reply was whole"),
+    "silent": (Answer(hang="start"), ModelTimeoutError, "did not answer in time"),
+}
+
+
+@every_kind
+@streaming
+@pytest.mark.parametrize("failure", list(FAILURES))
+async def test_every_failure_has_its_error_and_one_try(kind: str, stream: bool, failure: str) -> None:  # noqa: FBT001 -- parametrised
+    answer, expected, said = FAILURES[failure]
+    error = await failing(answer, kind, stream=stream)
+    assert type(error) is expected
+    assert str(error).startswith(f"{kind}:{NAMES[kind]} ")
+    assert said in str(error)
+    assert error.retry_after == (7.0 if failure == "429" else None)
+    assert error.retryable == (expected in {OverloadedError, ModelTimeoutError})
+
+
+@every_kind
+@pytest.mark.parametrize("instead", ["", 'data: {"oops\n\n'], ids=["quiet", "garbled"])
+async def test_a_stream_that_ends_early_but_properly_is_not_a_reply(kind: str, instead: str) -> None:
+    error = await failing(Answer(cut=2, instead=instead), kind, stream=True)
+    assert type(error) is OverloadedError
+    assert "sent something that is no reply" in str(error)
+
+
+@pytest.mark.parametrize("instead", ["", 'data: {"oops\n\n'], ids=["quiet", "garbled"])
+async def test_anthropics_whole_reply_is_a_stream_too_and_may_be_cut(instead: str) -> None:
+    error = await failing(Answer(cut=2, instead=instead), "anthropic")
+    assert type(error) is OverloadedError
+
+
+async def test_an_error_inside_a_stream_is_the_same_error() -> None:
+    event = 'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"busy"}}\n\n'
+    for kind in ("openai-chat", "anthropic"):
+        error = await failing(Answer(cut=2, instead=event), kind, stream=True)
+        assert type(error) is OverloadedError
+        assert "It said: busy" in str(error)
+
+
+async def test_retry_after_may_be_a_date() -> None:
+    at = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
+    error = await failing(overloaded(503, at), "openai-chat")
+    assert error.retry_after is not None
+    assert 80 < error.retry_after <= 90
+
+
+async def test_no_credit_is_not_worth_another_try() -> None:
+    error = await failing(Answer(status=429, error={"message": "pay", "code": "insufficient_quota"}), "openai-chat")
+    assert type(error) is ModelUnavailableError
+    assert "no credit or quota left" in str(error)
+
+
+async def test_llama_cpps_word_for_too_long_a_prompt_is_known() -> None:
+    error = await failing(too_long(LLAMA_CONTEXT_ERROR), "openai-chat")
+    assert type(error) is ContextLengthError
+    assert "exceeds the available context size" in str(error)
+
+
+async def test_long_words_of_a_server_are_cut() -> None:
+    error = await failing(Answer(status=400, error={"message": "so " * 2_000}), "openai-chat")
+    assert len(str(error)) < 400
+
+
+@every_kind
+async def test_nobody_at_the_address_says_where_and_what_to_do(kind: str) -> None:
+    async with FakeProvider() as server:
+        gone = server.base_url(kind)
+    model = provider_model(kind, NAMES[kind], base_url=gone, environ=KEYS)
+    with pytest.raises(ModelUnavailableError) as caught:
+        await model.ask(ASKED)
+    await model.close()
+    assert f"{model.name} cannot be reached at {gone}. Start the server, or correct the address" in str(caught.value)
+    assert not caught.value.retryable
+
+
+async def test_limits_do_the_retries_and_honour_retry_after() -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    async with FakeProvider([overloaded(429, "7"), Answer(cut=2), broken_json(), Answer()]) as server:
+        model = Limited(connect(server, "openai-chat"), sleep=sleep)
+        heard: list[str] = []
+        reply = await model.ask(ASKED, heard.append)
+        await model.close()
+        assert len(server.requests) == 4
+    assert reply.text == TEXT
+    assert slept[0] == 7.0
+    assert "".join(heard) == "The lamp" + TEXT
+
+
+@every_kind
+async def test_cancelling_closes_the_stream_and_frees_the_server(kind: str) -> None:
+    async with FakeProvider(Answer(hang="middle")) as server, asyncio.timeout(5):
+        model = connect(server, kind)
+        heard: list[str] = []
+        task = asyncio.create_task(model.ask(ASKED, heard.append))
+        await server.first_piece.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await server.client_left.wait()
+        server.script = Answer()
+        assert (await model.ask(ASKED)).text == TEXT
+        await model.close()
+
+
+async def test_cancelling_a_call_that_is_not_streamed_closes_it_too() -> None:
+    async with FakeProvider(Answer(hang="start")) as server, asyncio.timeout(5):
+        model = connect(server, "openai-chat")
+        task = asyncio.create_task(model.ask(ASKED))
+        await server.asked.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await server.client_left.wait()
+        await model.close()
+
+
+async def test_a_listeners_own_error_is_not_taken_for_the_models() -> None:
+    def listen(_: str) -> None:
+        raise ValueError("the listener's")
+
+    async with FakeProvider() as server:
+        model = connect(server, "openai-chat")
+        with pytest.raises(ValueError, match="the listener's"):
+            await model.ask(ASKED, listen)
+        await model.close()
+
+
+async def test_many_calls_at_once_keep_to_the_limit_and_to_themselves() -> None:
+    def answer(request: Any) -> Answer:  # noqa: ANN401 -- a Recorded
+        return Answer(request.body["messages"][-1]["content"], latency=0.001)
+
+    async with FakeProvider(answer) as server:
+        model = Limited(connect(server, "openai-chat"), parallel=3)
+        requests = [Request((Message("user", f"n{i}"),), Sampling(seed=i)) for i in range(12)]
+        replies = await asyncio.gather(*(model.ask(request) for request in requests))
+        await model.close()
+        assert server.most_in_flight == 3
+    assert [(reply.text, reply.sent["seed"]) for reply in replies] == [(f"n{i}", i) for i in range(12)]
+
+
+def test_serves_several_event_loops_in_turn() -> None:
+    model: list[ProviderModel] = []
+
+    async def once() -> str:
+        # nothing is kept alive: what a finished loop leaves open can no longer be closed
+        async with FakeProvider(Answer(headers={"connection": "close"})) as server:
+            model.append(connect(server, "openai-chat"))
+            model[0].address = server.openai_url
+            reply = await model[0].ask(ASKED)
+            return reply.text
+
+    assert [asyncio.run(once()), asyncio.run(once())] == [TEXT, TEXT]
+    asyncio.run(model[0].close())
+    asyncio.run(model[0].close())
+
+
+# --- keys and addresses ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "variable"),
+    [
+        ("openai", "OPENAI_API_KEY"),
+        ("openai-chat", "FABULA_OPENAI_CHAT_KEY"),
+        ("openai-chat", "OPENAI_API_KEY"),
+        ("anthropic", "ANTHROPIC_API_KEY"),
+        ("google", "GEMINI_API_KEY"),
+        ("google", "GOOGLE_API_KEY"),
+    ],
+)
+async def test_a_key_comes_from_the_environment_that_is_handed_in(kind: str, variable: str) -> None:
+    assert provider_model(kind, "m", environ={variable: f" {KEY}\n"}).key == KEY
+    without = provider_model(kind, "m", environ={"UNRELATED": KEY})
+    with pytest.raises(ModelUnavailableError, match=rf"no key for {kind}:m\. Set .*{variable}.* in the environment"):
+        await without.ask(ASKED)
+
+
+def test_the_process_environment_is_not_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    assert provider_model("openai", "m").key == ""
+
+
+async def test_openais_key_does_not_go_to_other_servers() -> None:
+    async with FakeProvider() as server:
+        for environ, sent in (
+            ({"OPENAI_API_KEY": KEY}, PLACEHOLDER_KEY),
+            ({"FABULA_OPENAI_CHAT_KEY": "own", "OPENAI_API_KEY": KEY}, "own"),
+        ):
+            model = provider_model("openai-chat", "tale-1", base_url=server.openai_url, environ=environ)
+            await model.ask(ASKED)
+            await model.close()
+            assert server.requests[-1].headers["authorization"] == f"Bearer {sent}"
+
+
+async def test_a_refused_key_names_the_variable_to_check() -> None:
+    async with FakeProvider(refused_key()) as server:
+        model = provider_model("openai-chat", "tale-1", base_url=server.openai_url)
+        with pytest.raises(ModelUnavailableError, match=r"Check FABULA_OPENAI_CHAT_KEY\."):
+            await model.ask(ASKED)
+        await model.close()
+
+
+async def test_a_variable_of_the_users_own_may_hold_the_key() -> None:
+    async with FakeProvider(refused_key()) as server:
+        model = provider_model("openai-chat", "m", base_url=server.openai_url, environ={"MINE": KEY}, key_env="MINE")
+        with pytest.raises(ModelUnavailableError, match=r"Check MINE\."):
+            await model.ask(ASKED)
+        await model.close()
+        assert server.requests[-1].headers["authorization"] == f"Bearer {KEY}"
+    without = provider_model("openai-chat", "m", base_url="http://localhost/v1", environ=KEYS, key_env="MINE")
+    with pytest.raises(ModelUnavailableError, match="Set MINE in the environment"):
+        await without.ask(ASKED)
+
+
+@every_kind
+@streaming
+async def test_a_key_never_shows_in_errors_reprs_or_logs(
+    kind: str,
+    stream: bool,  # noqa: FBT001 -- parametrised
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    leaky = f"the key {KEY} is not welcome"
+    answers = [
+        Answer(),
+        *(Answer(status=status, error={"message": leaky}) for status in (400, 401, 404, 429, 500)),
+        Answer(body=leaky.encode()),
+        Answer(body=leaky.encode(), content_type="text/plain"),
+        Answer(cut=2),
+    ]
+    async with FakeProvider(answers) as server:
+        model = connect(server, kind)
+        shown = [repr(model), str(model), f"{Limited(model)!r}", repr(model.capabilities)]
+        for _ in answers:
+            try:
+                shown.append(repr(await model.ask(ASKED, (lambda _: None) if stream else None)))
+            except ModelError as error:
+                shown += [str(error), repr(error), "".join(traceback.format_exception(error)), repr(vars(error))]
+                shown += [repr(error.__cause__), repr(error.__context__)]
+        await model.close()
+        assert KEY in str(server.requests[0].headers)
+    assert len(shown) > 20
+    assert "the key [key] is not welcome" in " ".join(shown)
+    assert KEY not in " ".join(shown)
+    assert not any("pydantic_ai" in text for text in shown), "the library's error travels along"
+    assert KEY not in caplog.text
+
+
+@pytest.mark.parametrize("key", ["two words", "sk-\nX", "sk-ü", "sk-\x00"])
+def test_what_cannot_be_a_key_is_refused_without_being_shown(key: str) -> None:
+    with pytest.raises(UsageError, match="holds spaces or characters that no key has") as caught:
+        provider_model("openai", "gpt-4o", environ={"OPENAI_API_KEY": key})
+    assert key not in str(caught.value)
+
+
+@pytest.mark.parametrize("address", ["localhost:8000/v1", "ftp://host/v1", "http://", "http://me:secret@host/v1"])
+def test_what_is_no_address_is_refused(address: str) -> None:
+    with pytest.raises(UsageError, match="no address for openai-chat") as caught:
+        provider_model("openai-chat", "m", base_url=address)
+    assert "secret" not in str(caught.value)
+
+
+def test_an_unknown_kind_names_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match=r"Unknown kind of model 'antropic'\. Did you mean 'anthropic'\?"):
+        provider_model("antropic", "m")
+
+
+def test_a_kind_without_a_model_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"openai: needs the name of a model after the colon, as in openai:NAME"):
+        provider_model("openai", " ")
+
+
+def test_an_address_with_a_slash_at_its_end_is_the_same() -> None:
+    assert provider_model("openai-chat", "m", base_url="http://host/v1/").address == "http://host/v1"
+
+
+# --- what is said before a call -------------------------------------------------------------------------------------
+
+
+def test_a_model_is_named_and_described_without_being_reached() -> None:
+    model = provider_model("openai-chat", "tale-1", base_url="http://host/v1", parallel=5)
+    assert (model.name, model.identity) == ("openai-chat:tale-1", "openai-chat:tale-1")
+    able = model.capabilities
+    assert (able.parallel, able.schema, able.choices, able.logprobs) == (5, True, True, True)
+    assert able.sampling == set(EVERYTHING.set_values())
+    assert "dry_base" not in provider_model("openai-chat", "gpt-4o").capabilities.sampling
+
+
+@pytest.mark.parametrize("kind", ["openai", "openai-chat", "google"])
+def test_the_client_libraries_are_loaded_with_the_first_call_only(kind: str) -> None:
+    code = (
+        "import sys; from fabula.models.providers import provider_model; "
+        f"provider_model({kind!r}, 'm', environ={{}}).capabilities; "
+        "sys.exit(not {'pydantic_ai', 'openai', 'anthropic', 'google.genai', 'httpx2'}.isdisjoint(sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=30).returncode == 0
+
+
+async def test_servers_on_this_machine_are_not_reached_through_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    reply, _, _ = await ask(Answer())
+    assert reply.text == TEXT
+
+
+# --- the fake itself ------------------------------------------------------------------------------------------------
+
+
+async def test_the_fake_counts_and_repeats_its_last_answer() -> None:
+    async with FakeProvider([Answer("one"), Answer("two")]) as server:
+        model = connect(server, "openai-chat")
+        texts = [(await model.ask(ASKED)).text for _ in range(3)]
+        await model.close()
+        assert (texts, server.most_in_flight, server.in_flight) == (["one", "two", "two"], 1, 0)
+
+
+def test_the_fakes_failures_are_told_apart() -> None:
+    made: list[Callable[[], Answer]] = [overloaded, refused_key, no_such_model, too_long]
+    assert [make().status for make in made] == [429, 401, 404, 400]

@@ -1,0 +1,51 @@
+"""Real replies of the embedded model (SmolLM2-135M), with the properties their cleaned texts must have."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabula.replies import clean_prose
+from fabula.replies.loops import loop_start, read_sentences
+from fabula.replies.sentences import ends_whole
+from fabula.story import count_words
+
+FOLDER = Path(__file__).parent / "replies"
+LABELS = (
+    *("Creative Writing Task", "Central Conflict", "Character Descriptions", "Setting", "Key Plot Points"),
+    *("Exposition", "Rising Action", "Climax", "Falling Action", "Resolution", "Story", "Content Plan"),
+)
+
+
+def expected(name: str) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    return data
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.json")))
+def test_a_real_reply_is_cleaned_as_a_reader_would(name: str) -> None:
+    told = expected(name)
+    text = (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
+    cleaned = clean_prose(
+        text, labels=LABELS, last=told["last"], echo=[told["brief"]], finish=told["finish"], kind=told["kind"]
+    )
+    words = cleaned.text.split()
+    assert " ".join(words[:6]) == told["begins"]
+    assert " ".join(words[-6:]) == told["ends"]
+    assert count_words(cleaned.text) == told["words"]
+    assert cleaned.complete is told["complete"]
+    assert list(dict.fromkeys(dropped.kind for dropped in cleaned.dropped)) == told["dropped"]
+    assert loop_start(cleaned.text, read_sentences(cleaned.text), notes=told["kind"] == "notes") is None
+    assert not words or told["kind"] == "notes" or ends_whole(cleaned.text)
+    assert not any(line.strip(" []#*:") in LABELS for line in cleaned.text.splitlines())
+    assert "<<" not in cleaned.text
+
+
+def test_there_are_replies_of_every_kind() -> None:
+    told = [expected(path.stem) for path in FOLDER.glob("*.json")]
+    assert len(told) >= 20
+    assert {kind for one in told for kind in one["dropped"]} >= {"loop", "label", "chatter", "fragment"}
+    assert {one["finish"] for one in told} == {"stop", "length"}

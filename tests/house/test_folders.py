@@ -1,0 +1,102 @@
+"""A folder with a `paper.toml` is a system or an evaluator; here is what such a folder holds."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from pathlib import Path
+from typing import Final
+
+import pytest
+from jinja2 import Environment, meta
+
+from tree import PACKAGE, length
+
+FOLDERS: Final = sorted(
+    path
+    for kind in ("systems", "evaluators")
+    for path in (PACKAGE / kind).glob("*/")
+    if path.is_dir() and not path.name.startswith("_")
+)
+_PROMPT_AT: Final = {"ask": 1, "reply": 1, "sample": 2, "ask_for": 2, "choose": 2}
+each = pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: f"{path.parent.name}/{path.name}")
+
+
+def trees(folder: Path) -> list[ast.Module]:
+    return [ast.parse(path.read_text(encoding="utf-8")) for path in folder.glob("*.py") if path.stem[:5] != "test_"]
+
+
+def strings(folder: Path) -> set[str]:
+    """Every text literal of the folder's code."""
+    nodes = [node for tree in trees(folder) for node in ast.walk(tree)]
+    return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+
+
+def prompts(folder: Path) -> set[str]:
+    return {path.stem for path in (folder / "prompts").glob("*.jinja")}
+
+
+def test_folders_are_found() -> None:
+    assert {"agents_room", "end_to_end"} <= {path.name for path in FOLDERS}
+
+
+@each
+def test_the_folder_is_whole(folder: Path) -> None:
+    wanted = ("paper.toml", "README.md", "script.toml", "algorithm.py", "__init__.py", f"test_{folder.name}.py")
+    assert not [name for name in wanted if not (folder / name).is_file()]
+    assert prompts(folder)
+
+
+@each
+def test_the_paper_is_told(folder: Path) -> None:
+    paper = tomllib.loads((folder / "paper.toml").read_text(encoding="utf-8"))
+    assert not {"title", "authors", "year", "venue", "summary", "asks", "roles"} - set(paper)
+    assert all(set(deviation) == {"where", "what"} for deviation in paper.get("deviations", ()))
+
+
+@each
+def test_algorithm_1_fits_on_a_screen(folder: Path) -> None:
+    tree = ast.parse((folder / "algorithm.py").read_text(encoding="utf-8"))
+    written = [node for node in tree.body if isinstance(node, ast.AsyncFunctionDef) and node.name == "write"]
+    assert [length(node) <= 60 for node in written] == [True]
+
+
+@each
+def test_roles_are_called_by_the_code(folder: Path) -> None:
+    roles = set(tomllib.loads((folder / "paper.toml").read_text(encoding="utf-8"))["roles"])
+    assert not roles - strings(folder)
+
+
+@each
+def test_the_script_is_for_roles_that_are_there(folder: Path) -> None:
+    paper = tomllib.loads((folder / "paper.toml").read_text(encoding="utf-8"))
+    script = tomllib.loads((folder / "script.toml").read_text(encoding="utf-8"))
+    assert not {name.partition(":")[0] for name in script["replies"] if "/" not in name} - set(paper["roles"])
+
+
+@each
+def test_every_prompt_file_is_used(folder: Path) -> None:
+    used = strings(folder) | included(folder)
+    if "write_prose" in {node.id for tree in trees(folder) for node in ast.walk(tree) if isinstance(node, ast.Name)}:
+        used.add("extend")  # craft.prose asks for it by name
+    assert not prompts(folder) - used
+
+
+@each
+def test_every_prompt_that_is_named_is_there(folder: Path) -> None:
+    named = set()
+    for tree in trees(folder):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _PROMPT_AT:
+                at = _PROMPT_AT[node.func.attr]
+                if len(node.args) > at and isinstance(given := node.args[at], ast.Constant):
+                    named.add(given.value)
+    assert not (named | included(folder)) - prompts(folder)
+
+
+def included(folder: Path) -> set[str]:
+    """Prompt files that other prompt files extend or include."""
+    environment = Environment(autoescape=True)
+    texts = [path.read_text(encoding="utf-8") for path in (folder / "prompts").glob("*.jinja")]
+    names = {name for text in texts for name in meta.find_referenced_templates(environment.parse(text))}
+    return {Path(name).stem for name in names if name}

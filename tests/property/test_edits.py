@@ -1,0 +1,113 @@
+"""An edit re-asks exactly the calls whose prompt changed; a pin re-asks nothing at its own place."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fabula.journal import Journal
+from fabula.models.scripted import ScriptedModel
+from harness import Case, cases, rehearse_case, run_case
+
+if TYPE_CHECKING:
+    from fabula.models.base import Request
+
+CASES = [case for case in cases() if case.config.get("orchestrator") is None]
+WORDS = ("lamp", "boat", "storm", "letter", "stairs", "bread", "reef", "glass", "wind", "rope", "harbour", "night")
+texts = st.lists(st.sampled_from(WORDS), min_size=6, max_size=14).map(lambda w: f"{' '.join(w).capitalize()}.")
+
+
+def answering(request: Request) -> str:
+    """A model whose reply is a function of its prompt, as a real one's is; a sentence per draw, all different."""
+    number = sum(map(ord, "".join(m.content for m in request.messages))) + (request.sampling.seed or 0)
+    picked = [WORDS[(number // 7**i) % len(WORDS)] for i in range(9)]
+    return " ".join(f"The {word} {number % 997} {place}." for place, word in enumerate(picked))
+
+
+def prompts_of(requests: list[Request]) -> set[tuple[str, str]]:
+    return {(request.path, str(request.body())) for request in requests}
+
+
+async def check_edit(case: Case, which: int, text: str, *, pin: bool) -> None:
+    model = ScriptedModel(answering)
+    with Journal() as journal:
+        await run_case(case, model, journal)
+        first = prompts_of(model.asked)
+        paths = sorted({call.path.partition("/")[0] for call in journal.calls()})
+        path = paths[which % len(paths)]
+        journal.decide(path, "pin" if pin else "edit", journal.newest(path) if pin else text)
+        planned = await rehearse_case(case, ScriptedModel(answering), journal)
+        again, fresh = ScriptedModel(answering), ScriptedModel(answering)
+        await run_case(case, again, journal)
+        newest = journal.override(path)
+        assert newest is not None
+        with Journal() as empty:  # the same edited project, written from nothing: what a full run would ask
+            empty.decide(path, "edit", newest[0])
+            await run_case(case, fresh, empty)
+        asked = prompts_of(again.asked)
+        assert asked == prompts_of(fresh.asked) - first, "asked exactly what is new"
+        announced = {call.path for call in planned.rehearsal.planned}
+        assert _paths(asked) - _extensions(asked) == announced - _extensions(announced), "as the dry run announced"
+        if pin:
+            assert not asked
+
+
+def _paths(asked: set[tuple[str, str]]) -> set[str]:
+    return {path for path, _ in asked}
+
+
+def _extensions(paths: set[str] | set[tuple[str, str]]) -> set[str]:
+    """Calls that only exist because a text came out short; a dry run can only guess at them."""
+    named = {path if isinstance(path, str) else path[0] for path in paths}
+    return {path for path in named if "/extend/" in path or "/again/" in path}
+
+
+@given(case=st.sampled_from(CASES), which=st.integers(0, 20), text=texts)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_an_edit_asks_exactly_the_calls_whose_prompt_changed(case: Case, which: int, text: str) -> None:
+    asyncio.run(check_edit(case, which, text, pin=False))
+
+
+@given(case=st.sampled_from(CASES), which=st.integers(0, 20))
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_a_pin_of_the_present_text_asks_nothing(case: Case, which: int) -> None:
+    asyncio.run(check_edit(case, which, "", pin=True))
+
+
+async def test_a_pinned_part_keeps_its_text_when_what_is_above_it_changes() -> None:
+    case = next(c for c in CASES if c.system.name == "agents-room" and c.preset == "faithful")
+    with Journal() as journal:
+        before = await run_case(case, ScriptedModel(answering), journal)
+        journal.decide("climax", "pin", before.scenes[2].text)
+        journal.decide("conflict", "edit", "Everything is different now.")
+        after = await run_case(case, ScriptedModel(answering), journal)
+    assert after.scenes[2].text == before.scenes[2].text
+    assert after.scenes[1].text != before.scenes[1].text
+    assert after.scenes[3].text != before.scenes[3].text
+
+
+async def test_undoing_an_edit_gives_the_first_story_back_at_no_cost() -> None:
+    case = CASES[0]
+    with Journal() as journal:
+        before = await run_case(case, ScriptedModel(answering), journal)
+        journal.decide("conflict", "edit", "Everything is different now.")
+        assert await run_case(case, ScriptedModel(answering), journal) != before
+        journal.decide("conflict", "undo", target=journal.decisions()[-1].id)
+        model = ScriptedModel(answering)
+        assert await run_case(case, model, journal) == before
+        assert not model.asked
+
+
+async def test_a_retake_draws_anew_and_asks_what_follows() -> None:
+    case = next(c for c in CASES if c.system.name == "agents-room" and c.preset == "faithful")
+    with Journal() as journal:
+        before = await run_case(case, ScriptedModel(answering), journal)
+        journal.decide("climax", "retake")
+        model = ScriptedModel(answering)
+        after = await run_case(case, model, journal)
+    assert after.scenes[:2] == before.scenes[:2]
+    assert after.scenes[2:] != before.scenes[2:]
+    assert {r.path for r in model.asked} == {"climax/section", "falling-action/section", "resolution/section"}

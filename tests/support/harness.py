@@ -1,0 +1,65 @@
+"""Runs a system without a project: what the contract, property and fault tests share."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from fabula.models.scripted import ScriptedModel
+from fabula.prompts import Prompts
+from fabula.roles import Cast
+from fabula.run import Hands, Run
+from fabula.story import Brief
+from fabula.systems import systems
+
+if TYPE_CHECKING:
+    from fabula.journal import Journal
+    from fabula.models.base import Model
+    from fabula.story import Story
+    from fabula.systems import System
+
+
+@dataclass(frozen=True)
+class Case:
+    """A system with one preset and some settings, and its script."""
+
+    system: System
+    preset: Any
+    config: dict[str, Any]
+    brief: Brief
+    script: dict[str, Any] = field(repr=False)
+
+    @property
+    def id(self) -> str:
+        settings = ",".join(f"{k}={v}" for k, v in self.config.items())
+        return f"{self.system.name}-{self.preset}-{settings}"
+
+    def model(self) -> ScriptedModel:
+        return ScriptedModel(self.script)
+
+
+def cases() -> list[Case]:
+    """Every case of every system found."""
+    found = []
+    for system in systems().values():
+        script = tomllib.loads((system.folder / "script.toml").read_text(encoding="utf-8"))
+        found += [
+            Case(system, case["preset"], case.get("config", {}), Brief.parse(script["brief"]), script["replies"])
+            for case in script["cases"]
+        ]
+    return found
+
+
+async def run_case(case: Case, model: Model, journal: Journal, **hands: Any) -> Story:  # noqa: ANN401 - fields of Hands
+    """The case's story, with `model` in every role."""
+    prompts = hands.pop("prompts", None) or Prompts(case.system.prompts)
+    ready = Hands(journal, prompts, Cast.of(model), **hands)
+    return await case.system.write(case.brief, Run(ready), case.system.config(case.preset, case.config))
+
+
+async def rehearse_case(case: Case, model: Model, journal: Journal, **hands: Any) -> Hands:  # noqa: ANN401 - fields of Hands
+    """The hands of a dry run, whose `rehearsal` says what would be asked."""
+    ready = Hands(journal, Prompts(case.system.prompts), Cast.of(model), mode="dry", **hands)
+    await case.system.write(case.brief, Run(ready), case.system.config(case.preset, case.config))
+    return ready

@@ -1,0 +1,250 @@
+"""The journal: what is recorded comes back, decisions stand until they are undone, and errors say what to do."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fabula.errors import JournalDamagedError, JournalError, JournalVersionError
+from fabula.journal import FORMAT, Journal, Version, call_key
+from fabula.models.base import Message, Reply, Request, Sampling, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+REQUEST = Request(
+    (Message("system", "You write."), Message("user", "Begin.")),
+    Sampling(temperature=0.7, seed=3),
+    role="exposition",
+    path="exposition/section",
+)
+REPLY = Reply(
+    "The lamp was lit.",
+    Usage(prompt=12, cached=4, reply=5, seconds=0.5, first=0.1, cost=0.002),
+    "length",
+    "scripted",
+    {"temperature": 0.7},
+    ("dry_base",),
+    {"The": -0.1},
+)
+
+
+@pytest.fixture
+def journal() -> Iterator[Journal]:
+    with Journal(now=lambda: "2026-01-02T03:04:05+00:00") as journal:
+        yield journal
+
+
+def test_a_call_comes_back_whole(journal: Journal) -> None:
+    key = call_key(REQUEST, "scripted", 0)
+    assert journal.recorded(key) is None
+    journal.record(key, REQUEST, 0, REPLY)
+    assert journal.recorded(key) == REPLY
+    (call,) = journal.calls()
+    assert (call.path, call.role, call.performer, call.ordinal) == ("exposition/section", "exposition", "scripted", 0)
+    assert call.reply == REPLY
+    assert call.messages == (("system", "You write."), ("user", "Begin."))
+    assert call.at == "2026-01-02T03:04:05+00:00"
+
+
+def test_a_reply_without_log_probabilities_has_none(journal: Journal) -> None:
+    journal.record("k", REQUEST, 0, Reply("Text.", model="m"))
+    recorded = journal.recorded("k")
+    assert recorded is not None
+    assert recorded.logprobs is None
+
+
+def test_the_first_record_of_a_call_stays(journal: Journal) -> None:
+    journal.record("k", REQUEST, 0, REPLY)
+    journal.record("k", REQUEST, 0, Reply("Another text.", model="m"))
+    assert journal.recorded("k") == REPLY
+    assert journal.count() == 1
+
+
+def test_the_newest_reply_at_a_place_is_found_whatever_was_asked(journal: Journal) -> None:
+    assert journal.last_at("exposition/section", 0) is None
+    journal.record("a", REQUEST, 0, REPLY)
+    journal.record("b", REQUEST, 0, Reply("Newer.", model="m"))
+    journal.record("c", REQUEST, 1, Reply("Another ordinal.", model="m"))
+    newest = journal.last_at("exposition/section", 0)
+    assert newest is not None
+    assert newest.text == "Newer."
+
+
+def test_calls_can_be_listed_below_a_path(journal: Journal) -> None:
+    for n, path in enumerate(["scene/1/turn", "scene/1", "scene/10/turn", "plot"]):
+        journal.record(str(n), Request(REQUEST.messages, path=path), 0, REPLY)
+    assert [call.path for call in journal.calls("scene/1")] == ["scene/1/turn", "scene/1"]
+    assert len(journal.calls()) == 4
+
+
+def test_the_bill_is_kept_by_role_and_an_unknown_cost_stays_unknown(journal: Journal) -> None:
+    costs = {"a": ("plot", 0.5), "b": ("plot", 0.25), "c": ("climax", None)}
+    for key, (role, cost) in costs.items():
+        request = Request(REQUEST.messages, role=role, path=role)
+        journal.record(key, request, 0, Reply("Text.", Usage(prompt=10, reply=2, cost=cost), model="m"))
+    spent = journal.spent()
+    assert spent["plot"] == Usage(prompt=20, reply=4, cost=0.75)
+    assert spent["climax"].cost is None
+
+
+def test_runs_are_listed_with_how_they_ended(journal: Journal) -> None:
+    assert journal.start_run("agents-room", {"seed": 1, "words": "größer \udc80"}) == 1
+    journal.end_run("stopped")
+    assert journal.start_run("end-to-end", {}) == 2
+    journal.note("climax", "Too short.")
+    first, second = journal.runs()
+    assert (first["system"], first["error"], first["settings"]["seed"]) == ("agents-room", "stopped", 1)
+    assert first["settings"]["words"] == "größer \udc80"
+    assert (second["ended"], second["error"]) == (None, None)
+
+
+def test_versions_are_numbered_and_the_same_text_twice_is_one(journal: Journal) -> None:
+    assert journal.newest("plot") is None
+    for text in ("One.", "One.", "Two.", "One."):
+        journal.keep("plot", text, "made")
+    at = "2026-01-02T03:04:05+00:00"
+    assert journal.versions("plot") == [
+        Version("plot", 1, "One.", "made", at),
+        Version("plot", 2, "Two.", "made", at),
+        Version("plot", 3, "One.", "made", at),
+    ]
+    assert journal.newest("plot") == "One."
+
+
+def test_a_place_belongs_to_one_artefact_and_an_artefact_has_one_place(journal: Journal) -> None:
+    journal.place("climax", "story/03-climax.md")
+    journal.place("climax", "story/02-climax.md")
+    assert journal.places() == {"climax": "story/02-climax.md"}
+    journal.place("turn", "story/02-climax.md")
+    assert journal.places() == {"turn": "story/02-climax.md"}
+
+
+def test_a_pin_wins_over_an_edit_until_it_is_taken_out(journal: Journal) -> None:
+    assert journal.override("plot") is None
+    journal.decide("plot", "edit", "Edited.")
+    assert journal.override("plot") == ("Edited.", "edited")
+    journal.decide("plot", "pin", "Pinned.")
+    assert journal.override("plot") == ("Pinned.", "pinned")
+    journal.decide("plot", "unpin")
+    assert journal.override("plot") == ("Edited.", "edited")
+    journal.decide("plot", "unedit")
+    assert journal.override("plot") is None
+
+
+def test_an_undone_decision_no_longer_stands(journal: Journal) -> None:
+    journal.decide("plot", "edit", "First.")
+    journal.decide("plot", "edit", "Second.")
+    journal.decide("plot", "undo", target=journal.decisions()[-1].id)
+    assert [(d.kind, d.text) for d in journal.decisions()] == [("edit", "First.")]
+    assert journal.override("plot") == ("First.", "edited")
+
+
+def test_retakes_are_counted_and_approvals_hold_for_one_text(journal: Journal) -> None:
+    assert journal.takes("plot") == 0
+    journal.decide("plot", "retake")
+    journal.decide("plot", "retake")
+    assert journal.takes("plot") == 2
+    journal.decide("plot", "approve", "This text.")
+    assert journal.approved("plot", "This text.")
+    assert not journal.approved("plot", "That text.")
+
+
+def test_half_a_character_in_a_prompt_is_no_reason_to_lose_the_reply(journal: Journal) -> None:
+    request = Request((Message("user", "Mara \ud83d waits."),), choices=("\udc80",), path="p")
+    journal.record("k", request, 0, REPLY)
+    assert journal.recorded("k") == REPLY
+    assert journal.calls()[0].messages == (("user", "Mara ? waits."),)
+
+
+def test_what_is_committed_is_there_in_the_next_process(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    with Journal(path) as journal:
+        journal.record("k", REQUEST, 0, REPLY)
+        with Journal(path) as other:  # as a second process would read it now
+            assert other.recorded("k") == REPLY
+    with Journal(path) as again:
+        assert again.count() == 1
+
+
+def test_time_stamps_are_utc_by_default() -> None:
+    with Journal() as journal:
+        journal.start_run("s", {})
+        assert journal.runs()[0]["at"].endswith("+00:00")
+
+
+def test_a_closed_journal_says_so_for_reading_and_writing(journal: Journal) -> None:
+    journal.close()
+    journal.close()
+    with pytest.raises(JournalError, match=r"The journal is closed\. Open it before use\."):
+        journal.count()
+    with pytest.raises(JournalError, match=r"The journal is closed\. Open it before use\."):
+        journal.note("p", "text")
+
+
+def test_a_file_that_cannot_be_opened_is_named_with_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(JournalError, match=r"journal.db cannot be used .* Check free space and permissions"):
+        Journal(tmp_path / "missing" / "journal.db").open()
+
+
+def test_a_newer_format_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    with Journal(path):
+        pass
+    _execute(path, f"PRAGMA user_version = {FORMAT + 1}")
+    with pytest.raises(JournalVersionError, match=rf"A newer fabula wrote .*format {FORMAT + 1}.*Upgrade fabula\."):
+        Journal(path).open()
+
+
+def test_another_programs_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    _execute(path, "CREATE TABLE songs (name TEXT)")
+    with pytest.raises(JournalDamagedError, match=r"is a database, but not a fabula journal\. Move it away\."):
+        Journal(path).open()
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("SELECT count(*) FROM songs").fetchone() == (0,)
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+
+
+def test_a_full_disk_keeps_what_was_committed(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    with Journal(path) as journal:
+        journal.keep("plot", "Kept.", "made")
+        assert journal._db is not None
+        pages = journal._db.execute("PRAGMA page_count").fetchone()[0]
+        journal._db.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(JournalError, match=r"database or disk is full.*Check free space.*goes on from there\."):
+            journal.keep("climax", "Too much. " * 100_000, "made")
+    with Journal(path) as again:
+        assert again.newest("plot") == "Kept."
+        assert again.newest("climax") is None
+
+
+def test_a_failing_statement_leaves_no_half_transaction(journal: Journal) -> None:
+    with pytest.raises(JournalError, match="The journal in memory cannot be used"):
+        journal._write(
+            ("INSERT INTO note (run, path, text, at) VALUES (1, 'p', 't', 'a')", ()),
+            ("INSERT INTO nowhere VALUES (1)", ()),
+        )
+
+
+def test_a_begin_that_fails_has_nothing_to_roll_back(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    with Journal(path) as journal, Journal(path) as other:
+        assert journal._db is not None
+        assert other._db is not None
+        other._db.execute("PRAGMA busy_timeout = 0")
+        journal._db.execute("BEGIN IMMEDIATE")
+        with pytest.raises(JournalError, match="database is locked"):
+            other.note("p", "text")
+
+
+def _execute(path: Path, statement: str) -> None:
+    db = sqlite3.connect(path)
+    db.execute(statement)
+    db.commit()
+    db.close()

@@ -1,0 +1,252 @@
+"""Word ranges in briefs and flags, sentences, trimming, and writing to a length."""
+
+# ruff: noqa: RUF001 - typographic quotation marks are what is tested
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from fabula.craft.length import WordRange, parse_range, read_range, trim, write_to_length
+from fabula.craft.sentences import ends_whole, paragraphs, sentences, spans
+from fabula.errors import UsageError
+from fabula.story import count_words
+
+
+@pytest.mark.parametrize(
+    ("brief", "low", "high"),
+    [
+        ("The story should be between 1,300 and 1,350 words and should be funny.", 1300, 1350),
+        ("Keep it to 1,300-1,350 words.", 1300, 1350),
+        ("It runs 1200 to 1300 words.", 1200, 1300),
+        ("800–1,000 words long", 800, 1000),
+        ("between five hundred and six hundred words", 500, 600),
+        ("1.5k-2k words", 1500, 2000),
+        ("1-2k words", 1000, 2000),
+        ("a 1300 to 1350-word story", 1300, 1350),
+        ("The story should be about 950 words and be a science fiction story.", 855, 1045),
+        ("around 950 words", 855, 1045),
+        ("approximately 950 words", 855, 1045),
+        ("roughly 950 words", 855, 1045),
+        ("950 words.", 855, 1045),
+        ("a 500-word story", 450, 550),
+        ("2k words", 1800, 2200),
+        ("two thousand words", 1800, 2200),
+        ("twenty-five hundred words", 2250, 2750),
+        ("a thousand words", 900, 1100),
+        ("Length: 1200 words", 1080, 1320),
+        ("Word count: 500-600.", 500, 600),
+        ("with a word count of about 1500.", 1350, 1650),
+        ("at least 2,000 words", 2000, 2500),
+        ("500 words minimum", 500, 625),
+        ("at most 500 words", 375, 500),
+        ("no more than 500 words", 375, 500),
+        ("under 500 words", 375, 500),
+        ("up to 500 words", 375, 500),
+        ("must not exceed 500 words", 375, 500),
+        ("in 300 words or less", 225, 300),
+        ("at least 500 words and at most 700 words", 500, 700),
+        ("exactly 1000 words", 1000, 1000),
+        ("The story should be 3 pages long.", 1080, 1320),
+        ("a three-page story", 1080, 1320),
+        ("Two men find 3 pages of a diary after 1,000 years. The story is 800 words.", 720, 880),
+        ("between 500 and 700 words, with a letter of 100 words in it", 500, 700),
+    ],
+)
+def test_a_brief_says_how_long_the_story_is(brief: str, low: int, high: int) -> None:
+    wanted = read_range(brief)
+    assert wanted is not None
+    assert (wanted.low, wanted.high) == (low, high)
+    assert low <= wanted.target <= high
+
+
+@pytest.mark.parametrize(
+    "brief",
+    [
+        "A story set 1,000 years ago about 12 knights.",
+        "He finds 3 pages of a diary.",
+        "In a couple of words, he refuses; she answers in three words.",
+        "A story about a lighthouse.",
+        "Covid-19, 40 days at sea, chapter 3.",
+    ],
+)
+def test_numbers_of_other_things_are_no_length(brief: str) -> None:
+    assert read_range(brief) is None
+
+
+@pytest.mark.parametrize(
+    ("flag", "low", "high"),
+    [
+        ("1300-1350", 1300, 1350),
+        ("1,300–1,350", 1300, 1350),
+        ("~950", 855, 1045),
+        ("950", 855, 1045),
+        (" 950 words", 855, 1045),
+        ("<=500", 375, 500),
+        (">=2000", 2000, 2500),
+        ("2k", 1800, 2200),
+    ],
+)
+def test_a_flag_says_it_too(flag: str, low: int, high: int) -> None:
+    wanted = parse_range(flag)
+    assert (wanted.low, wanted.high) == (low, high)
+
+
+@pytest.mark.parametrize("flag", ["", "x", "0", "500-300", "~1-2", "ten", "1300-1350-1400", "-5", "9" * 30, "1,2"])
+def test_a_wrong_flag_is_told_with_what_to_write(flag: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_range(flag)
+    assert repr(flag) in str(caught.value)
+
+
+def test_sections_share_what_is_left_and_the_last_gets_the_rest() -> None:
+    whole = WordRange.between(1300, 1350)
+    first = whole.of_sections([1, 2, 2, 1, 1], [])
+    assert first.target == round(1325 / 7)
+    assert first.low < first.target < first.high
+    assert not first.exact
+    assert whole.of_sections([2, 2, 1, 1], [289]).target == round((1325 - 289) / 3)
+    assert whole.of_sections([1], [300, 300, 300, 200]) == WordRange(200, 250, 225, exact=True)
+    spent = whole.of_sections([1], [2000])
+    assert (spent.low, spent.high) == (1, 1)
+    assert whole.of_sections([0, 0], []).target == round(1325 / 2)
+
+
+DIALOGUE = (
+    '"Where are you going?" she said. "Home... or somewhere." Mr. Tor laughed, e.g. at 5 p.m. every day.\n\n'
+    '“Stop!” Maren cried. “I won’t... not today.” He went. "No!" the old man said. The U.S. Navy knew.\n'
+    "It was late.\nAnd then\nit rained."
+)
+
+
+def test_sentences_keep_speech_and_its_tag_together() -> None:
+    assert sentences(DIALOGUE) == [
+        '"Where are you going?" she said.',
+        '"Home... or somewhere."',
+        "Mr. Tor laughed, e.g. at 5 p.m. every day.",
+        "“Stop!” Maren cried.",
+        "“I won’t... not today.”",
+        "He went.",
+        '"No!" the old man said.',
+        "The U.S. Navy knew.",
+        "It was late.",
+        "And then\nit rained.",
+    ]
+    assert len(paragraphs(DIALOGUE)) == 2
+
+
+def test_between_two_spans_stands_white_space_only() -> None:
+    found = spans(DIALOGUE)
+    gaps = [DIALOGUE[a[1] : b[0]] for a, b in pairwise(found)]
+    assert not "".join(gaps).strip()
+    assert spans("") == spans(" \n\n ") == []
+
+
+@pytest.mark.parametrize("text", ["He left.", 'He left."', "Left?!”", "“But I—”", "so…", "It is over.)"])
+def test_whole_ends(text: str) -> None:
+    assert ends_whole(text)
+
+
+@pytest.mark.parametrize("text", ["He left", "He left,", "He said:", "He saw Mr.", "", "and —"])
+def test_ends_that_are_not_whole(text: str) -> None:
+    assert not ends_whole(text)
+
+
+TEXT = "\n\n".join(
+    " ".join(f"Sentence {p}{s} has {'just ' * s}six words." for s in range(3)) for p in ("a", "b", "c", "d")
+)
+
+
+def test_trimming_takes_whole_sentences_from_the_end() -> None:
+    short = trim(TEXT, 25, low=20, keep_end=False)
+    assert short.startswith("Sentence a0 has")
+    assert TEXT.startswith(short)
+    assert 20 <= count_words(short) <= 25
+    assert ends_whole(short)
+
+
+def test_trimming_keeps_the_end_and_opens_the_middle() -> None:
+    short = trim(TEXT, 45, low=38, keep_end=True)
+    assert short.startswith("Sentence a0 has")
+    assert short.endswith("Sentence d2 has just just six words.")
+    assert 38 <= count_words(short) <= 45
+    assert "\n\n" in short
+
+
+def test_a_subset_is_found_where_only_one_fits() -> None:
+    text = "One two three four five. One two three. One two three four five six seven. One two three four."
+    assert trim(text, 12, low=12, keep_end=False) == "One two three four five. One two three four five six seven."
+    assert count_words(trim(text, 12, low=12, keep_end=True)) == 12
+
+
+def test_trimming_leaves_short_texts_and_never_cuts_a_sentence() -> None:
+    assert trim(TEXT, 1000, low=1, keep_end=False) == TEXT
+    assert trim("One two three four. Five six.", 2, low=1, keep_end=False) == "One two three four."
+
+
+def test_trimming_does_not_tear_a_speech_where_it_can_help_it() -> None:
+    text = 'He came in at last. "Sit down. You are late. We all ate." She had nothing more to say to him now.'
+    short = trim(text, 14, low=10, keep_end=False)
+    assert short.count('"') in {0, 2}
+
+
+async def run(
+    first: str, more: list[str], want: WordRange, *, keep_end: bool = False, tries: int = 3
+) -> tuple[str, int, bool]:
+    asked: list[int] = []
+
+    async def write(words: int) -> str:
+        assert words == want.high
+        return first
+
+    async def extend(text: str, words: int, attempt: int) -> str:
+        assert ends_whole(text) or not text
+        assert words >= 15
+        asked.append(attempt)
+        return more[attempt - 1] if attempt <= len(more) else ""
+
+    fitted = await write_to_length(write, extend, want, tries=tries, keep_end=keep_end)
+    assert asked == list(range(1, len(asked) + 1))
+    assert fitted.tries == 1 + len(asked)
+    assert fitted.words == count_words(fitted.text)
+    return fitted.text, fitted.tries, fitted.inside
+
+
+async def test_a_text_inside_is_asked_for_once() -> None:
+    assert await run("One two three.", [], WordRange.between(2, 4)) == ("One two three.", 1, True)
+
+
+async def test_a_short_text_is_continued_with_new_sentences_only() -> None:
+    text, tries, inside = await run(
+        "The lamp went out.", ["The lamp went out. It came back at dawn. And th"], WordRange.between(8, 10)
+    )
+    assert text == "The lamp went out. It came back at dawn."
+    assert (tries, inside) == (2, True)
+
+
+async def test_continuations_without_anything_new_are_failed_tries() -> None:
+    text, tries, inside = await run("The lamp went out.", ["The lamp went out."] * 9, WordRange.between(8, 10))
+    assert (text, tries, inside) == ("The lamp went out.", 4, False)
+
+
+async def test_helpful_continuations_may_be_many_but_are_bounded() -> None:
+    more = [f"The keeper climbed step number {n}." for n in range(40)]
+    _, tries, inside = await run("The lamp went out.", more, WordRange.between(55, 60))
+    assert inside
+    assert tries == 10
+    _, tries, inside = await run("The lamp went out.", more, WordRange.between(550, 600))
+    assert not inside
+    assert tries == 1 + 3 * 4
+
+
+async def test_an_empty_first_version_can_be_made_up_for() -> None:
+    text, _, inside = await run("no end", ["It began at last."], WordRange.between(3, 5))
+    assert (text, inside) == ("It began at last.", True)
+
+
+async def test_an_ending_stays_when_too_much_was_written() -> None:
+    first = TEXT + "\n\nAnd so it ended well."
+    text, tries, inside = await run(first, [], WordRange.between(40, 44), keep_end=True)
+    assert (tries, inside) == (1, True)
+    assert text.endswith("And so it ended well.")

@@ -1,0 +1,128 @@
+"""Prompts are files: filled in strictly, replaceable by name, and every mistake in one is named."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fabula.errors import ConfigError, UnknownNameError
+from fabula.models.base import Message
+from fabula.prompts import Prompts
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PARENT = """{% block system %}
+{% if named %}
+You are {{ named }}.
+{% endif %}
+{% endblock %}
+{% block user %}
+Write {{ self.what() }}.
+
+
+
+Now.
+{% endblock %}
+{% block what %}{% endblock %}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (folder / "_parent.jinja").write_text(PARENT, encoding="utf-8")
+    (folder / "scene.jinja").write_text('{% extends "_parent.jinja" %}{% block what %}a scene{% endblock %}')
+    return folder
+
+
+@pytest.fixture
+def overrides(tmp_path: Path) -> Path:
+    overrides = tmp_path / "mine"
+    overrides.mkdir()
+    return overrides
+
+
+def test_a_prompt_has_a_system_and_a_user_message(folder: Path) -> None:
+    assert Prompts(folder).render("scene", {"named": "Mara"}) == (
+        Message("system", "You are Mara."),
+        Message("user", "Write a scene.\n\nNow."),
+    )
+
+
+def test_an_empty_system_block_sends_no_system_message(folder: Path) -> None:
+    assert Prompts(folder).render("scene", {"named": ""}) == (Message("user", "Write a scene.\n\nNow."),)
+
+
+def test_texts_are_not_escaped_as_html(folder: Path) -> None:
+    assert Prompts(folder).render("scene", {"named": "<Mara> & Co"})[0].content == "You are <Mara> & Co."
+
+
+def test_building_parts_are_no_prompts(folder: Path) -> None:
+    assert Prompts(folder).names == ("scene",)
+
+
+def test_an_override_replaces_a_file_of_the_same_name(folder: Path, overrides: Path) -> None:
+    (overrides / "scene.jinja").write_text('{% extends "_parent.jinja" %}{% block what %}a letter{% endblock %}')
+    assert Prompts(folder, overrides).render("scene", {"named": ""})[0].content == "Write a letter.\n\nNow."
+
+
+def test_the_digest_changes_with_any_file_in_force(folder: Path, overrides: Path) -> None:
+    own, empty = Prompts(folder).digest, Prompts(folder, overrides).digest
+    (overrides / "scene.jinja").write_text("{% block user %}x{% endblock %}")
+    assert own == empty != Prompts(folder, overrides).digest
+
+
+def test_a_field_that_is_not_given_is_an_error_that_names_it(folder: Path) -> None:
+    with pytest.raises(ConfigError, match=r"The prompt file scene.jinja cannot be filled in: 'named' is undefined"):
+        Prompts(folder).render("scene", {})
+
+
+def test_an_unknown_prompt_names_the_nearest(folder: Path) -> None:
+    with pytest.raises(UnknownNameError, match=r"Unknown prompt 'scen'. Did you mean 'scene'\?"):
+        Prompts(folder).render("scen", {})
+
+
+def test_an_unknown_parent_is_named(folder: Path) -> None:
+    (folder / "scene.jinja").write_text('{% extends "_missing.jinja" %}')
+    with pytest.raises(UnknownNameError, match=r"Unknown prompt '_missing'"):
+        Prompts(folder).render("scene", {})
+
+
+def test_a_prompt_without_a_user_block_is_refused(folder: Path) -> None:
+    (folder / "scene.jinja").write_text("Only text.")
+    with pytest.raises(ConfigError, match=r"scene.jinja has no text in {% block user %}; a prompt needs one\."):
+        Prompts(folder).render("scene", {})
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        (b"{% block user %}{% if %}{% endblock %}", "Expected an expression"),
+        (b"{% block user %}{{ named + 1 }}{% endblock %}", "concatenate"),
+        (b"{% block user %}{{ 1 / 0 }}{% endblock %}", "division by zero"),
+        (b"{% block user %}{{ named.__class__.mro() }}{% endblock %}", "unsafe"),
+        (b"{% block user %}caf\xe9{% endblock %}", "can't decode"),
+        (b'{% extends "scene.jinja" %}', "recursion"),
+    ],
+)
+def test_a_mistake_in_an_override_is_one_sentence_with_the_files_name(
+    folder: Path, overrides: Path, source: bytes, told: str
+) -> None:
+    (overrides / "scene.jinja").write_bytes(source)
+    with pytest.raises(ConfigError, match=rf"The prompt file scene.jinja cannot be filled in: .*{told}") as caught:
+        Prompts(folder, overrides).render("scene", {"named": "Mara"})
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_of_overrides_that_is_none_is_named(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"--prompts .*nowhere is not a folder\. Give a folder of .jinja files\."):
+        Prompts(folder, tmp_path / "nowhere").render("scene", {})
+
+
+def test_an_override_of_nothing_names_the_nearest(folder: Path, overrides: Path) -> None:
+    (overrides / "scenes.jinja").write_text("x")
+    with pytest.raises(UnknownNameError, match=r"Unknown prompt file 'scenes'. Did you mean 'scene'\?"):
+        Prompts(folder, overrides).render("scene", {})

@@ -1,0 +1,276 @@
+"""What is taken out of story prose and notes, and what is left alone."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from fabula.replies import Cleaned, clean_prose
+
+LABELS = ("Exposition", "Rising Action", "Climax", "Setting", "Creative Writing Task")
+STORY = (
+    "Maren climbed the stairs of the tower with the oil can in her hand.\n\n"
+    '"Sure, I will come," said Tor, but he stayed where he was. "Here is the story of my life."\n\n'
+    "The lamp blinked twice, and far out on the water something blinked back."
+)
+
+
+def clean(text: str, *, last: bool = False, finish: str = "stop") -> Cleaned:
+    return clean_prose(text, labels=LABELS, last=last, finish=finish)
+
+
+def kinds(cleaned: Cleaned) -> list[str]:
+    return [dropped.kind for dropped in cleaned.dropped]
+
+
+def test_ordinary_prose_comes_back_as_it_was() -> None:
+    assert clean(STORY) == Cleaned(STORY, (), complete=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"Sure, here is the story you wanted," said the clerk. He slid the file across.',
+        "Sure, I had known him for years. He never paid.",
+        "Certainly the sea was calm that day. Nobody drowned.",
+        "Here is where he fell. The grass still lies flat.",
+        "I hope she comes back. I hope it every night.",
+        "Let me tell you about my brother. He was never on time.",
+        "Note by note the song came back to her. She sang it.",
+        "The end of the road lay in fog. He walked on.",
+        "Setting the cup down, she sighed. It was late.",
+        "This story begins with a fish. It was a large one.",
+        "He wrote one word: Climax. She laughed at it.",
+        '"No. No. No. No," he said. "No."',
+        "Title deeds lay on the desk. None bore his name.",
+        "A thousand words would not do. She said three.",
+        'She read the letter. "Let me know if you come. Please."',
+        "I ran. I ran and I did not look back. I ran until the road ended. Then I walked.",
+    ],
+)
+def test_story_sentences_that_look_like_chatter_stay(text: str) -> None:
+    assert clean(text, last=True).text == text
+
+
+@pytest.mark.parametrize(
+    ("before", "kind"),
+    [
+        ("Sure, here is the exposition of the story:\n\n", "chatter"),
+        ("Certainly! Here's the rising action:\n\n", "chatter"),
+        ("Certainly!\n\n", "chatter"),
+        ("Of course! I'd be happy to continue the story.\n\n", "chatter"),
+        ("Here is a continuation of the story, in the same style:\n", "chatter"),
+        ("I'll continue this narrative from the previous section. ", "chatter"),
+        ("Based on the scratchpad, I wrote this.\n\n", "chatter"),
+        ("In this section, we meet the keeper.\n\n", "chatter"),
+        ("The story is a poignant reminder of the power of light.\n\n", "chatter"),
+        ("The story unfolds like a dream.\n\n", "chatter"),
+        ("---\n\n", "chatter"),
+        ("[Exposition]\n\n", "label"),
+        ("[Exposition] ", "label"),
+        ("**Exposition**\n\n", "label"),
+        ("**Exposition:** ", "label"),
+        ("## Rising Action\n\n", "label"),
+        ("Exposition:\n", "label"),
+        ("Climax: ", "label"),
+        ("The rising action began: ", "label"),
+        ("Part 1: Exposition\n\n", "label"),
+        ("### The Rising Action Part\n", "label"),
+        ("Title: The Lamp\n\n", "label"),
+        ("# The Lamp\n\n", "label"),
+        ("<<The Lamp That Answered>>\n\n", "label"),
+        ("The Lamp That Answered\n\n", "label"),
+        ("Chapter 2: The Tower\n\n", "label"),
+        ("[Characters]\n\n", "label"),
+        ("<|im_start|>assistant\n", "markup"),
+        ("<think>I should write.\n\nYes.</think>\n", "markup"),
+        ("Assistant: ", "markup"),
+        ("```text\n", "markup"),
+    ],
+)
+def test_what_stands_before_the_prose_goes(before: str, kind: str) -> None:
+    cleaned = clean(before + STORY)
+    assert cleaned.text == STORY
+    assert kind in kinds(cleaned)
+    assert cleaned.complete
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "\n\nI hope this section meets your requirements!",
+        "\n\nI hope you enjoyed the story. Let me know if you would like any changes.",
+        "\n\nLet me know what you think!",
+        "\n\n(Word count: 312)",
+        "\n\n**Word Count:** 312",
+        "\n\n312 words",
+        "\n\nNote: I kept the tone of the earlier parts.",
+        "\n\n*Note: This part has 312 words.*",
+        "\n\n---\n\nWould you like me to write the climax?",
+        "\n\n[End of Exposition]",
+        "\n\nThe story ends with a hopeful note.",
+        "\n\nThe End.",
+        "\n\nTHE END",
+        "\n\n**The End**",
+        " The End.",
+        "\n\nFin.",
+        "<|im_end|>",
+        "<|im_end|>\n<|im_start|>user\nWrite more.",
+        "\n\n### Human: Write more.",
+        "\n```",
+    ],
+)
+@pytest.mark.parametrize("last", [False, True])
+def test_what_stands_after_the_prose_goes(after: str, last: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    cleaned = clean(STORY + after, last=last)
+    assert cleaned.text == STORY
+    assert len(cleaned.dropped) > 0
+
+
+def test_the_end_in_the_middle_is_taken_out_or_ends_the_story() -> None:
+    text = STORY + "\n\nThe End.\n\nIn the morning the boat was gone."
+    assert clean(text).text.endswith("the boat was gone.")
+    assert "The End" not in clean(text).text
+    assert clean(text, last=True).text == STORY
+
+
+def test_quotation_marks_around_the_whole_go_but_a_speech_keeps_its_own() -> None:
+    whole = "The lamp turned. The sea rose. Nobody came that night."
+    assert clean(f'"{whole}"').text == whole
+    assert clean('"Come here."').text == '"Come here."'
+
+
+def test_echoes_of_the_prompt_go() -> None:
+    brief = "Write a story about a keeper called Maren whose light begins to answer her in the cold northern winter."
+    earlier = "Tor rowed the last mile against the tide, with the letters dry under his coat and no light to steer by."
+    text = f"[Creative Writing Task] {brief}\n\n{earlier} The oars were heavy.\n\n{earlier}\n\n{STORY}"
+    cleaned = clean_prose(text, labels=LABELS, last=False, echo=[brief, earlier])
+    assert cleaned.text == "The oars were heavy.\n\n" + STORY
+    assert kinds(cleaned).count("echo") == 3
+
+
+def test_a_sentence_that_the_brief_asks_for_stays() -> None:
+    wished = "It was the best of lamps, and it was the worst of lamps, and it went out."
+    brief = f'Write a story about a lamp. The story should begin with: "{wished}" Make it funny.'
+    cleaned = clean_prose(f"{wished}\n\n{STORY}", labels=LABELS, last=False, echo=[brief])
+    assert cleaned.text == f"{wished}\n\n{STORY}"
+
+
+COLOURS = ("red", "blue", "grey", "pink", "teal", "gold", "lime", "dark", "pale", "warm")
+FRESH = (
+    "Odile opened the oven before dawn, as her mother had done. The mayor was the first at the door, and he took the "
+    "smallest loaf. By noon three couples had parted and one had met."
+)
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "The robot laughed again. The child smiled again. " * 12,
+        "I am not sure that I am ready to leave this town. " * 8,
+        "and on " * 60,
+        "ha" * 60,
+        "No! " * 40,
+        "".join(f"The old lamp in the tower shone {n} on the quiet water. " for n in ("red", "blue", "low") * 6),
+        "".join(f"The day after that, the baker sold {n} loaves to the mayor.\n\n" for n in range(12)),
+        "".join(f"She has a bright {c} scarf from the {c} shop.\n" for c in COLOURS[:7]),
+        ", ".join(f"a {c} loaf" for c in COLOURS * 4) + ".",
+    ],
+)
+def test_loops_are_cut_where_they_begin(loop: str) -> None:
+    cleaned = clean(f"{FRESH}\n\n{loop}")
+    assert cleaned.text.startswith(FRESH)
+    assert len(cleaned.text) <= len(FRESH) + 0.45 * len(loop)
+    assert "loop" in kinds(cleaned)
+    assert not cleaned.complete
+
+
+def test_a_paragraph_told_again_with_small_changes_is_a_loop() -> None:
+    again = FRESH.replace("three couples", "four couples").replace("smallest", "largest")
+    assert clean(f"{FRESH}\n\n{again}\n\n{again}\n\n{FRESH}").text == FRESH
+
+
+def test_one_long_sentence_told_twice_is_dropped_and_the_rest_stays() -> None:
+    twice = "The mayor was the first at the door, and he took the smallest loaf of them all."
+    rest = (
+        "He ate it on the steps with his eyes shut. Then he told the priest what he had done with the money for the "
+        "bells, and the priest told him what had become of the candles, and neither of them went home before dark."
+    )
+    cleaned = clean(f"It rained. {twice} {rest} {twice} {STORY}")
+    assert cleaned.text == f"It rained. {twice} {rest} {STORY}"
+    assert kinds(cleaned) == ["repeat"]
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("The lamp turned. She looked out over the", "The lamp turned."),
+        ('He stood up. "Come with me. We have no', 'He stood up. "Come with me."'),
+        ("He stood up. “Come with me. We have no", "He stood up. “Come with me.”"),
+        ("She went to see Mr.", ""),
+        ("The lamp turned. She smiled and said:", "The lamp turned."),
+        ("no end at all", ""),
+    ],
+)
+def test_half_sentences_are_cut_and_open_quotations_closed(text: str, kept: str) -> None:
+    cleaned = clean(text, finish="length")
+    assert cleaned.text == kept
+    assert not cleaned.complete
+
+
+def test_a_reply_cut_by_length_is_not_complete_even_on_a_whole_sentence() -> None:
+    cleaned = clean(STORY, finish="length")
+    assert cleaned.text == STORY
+    assert not cleaned.complete
+
+
+NOTES = (
+    "* **Maren**: keeper of the light, stubborn, talks to gulls\n* **Tor**: fisherman\n\n"
+    "## Fears\n\n- the dark\n- The story ends with her fear of letters."
+)
+
+
+def test_notes_keep_bullets_headings_and_remarks_about_the_story() -> None:
+    cleaned = clean_prose(f"Here are the characters:\n\n{NOTES}", labels=LABELS, last=True, kind="notes")
+    assert cleaned.text == NOTES
+    assert cleaned.complete
+
+
+def test_notes_cut_off_lose_the_entry_that_was_begun() -> None:
+    cleaned = clean_prose(f"[Setting]\n{NOTES}\n- She is afr", labels=LABELS, last=True, kind="notes", finish="length")
+    assert cleaned.text == NOTES
+    assert not cleaned.complete
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "a",
+        "a ",
+        ". ",
+        '"',
+        '"Yes." ',
+        "\n",
+        "- \n",
+        "# ",
+        "[",
+        "<|im_end|>",
+        "Sure, ",
+        "**",
+        "<<",
+        "ab\n\n",
+        "Human: ",
+        "<think>",
+    ],
+)
+def test_hostile_text_does_not_hang(piece: str) -> None:
+    cleaned = clean_prose(piece * (200_000 // len(piece)), labels=LABELS, last=False, echo=[piece * 1000])
+    assert len(cleaned.text) <= 200_000  # with quadratic work the test would not come to its end
+
+
+def test_long_prose_without_repeats_is_left_whole() -> None:
+    rng = random.Random(5)  # noqa: S311 - reproducible prose, no secret
+    words = [f"w{n}" for n in range(4000)]
+    text = " ".join(f"{' '.join(rng.choices(words, k=12)).capitalize()}." for _ in range(3000))
+    assert clean(text).text == text

@@ -1,0 +1,62 @@
+"""What a dry run stands on where nothing is recorded."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from fabula.craft.sentences import sentences
+from fabula.rehearsal import PlannedCall, Rehearsal, example, placeholder
+from fabula.story import count_words
+
+
+@pytest.mark.parametrize("words", [1, 11, 12, 13, 500])
+def test_a_placeholder_has_the_words_asked_for_in_sentences_that_all_differ(words: int) -> None:
+    text = placeholder(words, "climax/section")
+    assert count_words(text) == words
+    assert text.endswith(".")
+    pieces = sentences(text)
+    assert len(set(pieces)) == len(pieces) == -(-words // 12)
+
+
+def test_placeholders_of_two_paths_share_no_sentence() -> None:
+    assert not set(sentences(placeholder(60, "a"))) & set(sentences(placeholder(60, "b")))
+    assert placeholder(0, "a")
+
+
+def test_planned_calls_are_summed_and_an_unknown_price_stays_unknown() -> None:
+    known = PlannedCall("plot/plot", "plot", "m", 100, 20, 0.5)
+    unknown = PlannedCall("climax/section", "climax", "n", 10, 2, None)
+    assert Rehearsal().cost == 0
+    assert Rehearsal([known, known]).cost == 1.0
+    assert Rehearsal([known, unknown]).cost is None
+    assert Rehearsal([known, unknown]).tokens == 132
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"const": "fixed"}, "fixed"),
+        ({"enum": ["first", "second"]}, "first"),
+        ({"anyOf": [{"type": "null"}, {"type": "integer"}]}, None),
+        ({"oneOf": [{"type": "integer", "minimum": 4}]}, 4),
+        ({"allOf": [{"type": "boolean"}]}, False),
+        ({"type": "integer"}, 1),
+        ({"type": "number", "minimum": 0.5}, 0.5),
+        ({"type": "array", "items": {"type": "integer"}, "minItems": 2}, [1, 1]),
+        ({"type": "object"}, {}),
+        ({"type": "object", "properties": {"sure": {"type": "boolean"}}}, {"sure": False}),
+    ],
+)
+def test_an_example_fits_its_schema(schema: dict[str, Any], value: object) -> None:
+    assert example(schema) == value
+
+
+def test_example_texts_differ_by_place() -> None:
+    made = example({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "array", "minItems": 2}}})
+    texts = [made["a"], *made["b"]]
+    assert len(set(texts)) == 3
+    assert all(re.fullmatch(r"W\w+( w\w+)+\.", text) for text in texts)
+    assert count_words(example({})) == 8

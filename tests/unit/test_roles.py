@@ -1,0 +1,105 @@
+"""Roles are played by models, persons and programs, freely mixed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fabula.errors import ConfigError, ModelError, UnknownNameError
+from fabula.models.base import Message, Request
+from fabula.models.scripted import ScriptedModel
+from fabula.roles import Cast, Part, Person, Program, load_function
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+REQUEST = Request((Message("user", "Who are you?"),), role="character", path="characters/character")
+
+
+async def answering(request: Request) -> str:
+    return f"Asked: {request.messages[-1].content}"
+
+
+async def test_a_person_answers_the_request_and_costs_nothing() -> None:
+    heard: list[str] = []
+    person = Person("me", answering)
+    reply = await person.ask(REQUEST, heard.append)
+    assert (reply.text, reply.model, reply.usage.cost) == ("Asked: Who are you?", "person:me", 0.0)
+    assert heard == ["Asked: Who are you?"]
+    assert person.identity == person.name == "person:me"
+    await person.close()
+
+
+async def test_a_program_may_be_a_plain_or_an_async_function() -> None:
+    for function in (answering, lambda request: f"Asked: {request.messages[-1].content}"):
+        program = Program("roles.py:answer", function)
+        reply = await program.ask(REQUEST)
+        assert (reply.text, reply.model) == ("Asked: Who are you?", "program:roles.py:answer")
+        assert program.identity == program.name
+        await program.close()
+
+
+@pytest.mark.parametrize("said", ["", " \n ", None, 7])
+async def test_a_performer_without_text_is_named_with_its_role(said: object) -> None:
+    program = Program("roles.py:answer", lambda _: said)  # type: ignore[arg-type,return-value] # a user's mistake
+    with pytest.raises(ModelError, match=r"program:roles.py:answer gave no text for the role 'character'\. Answer") as e:
+        await program.ask(REQUEST)
+    assert e.value.model == "program:roles.py:answer"
+
+
+async def test_a_cast_gives_named_roles_their_performer_and_the_others_the_default() -> None:
+    model, other = ScriptedModel({}), ScriptedModel({}, name="other")
+    cast = Cast(Part(model), {"critic": Part(other)})
+    assert cast.part("critic").performer is other
+    assert cast.part("writer").performer is model
+    assert Cast.of(model).part("critic").performer is model
+
+
+async def test_a_performer_of_two_roles_is_closed_once() -> None:
+    closed = []
+
+    class Closing(ScriptedModel):
+        async def close(self) -> None:
+            closed.append(self.name)
+
+    one, two = Closing({}, name="one"), Closing({}, name="two")
+    await Cast(Part(one), {"a": Part(two), "b": Part(two), "c": Part(one)}).close()
+    assert closed == ["one", "two"]
+
+
+def test_a_users_function_is_loaded_from_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("def next_one(scratchpad, agents):\n    return 'Setting'\n")
+    assert load_function(f"{file}:next_one")(None, None) == "Setting"
+
+
+def test_a_users_file_may_hold_dataclasses(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from __future__ import annotations\nfrom dataclasses import dataclass\n"
+        "@dataclass\nclass Mood:\n    name: str\ndef answer(request):\n    return Mood('calm').name + __file__\n"
+    )
+    assert load_function(f"{file}:answer")(None) == f"calm{file}"
+
+
+@pytest.mark.parametrize("spec", ["missing.py:f", "no-colon.py", "file.txt:f", ":f"])
+def test_what_names_no_function_is_told_how_to_write_it(spec: str) -> None:
+    with pytest.raises(ConfigError, match=r"names no Python function\. Write it as path/to/file.py:function\."):
+        load_function(spec)
+
+
+def test_an_unknown_function_names_the_nearest(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("LIMIT = 3\ndef next_one(): ...\ndef _hidden(): ...\n")
+    with pytest.raises(UnknownNameError, match=r"Unknown function in .*mine.py 'nextone'. Did you mean 'next_one'\?"):
+        load_function(f"{file}:nextone")
+    with pytest.raises(UnknownNameError, match=r"Unknown function in .*mine.py 'LIMIT'. Known: next_one\."):
+        load_function(f"{file}:LIMIT")
+
+
+def test_a_file_that_is_no_python_is_named_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("x = 1\ndef broken(:\n    pass\n")
+    with pytest.raises(ConfigError, match=r"mine.py is no sound Python: .*\(line 2\)\. Mend it\."):
+        load_function(f"{file}:broken")

@@ -1,0 +1,107 @@
+"""`fabula.toml` is read strictly; an error names file, field and value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fabula.errors import ConfigError
+from fabula.models.base import Sampling
+from fabula.settings import DEFAULT_MODEL, RoleTable, Settings, merged
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FULL = """
+system = "end-to-end"
+preset = "faithful"
+seed = 7
+model = "openai-chat:llama"
+[config]
+words = "300-320"
+[sampling]
+temperature = 0.9
+stop = ["THE END"]
+[roles.critic]
+play = "me"
+[models."openai-chat:llama"]
+base_url = "http://localhost:8080/v1"
+[prices."openai-chat:llama"]
+input = 1
+output = 2.5
+"""
+
+
+def test_a_missing_file_means_the_defaults(tmp_path: Path) -> None:
+    settings = Settings.read(tmp_path / "fabula.toml")
+    assert settings == Settings()
+    assert (settings.system, settings.preset, settings.model) == ("agents-room", "improved", DEFAULT_MODEL)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_every_table_is_read(tmp_path: Path, encoding: str) -> None:
+    file = tmp_path / "fabula.toml"
+    file.write_text(FULL.replace("\n", "\r\n"), encoding=encoding, newline="")
+    settings = Settings.read(file)
+    assert settings.config == {"words": "300-320"}
+    assert settings.sampling.sampling == Sampling(temperature=0.9, stop=("THE END",))
+    assert settings.roles["critic"].play == "me"
+    assert settings.models["openai-chat:llama"].base_url == "http://localhost:8080/v1"
+    assert settings.prices["openai-chat:llama"].output == 2.5
+
+
+@pytest.mark.parametrize("data", [b"seed = = 3\n", b"model = 'caf\xe9'\n"])
+def test_a_file_that_is_no_toml_is_named(tmp_path: Path, data: bytes) -> None:
+    file = tmp_path / "fabula.toml"
+    file.write_bytes(data)
+    with pytest.raises(ConfigError, match=r"Cannot read .*fabula.toml: .*\. Mend the line or delete the file\."):
+        Settings.read(file)
+
+
+def test_a_folder_in_its_place_is_named(tmp_path: Path) -> None:
+    (tmp_path / "fabula.toml").mkdir()
+    with pytest.raises(ConfigError, match=r"Cannot read .*fabula.toml"):
+        Settings.read(tmp_path / "fabula.toml")
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        ({"sede": 3}, r"fabula.toml: sede: Extra inputs are not permitted \(got 3\)\."),
+        ({"seed": "three"}, r"fabula.toml: seed: Input should be a valid integer.*\(got 'three'\)\."),
+        ({"preset": "best"}, r"fabula.toml: preset: Input should be 'faithful' or 'improved' \(got 'best'\)\."),
+        ({"sampling": {"temperature": -1}}, r"fabula.toml: sampling.temperature: .*greater than or equal to 0"),
+        ({"roles": {"plot": {"top_p": 0}}}, r"fabula.toml: roles.plot.top_p: .*greater than 0"),
+        ({"models": {"m": {"parallel": 0}}}, r"fabula.toml: models.m.parallel: "),
+        ({"prices": {"m": {"input": 1}}}, r"fabula.toml: prices.m.output: Field required"),
+    ],
+)
+def test_a_wrong_field_is_named_with_its_value(data: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        Settings.of(data, "fabula.toml")
+
+
+def test_changes_are_laid_over_and_tables_merged() -> None:
+    settings = Settings.of({"seed": 7, "roles": {"plot": {"temperature": 0.5}}, "config": {"words": "300"}}, "file")
+    changed = settings.with_({"roles": {"plot": {"top_k": 40}, "climax": {"play": "me"}}, "config": {"tidy": True}})
+    assert changed.seed == 7
+    assert changed.roles["plot"] == RoleTable(temperature=0.5, top_k=40)
+    assert changed.roles["climax"].play == "me"
+    assert changed.config == {"words": "300", "tidy": True}
+    assert settings.config == {"words": "300"}
+
+
+def test_a_wrong_change_is_laid_to_the_command_line() -> None:
+    with pytest.raises(ConfigError, match=r"^the command line: seed: "):
+        Settings().with_({"seed": "x"})
+
+
+def test_merging_replaces_what_is_no_table_in_both() -> None:
+    assert merged({"a": {"b": 1}, "c": 2}, {"a": 3, "c": {"d": 4}}) == {"a": 3, "c": {"d": 4}}
+
+
+def test_settings_cannot_be_changed_in_place() -> None:
+    settings: Any = Settings()
+    with pytest.raises(ValueError, match="frozen"):
+        settings.seed = 2
