@@ -28,7 +28,7 @@ help:
 	@echo 'make clean  remove the environment and caches'
 
 demo: $(RUNTIME)
-	@$(if $(findstring :,$(MODEL)),:,$(BIN)/fabula models pull $(MODEL))
+	@$(if $(findstring :,$(MODEL)),:,$(BIN)/fabula models pull --quiet $(MODEL))
 	@$(BIN)/fabula write $(BRIEF) --out $(OUT) --model $(MODEL)
 	@echo
 	@echo 'The story:    $(OUT)/story.md'
@@ -36,7 +36,7 @@ demo: $(RUNTIME)
 	@echo '              $(BIN)/fabula update $(OUT)'
 
 test: $(DEV)
-	@$(BIN)/fabula models pull smollm2 || echo 'The small model could not be fetched: tests marked "embedded" are skipped.'
+	@$(BIN)/fabula models pull --quiet smollm2 || echo 'The small model could not be fetched: tests marked "embedded" are skipped.'
 	@$(BIN)/coverage erase
 	@$(BIN)/coverage run -m pytest --quiet $(ARGS)
 	@$(BIN)/coverage report --skip-covered --skip-empty --precision=1

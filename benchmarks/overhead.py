@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.table import Row, Table
 from fabula.events import Kept
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 TITLE: Final = "what fabula adds to a call"
 _SERVER: Final = Path(__file__).parents[1] / "tests" / "support" / "fake_provider.py"
 _SAMPLING: Final = Sampling(temperature=0.7, max_tokens=256, seed=7)
-_WORDS: Final = "lamp boat storm letter stairs bread reef glass wind rope harbour night".split()
+_VOCABULARY: Final = "lamp boat storm letter stairs bread reef glass wind rope harbour night"
 _MS: Final = 1000.0
 
 
@@ -74,13 +74,19 @@ def bench(sizes: Sizes | None = None) -> Table:
             *open_rows(sizes, Path(folder)),
         )
     notes = (
-        f"A call asks for a section of Agents' Room with a scratchpad of {sizes.prompt:,} characters (or 200): rendered "
-        "from its templates, looked up, sent through Limited and ProviderModel(openai-chat) to a server on loopback in "
-        "another process, and committed to a journal on disk.",
-        f"The client layer alone is pydantic-ai's direct call with the same text, values and {sizes.parallel} calls at "
-        "once. CPU is this process's (time.process_time); rounds of both alternate, and a row is made of pairs.",
-        "Calls per second and seconds to open are absolute, hence beside a bare SQLite doing the same look-ups; the "
-        "page cache is warm.",
+        (
+            f"A call asks for a section of Agents' Room with a scratchpad of {sizes.prompt:,} characters (or 200): "
+            "rendered from its templates, looked up, sent through Limited and ProviderModel(openai-chat) to a server on loopback in "
+            "another process, and committed to a journal on disk."
+        ),
+        (
+            f"The client layer alone is pydantic-ai's direct call with the same text, values and {sizes.parallel} calls at "
+            "once. CPU is this process's (time.process_time); rounds of both alternate, and a row is made of pairs."
+        ),
+        (
+            "Calls per second and seconds to open are absolute, hence beside a bare SQLite doing the same look-ups; the "
+            "page cache is warm."
+        ),
     )
     return Table("overhead", TITLE, rows, notes)
 
@@ -106,7 +112,8 @@ def server(latency: float = 0.0) -> Iterator[str]:
 def pages(characters: int, seed: int = 1) -> str:
     """Sentences of that many characters, the same for the same seed."""
     draw = random.Random(seed)  # noqa: S311 - filler, not secrets
-    words = (draw.choice(_WORDS) for _ in range(characters // 4 + 1))
+    known = _VOCABULARY.split()
+    words = (draw.choice(known) for _ in range(characters // 4 + 1))
     return " ".join(words)[:characters]
 
 
@@ -119,7 +126,7 @@ class Calls:
     heard: bool = False
     prompts: Prompts = field(default_factory=lambda: Prompts(find("agents-room").prompts))
 
-    def fields(self, number: int) -> dict[str, object]:
+    def fields(self, number: int) -> dict[str, Any]:
         """What fills the prompt of the call of that number; no two calls are the same."""
         notes = Scratchpad().add("Creative Writing Task", f"Write a story, number {number}.", "task")
         pad = notes.add("Key Plot Points", pages(self.prompt), "planning")
@@ -140,9 +147,7 @@ class Calls:
 
     async def bare(self, client: Bare) -> Cost:
         """A round of the client layer alone; its prompts are rendered before the clock runs."""
-        rendered = [
-            self.prompts.render("section", {**self.fields(i), "words": None}) for i in range(self.sizes.calls)
-        ]
+        rendered = [self.prompts.render("section", {**self.fields(i), "words": None}) for i in range(self.sizes.calls)]
         gate = asyncio.Semaphore(self.sizes.parallel)
 
         async def ask(number: int) -> None:

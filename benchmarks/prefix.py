@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 from benchmarks.table import Row, Table
 from fabula.casting import base_sampling
 from fabula.journal import Journal
-from fabula.models.base import Sampling
 from fabula.models.embedded import EmbeddedModel, find_weights
 from fabula.models.known import DEFAULT_MODEL, models_home
 from fabula.models.limits import Limited
@@ -23,6 +22,8 @@ from fabula.systems import find
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from fabula.models.base import Sampling
 
 TITLE: Final = "prompt tokens that the embedded engine really reads"
 BRIEFS: Final = Path(__file__).parents[1] / "examples" / "briefs"
@@ -68,7 +69,9 @@ def bench(sizes: Sizes | None = None) -> Table:
     """
     sizes = sizes or Sizes()
     files = sorted(BRIEFS.glob("*.md"))[: sizes.briefs]
-    pairs = [tuple(asyncio.run(reading(Brief.read(file), sizes, first=first)) for first in (False, True)) for file in files]
+    pairs = [
+        tuple(asyncio.run(reading(Brief.read(file), sizes, first=first)) for first in (False, True)) for file in files
+    ]
     ours, papers = zip(*pairs, strict=True)
     rows: list[Row] = []
     for what, most, found in (
@@ -83,10 +86,14 @@ def bench(sizes: Sizes | None = None) -> Table:
             Row(f"{what}: calls", tuple(float(r.calls) for r in found), "", "story"),
         ]
     notes = (
-        f"Agents' Room, improved preset, {Path(_weights(sizes)).name}, one slot, a new engine for each story; the "
-        f"briefs are {', '.join(file.stem for file in files)}. The two orders differ in `instruction_first` alone.",
-        "Read is what the engine reports as prompt tokens less those it took from its cache. Seconds depend on this "
-        "machine and on who else uses it; the shares do not.",
+        (
+            f"Agents' Room, improved preset, {Path(_weights(sizes)).name}, one slot, a new engine for each story; the "
+            f"briefs are {', '.join(file.stem for file in files)}. The two orders differ in `instruction_first` alone."
+        ),
+        (
+            "Read is what the engine reports as prompt tokens less those it took from its cache. Seconds depend on this "
+            "machine and on who else uses it; the shares do not."
+        ),
     )
     return Table("prefix", TITLE, tuple(rows), notes)
 

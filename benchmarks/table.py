@@ -93,11 +93,8 @@ class Table:
 
 def told(value: float, unit: str = "") -> str:
     """A number with three digits that count, and its unit."""
-    if abs(value) >= _HUNDRED:
-        number = f"{value:,.0f}"
-    else:
-        number = f"{value:.2f}" if abs(value) >= _ONE else f"{value:.3f}"
-    return f"{number}{' ' if unit and unit != '%' else ''}{unit}"
+    digits = 0 if abs(value) >= _HUNDRED else 2 if abs(value) >= _ONE else 3
+    return f"{value:,.{digits}f}{' ' if unit and unit != '%' else ''}{unit}"
 
 
 def grid(rows: Sequence[Sequence[str]]) -> Iterable[str]:

@@ -16,7 +16,7 @@ from fabula.models.known import KNOWN
 from fabula.systems import systems
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from fabula.systems import System
 
@@ -56,6 +56,7 @@ MEANINGS: Final = {
     "RoleTable.dry_multiplier": "Strength of the penalty on repeated sequences (DRY); 0 is off.",
     "RoleTable.dry_base": "How fast that penalty grows with the length of the sequence.",
     "RoleTable.dry_allowed_length": "Sequences up to this many tokens may repeat.",
+    "RoleTable.dry_penalty_last_n": "How many tokens back that penalty looks.",
     "RoleTable.max_tokens": "Most tokens of a reply.",
     "RoleTable.seed": "A fixed seed; without it, one is drawn from the run's seed and the place of the call.",
     "RoleTable.stop": "Texts at which a reply ends.",
@@ -96,14 +97,12 @@ def _read(path: Path) -> str:
 
 def pages() -> dict[str, str]:
     """Name and text of every page."""
-    made = {
-        "commands.md": commands(),
-        "settings.md": settings(),
-        "errors.md": error_tree(),
-        "systems.md": all_systems(),
-        "models.md": models(),
-    }
-    return {name: f"{MADE}{text.rstrip()}\n" for name, text in made.items()}
+    return {name: page(name) for name in PAGES}
+
+
+def page(name: str) -> str:
+    """The text of one page."""
+    return f"{MADE}{PAGES[name]().rstrip()}\n"
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -185,6 +184,8 @@ def settings() -> str:
         rows = []
         for name, field in model.model_fields.items():
             described.add(f"{kind}.{name}")
+            if f"{kind}.{name}" not in MEANINGS:
+                raise SystemExit(f"docs/generate.py: say in MEANINGS what {kind}.{name} is for")
             default = "" if field.default_factory else _toml_value(field.default)
             limits = ", ".join(_limit(limit) for limit in field.metadata)
             kind_and_limits = _kind(field.annotation) + (f", {limits}" if limits else "")
@@ -306,6 +307,14 @@ def models() -> str:
         parts.append(f"## {known.name}\n\n{known.description}\n\n{_table(('', ''), rows)}\n")
     return "\n".join(parts)
 
+
+PAGES: Final[Mapping[str, Callable[[], str]]] = {
+    "commands.md": commands,
+    "settings.md": settings,
+    "errors.md": error_tree,
+    "systems.md": all_systems,
+    "models.md": models,
+}
 
 if __name__ == "__main__":
     sys.exit(main())

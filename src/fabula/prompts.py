@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fabula.errors import ConfigError, UnknownNameError
 from fabula.models.base import Message
@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 
 SUFFIX = ".jinja"
 _GAPS = re.compile(r"\n\n\n+")  # beginning with plain letters is 60 times faster than `\n{3,}`
-_ROLES: Final = ("system", "user")
+_BLOCKS: Final[dict[str, Literal["system", "user", "assistant"]]] = {
+    "system": "system",
+    "user": "user",
+    "opening": "assistant",
+}
 # What expressions in a template can run into; a recursion is a file that builds on itself, a value error also no UTF-8.
 _MISTAKES = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
@@ -81,6 +85,9 @@ class Prompts:
     def render(self, name: str, fields: Mapping[str, Any]) -> tuple[Message, ...]:
         """The messages of prompt `name` with `fields` filled in: a system message if the file has one, then the user's.
 
+        A block `opening` gives a last message of the assistant: the first words of the reply, which a model that can
+        (`Capabilities.continues`) goes on with.
+
         Raises:
             UnknownNameError: there is no such prompt.
             ConfigError: the file is no sound template, or uses a field that it was not given.
@@ -97,19 +104,19 @@ class Prompts:
             raise ConfigError(f"The prompt file {name}{SUFFIX} cannot be filled in: {told}") from error
         if not blocks.get("user"):
             raise ConfigError(f"The prompt file {name}{SUFFIX} has no text in {{% block user %}}; a prompt needs one.")
-        return tuple(Message(role, blocks[role]) for role in _ROLES if blocks.get(role))
+        return tuple(Message(role, blocks[block]) for block, role in _BLOCKS.items() if blocks.get(block))
 
 
 def _parts(template: Template, fields: dict[str, Any]) -> dict[str, str]:
     """The rendered text of each message's block, also of those inherited from a parent file."""
     context = template.new_context(fields)
-    for role in _ROLES:  # silent while the walk lasts, so that a prompt is not rendered twice
+    for role in _BLOCKS:  # silent while the walk lasts, so that a prompt is not rendered twice
         context.blocks.setdefault(role, []).insert(0, _silent)
     for _ in template.root_render_func(context):  # walking the file fills in the parents' blocks
         pass
-    for role in _ROLES:
+    for role in _BLOCKS:
         del context.blocks[role][0]
-    texts = {role: "".join(blocks[0](context)) for role in _ROLES if (blocks := context.blocks[role])}
+    texts = {role: "".join(blocks[0](context)) for role in _BLOCKS if (blocks := context.blocks[role])}
     return {role: _GAPS.sub("\n\n", text.strip()) for role, text in texts.items()}
 
 

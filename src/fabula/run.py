@@ -185,7 +185,10 @@ class Run:
         **fields: object,
     ) -> Reply:
         """As `ask`, with usage and the way the reply ended."""
-        return await self._answer(self._request(role, prompt, sampling, fields), expect)
+        request = self._request(role, prompt, sampling, fields)
+        reply = await self._answer(request, expect)
+        opening = request.messages[-1]
+        return replace(reply, text=f"{opening.content}{reply.text}") if opening.role == "assistant" else reply
 
     async def sample(
         self, n: int, role: str, prompt: str, /, *, sampling: Sampling | None = None, **fields: object
@@ -251,8 +254,11 @@ class Run:
 
     def _request(self, role: str, prompt: str, sampling: Sampling | None, fields: Mapping[str, Any]) -> Request:
         part = self._part(role)
+        messages = self.hands.prompts.render(prompt, fields)
+        if messages[-1].role == "assistant" and not part.performer.capabilities.continues:
+            messages = messages[:-1]
         return Request(
-            messages=self.hands.prompts.render(prompt, fields),
+            messages=messages,
             sampling=_drawn(part.sampling, sampling or _UNSET, part.base),
             adapter=part.adapter,
             role=role,

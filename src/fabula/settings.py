@@ -40,6 +40,7 @@ class RoleTable(_Table):
     dry_multiplier: float | None = Field(default=None, ge=0)
     dry_base: float | None = None
     dry_allowed_length: int | None = None
+    dry_penalty_last_n: int | None = None
     max_tokens: int | None = Field(default=None, gt=0)
     seed: int | None = None
     stop: tuple[str, ...] = ()

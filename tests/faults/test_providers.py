@@ -13,6 +13,7 @@ from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pydantic_ai.exceptions import ContentFilterError, UserError
 
 from fabula.errors import (
     ContextLengthError,
@@ -23,7 +24,8 @@ from fabula.errors import (
     UnknownNameError,
     UsageError,
 )
-from fabula.models.base import Message, Reply, Request, Sampling
+from fabula.models import provider_errors, provider_library
+from fabula.models.base import SAMPLING_FIELDS, Message, Reply, Request, Sampling
 from fabula.models.limits import Limited
 from fabula.models.providers import KINDS, PLACEHOLDER_KEY, ProviderModel, provider_model
 from fake_provider import (
@@ -60,6 +62,7 @@ EVERYTHING = Sampling(
     dry_multiplier=0.8,
     dry_base=1.75,
     dry_allowed_length=2,
+    dry_penalty_last_n=300,
     max_tokens=100,
     seed=3,
     stop=("END",),
@@ -204,6 +207,15 @@ async def test_a_compatible_server_gets_every_sampling_value_under_the_names_it_
     assert "max_completion_tokens" not in body
     assert reply.dropped == ()
     assert dict(reply.sent) == EVERYTHING.set_values() | {"stop": ["END"]}
+
+
+async def test_openais_own_chat_gets_only_what_openai_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fabula.models.providers._is_openai", lambda _: True)
+    reply, _, body = await ask(Answer(), request=replace(ASKED, sampling=EVERYTHING))
+    assert set(reply.sent) == TAKEN["google"] - {"top_k"}
+    assert body["max_completion_tokens"] == 100
+    assert "max_tokens" not in body
+    assert body["prompt_cache_key"].startswith("fabula-")
 
 
 TAKEN = {
@@ -413,6 +425,30 @@ async def test_llama_cpps_word_for_too_long_a_prompt_is_known() -> None:
     error = await failing(too_long(LLAMA_CONTEXT_ERROR), "openai-chat")
     assert type(error) is ContextLengthError
     assert "exceeds the available context size" in str(error)
+
+
+async def test_a_status_without_a_class_of_its_own_is_read_too() -> None:
+    error = await failing(Answer(status=408, error={"message": "hurry"}), "openai-chat")
+    assert type(error) is OverloadedError
+    assert "is busy or failed (408). It said: hurry" in str(error)
+
+
+def test_a_filter_that_the_library_raises_is_a_refusal() -> None:
+    assert provider_errors.is_filtered(ContentFilterError("withheld"))
+    assert not provider_errors.is_filtered(UserError("withheld"))
+
+
+def test_nothing_sent_is_nothing_recorded() -> None:
+    assert provider_library.sent([]) == {}
+
+
+@pytest.mark.parametrize(
+    ("address", "proxied"),
+    [("http://localhost:1/v1", False), ("https://localhost/v1", False), ("https://host.invalid/v1", True)],
+)
+async def test_only_servers_elsewhere_may_be_reached_through_a_proxy(address: str, proxied: bool) -> None:  # noqa: FBT001 -- parametrised
+    async with provider_library.http_client(address, 5.0, 8) as client:
+        assert client.trust_env is proxied
 
 
 async def test_long_words_of_a_server_are_cut() -> None:
@@ -645,7 +681,7 @@ def test_a_model_is_named_and_described_without_being_reached() -> None:
     assert (model.name, model.identity) == ("openai-chat:tale-1", "openai-chat:tale-1")
     able = model.capabilities
     assert (able.parallel, able.schema, able.choices, able.logprobs) == (5, True, True, True)
-    assert able.sampling == set(EVERYTHING.set_values())
+    assert able.sampling == SAMPLING_FIELDS == set(EVERYTHING.set_values())
     assert "dry_base" not in provider_model("openai-chat", "gpt-4o").capabilities.sampling
 
 

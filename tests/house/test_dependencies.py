@@ -117,7 +117,7 @@ def test_every_runtime_dependency_has_a_permissive_licence() -> None:
 
 def imported() -> dict[str, str]:
     """The foreign top-level modules that the package imports, and one of its modules that does."""
-    found = {}
+    found: dict[str, str] = {}
     for module in modules():
         for node in ast.walk(module.tree):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []

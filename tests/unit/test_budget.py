@@ -156,7 +156,9 @@ def test_hosted_models_are_priced_from_the_librarys_data() -> None:
     assert tiered.over[1].input > tiered.input
 
 
-@pytest.mark.parametrize("name", ["openai:tale-1", "openai-chat:gpt-4o", "openai", "openai:", "nonsense:x"])
+@pytest.mark.parametrize(
+    "name", ["openai:tale-1", "openai:text-embedding-3-small", "openai-chat:gpt-4o", "openai", "openai:", "nonsense:x"]
+)
 def test_what_is_not_known_has_no_price(name: str) -> None:
     assert price_of(name, {}) is None
 

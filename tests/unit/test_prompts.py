@@ -56,6 +56,12 @@ def test_an_empty_system_block_sends_no_system_message(folder: Path) -> None:
     assert Prompts(folder).render("scene", {"named": ""}) == (Message("user", "Write a scene.\n\nNow."),)
 
 
+def test_an_opening_is_the_assistants_first_words(folder: Path) -> None:
+    opening = "{% block opening %}{{ named }} is{% endblock %}"
+    (folder / "scene.jinja").write_text(f'{{% extends "_parent.jinja" %}}{opening}')
+    assert Prompts(folder).render("scene", {"named": "Mara"})[-1] == Message("assistant", "Mara is")
+
+
 def test_texts_are_not_escaped_as_html(folder: Path) -> None:
     assert Prompts(folder).render("scene", {"named": "<Mara> & Co"})[0].content == "You are <Mara> & Co."
 

@@ -59,7 +59,11 @@ class LazyGroup(TyperGroup):
         return TyperCommand(name=cmd_name, help=entry.help, rich_help_panel=entry.panel)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - as above
-        """The command that is called, with its module loaded; the rest of the arguments stay as they are."""
+        """The command that is called, with its module loaded; the rest of the arguments stay as they are.
+
+        Raises:
+            UnknownNameError: there is no such command; the nearest is named.
+        """
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             raise UnknownNameError("command", args[0], COMMANDS)
         name, stand_in, rest = super().resolve_command(ctx, args)

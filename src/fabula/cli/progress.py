@@ -213,16 +213,16 @@ class Progress:
 
         lines: list[Text] = []
         for call in list(self.running.values())[:_MOST_CALLS]:
-            lines.append(
-                Text(self.terminal.shown(self.call_line(call)), style="bold", no_wrap=True, overflow="ellipsis")
-            )
+            lines.append(Text(self.terminal.shown(self.call_line(call)), style="bold"))
             if tail := one_line(call.text[-_TAIL:]):
-                lines.append(Text(f"    {self.terminal.shown(tail)[-self._room() :]}", style="dim", no_wrap=True))
-        lines.append(Text(self.terminal.shown(self.rest_line()), style="cyan", no_wrap=True, overflow="ellipsis"))
+                lines.append(Text(f"    …{self.terminal.shown(tail)[-self._room() :]}", style="dim"))
+        lines.append(Text(self.terminal.shown(self.rest_line()), style="cyan"))
+        for line in lines:  # a full line would wrap when the terminal echoes ^C after it, and leave traces
+            line.truncate(self._room() + 5, overflow="ellipsis")
         return Group(*lines)
 
     def _room(self) -> int:
-        return max((self._live.console.width if self._live else 80) - 6, 20)
+        return max((self._live.console.width if self._live else 80) - 9, 20)
 
     def call_line(self, call: Speaking) -> str:
         """Who is at work, for how long, how far and how fast."""
@@ -237,14 +237,14 @@ class Progress:
         """What is written, and what remains."""
         busy = {call.role for call in self.running.values()}
         left = list(dict.fromkeys(planned.role for planned in self._left if planned.role not in busy))
-        parts = [f"{sum(self.words.values()):,} words of story"]
+        parts = [f"{sum(self.words.values()):,} words of story"] if self.words else []
         if self.replayed:
-            parts.append(f"{self.replayed} calls from the journal")
-        parts.append(f"{self.asked} of about {self.asked + len(self._left)} calls made")
-        if left:
-            parts.append("left: " + ", ".join(left))
+            parts.append(f"{counted(self.replayed, 'call')} from the journal")
+        parts.append(f"call {self.asked} of about {self.asked + len(self._left)} done")
         if (seconds := self.seconds_left()) is not None:
             parts.append(f"about {duration(seconds)} to go")
+        if left:
+            parts.append("left: " + ", ".join(left))
         return "  " + " · ".join(parts)
 
     def seconds_left(self) -> float | None:

@@ -41,6 +41,7 @@ class Sampling:
     dry_multiplier: float | None = None
     dry_base: float | None = None
     dry_allowed_length: int | None = None
+    dry_penalty_last_n: int | None = None
     max_tokens: int | None = None
     seed: int | None = None
     stop: tuple[str, ...] = ()
@@ -135,9 +136,13 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a model can do beyond text, and how many calls it serves at once."""
+    """What a model can do beyond text, and how many calls it serves at once.
+
+    `continues`: a reply goes on with the assistant message that ends a request, instead of answering it.
+    """
 
     schema: bool = False
+    continues: bool = False
     choices: bool = False
     logprobs: bool = False
     adapters: tuple[str, ...] = ()

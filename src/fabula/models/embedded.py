@@ -91,6 +91,7 @@ class EmbeddedModel:
         """Everything the seam knows: schema, choices, log-probabilities, all sampling values."""
         return Capabilities(
             schema=True,
+            continues=True,
             choices=True,
             logprobs=True,
             adapters=tuple(self.adapters),

@@ -34,7 +34,7 @@ def sent_values(sampling: Sampling) -> Json:
     if "seed" in values:
         values["seed"] %= _SEEDS
     if "repeat_last_n" in values and "dry_multiplier" in values:
-        values["dry_penalty_last_n"] = values["repeat_last_n"]
+        values.setdefault("dry_penalty_last_n", values["repeat_last_n"])
     return values
 
 

@@ -49,14 +49,17 @@ class KnownModel:
 DEFAULT_MODEL = "smollm2"
 
 _AGAINST_LOOPS = Sampling(
-    temperature=0.8,
+    temperature=0.6,
     top_p=0.95,
-    min_p=0.05,
-    repeat_penalty=1.1,
-    repeat_last_n=256,
+    min_p=0.08,
+    # The engine counts the prompt's end as text already said. A short window, and a prompt that ends on the
+    # instruction, keep the penalty off the names that the story must use.
+    repeat_penalty=1.08,
+    repeat_last_n=64,
     dry_multiplier=0.8,
     dry_base=1.75,
-    dry_allowed_length=3,
+    dry_allowed_length=5,
+    dry_penalty_last_n=300,
     max_tokens=1024,
 )
 

@@ -6,6 +6,7 @@ Nothing of the library leaves this module but what `providers` hands back to it.
 from __future__ import annotations
 
 import json
+import ssl
 from contextvars import ContextVar
 from dataclasses import dataclass
 from hashlib import sha256
@@ -59,6 +60,7 @@ _EXTRA: Mapping[str, tuple[str, ...]] = {
     "dry_multiplier": ("dry_multiplier",),
     "dry_base": ("dry_base",),
     "dry_allowed_length": ("dry_allowed_length",),
+    "dry_penalty_last_n": ("dry_penalty_last_n",),
 }
 _ON_THE_WIRE: Mapping[str, tuple[str, ...]] = {name: (name,) for name in SAMPLING_FIELDS} | {
     "top_p": ("top_p", "topP"),
@@ -86,10 +88,14 @@ class Access:
 
 def http_client(address: str, timeout: float, parallel: int) -> httpx2.AsyncClient:
     """A client that keeps a copy of each request's body in `WIRE`; loopback is never reached through a proxy."""
+    local = _is_loopback(address)
+    # Reading the certificates takes 40 ms. A context without any trusts nobody, and plain http needs none.
+    plain = local and urlsplit(address).scheme == "http"
     return httpx2.AsyncClient(
+        verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if plain else True,
         timeout=httpx2.Timeout(timeout, connect=min(timeout, _CONNECT), pool=None),
         limits=httpx2.Limits(max_connections=max(parallel, 100), max_keepalive_connections=max(parallel, 20)),
-        trust_env=not _is_loopback(address),
+        trust_env=not local,
         event_hooks={"request": [_keep_body]},
     )
 
@@ -303,14 +309,9 @@ async def streamed(
         UnexpectedModelBehavior: the stream ended before the reply did.
     """
     async with model_request_stream(model, turns, model_settings=using, model_request_parameters=asked) as stream:
-        try:
-            async for event in stream:
-                if piece := _piece(event):
-                    on_text(piece)
-        except UnexpectedModelBehavior:
-            # The library takes a stream without text for an error; a model that says nothing has still answered.
-            if not _ended(stream.get()):
-                raise
+        async for event in stream:
+            if piece := _piece(event):
+                on_text(piece)
         response = stream.get()
     if not _ended(response):
         raise UnexpectedModelBehavior(_CUT)

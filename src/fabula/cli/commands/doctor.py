@@ -108,7 +108,7 @@ def _disk(folder: Path) -> Check:
 
 def _project(folder: Path, *, asked: bool) -> Iterator[Check]:
     """The project's settings and journal, where there is a project or one was named."""
-    if not asked and not (folder / "brief.md").exists():
+    if not asked and not (folder / ".fabula").exists():
         return
     try:
         project = Project.open(folder)

@@ -104,7 +104,8 @@ def _story_line(words: int, runs: list[dict[str, Any]]) -> str:
     if last["ended"] is None:
         how = "the last run was cut off, or is still at work"
     else:
-        how = f"the last run stopped: {last['error']}" if last["error"] else "the last run finished"
+        told = "the last run was stopped" if last["error"] == "stopped" else f"the last run stopped: {last['error']}"
+        how = told if last["error"] else "the last run finished"
     return f"story.md has {words:,} words; {how}." if words else f"No whole story yet; {how}."
 
 

@@ -1,0 +1,362 @@
+"""Agents' Room against its paper: order of agents, instructions of appendix B, orchestrators, steps and variants."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fabula.errors import BudgetError, ConfigError, ReplyError, UnknownNameError
+from fabula.journal import Journal
+from fabula.models.base import Capabilities
+from fabula.models.budget import Budget
+from fabula.models.scripted import ScriptedModel
+from fabula.prompts import Prompts
+from fabula.roles import Cast, Part, Program
+from fabula.run import Hands, Run
+from fabula.story import Brief
+from fabula.systems import find
+from fabula.systems.agents_room.agents import FINALIZER, PLANNING, WRITING, agents_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fabula.models.base import Request
+    from fabula.models.scripted import Script
+    from fabula.story import Story
+
+SYSTEM = find("agents-room")
+BRIEF = Brief("Write about Mara, who keeps a lighthouse.", "The Lamp")
+ORDER = [
+    *("conflict", "character", "setting", "plot"),
+    *("exposition", "rising_action", "climax", "falling_action", "resolution"),
+]
+PLANS = ["Central Conflict", "Character Descriptions", "Setting", "Key Plot Points"]
+PARTS = ["Exposition", "Rising Action", "Climax", "Falling Action", "Resolution"]
+both_layouts = pytest.mark.parametrize("first", [True, False])
+
+
+def said(request: Request) -> str:
+    """A short text that names who says it, so that it can be found again."""
+    return f"Here the {request.role.replace('_', ' ')} agent tells what it knows of Mara and her lamp."
+
+
+async def room(script: Script = said, *, cast: Cast | None = None, **config: Any) -> tuple[Story, list[Request]]:  # noqa: ANN401 - fields of Config
+    """The story of a faithful room, and what was asked for it."""
+    model = ScriptedModel(script, capabilities=Capabilities(choices=True))
+    with Journal() as journal:
+        hands = Hands(journal, Prompts(SYSTEM.prompts), cast or Cast.of(model))
+        story = await SYSTEM.write(BRIEF, Run(hands), SYSTEM.config("faithful", config))
+    return story, model.asked
+
+
+def prompt(request: Request) -> str:
+    """All that the model reads, on one line."""
+    return " ".join(" ".join(message.content for message in request.messages).split())
+
+
+def by_role(asked: list[Request]) -> dict[str, str]:
+    return {request.role: prompt(request) for request in asked}
+
+
+# order and variants (sections 4.1 and 5) ------------------------------------------------------------------------------
+
+
+async def test_planning_agents_speak_first_and_then_the_writers_in_the_papers_order() -> None:
+    story, asked = await room()
+    assert [request.role for request in asked] == ORDER
+    assert [scene.label for scene in story.scenes] == PARTS
+    assert story.title == "The Lamp"
+    assert story.scenes[2].text == "Here the climax agent tells what it knows of Mara and her lamp."
+
+
+@pytest.mark.parametrize(
+    ("variant", "roles", "labels"),
+    [("plan", [*ORDER[:4], "finalizer"], ["Story"]), ("write", ORDER[4:], PARTS), ("plan+write", ORDER, PARTS)],
+)
+async def test_variants_have_the_agents_of_the_paper(variant: str, roles: list[str], labels: list[str]) -> None:
+    story, asked = await room(variant=variant)
+    assert [request.role for request in asked] == roles
+    assert [scene.label for scene in story.scenes] == labels
+
+
+def test_an_unknown_variant_names_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match=r"Unknown variant of agents-room 'plans'. Did you mean 'plan'\?"):
+        agents_of("plans")
+
+
+def test_every_role_of_the_paper_can_be_cast() -> None:
+    agents = (*PLANNING, *WRITING, FINALIZER)
+    assert {agent.role for agent in agents} | {"orchestrator"} == set(SYSTEM.roles)
+    assert sum(agent.weight for agent in WRITING) == pytest.approx(1)
+    assert {agent.folder for agent in PLANNING} == {"plan"}
+    assert {agent.folder for agent in (*WRITING, FINALIZER)} == {"story"}
+
+
+async def test_each_agent_is_asked_for_at_most_the_papers_tokens() -> None:
+    _, asked = await room()
+    assert {request.sampling.max_tokens for request in asked} == {4096}
+    _, asked = await room(plan_tokens=100, max_tokens=200)
+    assert [request.sampling.max_tokens for request in asked] == [100] * 4 + [200] * 5
+
+
+# T steps (Algorithm 1) ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("steps", "calls"), [(0, 0), (1, 1), (6, 6), (9, 9), (10, 9)])
+async def test_at_most_t_agents_are_called(steps: int, calls: int) -> None:
+    story, asked = await room(max_steps=steps)
+    assert [request.role for request in asked] == ORDER[:calls]
+    assert len(story.scenes) == max(calls - 4, 0)
+
+
+# the scratchpad and its identifiers (appendix B.1 to B.3) -------------------------------------------------------------
+
+
+@both_layouts
+async def test_every_agent_reads_the_task_and_all_that_was_said_before(first: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    _, asked = await room(instruction_first=first)
+    labels = ["Creative Writing Task", *PLANS, *PARTS]
+    for place, request in enumerate(asked):
+        text = prompt(request)
+        found = re.findall(r"\[([A-Z][A-Za-z ]+)\] ", text)
+        assert found == labels[: place + 1]
+        assert f"[Creative Writing Task] {BRIEF.text}" in text
+        for role, label in zip(ORDER[:place], labels[1:], strict=False):
+            assert f"[{label}] Here the {role.replace('_', ' ')} agent tells" in text
+
+
+PLANNING_IDENTIFIERS = {
+    "conflict": "Given a Creative Writing Task, ",
+    "character": "Given a Creative Writing Task and the Central Conflict, ",
+    "setting": "Given a Creative Writing Task, the Central Conflict, and the Character Descriptions, ",
+    "plot": "Given a Creative Writing Task, the Central Conflict, the Character Descriptions, and the Setting, ",
+}
+PLAN = "the Content Plan (Central Conflict, Character Descriptions, Setting, Key Plot Points)"
+
+
+@both_layouts
+async def test_planning_agents_are_given_identifiers_as_a_list(first: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    _, asked = await room(instruction_first=first)
+    prompts = by_role(asked)
+    for role, given in PLANNING_IDENTIFIERS.items():
+        assert given in prompts[role]
+
+
+@both_layouts
+async def test_writing_agents_are_given_identifiers_in_groups(first: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    prompts = by_role((await room(instruction_first=first))[1])
+    assert f"Given a Creative Writing Task and {PLAN}, continue the story by writing the Exposition part" in (
+        prompts["exposition"]
+    )
+    before = "the Previous Parts of the Story (Exposition, Rising Action, Climax)"
+    assert f"Given a Creative Writing Task, {PLAN}, and {before}, continue the story by writing the Falling Action" in (
+        prompts["falling_action"]
+    )
+
+
+@both_layouts
+async def test_writers_without_a_plan_are_given_no_plan(first: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    prompts = by_role((await room(instruction_first=first, variant="write"))[1])
+    assert "Given a Creative Writing Task, continue the story" in prompts["exposition"]
+    assert "Given a Creative Writing Task and the Previous Parts of the Story (Exposition), " in prompts["rising_action"]
+    assert all("Content Plan" not in text for text in prompts.values())
+
+
+# the instructions (appendix B.2 and B.3) ------------------------------------------------------------------------------
+
+INSTRUCTIONS = {
+    "conflict": [r"central conflict .*in detail", "more than five sentences", "protagonist want", "[Ww]hy", "in their way"],
+    "character": [
+        r"characters in detailed bullet points",
+        "more than five sentences for each",
+        *("sound", "talk much or little", "slang", "humour"),
+        *("look", "gestures", "notice first"),
+        *("drives them", "inside", "flaws", "values", "fears", "grow and change"),
+    ],
+    "setting": [
+        *("setting in detail", "more than five sentences"),
+        *("Where", "invented world", "back garden"),
+        *("When", "decade", "How much time"),
+    ],
+    "plot": ["key plot points in detailed bullet points"],
+}
+FLOW = ["flows naturally out of the ending before", "style", "vocabulary", "overall mood", "not to be explained again"]
+NOT_LAST = [r"Write the {part} part of the story and no other", "after it unwritten", "do not bring the story to an end"]
+
+
+@both_layouts
+@pytest.mark.parametrize("role", INSTRUCTIONS)
+async def test_planning_prompts_carry_every_instruction_of_the_appendix(role: str, first: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    text = by_role((await room(instruction_first=first))[1])[role]
+    for instruction in INSTRUCTIONS[role]:
+        assert re.search(instruction, text), f"{role}: {instruction!r} is missing"
+
+
+@both_layouts
+@pytest.mark.parametrize("variant", ["write", "plan+write"])
+async def test_writers_are_told_to_flow_from_earlier_parts_and_not_to_end_too_soon(first: bool, variant: str) -> None:  # noqa: FBT001 - a parameter of the test
+    prompts = by_role((await room(instruction_first=first, variant=variant))[1])
+    for role, part in zip(ORDER[4:], PARTS, strict=True):
+        text = prompts[role]
+        assert f"writing the {part} part" in text
+        for instruction in FLOW:
+            assert bool(re.search(instruction, text)) == (role != "exposition"), f"{role}: {instruction!r}"
+        for instruction in NOT_LAST:
+            there = bool(re.search(instruction.format(part=part), text))
+            assert there == (role != "resolution"), f"{role}: {instruction!r}"
+
+
+@both_layouts
+async def test_the_finalizer_is_told_to_write_from_what_it_reads(first: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    text = by_role((await room(instruction_first=first, variant="plan"))[1])["finalizer"]
+    where = "below" if first else "above"
+    assert f"Given a Creative Writing Task and {PLAN}, write a story that uses the information {where}." in text
+
+
+async def test_in_the_papers_order_the_instruction_stands_first_and_nothing_is_added() -> None:
+    _, asked = await room()
+    for request in asked:
+        (message,) = request.messages
+        assert message.role == "user"
+        assert message.content.startswith("Given a Creative Writing Task")
+        assert message.content.index("[Creative Writing Task]") > message.content.index("Given a")
+        assert "words of story" not in message.content
+
+
+async def test_in_our_order_each_prompt_begins_with_the_one_before_as_far_as_it_can_be_reused() -> None:
+    _, asked = await room(instruction_first=False)
+    assert len({request.messages[0] for request in asked}) == 1
+    for request, later in zip(asked, asked[1:], strict=False):
+        shared, _, _ = request.messages[1].content.partition("\n\nStay with the people")
+        assert request.messages[1].content.startswith("[Creative Writing Task]")
+        assert later.messages[1].content.startswith(shared)
+
+
+# orchestrators (section 3) --------------------------------------------------------------------------------------------
+
+
+def choosing(*choices: str) -> Script:
+    left = list(choices)
+    return lambda request: left.pop(0) if request.role == "orchestrator" else said(request)
+
+
+async def test_a_model_as_orchestrator_chooses_the_order_and_the_end() -> None:
+    story, asked = await room(choosing("Setting", "Climax", "Finish"), orchestrator="llm")
+    assert [request.role for request in asked if request.role != "orchestrator"] == ["setting", "climax"]
+    assert [scene.label for scene in story.scenes] == ["Climax"]
+    offered = [request.choices for request in asked if request.role == "orchestrator"]
+    assert offered[0] == (*PLANS, *PARTS)  # no end before a part of the story stands
+    assert offered[2] == tuple(x for x in (*PLANS, *PARTS, "Finish") if x not in {"Setting", "Climax"})
+
+
+async def test_the_last_agent_left_needs_no_choice_before_a_story_stands() -> None:
+    story, asked = await room(choosing(*PLANS), orchestrator="llm", variant="plan")
+    assert [request.role for request in asked].count("orchestrator") == 4
+    assert [scene.label for scene in story.scenes] == ["Story"]
+
+
+async def test_a_room_in_which_all_have_spoken_is_done() -> None:
+    _, asked = await room(choosing(*PARTS), orchestrator="llm", variant="write")
+    assert [request.role for request in asked].count("orchestrator") == 5
+
+
+async def test_an_orchestrator_that_names_nobody_is_an_error() -> None:
+    with pytest.raises(ReplyError, match=r"role 'orchestrator' at orchestrator/1/orchestrator could not be read after"):
+        await room(choosing("Nobody", "Somebody", "Anybody"), orchestrator="llm")
+
+
+async def test_whoever_is_called_last_may_end_the_story() -> None:
+    _, asked = await room(choosing("Resolution", "Exposition", "Finish"), orchestrator="llm", max_steps=2)
+    prompts = by_role(asked)
+    assert "do not bring the story to an end" in prompts["resolution"]  # others are still to come
+    _, asked = await room(choosing(*PARTS[1:], "Exposition"), orchestrator="llm", variant="write")
+    assert "do not bring the story to an end" not in by_role(asked)["exposition"]
+
+
+OWN = """
+def backwards(scratchpad, agents):
+    left = [agent.label for agent in agents if not scratchpad.has(agent.label)]
+    return left[-1] if left else None
+
+async def later(scratchpad, agents):
+    return None if scratchpad.has("Plot Twist") or len(scratchpad.entries) > 2 else "Setting"
+
+def lost(scratchpad, agents):
+    return "Settings"
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> str:
+    file = tmp_path / "own.py"
+    file.write_text(OWN, encoding="utf-8")
+    return str(file)
+
+
+async def test_a_users_function_chooses_the_order(own: str) -> None:
+    story, asked = await room(orchestrator=f"{own}:backwards", variant="write")
+    assert [request.role for request in asked] == ORDER[:3:-1]
+    assert [scene.label for scene in story.scenes] == PARTS[::-1]
+
+
+async def test_a_users_function_may_be_async_and_call_an_agent_twice(own: str) -> None:
+    story, asked = await room(orchestrator=f"{own}:later")
+    assert [request.role for request in asked] == ["setting", "setting"]
+    assert prompt(asked[1]).count("[Setting]") == 1
+    assert story.scenes == ()
+
+
+async def test_an_agent_that_a_users_function_makes_up_is_named(own: str) -> None:
+    with pytest.raises(UnknownNameError, match=r"Unknown agent that .*own.py:lost named 'Settings'. Did you mean 'Setti"):
+        await room(orchestrator=f"{own}:lost")
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ("llmm", r"Unknown orchestrator 'llmm'. Did you mean 'llm'\?"),
+        ("missing.py:next", r"'missing.py:next' names no Python function\. Write it as path/to/file.py:function\."),
+    ],
+)
+async def test_an_orchestrator_that_is_none_is_named(spec: str, told: str) -> None:
+    with pytest.raises((UnknownNameError, ConfigError), match=told):
+        await room(orchestrator=spec)
+
+
+# performers and improved mode -----------------------------------------------------------------------------------------
+
+
+async def test_agents_may_be_played_by_different_performers() -> None:
+    model, other = ScriptedModel(said), ScriptedModel(said, name="fine-tuned")
+    program = Program("mine.py:f", lambda request: f"A program plays {request.role}.")
+    cast = Cast(Part(model), {"plot": Part(program), "climax": Part(other, adapter="climax-lora")})
+    story, _ = await room(cast=cast)
+    assert [request.role for request in model.asked] == [role for role in ORDER if role not in {"plot", "climax"}]
+    assert [(request.role, request.adapter) for request in other.asked] == [("climax", "climax-lora")]
+    assert "[Key Plot Points] A program plays plot." in prompt(other.asked[0])
+    assert len(story.scenes) == 5
+
+
+async def test_a_planners_chatter_is_taken_out_and_a_note_of_nothing_else_stays() -> None:
+    said_by = {"conflict": "Sure, here is the central conflict:\n\nMara wants the lamp lit.", "character": "Sure!"}
+    story, asked = await room(lambda request: said_by.get(request.role) or said(request), tidy=True, max_steps=3)
+    read = prompt(asked[2])
+    assert "[Central Conflict] Mara wants the lamp lit." in read
+    assert "[Character Descriptions] Sure!" in read
+    assert story.scenes == ()
+
+
+async def test_without_a_number_of_words_no_length_is_asked_for() -> None:
+    _, asked = await room(length_control=True, tidy=True, variant="write")
+    assert all("words of story" not in prompt(request) for request in asked)
+
+
+async def test_a_budget_stops_between_agents() -> None:
+    model = ScriptedModel(said)
+    with Journal() as journal:
+        hands = Hands(journal, Prompts(SYSTEM.prompts), Cast.of(model), budget=Budget(tokens=4096 + 500))
+        with pytest.raises(BudgetError, match="Stopped before the budget"):
+            await SYSTEM.write(BRIEF, Run(hands), SYSTEM.config("faithful"))
+        assert journal.count() == len(model.asked) > 1

@@ -1,0 +1,93 @@
+"""The end-to-end baseline against its paper: one call with the writing task; in improved mode the length asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fabula.errors import ReplyError, UsageError
+from fabula.journal import Journal
+from fabula.models.scripted import ScriptedModel
+from fabula.prompts import Prompts
+from fabula.roles import Cast
+from fabula.run import Hands, Run
+from fabula.story import Brief
+from fabula.systems import find
+
+if TYPE_CHECKING:
+    from fabula.models.base import Request
+    from fabula.models.scripted import Script
+    from fabula.story import Story
+    from fabula.systems import Preset
+
+SYSTEM = find("end-to-end")
+BRIEF = Brief("Write a story of about 60 words about Mara.", "The Lamp")
+
+
+async def write(
+    script: Script,
+    preset: Preset,
+    brief: Brief = BRIEF,
+    **config: Any,  # noqa: ANN401 - fields of Config
+) -> tuple[Story, list[Request]]:
+    model = ScriptedModel(script)
+    with Journal() as journal:
+        run = Run(Hands(journal, Prompts(SYSTEM.prompts), Cast.of(model)))
+        return await SYSTEM.write(brief, run, SYSTEM.config(preset, config)), model.asked
+
+
+def sentences(request: Request) -> str:
+    """Twenty-two words in two sentences that differ from call to call."""
+    place = len(request.messages[-1].content)
+    return " ".join(f"On day {place}{n} Mara climbed up and lit the lamp again." for n in (1, 2))
+
+
+async def test_the_writing_task_is_the_whole_prompt_and_the_reply_the_whole_story() -> None:
+    story, asked = await write({"writer": "Sure! Mara lit the lamp and then"}, "faithful")
+    (request,) = asked
+    assert [(message.role, message.content) for message in request.messages] == [("user", BRIEF.text)]
+    assert request.sampling.max_tokens == 4096
+    assert (story.title, [scene.label for scene in story.scenes]) == ("The Lamp", ["Story"])
+    assert story.text == "Sure! Mara lit the lamp and then"
+
+
+async def test_in_improved_mode_a_short_story_goes_on_until_it_has_its_words() -> None:
+    story, asked = await write(sentences, "improved")
+    assert 54 <= story.words <= 66
+    assert [request.path for request in asked][:2] == ["story/story", "story/extend/1/extend"]
+    first, more = (request.messages[-1].content for request in asked[:2])
+    assert "Write 54 to 66 words, in full sentences and paragraphs." in first
+    assert first.startswith(BRIEF.text)
+    assert f"On day {len(first)}1 Mara climbed up" in more
+    assert "bring the story to its end" in more
+    assert story.text.endswith(".")
+
+
+async def test_words_of_the_settings_stand_for_those_of_the_brief() -> None:
+    story, asked = await write(sentences, "improved", words="22")
+    assert len(asked) == 1
+    assert 20 <= story.words <= 24
+
+
+async def test_a_wrong_number_of_words_is_named() -> None:
+    with pytest.raises(UsageError, match=r"'some' is no number of words\. Write 1300-1350"):
+        await write(sentences, "improved", words="some")
+
+
+async def test_a_brief_without_a_number_of_words_asks_for_none() -> None:
+    story, asked = await write({"writer": "Sure, here is the story:\n\nMara lit the lamp."}, "improved", Brief("Mara."))
+    assert len(asked) == 1
+    assert story.text == "Mara lit the lamp."
+    assert "words" not in asked[0].messages[-1].content
+
+
+async def test_length_control_can_be_left_out() -> None:
+    story, asked = await write(sentences, "improved", length_control=False)
+    assert len(asked) == 1
+    assert story.words == 22
+
+
+async def test_replies_without_prose_are_an_error_that_shows_the_last() -> None:
+    with pytest.raises(ReplyError, match=r"role 'writer' gave no usable prose in 3 tries\. Run again with another --se"):
+        await write({"writer": "Sure!"}, "improved")

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from fabula.cli.bill import Bill, bill_table, dollars
+from fabula.cli.progress import Progress, counted, duration
+from fabula.cli.terminal import Terminal, safe, table
+from fabula.events import (
+    CallFinished,
+    CallRetried,
+    CallStarted,
+    Kept,
+    Noted,
+    Repaired,
+    RunFinished,
+    RunStarted,
+    TextArrived,
+)
+from fabula.models.base import Usage
+from fabula.models.budget import estimate_tokens
+from fabula.rehearsal import PlannedCall
+
+
+@dataclass
+class Clock:
+    now: float = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def planned(role: str, reply: int) -> PlannedCall:
+    return PlannedCall(f"{role}/section", role, "model", 10, reply, None)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def progress(clock: Clock) -> Progress:
+    told = Progress(Terminal(environ={}), clock, [planned("climax", 20), planned("ending", 40)])
+    told(RunStarted("agents-room"))
+    return told
+
+
+def test_who_is_at_work_and_how_fast(progress: Progress, clock: Clock) -> None:
+    progress(CallStarted("climax/section", "climax", "model"))
+    clock.now += 3
+    call = progress.running["climax/section"]
+    assert progress.call_line(call) == "▸ climax  model  reading, 3 s"
+    progress(TextArrived("climax/section", "The storm broke the window "))
+    clock.now += 2
+    progress(TextArrived("climax/section", "and the lamp went out."))
+    speed = estimate_tokens(call.text) / 2
+    assert progress.call_line(call) == f"▸ climax  model  10 words, {speed:.0f} tokens/s"
+
+
+def test_what_remains_is_counted_down(progress: Progress, clock: Clock) -> None:
+    assert progress.rest_line() == "  call 0 of about 2 done · left: climax, ending"
+    progress(CallStarted("climax/section", "climax", "model"))
+    assert progress.rest_line() == "  call 0 of about 2 done · left: ending"
+    clock.now += 10
+    progress(CallFinished("climax/section", "climax", "model", Usage(10, 0, 20, 10.0), replayed=False))
+    progress(Kept("climax", "story", "The storm broke.", "made"))
+    assert progress.rest_line() == "  3 words of story · call 1 of about 2 done · about 20 s to go · left: ending"
+    progress(Kept("ending", "story", "Peace.", "pinned"))  # its call is not needed
+    assert progress.rest_line() == "  4 words of story · call 1 of about 1 done"
+    assert progress.seconds_left() is None
+
+
+def test_lines_say_where_a_text_comes_from(progress: Progress, capsys: pytest.CaptureFixture[str]) -> None:
+    progress(CallFinished("climax/section", "climax", "model", Usage(10, 0, 20, 4.0), replayed=False))
+    progress(Kept("climax", "story", "The storm broke.", "made"))
+    progress(CallFinished("ending/section", "ending", "model", Usage(), replayed=True))
+    progress(Kept("ending", "story", "Peace.", "made"))
+    progress(Kept("plot", "plan", "Mine.", "edited"))
+    progress(Kept("plot", "plan", "Mine.", "edited"))
+    progress(CallRetried("openai:x", 1, 2.0, "busy"))
+    progress(Repaired("plot/plot", 1, "no JSON"))
+    progress(Noted("plot", "too short"))
+    progress(RunFinished("agents-room"))
+    assert capsys.readouterr().err.splitlines() == [
+        "  story/climax                  3 words   4 s, 5 tokens/s",
+        "  story/ending                  1 words   from the journal",
+        "  plan/plot                     1 words   your text",
+        "  openai:x failed (busy); try 2 in 2 s",
+        "  plot/plot: unreadable reply (no JSON); asked to mend it",
+        "  plot: too short",
+    ]
+
+
+def test_quiet_tells_nothing(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+    progress = Progress(Terminal(quiet=True, environ={}), clock)
+    progress(Kept("plot", "plan", "Mine.", "edited"))
+    assert capsys.readouterr().err == ""
+
+
+def test_the_picture_has_no_full_line_and_no_control_characters(progress: Progress) -> None:
+    from rich.console import Console  # noqa: PLC0415 - heavy, and only here
+
+    progress(CallStarted("climax/section", "climax", "m" * 200))
+    progress(TextArrived("climax/section", "The \x1b[2Jstorm " + "and rain " * 90))
+    shown = Console(width=80)
+    with shown.capture() as capture:
+        shown.print(progress._picture())
+    lines = capture.get().splitlines()
+    assert max(len(line) for line in lines) < 80
+    assert "\x1b" not in capture.get()
+    assert len(lines) == 3
+
+
+def test_a_bill_counts_what_is_asked_and_what_is_replayed() -> None:
+    bill = Bill()
+    bill(CallFinished("a/a", "a", "m", Usage(10, 5, 20, 1.0, cost=0.5), replayed=False))
+    bill(CallFinished("a/b", "a", "m", Usage(10, 0, 20, 1.0, cost=0.25), replayed=False))
+    bill(CallFinished("b/b", "b", "m", Usage(1, 0, 2, 1.0, cost=None), replayed=False))
+    bill(CallFinished("c/c", "c", "m", Usage(99, 0, 99), replayed=True))
+    assert bill.roles["a"] == Usage(20, 5, 40, 2.0, None, 0.75)
+    assert (bill.tokens, bill.replayed, bill.calls) == (63, 1, {"a": 2, "b": 1})
+    lines = bill_table(bill.roles).splitlines()
+    assert lines[1].split() == ["a", "20", "5", "40", "2.0", "$0.7500"]
+    assert lines[-1].split() == ["all", "21", "5", "42", "3.0", "unknown"]
+
+
+def test_figures_for_people() -> None:
+    assert [duration(s) for s in (0, 8.4, 60, 80, 3600, 7500)] == ["0 s", "8 s", "1 min", "1 min 20 s", "1 h 0 min",
+                                                                  "2 h 5 min"]  # fmt: skip
+    assert [dollars(c) for c in (None, 0.0, 0.01234, 1234.5)] == ["unknown", "$0", "$0.0123", "$1,234.5000"]
+    assert [counted(n, "call") for n in (0, 1, 1200)] == ["0 calls", "1 call", "1,200 calls"]
+    assert table([("a", "12"), ("bcd", "3")], right=(1,)) == "a    12\nbcd   3"
+    assert table([]) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain\ttext\n", "plain\ttext\n"),
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("\x1b]0;title\x07after", "after"),
+        ("\x1b]52;c;AAAA\x1b\\after", "after"),
+        ("a\rb\x08c\x7f\x00", "abc"),
+        ("\x9b2J\u202egnp", "2Jgnp"),
+        ("\x1b", ""),
+    ],
+)
+def test_nothing_that_a_terminal_obeys_is_shown(text: str, shown: str) -> None:
+    assert safe(text) == shown
+
+
+def test_keys_of_the_environment_are_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    terminal = Terminal(environ={"OPENAI_API_KEY": "sk-12345678", "MY_TOKEN": "short", "HOME": "a-folder"})
+    terminal.say("sk-12345678 and short and a-folder")
+    assert capsys.readouterr().out == "[key] and short and a-folder\n"

@@ -1,0 +1,127 @@
+"""A writing process is killed at every call and started again: nothing is lost, and nothing is paid for twice.
+
+The process is real and so is SIGKILL: the scripted model in it kills its own process at call k, so that no sleep and no
+guess is needed. It writes the path of every call it answers to a file, which outlives it.
+"""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fabula.project import Project
+from fabula.story import Brief
+from fabula.systems import systems
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CHILD = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from fabula import authoring
+from fabula.authoring import Wishes, write_in
+from fabula.models.scripted import ScriptedModel
+from fabula.project import Project
+from fabula.roles import Cast
+
+folder, script, log, moment, dies_at = *map(Path, sys.argv[1:4]), sys.argv[4], int(sys.argv[5])
+calls = 0
+
+class Killed(ScriptedModel):
+    async def ask(self, request, on_text=None):
+        global calls
+        calls += 1
+        if moment == "asked" and calls == dies_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        reply = await super().ask(request, on_text)
+        with log.open("a") as file:
+            file.write(request.path + "\\n")
+        return reply
+
+def listen(event):
+    if moment == type(event).__name__ and calls == dies_at:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+model = Killed.read(script)
+authoring.open_cast = lambda settings, roles, world: Cast.of(model)
+project = Project.open(folder)
+asyncio.run(write_in(project, project.settings, Wishes(listeners=[listen])))
+"""
+ROOM = systems()["agents-room"]
+CALLS = 9
+FILES = ["01-exposition.md", "02-rising-action.md", "03-climax.md", "04-falling-action.md", "05-resolution.md"]
+
+
+def write(folder: Path, log: Path, moment: str = "never", dies_at: int = 0) -> int:
+    """Write in a process of its own; gives its exit status."""
+    script = ROOM.folder / "script.toml"
+    told = [sys.executable, "-c", CHILD, str(folder), str(script), str(log), moment, str(dies_at)]
+    return subprocess.run(told, check=False, timeout=120).returncode
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[str]]:
+    """The story of an unbroken run, and the calls it took."""
+    folder = tmp_path_factory.mktemp("unbroken")
+    Project.create(folder / "tale", Brief("Write about Mara."), {"preset": "faithful"})
+    assert write(folder / "tale", folder / "log") == 0
+    asked = (folder / "log").read_text().split()
+    assert len(asked) == CALLS
+    return (folder / "tale" / "story.md").read_text(), asked
+
+
+def check(folder: Path, log: Path, whole: tuple[str, list[str]]) -> None:
+    story, asked = whole
+    assert (folder / "story.md").read_text() == story
+    assert log.read_text().split() == asked, "no call is made twice"
+    assert sorted(path.name for path in (folder / "story").iterdir()) == FILES, "no half-written file is left"
+    with closing(sqlite3.connect(folder / ".fabula" / "journal.db")) as db:
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        assert db.execute("SELECT count(*), count(DISTINCT path) FROM call").fetchone() == (CALLS, CALLS)
+    project = Project.open(folder)
+    with project.journal as journal:
+        ended = [run["error"] for run in journal.runs()]
+        assert ended[:-1] == [None] * (len(ended) - 1)
+        assert ended[-1] == ""
+        assert project.changes(journal) == []
+
+
+# At every call; and at some between the record of a call, its file, and the next call.
+@pytest.mark.parametrize(
+    ("moment", "dies_at"),
+    [*(("asked", k) for k in range(1, CALLS + 1)), *((m, k) for m in ("CallFinished", "Kept") for k in (1, 5, CALLS))],
+)
+def test_killed_once_and_started_again(
+    tmp_path: Path, whole: tuple[str, list[str]], moment: str, dies_at: int
+) -> None:
+    folder, log = tmp_path / "tale", tmp_path / "log"
+    Project.create(folder, Brief("Write about Mara."), {"preset": "faithful"})
+    assert write(folder, log, moment, dies_at) == -signal.SIGKILL
+    assert write(folder, log) == 0
+    check(folder, log, whole)
+
+
+def test_killed_again_and_again_at_the_next_call(tmp_path: Path, whole: tuple[str, list[str]]) -> None:
+    folder, log = tmp_path / "tale", tmp_path / "log"
+    Project.create(folder, Brief("Write about Mara."), {"preset": "faithful"})
+    for _ in range(CALLS - 1):
+        assert write(folder, log, "asked", 2) == -signal.SIGKILL
+    assert write(folder, log) == 0
+    check(folder, log, whole)
+
+
+def test_killed_in_the_middle_of_a_call_asks_that_call_alone_again(
+    tmp_path: Path, whole: tuple[str, list[str]]
+) -> None:
+    folder, log = tmp_path / "tale", tmp_path / "log"
+    Project.create(folder, Brief("Write about Mara."), {"preset": "faithful"})
+    assert write(folder, log, "TextArrived", 1) == -signal.SIGKILL  # the reply had begun, and was not logged
+    assert write(folder, log) == 0
+    check(folder, log, whole)

@@ -1,0 +1,313 @@
+"""Writing in a project: the record of a run, its estimate, its stops, and the one synchronous entry."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fabula import authoring, write
+from fabula.authoring import Wishes, rehearse, rehearse_in, write_in
+from fabula.casting import World
+from fabula.errors import ConfigError, JournalError, JournalMissError, ModelError, UnknownNameError
+from fabula.events import CallFinished, CallRetried, Event, RunFinished, RunStarted
+from fabula.models.scripted import ScriptedModel
+from fabula.project import Project
+from fabula.roles import Cast
+from fabula.settings import Settings
+from fabula.story import Brief, Story
+from fabula.systems import systems
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fabula.models.base import Request
+
+SCRIPT = f"scripted:{systems()['agents-room'].folder / 'script.toml'}"
+SETTINGS = {"model": SCRIPT, "preset": "faithful"}
+BRIEF = Brief("Write about Mara, who keeps a lighthouse.", "The Lamp")
+
+
+class Closing(ScriptedModel):
+    """A scripted model that knows whether it was closed."""
+
+    closed = 0
+
+    async def close(self) -> None:
+        self.closed += 1
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Project:
+    return Project.create(tmp_path / "tale", BRIEF, SETTINGS)
+
+
+def playing(monkeypatch: pytest.MonkeyPatch, model: ScriptedModel) -> None:
+    """Let `model` play every role."""
+
+    def cast(settings: Settings, roles: tuple[str, ...], world: World) -> Cast:
+        return Cast.of(model)
+
+    monkeypatch.setattr(authoring, "open_cast", cast)
+
+
+def runs(home: Project) -> list[dict[str, Any]]:
+    with home.journal as journal:
+        return journal.runs()
+
+
+async def test_a_run_leaves_story_files_record_and_bill(home: Project) -> None:
+    heard: list[Event] = []
+    outcome = await write_in(home, home.settings, Wishes(listeners=[heard.append]))
+    assert Story.parse(home.story_file.read_text(encoding="utf-8")) == outcome.story
+    assert [scene.label for scene in outcome.story.scenes][0::4] == ["Exposition", "Resolution"]
+    assert (home.folder / "story" / "05-resolution.md").is_file()
+    assert outcome.budget.bill()["plot"].reply > 0
+    (run,) = runs(home)
+    assert (run["system"], run["error"], run["settings"]["preset"]) == ("agents-room", "", "faithful")
+    assert len(run["settings"]["prompts_digest"]) == 64
+    assert isinstance(heard[0], RunStarted)
+    assert heard[0].roles[0] == "conflict"
+    assert heard[-1] == RunFinished("agents-room", "")
+
+
+async def test_a_second_run_asks_nobody(home: Project) -> None:
+    first = await write_in(home, home.settings, Wishes())
+    heard: list[Event] = []
+    again = await write_in(home, home.settings, Wishes(listeners=[heard.append]))
+    assert again.story == first.story
+    finished = [event for event in heard if isinstance(event, CallFinished)]
+    assert len(finished) == 9
+    assert all(event.replayed for event in finished)
+    assert again.budget.spent_tokens == 0
+
+
+async def test_an_edited_file_is_announced_with_what_follows_and_then_done(home: Project) -> None:
+    await write_in(home, home.settings, Wishes())
+    (home.folder / "plan" / "setting.md").write_text("A lighthouse on the moon.\n", encoding="utf-8")
+    rehearsal, changes = await rehearse_in(home, home.settings, Wishes())
+    assert [change.path for change in changes] == ["setting"]
+    heard: list[Event] = []
+    await write_in(home, home.settings, Wishes(listeners=[heard.append]))
+    asked = [e.path for e in heard if isinstance(e, CallFinished) and not e.replayed]
+    assert asked == [call.path for call in rehearsal.planned]
+    assert asked[0] == "plot/plot"
+    assert len(asked) == 6
+    assert (await rehearse_in(home, home.settings, Wishes()))[0].planned == []
+
+
+async def test_a_frozen_run_leaves_no_record_and_names_what_is_missing(home: Project) -> None:
+    with pytest.raises(JournalMissError, match="holds no reply for conflict/conflict"):
+        await write_in(home, home.settings, Wishes(frozen=True))
+    first = await write_in(home, home.settings, Wishes())
+    assert (await write_in(home, home.settings, Wishes(frozen=True))).story == first.story
+    assert len(runs(home)) == 1
+
+
+async def test_a_new_story_is_estimated_without_a_project() -> None:
+    rehearsal = await rehearse(BRIEF, Settings.of(SETTINGS, "here"), Wishes())
+    assert len(rehearsal.planned) == 9
+    assert rehearsal.cost == 0.0
+
+
+async def test_prompts_of_the_users_folder_are_used(home: Project, tmp_path: Path) -> None:
+    own = tmp_path / "prompts"
+    own.mkdir()
+    (own / "plot.jinja").write_text("{% block user %}My own words.{% endblock %}")
+    await write_in(home, home.settings.with_({"prompts": str(own)}), Wishes())
+    with home.journal as journal:
+        assert journal.calls("plot")[0].messages == (("user", "My own words."),)
+
+
+# how runs end ---------------------------------------------------------------------------------------------------------
+
+
+async def test_an_error_ends_the_record_with_its_sentence_and_closes_the_cast(
+    home: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, heard = Closing({"conflict": "Mara wants the lamp."}), list[Event]()
+    playing(monkeypatch, model)
+    with pytest.raises(ModelError, match="no reply for the role 'character'") as caught:
+        await write_in(home, home.settings, Wishes(listeners=[heard.append]))
+    assert runs(home)[0]["error"] == str(caught.value)
+    assert heard[-1] == RunFinished("agents-room", str(caught.value))
+    assert model.closed == 1
+
+
+async def test_a_cancelled_run_is_recorded_as_stopped_and_closes_the_cast(
+    home: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = asyncio.Event()
+
+    async def waiting(request: Request) -> str:
+        if request.role == "character":
+            asked.set()
+            await asyncio.Event().wait()
+        return "Mara wants the lamp."
+
+    model, heard = Closing(waiting), list[Event]()
+    playing(monkeypatch, model)
+    task = asyncio.create_task(write_in(home, home.settings, Wishes(listeners=[heard.append])))
+    await asked.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert runs(home)[0]["error"] == "stopped"
+    assert heard[-1] == RunFinished("agents-room", "stopped")
+    assert model.closed == 1
+    with home.lock():  # it was given back
+        pass
+
+
+def test_an_interrupted_run_is_recorded_as_stopped_and_closes_the_cast(
+    home: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(request: Request) -> str:
+        raise KeyboardInterrupt
+
+    model = Closing(interrupted)
+    playing(monkeypatch, model)
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(write_in(home, home.settings, Wishes()))
+    assert runs(home)[0]["error"] == "stopped"
+    assert model.closed == 1
+
+
+async def test_a_cast_is_closed_where_the_run_cannot_begin(home: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Closing({})
+    playing(monkeypatch, model)
+    with pytest.raises(UnknownNameError, match=r"Unknown setting of agents-room 'wordz'"):
+        await write_in(home, home.settings.with_({"config": {"wordz": "300"}}), Wishes())
+    with pytest.raises(UnknownNameError, match=r"Unknown setting of agents-room 'wordz'"):
+        await rehearse_in(home, home.settings.with_({"config": {"wordz": "300"}}), Wishes())
+    assert model.closed == 2
+
+
+async def test_a_journal_that_breaks_in_a_run_is_told_of_once(home: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaking(request: Request) -> str:
+        journal.close()
+        return "Mara wants the lamp."
+
+    model, heard = Closing(breaking), list[Event]()
+    playing(monkeypatch, model)
+    journal = home.journal
+    monkeypatch.setattr(Project, "journal", journal)
+    with pytest.raises(JournalError, match=r"The journal is closed"):
+        await write_in(home, home.settings, Wishes(listeners=[heard.append]))
+    assert isinstance(heard[-1], RunFinished)
+    assert model.closed == 1
+
+
+async def test_a_journal_that_breaks_at_the_very_end_is_told_of(home: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = home.journal
+    monkeypatch.setattr(Project, "journal", journal)
+    monkeypatch.setattr(Project, "write_story", lambda *_: journal.close())
+    with pytest.raises(JournalError, match=r"The journal is closed"):
+        await write_in(home, home.settings, Wishes())
+
+
+async def test_retries_are_told_to_listeners(home: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    def cast(settings: Settings, roles: tuple[str, ...], world: World) -> Cast:
+        assert world.on_retry is not None
+        world.on_retry("m", 1, 0.5, "busy")
+        return Cast.of(ScriptedModel.read(systems()["agents-room"].folder / "script.toml"))
+
+    heard: list[Event] = []
+    monkeypatch.setattr(authoring, "open_cast", cast)
+    await write_in(home, home.settings, Wishes(listeners=[heard.append]))
+    assert heard[0] == CallRetried("m", 1, 0.5, "busy")
+
+
+# the synchronous entry ------------------------------------------------------------------------------------------------
+
+
+def test_a_story_is_written_from_a_text_and_gone_on_with(tmp_path: Path) -> None:
+    folder = tmp_path / "tale"
+    story = write("# The Lamp\n\nWrite about Mara.", folder=str(folder), **SETTINGS)
+    assert story.title == "The Lamp"
+    assert Project.open(folder).settings.preset == "faithful"
+    assert write("# The Lamp\n\nWrite about Mara.", folder=folder) == story
+    assert len(runs(Project.open(folder))) == 2
+
+
+def test_a_brief_may_be_a_file(tmp_path: Path) -> None:
+    brief = tmp_path / "idea.md"
+    brief.write_text("Write about Mara.", encoding="utf-8")
+    assert write(brief, folder=tmp_path / "tale", system="agents-room", **SETTINGS).words > 50
+
+
+def test_settings_of_one_call_are_laid_over_the_projects(tmp_path: Path) -> None:
+    folder = tmp_path / "tale"
+    write("Write about Mara.", folder=folder, **SETTINGS)
+    short = write("Write about Mara.", folder=folder, config={"variant": "plan"})
+    assert [scene.label for scene in short.scenes] == ["Story"]
+    with pytest.raises(ConfigError, match="the command line: presett"):
+        write("Write about Mara.", folder=folder, presett="x")
+
+
+async def test_in_a_notebook_it_is_written_in_a_thread_beside_the_running_loop(tmp_path: Path) -> None:
+    before = threading.active_count()
+    story = write("Write about Mara.", folder=tmp_path / "tale", **SETTINGS)
+    assert story.words > 50
+    assert threading.active_count() == before
+
+
+async def test_an_error_comes_out_of_the_thread_as_it_is(tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match=r"Unknown system 'agent-room'"):
+        write("Write about Mara.", folder=tmp_path / "tale", **SETTINGS, system="agent-room")
+
+
+async def test_an_interrupt_in_a_notebook_stops_the_story_in_its_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Project.create(tmp_path / "tale", BRIEF, SETTINGS)
+    asked = threading.Event()
+
+    async def waiting(request: Request) -> str:
+        asked.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    class Interrupted(authoring.ThreadPoolExecutor):
+        def submit(self, *given: Any, **more: Any) -> Any:  # noqa: ANN401 - as the class it stands for
+            done = super().submit(*given, **more)
+
+            def interrupt(timeout: float | None = None) -> None:
+                asked.wait()
+                raise KeyboardInterrupt
+
+            done.result = interrupt  # type: ignore[method-assign,assignment] # as if Ctrl-C came while we wait
+            return done
+
+    playing(monkeypatch, Closing(waiting))
+    monkeypatch.setattr(authoring, "ThreadPoolExecutor", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write(BRIEF.text, folder=home.folder)
+    assert runs(home)[0]["error"] == "stopped"
+
+
+def test_an_interrupt_after_the_end_finds_nothing_to_stop() -> None:
+    async def quick() -> int:
+        return 3
+
+    async def notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+        class Late(authoring.ThreadPoolExecutor):
+            def submit(self, *given: Any, **more: Any) -> Any:  # noqa: ANN401 - as the class it stands for
+                done = super().submit(*given, **more)
+                result = done.result
+
+                def interrupt(timeout: float | None = None) -> None:
+                    assert result() == 3
+                    raise KeyboardInterrupt
+
+                done.result = interrupt  # type: ignore[method-assign,assignment] # Ctrl-C at the last moment
+                return done
+
+        monkeypatch.setattr(authoring, "ThreadPoolExecutor", Late)
+        with pytest.raises(KeyboardInterrupt):
+            authoring._waited_for(quick())
+
+    with pytest.MonkeyPatch.context() as patch:
+        asyncio.run(notebook(patch))

@@ -1,0 +1,167 @@
+"""Every benchmark runs with tiny sizes and gives finite numbers; no time is asserted, since machines differ."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from fabula.models.base import Request, Sampling
+from fabula.models.known import DEFAULT_MODEL, installed, models_home
+
+sys.path.append(str(Path(__file__).parents[2]))  # `pytest`, unlike `python -m pytest`, does not find what lies there
+
+from benchmarks import __main__ as commands
+from benchmarks import engine, overhead, prefix, schedule, startup
+from benchmarks.table import Row, Table, told
+
+embedded = pytest.mark.embedded
+needs_weights = pytest.mark.skipif(
+    not installed(DEFAULT_MODEL, models_home(os.environ)),
+    reason=f"The weights are not there: `fabula models pull {DEFAULT_MODEL}` fetches them.",
+)
+
+
+def check(table: Table, rounds: int) -> None:
+    """All numbers are there, finite, and not negative where they cannot be."""
+    assert table.rows
+    for row in table.rows:
+        assert len(row.values) == rounds, row.what
+        assert all(math.isfinite(value) for value in row.values), row.what
+    json.dumps(table.data())
+
+
+def test_overhead_measures_calls_replays_and_opening(tmp_path: Path) -> None:
+    sizes = overhead.Sizes(calls=6, parallel=3, rounds=2, prompt=400, recorded=12, artefacts=2)
+    table = overhead.bench(sizes)
+    check(table, 2)
+    assert {row.target for row in table.rows} >= {"at most 1.00 ms CPU", "at least 2,000 /s", "at most 1.00 s"}
+
+
+def test_a_bare_call_and_one_through_fabula_hear_the_same() -> None:
+    calls = overhead.Calls(overhead.Sizes(calls=1), 100)
+    messages = calls.prompts.render("section", {**calls.fields(0), "words": None})
+
+    async def both() -> list[str]:
+        client = overhead.Bare(address, 2)
+        texts = [await client.ask(messages, heard=heard) for heard in (False, True)]
+        await client.close()
+        return texts
+
+    with overhead.server() as address:
+        assert asyncio.run(both()) == ["The lamp went out, and nobody spoke."] * 2
+
+
+def test_the_pages_of_a_prompt_have_the_length_asked() -> None:
+    assert [len(overhead.pages(n)) for n in (1, 200, 8000)] == [1, 200, 8000]
+    assert overhead.pages(200, 1) != overhead.pages(200, 2)
+
+
+def test_schedule_runs_without_waiting() -> None:
+    table = schedule.bench(schedule.Sizes(stories=3, parallel=2, rounds=2))
+    check(table, 2)
+    ratios = [value for row in table.rows for value in row.values]
+    assert min(ratios) > 0.999, "nothing is faster than its critical path"
+
+
+def test_a_room_asks_nine_calls_in_either_preset() -> None:
+    assert schedule.scheduled(1, 8, "faithful", 0).calls == schedule.scheduled(1, 8, "improved", 0).calls == 9
+
+
+def test_the_skipping_clock_goes_on_by_what_is_slept() -> None:
+    async def sleep() -> float:
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        async with asyncio.TaskGroup() as group:
+            for seconds in (1000, 5000):
+                group.create_task(asyncio.sleep(seconds))
+        return loop.time() - begun
+
+    with asyncio.Runner(loop_factory=schedule.SkippingLoop) as runner:
+        assert runner.run(sleep()) == pytest.approx(5000, abs=5)
+
+
+def test_the_bound_and_the_planner_of_known_chains() -> None:
+    latencies = schedule.Latencies(1)
+    latencies.drawn.update({"a": [3.0, 3.0], "b": [1.0], "c": [1.0]})
+    assert (latencies.critical(1), latencies.critical(2)) == (8.0, 6.0)
+    assert (latencies.planned(1), latencies.planned(2)) == (8.0, 6.0)
+    latencies.drawn.clear()
+    latencies.drawn["a"] = [2.0, 2.0]
+    assert (latencies.critical(8), latencies.planned(8)) == (4.0, 4.0)
+
+
+async def test_latencies_are_fixed_by_seed_and_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def no_time(seconds: float) -> None:
+        del seconds
+
+    monkeypatch.setattr(asyncio, "sleep", no_time)
+    drawn = []
+    for seed in (1, 1, 2):
+        latencies = schedule.Latencies(seed)
+        text = await latencies.answer(Request((), path="story-1/conflict"))
+        drawn.append((text, latencies.drawn["story-1"]))
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_startup_starts_each_command() -> None:
+    check(startup.bench(startup.Sizes(rounds=1)), 1)
+
+
+@embedded
+@needs_weights
+def test_prefix_reads_less_in_the_improved_order() -> None:
+    settings = {"max_tokens": 16, "plan_tokens": 12, "variant": "plan", "length_control": False, "tidy": False}
+    table = prefix.bench(prefix.Sizes(briefs=1, settings=settings, base=Sampling(temperature=0.0), threads=1))
+    check(table, 1)
+    shares = {row.what: row.values[0] for row in table.rows if row.unit == "%"}
+    improved, papers = shares.values()
+    assert improved < papers < 100.5
+
+
+@embedded
+@needs_weights
+def test_engine_decodes_the_same_bare_and_through_fabula() -> None:
+    table = engine.bench(engine.Sizes(pairs=2, tokens=6, threads=1))
+    check(table, 2)
+    assert "2 of 2 pairs are the same" in table.notes[0]
+
+
+def test_a_row_tells_its_median_spread_and_target() -> None:
+    row = Row("speed", (1.0, 250.0, 2.0), "ms", "3 calls", most=1.5)
+    assert row.cells() == ("speed", "2.00 ms", "1.00 to 250", "3 x 3 calls", "at most 1.50 ms", "NO")
+    assert Row("x", (96.0,), "%", least=95.0).met
+    assert Row("x", (1.0,)).met is None
+    assert (told(0.0123), told(12345.6), told(50.0, "%")) == ("0.012", "12,346", "50.00%")
+
+
+def test_a_table_is_markdown() -> None:
+    text = Table("x", "a title", (Row("a", (1.0,)), Row("long one", (2.0,))), ("a note",)).markdown()
+    lines = text.splitlines()
+    assert lines[0] == "## x: a title"
+    assert len({len(line) for line in lines if line.startswith("|")}) == 1
+    assert lines[-1] == "- a note"
+
+
+def test_the_command_finds_lists_and_names(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert set(commands.found()) == {"engine", "overhead", "prefix", "schedule", "startup"}
+    assert commands.main(["--list"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 5
+    assert commands.main(["overheat"]) == 2
+    assert "Did you mean 'overhead'?" in capsys.readouterr().err
+    monkeypatch.setattr(startup, "bench", lambda: Table("startup", "t", (Row("a", (1.0,)),)))
+    assert commands.main(["startup", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["rows"][0]["values"] == [1.0]
+
+
+def test_a_benchmark_that_cannot_run_says_why(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("FABULA_MODELS", str(tmp_path))
+    assert commands.main(["engine"]) == 1
+    assert "fabula models pull smollm2" in capsys.readouterr().err

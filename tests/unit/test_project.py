@@ -1,0 +1,448 @@
+"""A project folder: made, opened, locked; what an author changes in files is found, and nothing of it is overwritten."""
+
+from __future__ import annotations
+
+import fcntl
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fabula import files, project
+from fabula.errors import BriefError, ConfigError, ProjectError, UnknownNameError, UsageError
+from fabula.events import Kept
+from fabula.journal import Journal
+from fabula.project import MAX_FILE, STORY, Change, Project
+from fabula.settings import Settings
+from fabula.story import Brief, Story
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+BRIEF = Brief("Write about Mara.", "The Lamp")
+PARTS = ("exposition", "climax")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Project:
+    return Project.create(tmp_path / "tale", BRIEF)
+
+
+@pytest.fixture
+def journal(home: Project) -> Iterator[Journal]:
+    with home.journal as journal:
+        yield journal
+
+
+def written(home: Project, journal: Journal, suffix: str = "") -> None:
+    """A run that keeps one plan and two parts, as `write_in` would."""
+    home.begin(journal)
+    story = Story("The Lamp")
+    for path, folder in (("conflict", "plan"), *((part, "story") for part in PARTS)):
+        override = journal.override(path)
+        text, source = override or (f"Text of {path}{suffix}.", "made")
+        journal.keep(path, text, source)
+        home.write_kept(journal, Kept(path, folder, text, source))
+        if folder == "story":
+            story = story.add(path.capitalize(), text)
+    home.write_story(journal, story)
+
+
+def read(home: Project, name: str) -> str:
+    return (home.folder / name).read_text(encoding="utf-8")
+
+
+def put(home: Project, name: str, text: str) -> None:
+    (home.folder / name).write_text(text, encoding="utf-8")
+
+
+# making and opening ---------------------------------------------------------------------------------------------------
+
+
+def test_a_new_project_has_its_brief_and_settings(tmp_path: Path) -> None:
+    given = {"seed": 4, "roles": {"plot": {"temperature": 0.5, "stop": ["a", "b"]}}, "config": {"tidy": True}}
+    home = Project.create(tmp_path / "deep" / "tale", BRIEF, given)
+    assert home.brief == BRIEF
+    assert home.settings == Settings.of(given, "here")
+    assert Project.open(home.folder).brief == BRIEF
+    assert (home.folder / "plan").is_dir()
+
+
+def test_a_project_is_not_made_twice(home: Project) -> None:
+    with pytest.raises(ProjectError, match=r"tale is a project already\. Use it with `fabula write .*`, or name anoth"):
+        Project.create(home.folder, BRIEF)
+    assert home.brief == BRIEF
+
+
+def test_wrong_settings_make_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="the command line: sede"):
+        Project.create(tmp_path / "tale", BRIEF, {"sede": 1})
+    assert not (tmp_path / "tale").exists()
+
+
+def test_a_folder_without_a_brief_is_no_project(tmp_path: Path) -> None:
+    with pytest.raises(ProjectError, match=r"is no fabula project: it has no brief.md\. Make one with `fabula new"):
+        Project.open(tmp_path)
+
+
+def test_a_file_in_the_place_of_a_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "tale").write_text("I am a file.")
+    with pytest.raises(ProjectError, match=r"Cannot make the folder .*tale: .*\. Choose another one\."):
+        Project.create(tmp_path / "tale", BRIEF)
+
+
+def test_an_emptied_brief_is_told_so(home: Project) -> None:
+    put(home, "brief.md", "# Only a title\n")
+    with pytest.raises(BriefError, match=r"brief.md is empty"):
+        _ = home.brief
+
+
+SETTINGS: list[dict[str, Any]] = [
+    {},
+    {"seed": -3, "preset": "faithful"},
+    {"model": 'a "quoted" \\ name\nwith\ttabs\x07\x7f\u2028 and ünïcode'},
+    {"prices": {"openai:x y/z": {"input": 0.5, "output": 1e16}}},
+    {"config": {"deep": {"er": {"value": True}}, "list": [1, 2.5, "x", False, {"a b": "c"}], "none": []}},
+    {"models": {"m": {"adapters": {"plot.x": "a.gguf"}}}, "sampling": {"stop": ("one", "two")}},
+]
+
+
+@pytest.mark.parametrize("given", SETTINGS)
+def test_settings_are_written_as_they_are_read(tmp_path: Path, given: dict[str, Any]) -> None:
+    home = Project.create(tmp_path / "tale", BRIEF, given)
+    assert home.settings == Settings.of(given, "here")
+    tomllib.loads(read(home, "fabula.toml"))
+
+
+def test_saved_settings_are_laid_over_those_that_stand(home: Project) -> None:
+    home.save_settings({"seed": 4, "sampling": {"top_p": 0.5}})
+    home.save_settings({"model": "smollm2", "sampling": {"temperature": 0.7, "top_p": None}})
+    settings = home.settings
+    assert (settings.seed, settings.model) == (4, "smollm2")
+    assert (settings.sampling.temperature, settings.sampling.top_p) == (0.7, None)
+    with pytest.raises(ConfigError, match="the command line: seed"):
+        home.save_settings({"seed": "x"})
+    assert home.settings == settings
+
+
+# locking --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_held_project_names_the_holder(home: Project) -> None:
+    import os  # noqa: PLC0415 - only for the number
+
+    with (
+        home.lock(),
+        pytest.raises(ProjectError, match=rf"is in use by process {os.getpid()}\. Wait for it to end, or stop it\."),
+        Project(home.folder).lock(),
+    ):
+        pass
+    with home.lock():  # it was given back
+        pass
+
+
+def test_a_holder_that_left_no_number_is_another_process(home: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(project.os, "pwrite", full)
+    with home.lock(), pytest.raises(ProjectError, match="in use by process another process"), home.lock():
+        pass
+
+
+def test_a_disk_that_cannot_lock_is_named(home: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(ProjectError, match=r"Cannot lock .*lock: No locks available\. Keep the project on a disk"):
+        home.lock().__enter__()
+
+
+def test_a_lock_that_cannot_be_made_is_named(home: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(project.os, "open", refuse)
+    with pytest.raises(ProjectError, match=r"Cannot write in .*tale: Permission denied\. Check its permissions\."):
+        home.lock().__enter__()
+
+
+# finding edits --------------------------------------------------------------------------------------------------------
+
+
+def test_what_fabula_wrote_is_no_change(home: Project, journal: Journal) -> None:
+    written(home, journal)
+    assert home.changes(journal) == []
+    assert journal.places() == {
+        "conflict": "plan/conflict.md",
+        "exposition": "story/01-exposition.md",
+        "climax": "story/02-climax.md",
+    }
+    assert Story.parse(read(home, STORY)).text == "Text of exposition.\n\nText of climax."
+
+
+def test_a_changed_file_is_an_edit_and_changed_blanks_are_none(home: Project, journal: Journal) -> None:
+    written(home, journal)
+    put(home, "plan/conflict.md", "\ufeff\r\nText of conflict.  \r\n\r\n")
+    put(home, "story/02-climax.md", "She waits.\r\n")
+    assert home.changes(journal) == [Change("climax", "story/02-climax.md", "She waits.")]
+
+
+def test_a_taken_over_edit_stands_and_is_in_file_and_versions(home: Project, journal: Journal) -> None:
+    written(home, journal)
+    put(home, "story/02-climax.md", "\r\nShe waits.\r\n")
+    home.take_over(journal, home.changes(journal))
+    assert journal.override("climax") == ("She waits.", "edited")
+    assert read(home, "story/02-climax.md") == "She waits.\n"
+    assert home.changes(journal) == []
+    written(home, journal)
+    assert "She waits." in read(home, STORY)
+
+
+def test_a_file_laid_before_the_first_run_is_an_edit(home: Project, journal: Journal) -> None:
+    put(home, "plan/Conflict.md", "Mine.")
+    home.take_over(journal, home.changes(journal))
+    written(home, journal)
+    assert journal.newest("conflict") == "Mine."
+    assert read(home, journal.places()["conflict"]) == "Mine.\n"
+
+
+def test_editors_files_and_folders_are_no_artefacts(home: Project, journal: Journal) -> None:
+    put(home, f"plan/{files.TEMP_PREFIX}1.tmp", "half")
+    put(home, f"plan/{files.TEMP_PREFIX}1.md", "half")
+    put(home, "plan/notes.txt", "A note.")
+    (home.folder / "plan" / "drafts.md").mkdir()
+    (home.folder / "plan" / ".#conflict.md").symlink_to("nobody@nowhere")
+    put(home, "plan/empty.md", "\n")
+    assert home.changes(journal) == []
+
+
+def test_two_files_of_one_artefact_are_named(home: Project, journal: Journal) -> None:
+    written(home, journal)
+    put(home, "story/07-climax.md", "Another.")
+    told = r"story/02-climax.md and story/07-climax.md are both files of 'climax'\. Keep one, or give story/07"
+    with pytest.raises(UsageError, match=told):
+        home.changes(journal)
+    (home.folder / "story/02-climax.md").unlink()  # the author has renamed it
+    assert home.changes(journal) == [Change("climax", "story/07-climax.md", "Another.")]
+
+
+def test_two_new_files_of_one_artefact_are_named(home: Project, journal: Journal) -> None:
+    put(home, "plan/conflict.md", "One.")
+    put(home, "plan/01-conflict.md", "Two.")
+    told = r"plan/01-conflict.md and plan/conflict.md were both changed, and differ in 'conflict'\. Make them alike or"
+    with pytest.raises(UsageError, match=told):
+        home.changes(journal)
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (b"caf\xe9", r"conflict.md is not UTF-8 text"),
+        (b"a\0b", r"conflict.md holds binary data"),
+        (b"x" * (MAX_FILE + 1), r"conflict.md is larger than 2,000,000 bytes"),
+    ],
+)
+def test_a_file_that_is_no_text_is_named(home: Project, journal: Journal, data: bytes, told: str) -> None:
+    (home.folder / "plan" / "conflict.md").write_bytes(data)
+    with pytest.raises(UsageError, match=told):
+        home.changes(journal)
+
+
+# the whole story ------------------------------------------------------------------------------------------------------
+
+
+def test_a_scene_changed_in_the_whole_story_is_an_edit_of_its_part(home: Project, journal: Journal) -> None:
+    written(home, journal)
+    put(home, STORY, read(home, STORY).replace("Text of climax.", "She waits.").replace("\n", "\r\n"))
+    changes = home.changes(journal)
+    assert changes == [Change("climax", STORY, "She waits.")]
+    home.take_over(journal, changes)
+    assert read(home, "story/02-climax.md") == "She waits.\n"
+    assert home.changes(journal) == []
+
+
+def test_an_edit_that_was_taken_back_does_not_come_again_from_the_whole_story(home: Project, journal: Journal) -> None:
+    written(home, journal)
+    put(home, STORY, read(home, STORY).replace("Text of climax.", "She waits."))
+    home.take_over(journal, home.changes(journal))
+    journal.decide("climax", "unedit")
+    home.put_back(journal, "climax", "Text of climax.", "made")
+    assert home.changes(journal) == []
+    written(home, journal)
+    assert "Text of climax." in read(home, STORY)
+
+
+def test_the_same_edit_in_both_places_is_one(home: Project, journal: Journal) -> None:
+    written(home, journal)
+    put(home, STORY, read(home, STORY).replace("Text of climax.", "She waits."))
+    put(home, "story/02-climax.md", "She waits.")
+    assert home.changes(journal) == [Change("climax", "story/02-climax.md", "She waits.")]
+
+
+def test_different_edits_in_both_places_are_named(home: Project, journal: Journal) -> None:
+    written(home, journal)
+    put(home, STORY, read(home, STORY).replace("Text of climax.", "She waits."))
+    put(home, "story/02-climax.md", "She runs.")
+    told = r"story/02-climax.md and story.md were both changed, and differ in 'climax'\. Make them alike or undo one"
+    with pytest.raises(UsageError, match=told):
+        home.changes(journal)
+
+
+def test_a_lost_scene_mark_is_named_and_no_text_moves_to_another_part(home: Project, journal: Journal) -> None:
+    written(home, journal)
+    put(home, STORY, read(home, STORY).replace("<!-- scene: Climax -->\n", ""))
+    with pytest.raises(UsageError, match=r"story.md lacks the scene 'climax'\. Keep its lines <!-- scene: ... --> as"):
+        home.changes(journal)
+
+
+def test_a_renamed_scene_mark_is_named(home: Project, journal: Journal) -> None:
+    written(home, journal)
+    put(home, STORY, read(home, STORY) + "\n<!-- scene: Epilogue -->\nYears later.\n")
+    told = r"story.md has a scene that is not in story/: 'epilogue'\. .* or move story.md away; it is written again"
+    with pytest.raises(UsageError, match=told):
+        home.changes(journal)
+
+
+def test_a_story_that_was_there_before_the_journal_is_not_overwritten(home: Project, journal: Journal) -> None:
+    put(home, STORY, "My own story.")
+    with pytest.raises(UsageError, match=r"story.md has a scene that is not in story/: 'story'"):
+        home.changes(journal)
+
+
+def test_an_emptied_story_or_scene_is_written_again(home: Project, journal: Journal) -> None:
+    written(home, journal)
+    whole = read(home, STORY)
+    for text in ("\n", whole.replace("Text of climax.", "")):
+        put(home, STORY, text)
+        assert home.changes(journal) == []
+        written(home, journal)
+        assert read(home, STORY) == whole
+
+
+def test_parts_written_again_since_the_whole_story_are_no_edits(home: Project, journal: Journal) -> None:
+    written(home, journal)
+    journal.keep("climax", "Newer.", "made")  # a run that was stopped before it came to story.md
+    put(home, "story/02-climax.md", "Newer.\n")
+    assert home.changes(journal) == []
+
+
+def test_an_agent_that_spoke_twice_is_no_edit(home: Project, journal: Journal) -> None:
+    home.begin(journal)
+    story = Story()
+    for text in ("First.", "Second."):
+        journal.keep("climax", text, "made")
+        home.write_kept(journal, Kept("climax", "story", text, "made"))
+        story = story.add("Climax", text)
+    home.write_story(journal, story)
+    assert home.changes(journal) == []
+
+
+# writing --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_new_text_replaces_the_file_and_the_story(home: Project, journal: Journal) -> None:
+    written(home, journal)
+    written(home, journal, " again")
+    assert read(home, "story/02-climax.md") == "Text of climax again.\n"
+    assert "Text of climax again." in read(home, STORY)
+
+
+def test_an_edit_made_while_the_run_goes_is_left_and_found_afterwards(home: Project, journal: Journal) -> None:
+    written(home, journal)
+    home.begin(journal)
+    put(home, "story/01-exposition.md", "Mine meanwhile.")
+    put(home, STORY, read(home, STORY).replace("Text of climax.", "Mine too."))
+    for path in PARTS:
+        journal.keep(path, "New.", "made")
+        home.write_kept(journal, Kept(path, "story", "New.", "made"))
+    home.write_story(journal, Story().add("Exposition", "New.").add("Climax", "New."))
+    assert read(home, "story/01-exposition.md") == "Mine meanwhile."
+    assert "Mine too." in read(home, STORY)
+    found = {change.path: change.text for change in home.changes(journal)}
+    assert found == {"exposition": "Mine meanwhile.", "climax": "Mine too."}
+
+
+def test_a_file_laid_while_the_run_goes_is_left(home: Project, journal: Journal) -> None:
+    home.begin(journal)
+    put(home, "plan/conflict.md", "Mine meanwhile.")
+    journal.keep("conflict", "New.", "made")
+    home.write_kept(journal, Kept("conflict", "plan", "New.", "made"))
+    assert home.changes(journal) == [Change("conflict", "plan/conflict.md", "Mine meanwhile.")]
+
+
+def test_a_part_that_moves_takes_its_file_along(home: Project, journal: Journal) -> None:
+    written(home, journal)
+    home.begin(journal)
+    home.write_kept(journal, Kept("climax", "story", "Text of climax.", "made"))
+    assert journal.places()["climax"] == "story/01-climax.md"
+    assert not (home.folder / "story/02-climax.md").exists()
+    (home.folder / "story/01-exposition.md").unlink()
+    home.write_kept(journal, Kept("exposition", "story", "New.", "made"))
+    assert read(home, "story/02-exposition.md") == "New.\n"
+
+
+def test_a_part_does_not_move_onto_another_file(home: Project, journal: Journal) -> None:
+    written(home, journal)
+    home.begin(journal)
+    put(home, "story/01-climax.md", "The author's.")
+    home.write_kept(journal, Kept("climax", "story", "Text of climax.", "made"))
+    assert read(home, "story/01-climax.md") == "The author's."
+
+
+def test_a_part_that_cannot_be_moved_is_named(
+    home: Project, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(home, journal)
+    home.begin(journal)
+
+    def refuse(self: Path, target: Path) -> Path:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(type(home.folder), "replace", refuse)
+    with pytest.raises(ProjectError, match=r"Cannot write .*01-climax.md\. There is no permission to write there"):
+        home.write_kept(journal, Kept("climax", "story", "Text of climax.", "made"))
+
+
+# decisions ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["climax", "story/02-climax.md", "02-climax.md", "02-climax", "./story/02-climax.md"])
+def test_an_artefact_is_known_by_path_and_file(home: Project, journal: Journal, name: str) -> None:
+    written(home, journal)
+    assert home.artefact(journal, name) == "climax"
+    assert home.artefact(journal, f"{home.folder}/story/02-climax.md") == "climax"
+
+
+def test_an_unknown_artefact_names_the_nearest(home: Project, journal: Journal) -> None:
+    written(home, journal)
+    with pytest.raises(UnknownNameError, match=r"Unknown artefact 'climx'. Did you mean 'climax'\?"):
+        home.artefact(journal, "climx")
+
+
+def test_an_edit_is_recorded_and_in_the_file(home: Project, journal: Journal) -> None:
+    written(home, journal)
+    home.edit(journal, "climax", "She waits.\n")
+    assert journal.override("climax") == ("She waits.", "edited")
+    assert read(home, "story/02-climax.md") == "She waits.\n"
+    assert home.changes(journal) == []
+
+
+def test_an_edit_to_nothing_is_refused(home: Project, journal: Journal) -> None:
+    written(home, journal)
+    with pytest.raises(UsageError, match=r"The new text of 'climax' is empty\. Give some text, or use `fabula retake`"):
+        home.edit(journal, "climax", " \n")
+
+
+def test_an_edit_of_what_is_pinned_is_pinned_and_stays_when_the_pin_goes(home: Project, journal: Journal) -> None:
+    written(home, journal)
+    journal.decide("climax", "pin", "Text of climax.")
+    put(home, "story/02-climax.md", "She waits.")
+    home.take_over(journal, home.changes(journal))
+    assert journal.override("climax") == ("She waits.", "pinned")
+    written(home, journal)
+    assert read(home, "story/02-climax.md") == "She waits.\n"
+    journal.decide("climax", "unpin")
+    assert journal.override("climax") == ("She waits.", "edited")

@@ -1,0 +1,427 @@
+"""A run: asks, reads and repairs, keeps artefacts, replays, and tells its listeners."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fabula.errors import BudgetError, JournalMissError, ModelError, PausedError, RefusalError, ReplyError
+from fabula.events import CallFinished, CallStarted, Event, Kept, Noted, Repaired, TextArrived
+from fabula.journal import Journal
+from fabula.models.base import Capabilities, Reply, Request, Sampling, Usage
+from fabula.models.budget import Budget
+from fabula.models.prices import Price
+from fabula.models.scripted import ScriptedModel
+from fabula.prompts import Prompts
+from fabula.rehearsal import STALE
+from fabula.roles import Cast, Part
+from fabula.run import Hands, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+    from pathlib import Path
+
+    from fabula.models.scripted import Script
+    from fabula.run import Mode
+
+PLAIN = Capabilities()
+TYPED = Capabilities(schema=True, choices=True)
+
+
+@dataclass
+class Mood:
+    """What a critic says."""
+
+    name: str
+    sure: bool
+
+
+@dataclass
+class Room:
+    """Makes runs over one journal, with what they were asked and told."""
+
+    prompts: Prompts
+    journal: Journal
+    heard: list[Event]
+
+    def hands(self, script: Script, *, model: ScriptedModel | None = None, **more: Any) -> Hands:  # noqa: ANN401 - fields of Hands
+        cast = more.pop("cast", None) or Cast.of(model or ScriptedModel(script, capabilities=PLAIN))
+        more.setdefault("listeners", [self.heard.append])
+        return Hands(self.journal, self.prompts, cast, **more)
+
+    def run(self, script: Script, **more: Any) -> Run:  # noqa: ANN401 - fields of Hands
+        return Run(self.hands(script, **more))
+
+    def told(self, kind: type[Event]) -> list[Any]:
+        return [event for event in self.heard if isinstance(event, kind)]
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Iterator[Room]:
+    (tmp_path / "say.jinja").write_text("{% block user %}Say {{ what }}.{% endblock %}")
+    with Journal() as journal:
+        yield Room(Prompts(tmp_path), journal, [])
+
+
+def in_turn(*texts: str) -> Callable[[Request], str]:
+    left = list(texts)
+    return lambda _: left.pop(0)
+
+
+# asking ---------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_reply_is_asked_once_and_then_replayed(room: Room) -> None:
+    model = ScriptedModel({"poet": "A line."})
+    for _ in range(2):
+        run = Run(room.hands({}, model=model))
+        assert await run.scope("verse", 2).ask("poet", "say", what="it") == "A line."
+    assert [request.path for request in model.asked] == ["verse/2/say"]
+    assert model.asked[0].messages[-1].content == "Say it."
+    assert [event.replayed for event in room.told(CallFinished)] == [False, True]
+    assert [event.performer for event in room.told(CallStarted)] == ["scripted"]
+    assert room.told(TextArrived) == [TextArrived("verse/2/say", "A line.")]
+
+
+@pytest.mark.parametrize("continues", [False, True])
+async def test_an_opening_goes_to_models_that_can_go_on_from_it_and_is_part_of_the_reply(
+    room: Room, tmp_path: Path, *, continues: bool
+) -> None:
+    (tmp_path / "begin.jinja").write_text("{% block user %}Begin.{% endblock %}{% block opening %}Mara{% endblock %}")
+    model = ScriptedModel({"poet": " waits."}, capabilities=Capabilities(continues=continues))
+    for _ in range(2):
+        text = await Run(room.hands({}, model=model)).ask("poet", "begin")
+        assert text == ("Mara waits." if continues else " waits.")
+    (request,) = model.asked
+    assert [message.role for message in request.messages] == ["user", "assistant"][: 1 + continues]
+
+
+async def test_without_listeners_no_pieces_are_sent(room: Room) -> None:
+    class Deaf(ScriptedModel):
+        async def ask(self, request: Request, on_text: object = None) -> Reply:
+            assert on_text is None
+            return await super().ask(request)
+
+    run = Run(room.hands({}, model=Deaf({"poet": "A line."}), listeners=()))
+    assert (await run.reply("poet", "say", what="it")).usage.reply == 2
+
+
+async def test_the_casts_values_go_before_the_systems_and_these_before_the_models(room: Room) -> None:
+    model = ScriptedModel({"poet": "A line."})
+    part = Part(model, Sampling(temperature=0.1), "lora", Sampling(temperature=0.3, top_p=0.3, min_p=0.3))
+    run = Run(room.hands({}, cast=Cast(part)))
+    await run.ask("poet", "say", sampling=Sampling(temperature=0.2, top_p=0.2), what="it")
+    sampling = model.asked[0].sampling
+    assert (sampling.temperature, sampling.top_p, sampling.min_p) == (0.1, 0.2, 0.3)
+    assert model.asked[0].adapter == "lora"
+
+
+async def test_a_seed_is_drawn_from_the_place_unless_one_is_set(room: Room) -> None:
+    seeds = []
+    for seed, path in ((1, "a"), (1, "b"), (2, "a")):
+        model = ScriptedModel({"poet": "A line."})
+        await Run(room.hands({}, model=model, seed=seed)).scope(path).ask("poet", "say", what="it")
+        seeds.append(model.asked[0].sampling.seed)
+    assert len(set(seeds)) == 3
+    assert all(seed is not None and 0 <= seed < 2**31 for seed in seeds)
+    model = ScriptedModel({"poet": "A line."})
+    await Run(room.hands({}, model=model)).ask("poet", "say", sampling=Sampling(seed=5), what="it")
+    assert model.asked[0].sampling.seed == 5
+
+
+async def test_the_same_question_twice_at_one_place_is_two_calls(room: Room) -> None:
+    script = {"poet": ["First.", "Second."]}
+    for _ in range(2):
+        run = room.run(script)
+        assert [await run.ask("poet", "say", what="it") for _ in range(2)] == ["First.", "Second."]
+    assert room.journal.count() == 2
+
+
+async def test_samples_are_independent_and_replayed_in_order(room: Room) -> None:
+    model = ScriptedModel(lambda request: f"Seed {request.sampling.seed}.")
+    first = await Run(room.hands({}, model=model)).sample(3, "poet", "say", what="it")
+    again = await Run(room.hands({}, model=model)).sample(3, "poet", "say", what="it")
+    assert first == again
+    assert len(set(first)) == 3 == len(model.asked)
+
+
+def test_random_draws_are_fixed_by_seed_and_place(room: Room) -> None:
+    draws = [room.run({}, seed=seed).scope(path).rng.random() for seed, path in ((1, "a"), (1, "a"), (1, "b"), (2, "a"))]
+    assert draws[0] == draws[1]
+    assert len(set(draws)) == 3
+
+
+async def test_a_failed_call_is_not_recorded_and_gives_its_budget_back(room: Room) -> None:
+    hands = room.hands({}, budget=Budget(tokens=10_000))
+    with pytest.raises(ModelError, match="no reply for the role 'poet'"):
+        await Run(hands).ask("poet", "say", what="it")
+    assert room.journal.count() == 0
+    assert hands.budget.held_tokens == hands.budget.spent_tokens == 0
+
+
+async def test_a_call_that_might_pass_the_cap_is_not_made(room: Room) -> None:
+    model = ScriptedModel({"poet": "A line."})
+    run = Run(room.hands({}, model=model, budget=Budget(tokens=50)))
+    with pytest.raises(BudgetError, match=r"Stopped before the budget of 50 tokens is passed"):
+        await run.ask("poet", "say", sampling=Sampling(max_tokens=60), what="it")
+    assert not model.asked
+
+
+async def test_a_price_of_the_user_makes_the_bill(room: Room) -> None:
+    model = ScriptedModel({"poet": "One two three four."}, name="openai-chat:tale")
+    hands = room.hands({}, model=model, prices={"openai-chat:tale": Price(1_000_000, 2_000_000)})
+    reply = await Run(hands).reply("poet", "say", what="it")
+    assert reply.usage.cost == 2 * 1 + 4 * 2
+    assert hands.budget.bill()["poet"].cost == 10
+
+
+async def test_an_unknown_price_leaves_what_the_model_said_of_its_cost(room: Room) -> None:
+    said = Reply("A line.", Usage(prompt=2, reply=2, cost=None))
+    hands = room.hands({}, model=ScriptedModel(lambda _: said, name="openai-chat:tale"))
+    assert (await Run(hands).reply("poet", "say", what="it")).usage.cost is None
+
+
+async def test_what_no_file_can_hold_is_marked_in_a_reply(room: Room) -> None:
+    run = room.run({"poet": "Half \ud83d and nothing \x00."})
+    assert await run.ask("poet", "say", what="it") == "Half \ufffd and nothing \ufffd."
+
+
+# refusals -------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_refusal_is_asked_again_with_another_seed_and_all_tries_are_paid(room: Room) -> None:
+    replies = [Reply("", Usage(prompt=5, reply=1, cost=0.0), "refusal"), Reply("A line.", Usage(prompt=5, reply=2, cost=0.0))]
+    model = ScriptedModel(lambda _: replies[len(model.asked) - 1])
+    hands = room.hands({}, model=model)
+    reply = await Run(hands).reply("poet", "say", what="it")
+    first, second = (request.sampling.seed for request in model.asked)
+    assert (reply.text, reply.usage.prompt, reply.usage.reply) == ("A line.", 10, 3)
+    assert first is not None
+    assert second == first + 1
+    assert room.told(Noted) == [Noted("", "scripted declined at say; asked again with another seed.")]
+    assert await Run(room.hands({}, model=model)).ask("poet", "say", what="it") == "A line."
+    assert len(model.asked) == 2
+
+
+async def test_a_model_that_keeps_declining_is_named(room: Room) -> None:
+    run = room.run(lambda _: Reply("I'm sorry, but I can't help with that."))
+    with pytest.raises(RefusalError, match=r"scripted declined 3 times to answer as 'poet' at say\. Change the brief"):
+        await run.ask("poet", "say", what="it")
+    assert room.journal.count() == 0
+
+
+# typed replies --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("capabilities", [PLAIN, TYPED])
+async def test_a_typed_reply_is_read_and_the_schema_goes_where_the_model_takes_it(
+    room: Room, capabilities: Capabilities
+) -> None:
+    model = ScriptedModel({"critic": '{"name": "calm", "sure": true}'}, capabilities=capabilities)
+    mood = await Run(room.hands({}, model=model)).ask_for(Mood, "critic", "say", what="it")
+    assert mood == Mood("calm", sure=True)
+    asked = model.asked[0]
+    assert (asked.schema is not None) == capabilities.schema
+    assert ("JSON" in asked.messages[-1].content) != capabilities.schema
+
+
+async def test_what_cannot_be_read_is_sent_back_with_the_reason(room: Room) -> None:
+    model = ScriptedModel(in_turn("no JSON at all", '{"name": "calm", "sure": true}'), capabilities=PLAIN)
+    assert await Run(room.hands({}, model=model)).ask_for(Mood, "critic", "say", what="it") == Mood("calm", sure=True)
+    roles = [message.role for message in model.asked[1].messages]
+    assert roles == ["user", "assistant", "user"]
+    assert model.asked[1].messages[1].content == "no JSON at all"
+    (repaired,) = room.told(Repaired)
+    assert (repaired.path, repaired.attempt) == ("say", 1)
+    assert repaired.problem in model.asked[1].messages[2].content
+
+
+async def test_after_the_allowed_repairs_the_reply_is_shown(room: Room) -> None:
+    run = room.run(in_turn("one", "two", "three"))
+    with pytest.raises(ReplyError, match=r"role 'critic' at say could not be read after 2 repairs: .* --seed") as caught:
+        await run.ask_for(Mood, "critic", "say", what="it")
+    assert caught.value.reply == "three"
+    assert room.journal.count() == 3
+
+
+@pytest.mark.parametrize("capabilities", [PLAIN, TYPED])
+async def test_one_of_several_is_chosen(room: Room, capabilities: Capabilities) -> None:
+    model = ScriptedModel({"critic": "I choose: second"}, capabilities=capabilities)
+    assert await Run(room.hands({}, model=model)).choose(["first", "second"], "critic", "say", what="it") == "second"
+    assert model.asked[0].choices == (("first", "second") if capabilities.choices else ())
+
+
+# artefacts ------------------------------------------------------------------------------------------------------------
+
+
+async def making(run: Run) -> str:
+    return await run.ask("poet", "say", what="it")
+
+
+async def test_an_artefact_is_kept_as_a_version_and_announced(room: Room) -> None:
+    files: list[Kept] = []
+    run = room.run({"poet": "A line."}, on_kept=files.append)
+    assert await run.scope("book").keep("verse", making, folder="story") == "A line."
+    kept = Kept("book/verse", "story", "A line.", "made")
+    assert files == room.told(Kept) == [kept]
+    assert room.journal.newest("book/verse") == "A line."
+    assert room.journal.calls()[0].path == "book/verse/say"
+
+
+@pytest.mark.parametrize(("kind", "source"), [("edit", "edited"), ("pin", "pinned")])
+async def test_a_decided_text_stands_in_and_nobody_is_asked(room: Room, kind: Any, source: str) -> None:  # noqa: ANN401 - a kind of decision
+    room.journal.decide("verse", kind, "Mine.")
+    run = room.run({})
+    assert await run.keep("verse", making, folder="story") == "Mine."
+    assert room.told(Kept) == [Kept("verse", "story", "Mine.", source)]
+
+
+async def test_a_retake_draws_another_reply(room: Room) -> None:
+    model = ScriptedModel(lambda request: f"Seed {request.sampling.seed}.")
+    texts = []
+    for _ in range(2):
+        texts.append(await Run(room.hands({}, model=model)).keep("verse", making, folder="story"))
+        room.journal.decide("verse", "retake")
+    assert len(set(texts)) == 2
+
+
+async def test_an_approved_text_is_not_asked_about_again(room: Room) -> None:
+    asked: list[str] = []
+
+    async def approve(kept: Kept) -> str:
+        asked.append(kept.text)
+        return kept.text
+
+    for _ in range(2):
+        await room.run({"poet": "A line."}, approve=approve).keep("verse", making, folder="story")
+    assert asked == ["A line."]
+    assert [decision.kind for decision in room.journal.decisions()] == ["approve"]
+
+
+async def test_a_text_changed_at_approval_is_an_edit(room: Room) -> None:
+    async def approve(kept: Kept) -> str:
+        return kept.text.upper()
+
+    for _ in range(2):
+        run = room.run({"poet": "A line."}, approve=approve)
+        assert await run.keep("verse", making, folder="story") == "A LINE."
+    assert [(v.text, v.source) for v in room.journal.versions("verse")] == [("A line.", "made"), ("A LINE.", "edited")]
+    assert [event.source for event in room.told(Kept)] == ["made", "edited", "edited"]
+
+
+async def test_a_run_that_waits_for_approval_keeps_the_text(room: Room) -> None:
+    async def approve(kept: Kept) -> str:
+        raise PausedError("waits", path=kept.path)
+
+    with pytest.raises(PausedError):
+        await room.run({"poet": "A line."}, approve=approve).keep("verse", making, folder="story")
+    assert room.journal.newest("verse") == "A line."
+
+
+async def test_a_remark_is_recorded_and_told(room: Room) -> None:
+    room.run({}).scope("verse").note("Short.")
+    assert room.told(Noted) == [Noted("verse", "Short.")]
+    assert room.journal._all("SELECT path, text FROM note") == [("verse", "Short.")]
+
+
+# frozen and dry -------------------------------------------------------------------------------------------------------
+
+
+async def test_a_frozen_run_asks_and_records_nothing(room: Room) -> None:
+    await room.run({"poet": "A line."}).keep("verse", making, folder="story")
+    model = ScriptedModel({})
+    frozen = Run(room.hands({}, model=model, mode="frozen"))
+    frozen.note("Only told.")
+    assert await frozen.keep("verse", making, folder="story") == "A line."
+    assert len(room.journal.versions("verse")) == 1
+    assert room.journal._all("SELECT * FROM note") == []
+    with pytest.raises(JournalMissError, match=r"no reply for other/say \(role 'poet', scripted, ordinal 0\).*--frozen"):
+        await frozen.keep("other", making, folder="story")
+    assert not model.asked
+
+
+async def rehearsed(room: Room, work: Callable[[Run], Awaitable[Any]], **more: Any) -> tuple[Any, Hands]:  # noqa: ANN401 - fields of Hands
+    model = more.pop("model", ScriptedModel({}))
+    hands = room.hands({}, model=model, mode=_DRY, **more)
+    got = await work(Run(hands))
+    assert not model.asked
+    return got, hands
+
+
+_DRY: Mode = "dry"
+
+
+async def test_a_dry_run_plans_what_was_never_asked(room: Room) -> None:
+    async def work(run: Run) -> str:
+        run.note("dry")
+        return await run.keep(
+            "verse", lambda run: run.ask("poet", "say", sampling=Sampling(max_tokens=100), what="it"), folder="story"
+        )
+
+    text, hands = await rehearsed(room, work)
+    assert text.endswith(STALE)
+    (planned,) = hands.rehearsal.planned
+    assert (planned.path, planned.role, planned.performer) == ("verse/say", "poet", "scripted")
+    assert (planned.reply, planned.cost) == (100, 0.0)
+    assert room.journal.newest("verse") is None
+
+
+async def test_a_dry_run_plans_the_words_that_are_expected(room: Room) -> None:
+    _, hands = await rehearsed(room, lambda run: run.ask("poet", "say", expect=75, what="it"))
+    assert hands.rehearsal.planned[0].reply == 100
+
+
+async def test_a_dry_run_stands_on_old_replies_and_their_size(room: Room) -> None:
+    await room.run({"poet": "An old line here."}).ask("poet", "say", what="it")
+    unpriced = ScriptedModel({}, name="openai-chat:tale")
+    text, hands = await rehearsed(room, lambda run: run.ask("poet", "say", what="more"), model=unpriced)
+    assert text == "An old line here."
+    (planned,) = hands.rehearsal.planned
+    assert (planned.reply, planned.cost) == (4, None)
+
+
+async def test_a_dry_run_counts_what_the_journal_answers(room: Room) -> None:
+    await room.run({"poet": "A line."}).keep("verse", making, folder="story")
+    text, hands = await rehearsed(room, lambda run: run.keep("verse", making, folder="story"))
+    assert (text, hands.rehearsal.planned, hands.rehearsal.replayed) == ("A line.", [], 1)
+
+
+async def test_a_dry_run_asks_again_what_follows_inside_a_stale_artefact(room: Room) -> None:
+    async def twice(run: Run, first: str = "it") -> str:
+        one = await run.ask("poet", "say", what=first)
+        return one + await run.scope("more").ask("poet", "say", what="fixed")
+
+    await room.run({"poet": "A line."}).keep("verse", twice, folder="story")
+    _, hands = await rehearsed(room, lambda run: run.keep("verse", lambda run: twice(run, "else"), folder="story"))
+    assert [call.path for call in hands.rehearsal.planned] == ["verse/say", "verse/more/say"]
+
+
+async def test_a_dry_run_counts_with_edits_that_are_not_recorded_yet(room: Room) -> None:
+    text, hands = await rehearsed(
+        room, lambda run: run.keep("verse", making, folder="story"), pending={"verse": "Pending."}
+    )
+    assert (text, hands.rehearsal.planned) == ("Pending.", [])
+
+
+async def test_a_dry_run_makes_up_typed_replies_and_choices(room: Room) -> None:
+    mood, _ = await rehearsed(room, lambda run: run.ask_for(Mood, "critic", "say", what="it"))
+    assert isinstance(mood, Mood)
+    choice, hands = await rehearsed(room, lambda run: run.choose(["first", "second"], "critic", "say", what="it"))
+    assert choice == "first"
+    assert len(hands.rehearsal.planned) == 1
+
+
+async def test_a_call_recorded_under_another_model_is_no_answer(room: Room) -> None:
+    await room.run({"poet": "A line."}).ask("poet", "say", what="it")
+    other = ScriptedModel({"poet": "Another."}, name="other")
+    assert await Run(room.hands({}, model=other)).ask("poet", "say", what="it") == "Another."
+    assert [call.performer for call in room.journal.calls()] == ["scripted", "other"]
+
+
+async def test_scopes_share_their_hands(room: Room) -> None:
+    run = room.run({})
+    assert run.scope("a", 1).scope("b").path == ("a", "1", "b")
+    assert run.scope("a").hands is run.hands
+    assert replace(run.scope("a"), path=()) == run
