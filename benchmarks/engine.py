@@ -85,8 +85,9 @@ class Bare:
     def ask(self, messages: tuple[Message, ...], sampling: Sampling) -> Decoded:
         """One reply, streamed."""
         values = sampling.set_values()
+        told = [{"role": "system", "content": ""}, *({"role": m.role, "content": m.content} for m in messages)]
         body = {
-            "messages": [{"role": m.role, "content": m.content} for m in messages],
+            "messages": told,  # as fabula: an empty system message, else the chat template adds one of its own
             "stream": True,
             "stream_options": {"include_usage": True},
             **values,
@@ -186,7 +187,7 @@ async def _pairs(sizes: Sizes) -> list[tuple[Decoded, Decoded]]:
     model = EmbeddedModel(
         _weights(sizes), name=f"embedded:{DEFAULT_MODEL}", context=sizes.context, threads=_threads(sizes)
     )
-    fields: dict[str, Any] = {"scratchpad": Scratchpad.of(Brief.read(_BRIEF)), "instruction_first": False}
+    fields: dict[str, Any] = {"scratchpad": Scratchpad.of(Brief.read(_BRIEF)), "instruction_first": True}
     prompts = Prompts(system.prompts)
     messages = prompts.render(_PROMPT, fields)
     pairs: list[tuple[Decoded, Decoded]] = []

@@ -130,7 +130,7 @@ class Calls:
         """What fills the prompt of the call of that number; no two calls are the same."""
         notes = Scratchpad().add("Creative Writing Task", f"Write a story, number {number}.", "task")
         pad = notes.add("Key Plot Points", pages(self.prompt), "planning")
-        return {"scratchpad": pad, "section": "Exposition", "guide": "", "last": False, "instruction_first": False}
+        return {"scratchpad": pad, "section": "Exposition", "guide": "", "last": False, "instruction_first": True}
 
     async def ask(self, run: Run, number: int) -> None:
         """One call through fabula."""
@@ -187,11 +187,10 @@ class Bare:
     async def ask(self, messages: tuple[Message, ...], *, heard: bool) -> str:
         """The text of a reply; streamed where it is heard."""
         from pydantic_ai.direct import model_request, model_request_stream  # noqa: PLC0415 - as above
-        from pydantic_ai.messages import ModelRequest, SystemPromptPart, UserPromptPart  # noqa: PLC0415 - as above
+        from pydantic_ai.messages import ModelRequest, UserPromptPart  # noqa: PLC0415 - as above
         from pydantic_ai.settings import ModelSettings  # noqa: PLC0415 - as above
 
-        kinds = {"system": SystemPromptPart, "user": UserPromptPart}
-        turns = [ModelRequest(parts=[kinds[m.role](m.content) for m in messages])]
+        turns = [ModelRequest(parts=[UserPromptPart(m.content) for m in messages])]
         using = ModelSettings(temperature=0.7, max_tokens=256, seed=7)
         if not heard:
             return (await model_request(self._model, turns, model_settings=using)).text or ""

@@ -33,7 +33,7 @@ _PERCENT: Final = 100.0
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is written: a story for each of the first `briefs`, with `settings` on top of the improved preset.
+    """How much is written: a story for each of the last `briefs`, with `settings` on top of the improved preset.
 
     `weights` is a GGUF file; `None` takes the default model. `base` are its values against loops.
     """
@@ -68,7 +68,7 @@ def bench(sizes: Sizes | None = None) -> Table:
         ModelUnavailableError: the weights are not there.
     """
     sizes = sizes or Sizes()
-    files = sorted(BRIEFS.glob("*.md"))[: sizes.briefs]
+    files = sorted(BRIEFS.glob("*.md"), reverse=True)[: sizes.briefs]
     pairs = [
         tuple(asyncio.run(reading(Brief.read(file), sizes, first=first)) for first in (False, True)) for file in files
     ]

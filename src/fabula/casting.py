@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -136,10 +137,15 @@ def open_cast(settings: Settings, roles: tuple[str, ...], world: World) -> Cast:
     return Cast(next(iter(cast.values())) if everyone_cast else part(settings.sampling), cast)
 
 
+def _version_of(play: str) -> str:
+    """The first digits of a SHA-256 over the program's file."""
+    return sha256(Path(play.rpartition(":")[0]).read_bytes()).hexdigest()[:12]
+
+
 def _player(play: str, world: World) -> Model:
     """A person ("me" or any name) or a program ("file.py:function")."""
     if ":" in play:
-        return Program(play, load_function(play))
+        return Program(play, load_function(play), _version_of(play))
     if world.person is None:
         raise ConfigError(f"A role is to be played by {play!r}, but there is no terminal to ask at. Cast a model.")
     return Person(play, world.person)

@@ -55,10 +55,14 @@ class Person:
 
 @dataclass(frozen=True)
 class Program:
-    """A role played by a Python function from the rendered request to text. A `Model` like any other."""
+    """A role played by a Python function from the rendered request to text. A `Model` like any other.
+
+    `version` tells apart programs of one name; the command line gives a digest of the program's file.
+    """
 
     what: str
     function: Callable[[Request], str | Awaitable[str]]
+    version: str = ""
     capabilities: Capabilities = field(default_factory=lambda: Capabilities(sampling=frozenset()))
 
     @property
@@ -68,8 +72,8 @@ class Program:
 
     @property
     def identity(self) -> str:
-        """The name."""
-        return self.name
+        """The name and, where it is given, the version: a changed program is asked anew."""
+        return f"{self.name}@{self.version}" if self.version else self.name
 
     async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
         """What the function returned; costs nothing.
@@ -134,7 +138,8 @@ def load_function(spec: str) -> Callable[..., Any]:
     """The function that `path/to/file.py:name` names. It is the user's own code and runs as such.
 
     Raises:
-        ConfigError: the file or the function in it does not exist.
+        ConfigError: there is no such Python file.
+        UnknownNameError: the file has no such function.
     """
     file, _, name = spec.rpartition(":")
     path = Path(file)

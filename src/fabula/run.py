@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from fabula.events import Event, Listener
     from fabula.journal import Journal
-    from fabula.models.base import OnText
+    from fabula.models.base import OnText, Usage
     from fabula.models.prices import Price
     from fabula.prompts import Prompts
     from fabula.roles import Cast, Part
@@ -330,7 +330,7 @@ class Run:
             except BaseException:
                 hands.budget.release(held)
                 raise
-            usage = replace(reply.usage, cost=reply.usage.cost if price is None else cost(price, reply.usage))
+            usage = replace(reply.usage, cost=_paid(reply.usage, price, own=performer.name not in hands.prices))
             hands.budget.settle(held, usage)
             used = usage if used is None else used + usage
             if reply.finish != "refusal" and not replies.is_refusal(reply.text):
@@ -372,6 +372,13 @@ class Run:
 def _drawn(cast: Sampling, asked: Sampling, base: Sampling) -> Sampling:
     """What a role is sampled with: the cast's values go before the system's, and `base` fills what is left."""
     return cast.over(asked).over(base)
+
+
+def _paid(usage: Usage, price: Price | None, *, own: bool) -> float | None:
+    """US dollars of a call: what the provider's library says (`own`; it knows surcharges), else by the price."""
+    if own and usage.cost is not None:
+        return usage.cost
+    return None if price is None else cost(price, usage)
 
 
 def _prompt_tokens(request: Request) -> int:

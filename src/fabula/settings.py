@@ -112,7 +112,11 @@ class Settings(_Table):
 
     @classmethod
     def of(cls, data: dict[str, Any], where: str) -> Settings:
-        """The settings in `data`; `where` names the source in errors."""
+        """The settings in `data`; `where` names the source in errors.
+
+        Raises:
+            ConfigError: a field is unknown or its value is wrong.
+        """
         try:
             return cls.model_validate(data)
         except ValidationError as error:

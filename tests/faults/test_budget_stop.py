@@ -32,24 +32,32 @@ async def test_stops_before_the_call_and_a_higher_cap_goes_on_to_the_same_story(
     heard: list[Event] = []
     home = project(tmp_path / "tale")
     unbroken = (await write_in(project(tmp_path / "unbroken"), home.settings, Wishes())).story
-    cap, stops = 400, 0
-    while True:
+    cap, stops, story = 400, 0, None
+    while story is None:
         try:
-            outcome = await write_in(home, home.settings, Wishes(budget_tokens=cap, listeners=[heard.append]))
-            break
-        except BudgetError as stopped:
-            stops += 1
-            spent, asked = (int(n.replace(",", "")) for n in re.findall(r"([\d,]+) (?:are spent|or more)", str(stopped)))
-            assert spent <= cap < asked
-            with home.journal as journal:
-                assert journal.runs()[-1]["error"] == str(stopped)
-                assert all((home.folder / file).is_file() for file in journal.places().values())
-                assert journal.count() == len([e for e in heard if isinstance(e, CallFinished) and not e.replayed])
-            cap = asked  # as the message says; what is replayed costs nothing, so this always suffices for a call
+            story = (await write_in(home, home.settings, Wishes(budget_tokens=cap, listeners=[heard.append]))).story
+        except BudgetError as error:
+            stopped = str(error)
+        if story is None:
+            stops, cap = stops + 1, check_stop(home, stopped, cap, len(asked(heard)))
     assert stops > 2
-    assert outcome.story == unbroken
-    asked_paths = [event.path for event in heard if isinstance(event, CallFinished) and not event.replayed]
-    assert len(asked_paths) == len(set(asked_paths)) == 9
+    assert story == unbroken
+    assert len(asked(heard)) == len(set(asked(heard))) == 9
+
+
+def asked(heard: list[Event]) -> list[str]:
+    return [event.path for event in heard if isinstance(event, CallFinished) and not event.replayed]
+
+
+def check_stop(home: Project, stopped: str, cap: int, calls: int) -> int:
+    """The cap that the message names; what is replayed costs nothing, so that it always suffices for a call."""
+    spent, wanted = (int(n.replace(",", "")) for n in re.findall(r"([\d,]+) (?:are spent|or more)", stopped))
+    assert spent <= cap < wanted
+    with home.journal as journal:
+        assert journal.runs()[-1]["error"] == stopped
+        assert all((home.folder / file).is_file() for file in journal.places().values())
+        assert journal.count() == calls
+    return wanted
 
 
 async def test_the_cap_is_never_passed(tmp_path: Path) -> None:
@@ -74,7 +82,9 @@ async def test_a_cap_in_dollars_stops_by_the_users_prices(tmp_path: Path) -> Non
 
 async def test_a_cap_in_dollars_needs_a_price_and_asks_nobody_without(tmp_path: Path) -> None:
     heard: list[Event] = []
-    home = project(tmp_path / "tale", model="openai-chat:tale", models={"openai-chat:tale": {"base_url": "http://127.0.0.1:9"}})
+    home = project(
+        tmp_path / "tale", model="openai-chat:tale", models={"openai-chat:tale": {"base_url": "http://127.0.0.1:9"}}
+    )
     with pytest.raises(UsageError, match=r"The price of openai-chat:tale \(role 'conflict'\) is not known"):
         await write_in(home, home.settings, Wishes(budget_usd=1.0, listeners=[heard.append]))
     assert not [event for event in heard if isinstance(event, CallFinished)]

@@ -98,9 +98,7 @@ def check(folder: Path, log: Path, whole: tuple[str, list[str]]) -> None:
     ("moment", "dies_at"),
     [*(("asked", k) for k in range(1, CALLS + 1)), *((m, k) for m in ("CallFinished", "Kept") for k in (1, 5, CALLS))],
 )
-def test_killed_once_and_started_again(
-    tmp_path: Path, whole: tuple[str, list[str]], moment: str, dies_at: int
-) -> None:
+def test_killed_once_and_started_again(tmp_path: Path, whole: tuple[str, list[str]], moment: str, dies_at: int) -> None:
     folder, log = tmp_path / "tale", tmp_path / "log"
     Project.create(folder, Brief("Write about Mara."), {"preset": "faithful"})
     assert write(folder, log, moment, dies_at) == -signal.SIGKILL

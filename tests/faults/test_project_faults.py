@@ -128,7 +128,9 @@ async def test_without_its_journal_an_edited_story_is_not_lost(home: Project) ->
     journal_file(home).unlink()
     edited = home.story_file.read_text(encoding="utf-8").replace("The boat came in", "No boat came in")
     home.story_file.write_text(edited, encoding="utf-8")
-    with pytest.raises(UsageError, match=r"story/05-resolution.md and story.md were both changed, and differ in 'resol"):
+    with pytest.raises(
+        UsageError, match=r"story/05-resolution.md and story.md were both changed, and differ in 'resol"
+    ):
         await write(home)
     assert home.story_file.read_text(encoding="utf-8") == edited
 
@@ -205,7 +207,7 @@ async def test_a_folder_without_permission_is_named(home: Project, monkeypatch: 
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr("fabula.project.os.open", refuse)
+    monkeypatch.setattr("os.open", refuse)
     with pytest.raises(ProjectError, match=r"Cannot write in .*tale: Permission denied\. Check its permissions\."):
         await write(home)
 
@@ -317,7 +319,10 @@ async def test_an_edit_in_the_whole_story_is_kept_and_what_follows_it_is_written
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda text: re.sub(r"<!-- .* -->\n", "", text), r"story.md lacks the scene 'climax'\. Keep its lines <!-- scene"),
+        (
+            lambda text: re.sub(r"<!-- .* -->\n", "", text),
+            r"story.md lacks the scene 'climax'\. Keep its lines <!-- scene",
+        ),
         (lambda text: text.replace("<!-- scene: Climax -->\n", ""), r"story.md lacks the scene 'climax'"),
         (lambda text: text.replace("scene: Climax", "scene: The Lamp"), r"story.md lacks the scene 'climax'"),
         (lambda text: text + "<!-- scene: Coda -->\nMore.\n", r"story.md has a scene that is not in story/: 'coda'"),

@@ -33,7 +33,7 @@ LONG = " ".join(f"On day {i} the keeper wrote that the sea was calm and the lamp
 
 def request(user: str = "Tell a long story of the sea.", system: str = "You write.", **more: object) -> Request:
     sampling = more.pop("sampling", Sampling(max_tokens=16, seed=3, temperature=0.8))
-    return Request((Message("system", system), Message("user", user)), sampling, **more)  # type: ignore[arg-type]
+    return Request((Message("system", system), Message("user", user)), sampling, **more)  # type: ignore[arg-type] # fields of Request
 
 
 def smollm2(slots: int = 1, context: int = 2048) -> EmbeddedModel:
@@ -125,7 +125,7 @@ async def test_choices_and_first_token_probabilities(model: EmbeddedModel) -> No
     reply = await model.ask(request("Which?", choices=choices, logprobs=3))
     assert reply.text in choices
     assert reply.logprobs is not None
-    likeliest = sorted(reply.logprobs, key=lambda text: -reply.logprobs[text])  # type: ignore[index]
+    likeliest = sorted(reply.logprobs, key=lambda text: -reply.logprobs[text])  # type: ignore[index] # asserted above
     assert len(likeliest) >= 3
     assert all(value < 0 for value in reply.logprobs.values())
     assert "The" in likeliest

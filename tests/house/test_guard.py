@@ -8,9 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import guard
 import pytest
 
+import guard
 from fabula.models.known import models_home
 
 FOREIGN = "192.0.2.1"  # an address that the internet keeps for documentation (RFC 5737); nothing lives there

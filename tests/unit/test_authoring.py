@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from fabula import authoring, write
 from fabula.authoring import Wishes, rehearse, rehearse_in, write_in
-from fabula.casting import World
 from fabula.errors import ConfigError, JournalError, JournalMissError, ModelError, UnknownNameError
 from fabula.events import CallFinished, CallRetried, Event, RunFinished, RunStarted
 from fabula.models.scripted import ScriptedModel
@@ -23,10 +23,11 @@ from fabula.systems import systems
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from fabula.casting import World
     from fabula.models.base import Request
 
 SCRIPT = f"scripted:{systems()['agents-room'].folder / 'script.toml'}"
-SETTINGS = {"model": SCRIPT, "preset": "faithful"}
+SETTINGS: dict[str, Any] = {"model": SCRIPT, "preset": "faithful"}
 BRIEF = Brief("Write about Mara, who keeps a lighthouse.", "The Lamp")
 
 
@@ -270,7 +271,7 @@ async def test_an_interrupt_in_a_notebook_stops_the_story_in_its_thread(
         await asyncio.Event().wait()
         return "never"
 
-    class Interrupted(authoring.ThreadPoolExecutor):
+    class Interrupted(ThreadPoolExecutor):
         def submit(self, *given: Any, **more: Any) -> Any:  # noqa: ANN401 - as the class it stands for
             done = super().submit(*given, **more)
 
@@ -278,7 +279,7 @@ async def test_an_interrupt_in_a_notebook_stops_the_story_in_its_thread(
                 asked.wait()
                 raise KeyboardInterrupt
 
-            done.result = interrupt  # type: ignore[method-assign,assignment] # as if Ctrl-C came while we wait
+            done.result = interrupt  # type: ignore[method-assign] # as if Ctrl-C came while we wait
             return done
 
     playing(monkeypatch, Closing(waiting))
@@ -293,7 +294,7 @@ def test_an_interrupt_after_the_end_finds_nothing_to_stop() -> None:
         return 3
 
     async def notebook(monkeypatch: pytest.MonkeyPatch) -> None:
-        class Late(authoring.ThreadPoolExecutor):
+        class Late(ThreadPoolExecutor):
             def submit(self, *given: Any, **more: Any) -> Any:  # noqa: ANN401 - as the class it stands for
                 done = super().submit(*given, **more)
                 result = done.result
@@ -302,7 +303,7 @@ def test_an_interrupt_after_the_end_finds_nothing_to_stop() -> None:
                     assert result() == 3
                     raise KeyboardInterrupt
 
-                done.result = interrupt  # type: ignore[method-assign,assignment] # Ctrl-C at the last moment
+                done.result = interrupt  # type: ignore[method-assign] # Ctrl-C at the last moment
                 return done
 
         monkeypatch.setattr(authoring, "ThreadPoolExecutor", Late)

@@ -28,9 +28,11 @@ def test_nothing_is_loaded_before_the_first_call(tmp_path: Path) -> None:
 
 
 def test_every_sampling_value_is_sent_by_the_engines_name() -> None:
-    every = Sampling(0.7, 0.9, 40, 0.05, 1.1, 64, 0.1, 0.2, 0.8, 1.75, 2, 99, 2**32 - 1, ("END",))
+    every = Sampling(0.7, 0.9, 40, 0.05, 1.1, 64, 0.1, 0.2, 0.8, 1.75, 2, 300, 99, 2**32 - 1, ("END",))
     sent = sent_values(every)
-    assert sent == {**every.set_values(), "stop": ["END"], "seed": 0, "dry_penalty_last_n": 64}
+    assert sent == {**every.set_values(), "stop": ["END"], "seed": 0}
+    window = sent_values(Sampling(repeat_last_n=64, dry_multiplier=0.8))["dry_penalty_last_n"]
+    assert window == 64, "the engine's own window is too short to catch a looping paragraph"
     assert sent_values(Sampling(seed=-1))["seed"] == 2**32 - 2
     assert sent_values(Sampling()) == {}
     assert body_of(ASKED, sent, ())["temperature"] == 0.7

@@ -1,17 +1,17 @@
-"""A project folder: made, opened, locked; what an author changes in files is found, and nothing of it is overwritten."""
+"""A project folder: made, opened, locked; what an author changes in files is found and never overwritten."""
 
 from __future__ import annotations
 
 import fcntl
+import os
 import tomllib
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula import files, project
+from fabula import files
 from fabula.errors import BriefError, ConfigError, ProjectError, UnknownNameError, UsageError
 from fabula.events import Kept
-from fabula.journal import Journal
 from fabula.project import MAX_FILE, STORY, Change, Project
 from fabula.settings import Settings
 from fabula.story import Brief, Story
@@ -19,6 +19,8 @@ from fabula.story import Brief, Story
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from fabula.journal import Journal
 
 BRIEF = Brief("Write about Mara.", "The Lamp")
 PARTS = ("exposition", "climax")
@@ -130,8 +132,6 @@ def test_saved_settings_are_laid_over_those_that_stand(home: Project) -> None:
 
 
 def test_a_held_project_names_the_holder(home: Project) -> None:
-    import os  # noqa: PLC0415 - only for the number
-
     with (
         home.lock(),
         pytest.raises(ProjectError, match=rf"is in use by process {os.getpid()}\. Wait for it to end, or stop it\."),
@@ -146,7 +146,7 @@ def test_a_holder_that_left_no_number_is_another_process(home: Project, monkeypa
     def full(*_: object) -> int:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(project.os, "pwrite", full)
+    monkeypatch.setattr("os.pwrite", full)
     with home.lock(), pytest.raises(ProjectError, match="in use by process another process"), home.lock():
         pass
 
@@ -164,7 +164,7 @@ def test_a_lock_that_cannot_be_made_is_named(home: Project, monkeypatch: pytest.
     def refuse(*_: object, **__: object) -> int:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(project.os, "open", refuse)
+    monkeypatch.setattr("os.open", refuse)
     with pytest.raises(ProjectError, match=r"Cannot write in .*tale: Permission denied\. Check its permissions\."):
         home.lock().__enter__()
 
@@ -392,9 +392,7 @@ def test_a_part_does_not_move_onto_another_file(home: Project, journal: Journal)
     assert read(home, "story/01-climax.md") == "The author's."
 
 
-def test_a_part_that_cannot_be_moved_is_named(
-    home: Project, journal: Journal, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_part_that_cannot_be_moved_is_named(home: Project, journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
     written(home, journal)
     home.begin(journal)
 

@@ -43,7 +43,9 @@ async def test_a_program_may_be_a_plain_or_an_async_function() -> None:
 @pytest.mark.parametrize("said", ["", " \n ", None, 7])
 async def test_a_performer_without_text_is_named_with_its_role(said: object) -> None:
     program = Program("roles.py:answer", lambda _: said)  # type: ignore[arg-type,return-value] # a user's mistake
-    with pytest.raises(ModelError, match=r"program:roles.py:answer gave no text for the role 'character'\. Answer") as e:
+    with pytest.raises(
+        ModelError, match=r"program:roles.py:answer gave no text for the role 'character'\. Answer"
+    ) as e:
         await program.ask(REQUEST)
     assert e.value.model == "program:roles.py:answer"
 

@@ -148,7 +148,9 @@ async def test_samples_are_independent_and_replayed_in_order(room: Room) -> None
 
 
 def test_random_draws_are_fixed_by_seed_and_place(room: Room) -> None:
-    draws = [room.run({}, seed=seed).scope(path).rng.random() for seed, path in ((1, "a"), (1, "a"), (1, "b"), (2, "a"))]
+    draws = [
+        room.run({}, seed=seed).scope(path).rng.random() for seed, path in ((1, "a"), (1, "a"), (1, "b"), (2, "a"))
+    ]
     assert draws[0] == draws[1]
     assert len(set(draws)) == 3
 
@@ -192,7 +194,10 @@ async def test_what_no_file_can_hold_is_marked_in_a_reply(room: Room) -> None:
 
 
 async def test_a_refusal_is_asked_again_with_another_seed_and_all_tries_are_paid(room: Room) -> None:
-    replies = [Reply("", Usage(prompt=5, reply=1, cost=0.0), "refusal"), Reply("A line.", Usage(prompt=5, reply=2, cost=0.0))]
+    replies = [
+        Reply("", Usage(prompt=5, reply=1, cost=0.0), "refusal"),
+        Reply("A line.", Usage(prompt=5, reply=2, cost=0.0)),
+    ]
     model = ScriptedModel(lambda _: replies[len(model.asked) - 1])
     hands = room.hands({}, model=model)
     reply = await Run(hands).reply("poet", "say", what="it")
@@ -240,7 +245,9 @@ async def test_what_cannot_be_read_is_sent_back_with_the_reason(room: Room) -> N
 
 async def test_after_the_allowed_repairs_the_reply_is_shown(room: Room) -> None:
     run = room.run(in_turn("one", "two", "three"))
-    with pytest.raises(ReplyError, match=r"role 'critic' at say could not be read after 2 repairs: .* --seed") as caught:
+    with pytest.raises(
+        ReplyError, match=r"role 'critic' at say could not be read after 2 repairs: .* --seed"
+    ) as caught:
         await run.ask_for(Mood, "critic", "say", what="it")
     assert caught.value.reply == "three"
     assert room.journal.count() == 3
@@ -337,7 +344,9 @@ async def test_a_frozen_run_asks_and_records_nothing(room: Room) -> None:
     assert await frozen.keep("verse", making, folder="story") == "A line."
     assert len(room.journal.versions("verse")) == 1
     assert room.journal._all("SELECT * FROM note") == []
-    with pytest.raises(JournalMissError, match=r"no reply for other/say \(role 'poet', scripted, ordinal 0\).*--frozen"):
+    with pytest.raises(
+        JournalMissError, match=r"no reply for other/say \(role 'poet', scripted, ordinal 0\).*--frozen"
+    ):
         await frozen.keep("other", making, folder="story")
     assert not model.asked
 

@@ -24,11 +24,15 @@ _SPARE_TOKENS = 48
 
 @dataclass(frozen=True, slots=True)
 class Prose:
-    """What is wanted: whether it ends the story, its words if they are bounded, and labels that must not be echoed."""
+    """What is wanted: whether it ends the story, its words if they are bounded, and labels that must not be echoed.
+
+    `usual` is how many words such a piece has where none are asked for; only estimates use it.
+    """
 
     last: bool
     want: WordRange | None
     labels: Sequence[str]
+    usual: int = 1000
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,12 @@ class _Writer:
         for attempt in range(EMPTY_TRIES):
             run = self.run.scope("again", attempt) if attempt else self.run
             reply = await run.reply(
-                self.role, self.prompt, sampling=self._sampling(words), expect=words, words=told, **self.fields
+                self.role,
+                self.prompt,
+                sampling=self._sampling(words),
+                expect=words or self.prose.usual,
+                words=told,
+                **self.fields,
             )
             raw = reply.text
             if text := self._tidy(reply, ()):

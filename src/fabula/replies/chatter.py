@@ -47,7 +47,7 @@ _ABOUT: Final = re.compile(
     r"(?:the|this) (?:[\w'’]+ ){0,3}(?:story|narrative|tale|section|passage|chapter|part of the story|scene)"
     r"(?:['’]s \w+)? (?:then )?(?:"
     r"is (?:a |an |the )?(?:\w+ )?(?:reminder|testament|tale|story|metaphor|exploration|narrative|allegory)|"
-    r"ends (?:with|on)|unfolds|concludes|explores|highlights|has a (?:\w+ )?ending|"
+    r"end(?:s|ed) (?:with|on|in)|unfold(?:s|ed)|conclude[sd]|explore[sd]|highlights|has a (?:\w+ )?ending|"
     r"serves as|delves|captures|sets (?:up|the)|"
     r"is (?:set|told|about|written|finished|complete|divided|approximately|around)|includes|introduces|showcases|"
     r"provides|cent(?:er|re)s on|revolves around|meets|adheres|follows|focuses|leaves (?:the|us)|"
@@ -55,8 +55,9 @@ _ABOUT: Final = re.compile(
     _I,
 )
 _ABOUT_AT_END: Final = re.compile(
-    r"(?:the|this) (?:\w+ ){0,3}(?:story|narrative|part of the story) (?:then )?(?:begins|starts|continues|takes place|"
-    r"goes on)\b|in (?:summary|conclusion),|overall, (?:the|this) (?:story|narrative)|as the (?:story|narrative) "
+    r"(?:the|this) (?:\w+ ){0,3}(?:story|narrative|part of the story) (?:then )?(?:begins|began|starts|started|"
+    r"continue[sd]|takes place|goes on|went on)\b|in (?:summary|conclusion),|"
+    r"overall, (?:the|this) (?:story|narrative)|as the (?:story|narrative) "
     r"(?:comes|draws|nears|ends|unfolds|progresses)",
     _I,
 )

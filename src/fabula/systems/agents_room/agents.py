@@ -96,7 +96,11 @@ FINALIZER = Agent("finalizer", "Story", "writing", "story", "finalizer", 1.0)
 
 
 def agents_of(variant: str) -> tuple[Agent, ...]:
-    """The agents of a variant, in the deterministic orchestrator's order (sections 4.1 and 5)."""
+    """The agents of a variant, in the deterministic orchestrator's order (sections 4.1 and 5).
+
+    Raises:
+        UnknownNameError: there is no such variant.
+    """
     variants = {"plan": (*PLANNING, FINALIZER), "write": WRITING, "plan+write": (*PLANNING, *WRITING)}
     if variant not in variants:
         raise UnknownNameError("variant of agents-room", variant, variants)

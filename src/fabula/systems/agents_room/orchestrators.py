@@ -22,6 +22,10 @@ def orchestrator_of(spec: str, run: Run) -> Orchestrator:
     """The orchestrator that a setting names: "deterministic", "llm", or a Python function `file.py:name`.
 
     The user's function takes the scratchpad and the agents and gives the label of the next agent, or `None` to stop.
+
+    Raises:
+        UnknownNameError: neither of the two names, nor a function.
+        ConfigError: the function's file does not exist.
     """
     if spec == "deterministic":
         return in_order

@@ -14,12 +14,16 @@ from fabula.systems.agents_room.agents import PLANNING, WRITING, is_last
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from fabula.models.base import Reply
     from fabula.run import Run
     from fabula.scratchpad import Scratchpad
     from fabula.story import Brief
     from fabula.systems.agents_room.agents import Agent
     from fabula.systems.agents_room.algorithm import Config
 
+NOTE_TRIES = 3
+NOTE_WORDS = 200  # for estimates: more than five sentences, or bullets for a few characters
+SECTION_WORDS = 607  # for estimates: Table 2 has 3,034 words a story with five writing agents
 LABELS = (*(agent.label for agent in (*PLANNING, *WRITING)), "Creative Writing Task", "Story", "Content Plan")
 
 
@@ -31,20 +35,29 @@ def perform(
         return lambda run: _plan(agent, scratchpad, config, run)
     last = is_last(agent, agents, scratchpad)
     want = _budget(agent, scratchpad, agents, brief, config)
-    return lambda run: _write(agent, scratchpad, Prose(last, want, LABELS), config, run)
+    return lambda run: _write(agent, scratchpad, Prose(last, want, LABELS, SECTION_WORDS), config, run)
 
 
 async def _plan(agent: Agent, scratchpad: Scratchpad, config: Config, run: Run) -> str:
-    """A planning agent's note (appendix B.2)."""
-    reply = await run.reply(
-        agent.role,
-        agent.prompt,
-        sampling=Sampling(max_tokens=config.plan_tokens or config.max_tokens),
-        scratchpad=scratchpad,
-        instruction_first=config.instruction_first,
-    )
-    if not config.tidy:
-        return reply.text
+    """A planning agent's note (appendix B.2); drawn again, a bounded number of times, if nothing of it is of use."""
+    text = ""
+    for attempt in range(NOTE_TRIES if config.tidy else 1):
+        reply = await (run.scope("again", attempt) if attempt else run).reply(
+            agent.role,
+            agent.prompt,
+            sampling=Sampling(max_tokens=config.plan_tokens or config.max_tokens),
+            expect=NOTE_WORDS,
+            scratchpad=scratchpad,
+            instruction_first=config.instruction_first,
+        )
+        text = _tidied(reply, scratchpad) if config.tidy else reply.text
+        if text:
+            break
+    return text or reply.text
+
+
+def _tidied(reply: Reply, scratchpad: Scratchpad) -> str:
+    """A note without chatter, echoes and loops; possibly empty."""
     cleaned = clean_prose(
         reply.text,
         labels=LABELS,
@@ -53,7 +66,7 @@ async def _plan(agent: Agent, scratchpad: Scratchpad, config: Config, run: Run) 
         finish=reply.finish,
         kind="notes",
     )
-    return cleaned.text or reply.text
+    return cleaned.text
 
 
 async def _write(agent: Agent, scratchpad: Scratchpad, prose: Prose, config: Config, run: Run) -> str:
@@ -67,7 +80,7 @@ async def _write(agent: Agent, scratchpad: Scratchpad, prose: Prose, config: Con
     }
     if not config.tidy:
         sampling = Sampling(max_tokens=config.max_tokens)
-        return await run.ask(agent.role, agent.prompt, sampling=sampling, words=None, **fields)
+        return await run.ask(agent.role, agent.prompt, sampling=sampling, expect=SECTION_WORDS, words=None, **fields)
     before = [entry.text for entry in scratchpad.entries]
     return await write_prose(run, agent.role, agent.prompt, prose, config.max_tokens, before=before, fields=fields)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -42,12 +43,18 @@ def said(request: Request) -> str:
     return f"Here the {request.role.replace('_', ' ')} agent tells what it knows of Mara and her lamp."
 
 
-async def room(script: Script = said, *, cast: Cast | None = None, **config: Any) -> tuple[Story, list[Request]]:  # noqa: ANN401 - fields of Config
+async def room(
+    script: Script = said,
+    *,
+    cast: Cast | None = None,
+    brief: Brief = BRIEF,
+    **config: Any,  # noqa: ANN401 - fields of Config
+) -> tuple[Story, list[Request]]:
     """The story of a faithful room, and what was asked for it."""
     model = ScriptedModel(script, capabilities=Capabilities(choices=True))
     with Journal() as journal:
         hands = Hands(journal, Prompts(SYSTEM.prompts), cast or Cast.of(model))
-        story = await SYSTEM.write(BRIEF, Run(hands), SYSTEM.config("faithful", config))
+        story = await SYSTEM.write(brief, Run(hands), SYSTEM.config("faithful", config))
     return story, model.asked
 
 
@@ -147,12 +154,14 @@ async def test_planning_agents_are_given_identifiers_as_a_list(first: bool) -> N
 @both_layouts
 async def test_writing_agents_are_given_identifiers_in_groups(first: bool) -> None:  # noqa: FBT001 - a parameter of the test
     prompts = by_role((await room(instruction_first=first))[1])
-    assert f"Given a Creative Writing Task and {PLAN}, continue the story by writing the Exposition part" in (
-        prompts["exposition"]
+    assert (
+        f"Given a Creative Writing Task and {PLAN}, continue the story by writing the Exposition part"
+        in (prompts["exposition"])
     )
     before = "the Previous Parts of the Story (Exposition, Rising Action, Climax)"
-    assert f"Given a Creative Writing Task, {PLAN}, and {before}, continue the story by writing the Falling Action" in (
-        prompts["falling_action"]
+    assert (
+        f"Given a Creative Writing Task, {PLAN}, and {before}, continue the story by writing the Falling Action"
+        in (prompts["falling_action"])
     )
 
 
@@ -160,14 +169,22 @@ async def test_writing_agents_are_given_identifiers_in_groups(first: bool) -> No
 async def test_writers_without_a_plan_are_given_no_plan(first: bool) -> None:  # noqa: FBT001 - a parameter of the test
     prompts = by_role((await room(instruction_first=first, variant="write"))[1])
     assert "Given a Creative Writing Task, continue the story" in prompts["exposition"]
-    assert "Given a Creative Writing Task and the Previous Parts of the Story (Exposition), " in prompts["rising_action"]
+    assert (
+        "Given a Creative Writing Task and the Previous Parts of the Story (Exposition), " in prompts["rising_action"]
+    )
     assert all("Content Plan" not in text for text in prompts.values())
 
 
 # the instructions (appendix B.2 and B.3) ------------------------------------------------------------------------------
 
 INSTRUCTIONS = {
-    "conflict": [r"central conflict .*in detail", "more than five sentences", "protagonist want", "[Ww]hy", "in their way"],
+    "conflict": [
+        r"central conflict .*in detail",
+        "more than five sentences",
+        "protagonist want",
+        "[Ww]hy",
+        "in their way",
+    ],
     "character": [
         r"characters in detailed bullet points",
         "more than five sentences for each",
@@ -183,7 +200,11 @@ INSTRUCTIONS = {
     "plot": ["key plot points in detailed bullet points"],
 }
 FLOW = ["flows naturally out of the ending before", "style", "vocabulary", "overall mood", "not to be explained again"]
-NOT_LAST = [r"Write the {part} part of the story and no other", "after it unwritten", "do not bring the story to an end"]
+NOT_LAST = [
+    r"Write the {part} part of the story and no other",
+    "after it unwritten",
+    "do not bring the story to an end",
+]
 
 
 @both_layouts
@@ -228,7 +249,7 @@ async def test_in_the_papers_order_the_instruction_stands_first_and_nothing_is_a
 async def test_in_our_order_each_prompt_begins_with_the_one_before_as_far_as_it_can_be_reused() -> None:
     _, asked = await room(instruction_first=False)
     assert len({request.messages[0] for request in asked}) == 1
-    for request, later in zip(asked, asked[1:], strict=False):
+    for request, later in pairwise(asked):
         shared, _, _ = request.messages[1].content.partition("\n\nStay with the people")
         assert request.messages[1].content.startswith("[Creative Writing Task]")
         assert later.messages[1].content.startswith(shared)
@@ -309,7 +330,9 @@ async def test_a_users_function_may_be_async_and_call_an_agent_twice(own: str) -
 
 
 async def test_an_agent_that_a_users_function_makes_up_is_named(own: str) -> None:
-    with pytest.raises(UnknownNameError, match=r"Unknown agent that .*own.py:lost named 'Settings'. Did you mean 'Setti"):
+    with pytest.raises(
+        UnknownNameError, match=r"Unknown agent that .*own.py:lost named 'Settings'. Did you mean 'Setti"
+    ):
         await room(orchestrator=f"{own}:lost")
 
 
@@ -339,13 +362,25 @@ async def test_agents_may_be_played_by_different_performers() -> None:
     assert len(story.scenes) == 5
 
 
-async def test_a_planners_chatter_is_taken_out_and_a_note_of_nothing_else_stays() -> None:
+async def test_a_planners_chatter_is_taken_out_and_a_note_of_nothing_else_is_drawn_again_and_stays() -> None:
     said_by = {"conflict": "Sure, here is the central conflict:\n\nMara wants the lamp lit.", "character": "Sure!"}
     story, asked = await room(lambda request: said_by.get(request.role) or said(request), tidy=True, max_steps=3)
-    read = prompt(asked[2])
+    assert [request.role for request in asked[:-1]] == ["conflict", "character", "character", "character"]
+    read = prompt(asked[-1])
     assert "[Central Conflict] Mara wants the lamp lit." in read
     assert "[Character Descriptions] Sure!" in read
     assert story.scenes == ()
+
+
+@pytest.mark.parametrize("words", ["", "200"])
+async def test_a_number_of_words_is_shared_out_and_the_last_part_gets_what_is_left(words: str) -> None:
+    brief = Brief("Write about 100 words about Mara.")
+    _, asked = await room(brief=brief, length_control=True, tidy=True, variant="write", words=words)
+    whole = 200 if words else 100
+    first = next(prompt(request) for request in asked if request.path == "exposition/section")
+    low, high = map(int, re.findall(r"Write (\d+) to (\d+) words of story", first)[0])
+    assert low < WRITING[0].weight * whole < high
+    assert high - low < 0.3 * high
 
 
 async def test_without_a_number_of_words_no_length_is_asked_for() -> None:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from fabula.run import Run
     from fabula.story import Brief
 
+USUAL_WORDS = 1207  # for estimates: the mean length of this baseline's stories in Table 2
+
 
 @dataclass(frozen=True, slots=True)
 class Config:
@@ -50,11 +52,13 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
         scratchpad = Scratchpad.of(brief)
         if not config.tidy:
             sampling = Sampling(max_tokens=config.max_tokens)
-            return await run.ask("writer", "story", sampling=sampling, scratchpad=scratchpad, words=None)
+            return await run.ask(
+                "writer", "story", sampling=sampling, expect=USUAL_WORDS, scratchpad=scratchpad, words=None
+            )
         want = None
         if config.length_control:
             want = parse_range(config.words) if config.words else read_range(brief.text)
-        prose = Prose(last=True, want=want, labels=("Creative Writing Task", "Story"))
+        prose = Prose(last=True, want=want, labels=("Creative Writing Task", "Story"), usual=USUAL_WORDS)
         fields = {"scratchpad": scratchpad}
         return await write_prose(run, "writer", "story", prose, config.max_tokens, before=[brief.text], fields=fields)
 

@@ -1,0 +1,82 @@
+"""Stories that SmolLM2 really wrote, replayed from their recorded journals: neither weights nor engine are needed.
+
+A change of prompts, sampling or call identity makes a call miss. If that is meant, record anew, with the weights at hand:
+`python tests/golden/test_recorded_rooms.py` (with `src` and `tests/support` on PYTHONPATH), and read the stories.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+from recorded import dump, load
+
+from fabula.casting import base_sampling
+from fabula.craft.length import read_range
+from fabula.journal import Journal
+from fabula.models.embedded import EmbeddedModel, find_weights
+from fabula.models.known import models_home
+from fabula.prompts import Prompts
+from fabula.replies import clean_prose
+from fabula.roles import Cast, Part
+from fabula.run import Hands, Mode, Run
+from fabula.story import Brief, Story
+from fabula.systems import Preset, find
+
+FOLDER = Path(__file__).parent / "journals"
+BRIEF = Brief.parse(
+    "Write a story of about 150 words about Ada, who repairs clocks, and her neighbour Jonas, who has stopped his on "
+    "purpose. It plays in one winter night. It ends with a clock that strikes."
+)
+CASES: dict[str, tuple[str, Preset]] = {
+    "agents-room-improved": ("agents-room", "improved"),
+    "end-to-end-faithful": ("end-to-end", "faithful"),
+}
+
+
+async def tell(name: str, preset: Preset, journal: Journal, mode: Mode) -> Story:
+    model = EmbeddedModel(find_weights("smollm2", models_home(os.environ)), name="embedded:smollm2", threads=1)
+    cast = Cast(Part(model, base=base_sampling("embedded:smollm2")))
+    system = find(name)
+    values = {} if preset == "improved" else {"max_tokens": 256}
+    try:
+        run = Run(Hands(journal, Prompts(system.prompts), cast, mode=mode))
+        return await system.write(BRIEF, run, system.config(preset, values))
+    finally:
+        await cast.close()
+
+
+@pytest.mark.parametrize("case", CASES)
+async def test_a_recorded_story_is_told_again_word_for_word(case: str) -> None:
+    journal = load((FOLDER / f"{case}.jsonl").read_text(encoding="utf-8"))
+    story = await tell(*CASES[case], journal, "frozen")
+    assert story.manuscript() == (FOLDER / f"{case}.md").read_text(encoding="utf-8")
+    assert dump(journal) == (FOLDER / f"{case}.jsonl").read_text(encoding="utf-8")
+    journal.close()
+
+
+def test_the_improved_room_keeps_its_length_and_tidies() -> None:
+    story = Story.parse((FOLDER / "agents-room-improved.md").read_text(encoding="utf-8"))
+    want = read_range(BRIEF.text)
+    assert want is not None
+    assert want.holds(story.words)
+    assert len(story.scenes) == 5
+    for scene in story.scenes:
+        assert clean_prose(scene.text, labels=("Exposition", "Climax"), last=True).text == scene.text
+    assert "Ada" in story.text
+
+
+def record() -> None:
+    """Write the journals and stories anew."""
+    FOLDER.mkdir(exist_ok=True)
+    for case, (name, preset) in CASES.items():
+        with Journal() as journal:
+            story = asyncio.run(tell(name, preset, journal, "live"))
+            (FOLDER / f"{case}.jsonl").write_text(dump(journal), encoding="utf-8")
+            (FOLDER / f"{case}.md").write_text(story.manuscript(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    record()
