@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fabula.casting import World, open_cast
-from fabula.errors import FabulaError, JournalError
+from fabula.errors import FabulaError, JournalError, UsageError
 from fabula.events import CallRetried, RunFinished, RunStarted
 from fabula.journal import Journal
 from fabula.models.budget import Budget
@@ -198,10 +198,12 @@ def write(
         FabulaError: any of its kinds.
     """
     where = Path(folder)
+    asked = Brief.read(brief) if isinstance(brief, Path) else Brief.parse(brief)
     if (where / "brief.md").exists():
         project = Project.open(where)
+        if project.brief.text != asked.text:
+            raise UsageError(f"The project {where} has another brief. Change its brief.md, or name another folder.")
     else:
-        asked = Brief.read(brief) if isinstance(brief, Path) else Brief.parse(brief)
         project = Project.create(where, asked, settings)
     wishes = Wishes(environ=environ or {})
     return _waited_for(write_in(project, project.settings.with_(settings), wishes)).story

@@ -185,10 +185,15 @@ class Run:
         **fields: object,
     ) -> Reply:
         """As `ask`, with usage and the way the reply ended."""
-        request = self._request(role, prompt, sampling, fields)
+        request = self._request(role, prompt, sampling, fields, opening=True)
         reply = await self._answer(request, expect)
         opening = request.messages[-1]
         return replace(reply, text=f"{opening.content}{reply.text}") if opening.role == "assistant" else reply
+
+    def render(self, prompt: str, /, **fields: object) -> str:
+        """The text of a prompt without its opening, to tell echoes of it in a reply; nobody is asked."""
+        messages = self.hands.prompts.render(prompt, fields)
+        return "\n\n".join(message.content for message in messages if message.role != "assistant")
 
     async def sample(
         self, n: int, role: str, prompt: str, /, *, sampling: Sampling | None = None, **fields: object
@@ -252,10 +257,13 @@ class Run:
 
     # one call -------------------------------------------------------------------------------------------------------
 
-    def _request(self, role: str, prompt: str, sampling: Sampling | None, fields: Mapping[str, Any]) -> Request:
+    def _request(
+        self, role: str, prompt: str, sampling: Sampling | None, fields: Mapping[str, Any], *, opening: bool = False
+    ) -> Request:
+        """The call as it goes out; a prompt's `opening` is for free text from models that can continue it."""
         part = self._part(role)
         messages = self.hands.prompts.render(prompt, fields)
-        if messages[-1].role == "assistant" and not part.performer.capabilities.continues:
+        if messages[-1].role == "assistant" and not (opening and part.performer.capabilities.continues):
             messages = messages[:-1]
         return Request(
             messages=messages,

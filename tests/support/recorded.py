@@ -7,6 +7,10 @@ import json
 from fabula.journal import Journal
 
 _FIELDS = ("key", "path", "ordinal", "role", "performer", "request", "reply", "finish", "detail")
+_INSERT = (
+    "INSERT INTO call (key, path, ordinal, role, performer, request, reply, finish, detail, run, at) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, '')"
+)
 
 
 def dump(journal: Journal) -> str:
@@ -28,6 +32,6 @@ def load(text: str) -> Journal:
         values = [digest if name == "reply" else row[name] for name in _FIELDS]
         journal._write(
             journal._text(body),
-            (f"INSERT INTO call ({', '.join(_FIELDS)}, run, at) VALUES ({', '.join('?' * 9)}, 0, '')", values),
+            (_INSERT, values),
         )
     return journal

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fabula.craft.length import write_to_length
+from fabula.craft.sentences import sentences
 from fabula.errors import ReplyError
 from fabula.models.base import Sampling
 from fabula.replies import clean_prose
+from fabula.story import count_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,19 +22,22 @@ if TYPE_CHECKING:
 EMPTY_TRIES = 3
 _TOKENS_PER_WORD = 1.6  # prose has about 1.3; the rest lets a sentence end
 _SPARE_TOKENS = 48
+_LEAD_WORDS = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Prose:
     """What is wanted: whether it ends the story, its words if they are bounded, and labels that must not be echoed.
 
-    `usual` is how many words such a piece has where none are asked for; only estimates use it.
+    `usual` is how many words such a piece has where none are asked for; only estimates use it. `previous` is the text
+    that the piece follows: its end leads models that can continue a text into the new piece.
     """
 
     last: bool
     want: WordRange | None
     labels: Sequence[str]
     usual: int = 1000
+    previous: str = ""
 
 
 @dataclass(frozen=True)
@@ -54,16 +59,12 @@ class _Writer:
         raw = ""
         for attempt in range(EMPTY_TRIES):
             run = self.run.scope("again", attempt) if attempt else self.run
+            fields = {**self.fields, "words": told, "lead": _tail(self.prose.previous)}
             reply = await run.reply(
-                self.role,
-                self.prompt,
-                sampling=self._sampling(words),
-                expect=words or self.prose.usual,
-                words=told,
-                **self.fields,
+                self.role, self.prompt, sampling=self._sampling(words), expect=words or self.prose.usual, **fields
             )
             raw = reply.text
-            if text := self._tidy(reply, ()):
+            if text := self._tidy(reply, self.prose.previous, run.render(self.prompt, **fields)):
                 return text
         raise ReplyError(
             f"The role {self.role!r} gave no usable prose in {EMPTY_TRIES} tries. Run again with another --seed, or "
@@ -73,16 +74,11 @@ class _Writer:
 
     async def extend(self, so_far: str, missing: int, attempt: int) -> str:
         """What comes after `so_far`, about `missing` words of it."""
+        fields = {**self.fields, "words": missing, "so_far": so_far, "lead": _tail(so_far)}
         reply = await self.run.scope("extend", attempt).reply(
-            self.role,
-            "extend",
-            sampling=self._sampling(missing),
-            expect=missing,
-            so_far=so_far,
-            words=missing,
-            **self.fields,
+            self.role, "extend", sampling=self._sampling(missing), expect=missing, **fields
         )
-        return self._tidy(reply, (so_far,))
+        return self._tidy(reply, so_far, self.run.render("extend", **fields))
 
     def _sampling(self, words: int | None) -> Sampling:
         most = self.max_tokens
@@ -90,14 +86,25 @@ class _Writer:
             most = min(most, int(words * _TOKENS_PER_WORD) + _SPARE_TOKENS)
         return Sampling(max_tokens=most)
 
-    def _tidy(self, reply: Reply, so_far: Sequence[str]) -> str:
+    def _tidy(self, reply: Reply, led_by: str, prompt: str) -> str:
+        """The prose of a reply without its lead, and without what it echoes of its prompt."""
         return clean_prose(
-            reply.text,
+            reply.text.removeprefix(_tail(led_by)),
             labels=self.prose.labels,
             last=self.prose.last,
-            echo=(*self.before, *so_far),
+            echo=(*self.before, prompt),
             finish=reply.finish,
         ).text
+
+
+def _tail(text: str) -> str:
+    """The last whole sentences of a text, about `_LEAD_WORDS` words of them: enough to catch the tone."""
+    kept: list[str] = []
+    for sentence in reversed(sentences(text)):
+        kept.insert(0, sentence)
+        if count_words(" ".join(kept)) >= _LEAD_WORDS:
+            break
+    return " ".join(kept)
 
 
 async def write_prose(

@@ -51,7 +51,9 @@ _ABOUT: Final = re.compile(
     r"serves as|delves|captures|sets (?:up|the)|"
     r"is (?:set|told|about|written|finished|complete|divided|approximately|around)|includes|introduces|showcases|"
     r"provides|cent(?:er|re)s on|revolves around|meets|adheres|follows|focuses|leaves (?:the|us)|"
-    r"takes a turn|should (?:be|take|end|have|include))\b",
+    r"takes a turn|flow(?:s|ed)|will (?:end|begin|continue|be)|should (?:be|take|end|have|include))\b|"
+    r"(?:the|this|our|your) (?:\w+ ){0,3}part (?:above|below|is (?:in|about|not|now)|has (?:now )?reached)\b|"
+    r"the previous parts\b",
     _I,
 )
 _ABOUT_AT_END: Final = re.compile(

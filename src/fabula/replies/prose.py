@@ -45,6 +45,7 @@ _HASHES: Final = re.compile(r"(?<=[^\s#])#{2,}[ \t]*$", re.MULTILINE)
 _FENCE: Final = re.compile(r"^[ \t]*```[^\n]*$\n?", re.MULTILINE)
 _SPEAKER: Final = re.compile(r"\A\s*(?:assistant|ai|model)\s*(?::|\n)\s*", re.IGNORECASE)
 _BULLET: Final = re.compile(r"\s*(?:[-*•]|\d{1,3}[.)])\s")
+_ASTERISK: Final = re.compile(r"\s*[*•] +(?=\w)")
 _EDGE_SENTENCES: Final = 8
 _WRAPPED_SENTENCES: Final = 3
 
@@ -102,6 +103,12 @@ def clean_prose(
     whole = draft.fragment(cut=finish == "length")
     draft.close_quotation()
     return Cleaned(draft.text, tuple(draft.dropped), whole and not looped and finish != "length" and bool(draft.text))
+
+
+def _bullet(line: str) -> int:
+    """Length of an asterisk that makes a list item of a line of prose; a scene break is none."""
+    mark = _ASTERISK.match(line)
+    return mark.end() if mark and not is_scene_break(line) else 0
 
 
 class _Draft:
@@ -177,7 +184,7 @@ class _Draft:
         foreign = not self.notes and (is_heading(line) or (first and alone and is_title(line)))
         if foreign or labels.heads(line):
             return len(line)
-        return labels.prefix(line) or (framed_lead(line) if first else 0)
+        return labels.prefix(line) or (framed_lead(line) if first else 0) or (0 if self.notes else _bullet(line))
 
     def opening(self) -> None:
         """Chatter at the start, sentence by sentence; a scene break that opens nothing."""

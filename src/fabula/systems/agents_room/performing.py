@@ -35,7 +35,9 @@ def perform(
         return lambda run: _plan(agent, scratchpad, config, run)
     last = is_last(agent, agents, scratchpad)
     want = _budget(agent, scratchpad, agents, brief, config)
-    return lambda run: _write(agent, scratchpad, Prose(last, want, LABELS, SECTION_WORDS), config, run)
+    previous = next((entry.text for entry in reversed(scratchpad.of_kind("writing"))), "")
+    prose = Prose(last, want, LABELS, SECTION_WORDS, "" if config.instruction_first else previous)
+    return lambda run: _write(agent, scratchpad, prose, config, run)
 
 
 async def _plan(agent: Agent, scratchpad: Scratchpad, config: Config, run: Run) -> str:
@@ -80,7 +82,9 @@ async def _write(agent: Agent, scratchpad: Scratchpad, prose: Prose, config: Con
     }
     if not config.tidy:
         sampling = Sampling(max_tokens=config.max_tokens)
-        return await run.ask(agent.role, agent.prompt, sampling=sampling, expect=SECTION_WORDS, words=None, **fields)
+        return await run.ask(
+            agent.role, agent.prompt, sampling=sampling, expect=SECTION_WORDS, words=None, lead="", **fields
+        )
     before = [entry.text for entry in scratchpad.entries]
     return await write_prose(run, agent.role, agent.prompt, prose, config.max_tokens, before=before, fields=fields)
 
