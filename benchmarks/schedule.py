@@ -158,13 +158,14 @@ def bench(sizes: Sizes | None = None) -> Table:
     notes = (
         (
             f"Latencies: 0.3 to 1.2 s to the first token and {_SPEED:g} tokens a second, replies log-normal around "
-            f"{_TYPICAL:g} tokens; each draw is another seed. Nothing is waited for: the clock is this process's CPU time "
-            "plus the waits skipped, so our own work is in the wall time."
+            f"{_TYPICAL:g} tokens; each draw is another seed. Nothing is waited for: the clock is this process's CPU "
+            "time plus the waits skipped, so our own work is in the wall time."
         ),
         (
-            "The critical path is the longest story's chain of calls, or all calls' seconds divided by the limit if that "
-            "is more: a bound, which the best schedule may not reach either. A planner with foresight knows every latency "
-            "beforehand and serves the story with most work left; calls are really served in order of arrival."
+            "The critical path is the longest story's chain of calls, or all calls' seconds divided by the limit if "
+            "that is more: a bound, which the best schedule may not reach either. A planner with foresight knows "
+            "every latency beforehand and serves the story with most work left; calls are really served in order of "
+            "arrival."
         ),
         "Calls: " + "; ".join(f"{what}: {number}" for what, number in calls.items()) + ".",
     )

@@ -65,8 +65,8 @@ def bench(sizes: Sizes | None = None) -> Table:
     notes = (
         f"Help is asked for with `{Path(_HELP[0]).name} {' '.join(_HELP[1:])}`; bytecode and page cache are warm.",
         (
-            "`import fabula` loads no other module of the package; `fabula.write` loads what writing needs, without any "
-            "model's library."
+            "`import fabula` loads no other module of the package; `fabula.write` loads what writing needs, without "
+            "any model's library."
         ),
     )
     return Table("startup", TITLE, rows, notes)

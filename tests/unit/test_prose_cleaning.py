@@ -274,3 +274,22 @@ def test_long_prose_without_repeats_is_left_whole() -> None:
     words = [f"w{n}" for n in range(4000)]
     text = " ".join(f"{' '.join(rng.choices(words, k=12)).capitalize()}." for _ in range(3000))
     assert clean(text).text == text
+
+
+def test_remarks_on_the_story_are_taken_out_of_the_middle_where_there_are_several() -> None:
+    told = "Mara lit the lamp. {} The boat was late. {} She waited."
+    remarks = ("The story features a girl named Elara.", "The next sentence adds a new twist to it.")
+    cleaned = clean_prose(told.format(*remarks), labels=(), last=False)
+    assert cleaned.text == "Mara lit the lamp. The boat was late. She waited."
+    assert [dropped.text for dropped in cleaned.dropped] == list(remarks)
+
+
+def test_one_sentence_about_a_story_or_a_character_who_speaks_of_stories_stays() -> None:
+    text = "Mara lit the lamp. The story ended there, and the boy slept."
+    text += ' "The story ends badly," she said. "The next part is worse."'
+    assert clean_prose(text, labels=(), last=False).text == text
+
+
+def test_an_asterisk_before_a_line_of_prose_goes_and_a_scene_break_stays() -> None:
+    cleaned = clean_prose("* Mara lit the lamp.\n\n* * *\n\n* The boat was late.", labels=(), last=False)
+    assert cleaned.text == "Mara lit the lamp.\n\n* * *\n\nThe boat was late."

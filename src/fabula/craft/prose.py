@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from fabula.models.base import Reply
     from fabula.run import Run
 
-EMPTY_TRIES = 3
+TRIES = 3
+_LITTLE = 40  # words that a reply may always lose; where most of it was commentary, echo or loop, it is drawn again
 _TOKENS_PER_WORD = 1.6  # prose has about 1.3; the rest lets a sentence end
 _SPARE_TOKENS = 48
 _LEAD_WORDS = 40
@@ -53,21 +54,26 @@ class _Writer:
     fields: Mapping[str, Any]
 
     async def first(self, words: int | None) -> str:
-        """The piece's first version; asked again with another draw while nothing usable comes."""
+        """The piece's first version; drawn again where most of it was commentary, echo or loop, and the best of all."""
         want = self.prose.want
         told = (want.low, want.high) if want and words else None
-        raw = ""
-        for attempt in range(EMPTY_TRIES):
+        best, raw = "", ""
+        for attempt in range(TRIES):
             run = self.run.scope("again", attempt) if attempt else self.run
             fields = {**self.fields, "words": told, "lead": _tail(self.prose.previous)}
             reply = await run.reply(
                 self.role, self.prompt, sampling=self._sampling(words), expect=words or self.prose.usual, **fields
             )
             raw = reply.text
-            if text := self._tidy(reply, self.prose.previous, run.render(self.prompt, **fields)):
+            text = self._tidy(reply, self.prose.previous, run.render(self.prompt, **fields))
+            best = max(best, text, key=count_words)
+            lost = count_words(raw.removeprefix(_tail(self.prose.previous))) - count_words(text)
+            if text and lost <= max(count_words(text), _LITTLE):
                 return text
+        if best:
+            return best
         raise ReplyError(
-            f"The role {self.role!r} gave no usable prose in {EMPTY_TRIES} tries. Run again with another --seed, or "
+            f"The role {self.role!r} gave no usable prose in {TRIES} tries. Run again with another --seed, or "
             "give this role a stronger model.",
             reply=raw,
         )

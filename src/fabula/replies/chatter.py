@@ -63,6 +63,17 @@ _ABOUT_AT_END: Final = re.compile(
     r"(?:comes|draws|nears|ends|unfolds|progresses)",
     _I,
 )
+_REMARK: Final = re.compile(
+    r"\b(?:the|this) (?:(?:rest|end|beginning|ending) of the )?(?:story|narrative) "
+    r"(?:(?:also|then|now|has|had|is|was|only|itself) )*(?:beg[aiu]ns?|end(?:s|ed)?|starts?|started|takes place|"
+    r"took place|continue[sd]?|conclude[sd]?|features?|includes?|tells?|told|unfold(?:s|ed)?|leaves?|about|set in|"
+    r"goes on|went on|revolves|explores?|showcases?|flow(?:s|ed)|shows?|follows?|focuses|introduces)\b|"
+    r"\b(?:the|this) (?:next|last|final|previous|following|rising action|falling action|climax|exposition|resolution) "
+    r"(?:sentence|paragraph|part|parts|section|chapter of (?:the|her|his) story|image of)\b|"
+    r"\b(?:this|the) ending (?:part|is|was|feels|ends|of the story)\b|"
+    r"['’]s character (?:is|was|has|as|makes?|made|decides?)\b|\bthe scratchpad\b|\bcreative writing task\b",
+    _I,
+)
 _CLOSING: Final = (
     re.compile(
         rf"i hope (?:(?:that )?(?:this|the|my) (?:\w+ ){{0,3}}(?:{_TASK}|helps|meets|works|fits|is what|captures|was)|"
@@ -122,6 +133,14 @@ def closes_chatter(sentence: str, *, notes: bool = False) -> bool:
     if sentence.startswith(_QUOTE) or len(said) > _LONGEST:
         return False
     return any(p.match(said) for p in (_CLOSING if notes else (*_CLOSING, _ABOUT, _ABOUT_AT_END)))
+
+
+def remarks_on_story(sentence: str) -> bool:
+    """Whether a sentence speaks of the story or its parts instead of telling it; speech of characters never does."""
+    said = sentence.strip(_EDGE)
+    if sentence.startswith(_QUOTE):
+        return False
+    return bool(_REMARK.search(said) or _ABOUT.match(said) or _ABOUT_AT_END.match(said))
 
 
 def says_the_end(sentence: str) -> bool:

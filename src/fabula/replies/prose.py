@@ -15,6 +15,7 @@ from fabula.replies.chatter import (
     is_scene_break,
     is_title,
     opens_chatter,
+    remarks_on_story,
     says_the_end,
 )
 from fabula.replies.echoes import Echoes
@@ -46,6 +47,7 @@ _FENCE: Final = re.compile(r"^[ \t]*```[^\n]*$\n?", re.MULTILINE)
 _SPEAKER: Final = re.compile(r"\A\s*(?:assistant|ai|model)\s*(?::|\n)\s*", re.IGNORECASE)
 _BULLET: Final = re.compile(r"\s*(?:[-*•]|\d{1,3}[.)])\s")
 _ASTERISK: Final = re.compile(r"\s*[*•] +(?=\w)")
+_REMARKS: Final = 2
 _EDGE_SENTENCES: Final = 8
 _WRAPPED_SENTENCES: Final = 3
 
@@ -80,7 +82,8 @@ def clean_prose(
 
     Taken out are chatter at both ends, headings and the prompt's `labels`, repeats of the `echo` texts, marks of chat
     templates, code fences and quotation marks around the whole, "The End" (always at a reply's end: it is no prose;
-    what stands behind it goes too where the story ends), sentences told twice, and all from where a loop begins.
+    what stands behind it goes too where the story ends), sentences told twice, sentences that
+    speak of the story instead of telling it (where there are several), and all from where a loop begins.
 
     Args:
         text: the reply.
@@ -97,6 +100,7 @@ def clean_prose(
     draft.the_end(last=last)
     draft.closing()
     draft.echoes(Echoes(echo))
+    draft.remarks()
     looped = draft.loops()
     draft.opening()
     draft.closing()
@@ -235,6 +239,16 @@ class _Draft:
         offset = max(len(self.text) - 200, 0)
         if parts and says_the_end(self.text[offset + parts[-1][0] :]):
             self._cut(offset + parts[-1][0], "ending")
+
+    def remarks(self) -> None:
+        """Sentences of prose that speak of the story; one alone may be a character's story, and stays."""
+        if self.notes:
+            return
+        found: list[tuple[Span, DropKind]] = [
+            ((start, end), "chatter") for start, end in spans(self.text) if remarks_on_story(self.text[start:end])
+        ]
+        if len(found) >= _REMARKS:
+            self._drop(found)
 
     def echoes(self, echoes: Echoes) -> None:
         """Paragraphs, and in prose long sentences, that stand in the prompt."""
