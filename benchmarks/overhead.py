@@ -51,7 +51,7 @@ class Sizes:
     calls: int = 1000
     turn: int = 125
     parallel: int = 64
-    rounds: int = 7
+    rounds: int = 5
     prompt: int = 8000
     recorded: int = 10_000
     artefacts: int = 100
