@@ -12,6 +12,7 @@ import sqlite3
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias
 
@@ -65,7 +66,9 @@ def call_key(request: Request, identity: str, ordinal: int, take: int = 0) -> st
     return _digest(json.dumps(body, sort_keys=True, ensure_ascii=False, separators=(",", ":")))
 
 
+@lru_cache(maxsize=32)
 def _digest(text: str) -> str:
+    """The hash of a text; the last ones are kept, because a record needs each of its texts' twice."""
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

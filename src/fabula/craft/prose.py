@@ -60,14 +60,15 @@ class _Writer:
         best, raw = "", ""
         for attempt in range(TRIES):
             run = self.run.scope("again", attempt) if attempt else self.run
-            fields = {**self.fields, "words": told, "lead": _tail(self.prose.previous)}
+            led_by = "" if attempt else self.prose.previous  # what led into an echo would lead there again
+            fields = {**self.fields, "words": told, "lead": _tail(led_by)}
             reply = await run.reply(
                 self.role, self.prompt, sampling=self._sampling(words), expect=words or self.prose.usual, **fields
             )
             raw = reply.text
-            text = self._tidy(reply, self.prose.previous, run.render(self.prompt, **fields))
+            text = self._tidy(reply, led_by, run.render(self.prompt, **fields))
             best = max(best, text, key=count_words)
-            lost = count_words(raw.removeprefix(_tail(self.prose.previous))) - count_words(text)
+            lost = count_words(raw.removeprefix(_tail(led_by))) - count_words(text)
             if text and lost <= max(count_words(text), _LITTLE):
                 return text
         if best:
