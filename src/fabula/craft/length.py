@@ -162,7 +162,7 @@ async def write_to_length(
         clean: applied to every reply.
     """
     tidy = clean or str.strip
-    text = _whole(tidy(await write(want.high)))
+    text = _whole(tidy(await write(max(want.high, _LEAST_ASKED))))
     best = text = _fit(text, want, keep_end=keep_end)
     failed = calls = 0
     while not want.holds(count_words(best)) and failed < tries and calls < tries * _CALLS_A_TRY:

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from fabula.models.base import Reply
     from fabula.run import Run
 
-TRIES = 3
+TRIES = 6
 _LITTLE = 40  # words that a reply may always lose; where most of it was commentary, echo or loop, it is drawn again
 _TOKENS_PER_WORD = 1.6  # prose has about 1.3; the rest lets a sentence end
-_SPARE_TOKENS = 48
+_SPARE_TOKENS = 48  # as many more at each new draw: a piece of a few words may have come out empty for want of room
 _LEAD_WORDS = 40
 
 
@@ -63,7 +63,11 @@ class _Writer:
             led_by = "" if attempt else self.prose.previous  # what led into an echo would lead there again
             fields = {**self.fields, "words": told, "lead": _tail(led_by)}
             reply = await run.reply(
-                self.role, self.prompt, sampling=self._sampling(words), expect=words or self.prose.usual, **fields
+                self.role,
+                self.prompt,
+                sampling=self._sampling(words, attempt),
+                expect=words or self.prose.usual,
+                **fields,
             )
             raw = reply.text
             text = self._tidy(reply, led_by, run.render(self.prompt, **fields))
@@ -74,8 +78,8 @@ class _Writer:
         if best:
             return best
         raise ReplyError(
-            f"The role {self.role!r} gave no usable prose in {TRIES} tries. Run again with another --seed, or "
-            "give this role a stronger model.",
+            f"The role {self.role!r} gave no usable prose in {TRIES} tries. Give this role a stronger model, or run "
+            "again with another --seed.",
             reply=raw,
         )
 
@@ -87,10 +91,10 @@ class _Writer:
         )
         return self._tidy(reply, so_far, self.run.render("extend", **fields))
 
-    def _sampling(self, words: int | None) -> Sampling:
+    def _sampling(self, words: int | None, attempt: int = 0) -> Sampling:
         most = self.max_tokens
         if words:
-            most = min(most, int(words * _TOKENS_PER_WORD) + _SPARE_TOKENS)
+            most = min(most, int(words * _TOKENS_PER_WORD) + _SPARE_TOKENS * (attempt + 1))
         return Sampling(max_tokens=most)
 
     def _tidy(self, reply: Reply, led_by: str, prompt: str) -> str:

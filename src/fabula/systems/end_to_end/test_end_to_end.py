@@ -89,7 +89,5 @@ async def test_length_control_can_be_left_out() -> None:
 
 
 async def test_replies_without_prose_are_an_error_that_shows_the_last() -> None:
-    with pytest.raises(
-        ReplyError, match=r"role 'writer' gave no usable prose in 3 tries\. Run again with another --se"
-    ):
+    with pytest.raises(ReplyError, match=r"role 'writer' gave no usable prose in 6 tries\. Give this role a str"):
         await write({"writer": "Sure!"}, "improved")
