@@ -16,30 +16,29 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.table import Row, Table
+from benchmarks.theatre import SCHEMA, Company, plan_of, played, prose
 from fabula.journal import Journal
 from fabula.models.limits import Limited
 from fabula.models.scripted import ScriptedModel
 from fabula.prompts import Prompts
 from fabula.roles import Cast
 from fabula.run import Hands, Run
-from fabula.story import Brief
+from fabula.story import Brief, slug
 from fabula.systems import find
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fabula.models.base import Request
+    from fabula.plan import Plan
     from fabula.systems import Preset
 
 TITLE: Final = "wall time above the critical path"
 _MOST: Final = 1.05
+_MOST_PLAYED: Final = 1.1
+_ENDS: Final = 0.15  # that a director ends a scene, at each turn
 _SPEED: Final = 50.0  # tokens a second of a hosted model
 _TYPICAL, _SPREAD, _LONGEST = 350.0, 0.5, 1500.0  # reply tokens: median, sigma of their logarithm, and a bound
-_VOCABULARY: Final = (
-    "keeper boy boat storm letter lamp sister harbour stranger dog widow clerk ferry lantern gull reef stairs quay "
-    "window orchard chapel market bridge cellar meadow tower road river waited turned listened laughed fell sang slept "
-    "answered wept hurried burned drifted rose sank slowly twice alone below before after without under near until"
-)
 
 
 class SkippingLoop(asyncio.SelectorEventLoop):
@@ -71,12 +70,17 @@ class _Skipping(selectors.DefaultSelector):
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much is scheduled: `stories` at once under a limit of `parallel` calls, with `rounds` draws of latencies."""
+    """How much is scheduled: `stories` at once under a limit of `parallel` calls, with `rounds` draws of latencies.
+
+    Beside them, a story of Character Simulation with so many `scenes` and `people`.
+    """
 
     stories: int = 20
     parallel: int = 8
     rounds: int = 20
     presets: tuple[Preset, ...] = ("faithful", "improved")
+    scenes: int = 12
+    people: int = 8
 
 
 @dataclass
@@ -133,13 +137,6 @@ class Outcome:
         return self.wall / self.critical
 
 
-def prose(draw: random.Random, words: int) -> str:
-    """About that many words in sentences of which no two are alike, so that nothing takes them for a loop."""
-    known = _VOCABULARY.split()
-    lines = (" ".join(draw.choices(known, k=draw.randint(6, 14))) for _ in range(max(2, words // 10)))
-    return " ".join(f"{line.capitalize()}." for line in lines)
-
-
 def bench(sizes: Sizes | None = None) -> Table:
     """One story alone and many at once, in both presets."""
     sizes = sizes or Sizes()
@@ -155,6 +152,13 @@ def bench(sizes: Sizes | None = None) -> Table:
                 foresight = tuple(outcome.planned / outcome.critical for outcome in found)
                 rows.append(Row(f"{what}, {preset}: a planner with foresight / critical path", foresight, "", "draw"))
             calls[f"{what}, {preset}"] = found[0].calls
+        shows = [show(sizes, preset, seed) for seed in range(sizes.rounds)]
+        what = f"Character Simulation, {sizes.scenes} scenes, {preset}"
+        ratios = tuple(outcome.ratio for outcome in shows)
+        rows.append(Row(f"{what}: wall / critical path", ratios, "", "draw", most=_MOST_PLAYED))
+        apart = tuple(outcome.planned / outcome.wall for outcome in shows)
+        rows.append(Row(f"{what}: one call after another / wall", apart, "", "draw"))
+        calls[what] = shows[0].calls
     notes = (
         (
             f"Latencies: 0.3 to 1.2 s to the first token and {_SPEED:g} tokens a second, replies log-normal around "
@@ -167,9 +171,69 @@ def bench(sizes: Sizes | None = None) -> Table:
             "every latency beforehand and serves the story with most work left; calls are really served in order of "
             "arrival."
         ),
+        (
+            "Character Simulation: outlines wait for nothing, a unit for the units before it that share a character, "
+            "a turn for its memory and its state side by side, a rewrite for its scene and the rewrite before. The "
+            "critical path follows these alone, or is all calls' seconds divided by the limit if that is more."
+        ),
         "Calls: " + "; ".join(f"{what}: {number}" for what, number in calls.items()) + ".",
     )
     return Table("schedule", TITLE, tuple(rows), notes)
+
+
+def show(sizes: Sizes, preset: Preset, seed: int) -> Outcome:
+    """One story of Character Simulation; `planned` is what it would take with one call after another."""
+    plan = plan_of(sizes.scenes, sizes.people, random.Random(seed))  # noqa: S311 - plans, not secrets
+    taken: dict[str, float] = {}
+    company = Company(seed, likely=_ENDS)
+
+    async def answer(request: Request) -> str:
+        text = company.answer(request)
+        draw = random.Random(f"latency/{seed}/{request.path}")  # noqa: S311 - latencies, not secrets
+        taken[request.path] = draw.uniform(0.3, 1.2) + len(text.split()) / 0.75 / _SPEED
+        await asyncio.sleep(taken[request.path])
+        return text
+
+    async def timed() -> float:
+        loop, model = asyncio.get_running_loop(), ScriptedModel(answer, name="slow", capabilities=SCHEMA)
+        begun = loop.time()
+        await played(plan, Limited(model, parallel=sizes.parallel), preset)
+        return loop.time() - begun
+
+    with asyncio.Runner(loop_factory=SkippingLoop) as runner:
+        wall = runner.run(timed())
+    total = sum(taken.values())
+    return Outcome(wall, max(chain(plan, taken), total / sizes.parallel), total, len(taken))
+
+
+def chain(plan: Plan, taken: Mapping[str, float]) -> float:
+    """Seconds of a play's longest chain of calls, each of which needs the one before it; `taken` by path."""
+    done: dict[str, float] = {}  # when each character is free
+    scenes: dict[str, float] = {}  # when each scene is played
+    for unit in plan.units(plan.chronology() or plan.names):
+        name = slug(unit.scene.name) + (f"-{unit.part}" if unit.part > 1 else "")
+        outlined = taken[f"outline/{name}/chronological_outline"]
+        ready = max(outlined, *(done.get(who, 0.0) for who in unit.scene.present))
+        over = ready + sum(_turns(f"role-play/{name}/", taken).values())
+        done |= dict.fromkeys(unit.scene.present, over)
+        scenes[unit.scene.name] = max(over, scenes.get(unit.scene.name, 0.0))
+    told = 0.0
+    for scene in plan.scenes:
+        told = max(told, scenes[scene.name]) + sum(
+            seconds for path, seconds in taken.items() if path.startswith(f"{slug(scene.name)}/")
+        )
+    return told
+
+
+def _turns(under: str, taken: Mapping[str, float]) -> dict[str, float]:
+    """Seconds of each turn played below a path: its calls one after another, but memory and state side by side."""
+    turns: dict[str, float] = defaultdict(float)
+    for path, seconds in taken.items():
+        if path.startswith(under) and not path.endswith(("/memory", "/state")):
+            turns[path.split("/")[3]] += seconds
+    for turn in turns:
+        turns[turn] += max(taken.get(f"{under}turn/{turn}/{what}", 0.0) for what in ("memory", "state"))
+    return turns
 
 
 def scheduled(stories: int, parallel: int, preset: Preset, seed: int) -> Outcome:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fabula.casting import World, open_cast
+from fabula.craft.planning import PROMPTS
 from fabula.errors import FabulaError, JournalError, UsageError
 from fabula.events import CallRetried, RunFinished, RunStarted
 from fabula.journal import Journal
@@ -72,18 +73,19 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class _Stage:
+class Stage:
     """A system with its configuration, prompts and cast, ready to run."""
 
     settings: Settings
     wishes: Wishes
 
     def hands(self, journal: Journal, mode: Mode, cast: Cast) -> Hands:
+        """What all scopes of a run share."""
         system = find(self.settings.system)
         overrides = Path(self.settings.prompts) if self.settings.prompts else None
         return Hands(
             journal=journal,
-            prompts=Prompts(system.prompts, overrides),
+            prompts=Prompts(system.prompts, overrides, PROMPTS),
             cast=cast,
             seed=self.settings.seed,
             mode=mode,
@@ -93,16 +95,23 @@ class _Stage:
         )
 
     def cast(self) -> Cast:
+        """Who plays the system's roles; to be closed by who asked for it."""
+
         def retried(model: str, attempt: int, wait: float, reason: str) -> None:
             self.wishes.tell(CallRetried(model, attempt, wait, reason))
 
         world = World(self.wishes.environ, time.monotonic, retried, self.wishes.person)
-        return open_cast(self.settings, find(self.settings.system).roles, world)
+        system = find(self.settings.system)
+        return open_cast(self.settings, system.roles, world, system.open_role)
 
     async def write(self, brief: Brief, hands: Hands) -> Story:
+        """The story; of several errors side by side, the first of ours is raised."""
         system = find(self.settings.system)
         config = system.config(self.settings.preset, self.settings.config)
-        return await system.write(brief, Run(hands), config)
+        try:
+            return await system.write(brief, Run(hands), config)
+        except BaseExceptionGroup as group:  # calls side by side failed; the first of ours says enough
+            raise first_error(group) from group
 
 
 async def write_in(project: Project, settings: Settings, wishes: Wishes) -> Outcome:
@@ -111,7 +120,7 @@ async def write_in(project: Project, settings: Settings, wishes: Wishes) -> Outc
     Raises:
         FabulaError: any of its kinds; all finished calls are kept and the same command goes on from there.
     """
-    stage, brief = _Stage(settings, wishes), project.brief
+    stage, brief = Stage(settings, wishes), project.brief
     with project.lock(), project.journal as journal:
         project.take_over(journal, project.changes(journal))
         project.begin(journal)
@@ -120,7 +129,7 @@ async def write_in(project: Project, settings: Settings, wishes: Wishes) -> Outc
             hands = stage.hands(journal, "frozen" if wishes.frozen else "live", cast)
             hands.on_kept = lambda kept: project.write_kept(journal, kept)
             hands.approve = wishes.approve
-            with _recorded_run(stage, hands):
+            with recorded_run(stage, hands):
                 story = await stage.write(brief, hands)
                 project.write_story(journal, story)
         finally:
@@ -128,8 +137,15 @@ async def write_in(project: Project, settings: Settings, wishes: Wishes) -> Outc
     return Outcome(story, hands.budget)
 
 
+def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The first of fabula's own errors in a group of errors, however deep; else the very first."""
+    ours, _ = group.split(FabulaError)
+    first = (ours or group).exceptions[0]
+    return first_error(first) if isinstance(first, BaseExceptionGroup) else first
+
+
 @contextmanager
-def _recorded_run(stage: _Stage, hands: Hands) -> Iterator[None]:
+def recorded_run(stage: Stage, hands: Hands) -> Iterator[None]:
     """The record of a run from its start to its end, however it ends; a frozen run leaves none."""
     settings, wishes, journal = stage.settings, stage.wishes, hands.journal
     recorded = hands.mode == "live"
@@ -153,7 +169,7 @@ def _recorded_run(stage: _Stage, hands: Hands) -> Iterator[None]:
 
 async def rehearse_in(project: Project, settings: Settings, wishes: Wishes) -> tuple[Rehearsal, list[Change]]:
     """What a run would ask and cost now, and the changed files it would take over. Asks nobody, writes nothing."""
-    stage = _Stage(settings, wishes)
+    stage = Stage(settings, wishes)
     with project.journal as journal:
         changes = project.changes(journal)
         rehearsal = await _rehearsed(stage, journal, project.brief, {change.path: change.text for change in changes})
@@ -163,10 +179,10 @@ async def rehearse_in(project: Project, settings: Settings, wishes: Wishes) -> t
 async def rehearse(brief: Brief, settings: Settings, wishes: Wishes) -> Rehearsal:
     """What writing a new story for `brief` would ask and cost."""
     with Journal() as journal:
-        return await _rehearsed(_Stage(settings, wishes), journal, brief, {})
+        return await _rehearsed(Stage(settings, wishes), journal, brief, {})
 
 
-async def _rehearsed(stage: _Stage, journal: Journal, brief: Brief, pending: Mapping[str, str]) -> Rehearsal:
+async def _rehearsed(stage: Stage, journal: Journal, brief: Brief, pending: Mapping[str, str]) -> Rehearsal:
     cast = stage.cast()
     try:
         hands = stage.hands(journal, "dry", cast)

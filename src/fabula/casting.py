@@ -107,11 +107,11 @@ def base_sampling(spec: str) -> Sampling:
     return KNOWN[rest].sampling if kind == "embedded" and rest in KNOWN else Sampling()
 
 
-def open_cast(settings: Settings, roles: tuple[str, ...], world: World) -> Cast:
+def open_cast(settings: Settings, roles: tuple[str, ...], world: World, open_role: str = "") -> Cast:
     """Who plays each role of a system. One engine or client serves all roles that name the same model.
 
     Raises:
-        UnknownNameError: a role that the system does not have, or an unknown model.
+        UnknownNameError: a role that the system does not have (unless it has an `open_role`), or an unknown model.
         ConfigError: a person is cast where nobody can be asked, or a script or function cannot be read.
     """
     opened: dict[str, Model] = {}
@@ -124,17 +124,20 @@ def open_cast(settings: Settings, roles: tuple[str, ...], world: World) -> Cast:
 
     def part(role: RoleTable) -> Part:
         sampling = role.sampling.over(settings.sampling.sampling)
-        if role.play:
-            return Part(_player(role.play, world), sampling)
+        if ":" in role.play:
+            return Part(_program(role.play), sampling)
         spec = role.model or settings.model
-        return Part(opening(spec), sampling, role.adapter or None, base_sampling(spec))
+        performer = opening(spec)
+        if role.play:
+            performer = _person(role.play, performer, world)
+        return Part(performer, sampling, role.adapter or None, base_sampling(spec))
 
     for role in settings.roles:
-        if role not in roles:
+        if role not in roles and not open_role:
             raise UnknownNameError("role", role, roles)
     cast = {name: part(role) for name, role in settings.roles.items()}
     everyone_cast = cast and set(cast) >= set(roles)
-    return Cast(next(iter(cast.values())) if everyone_cast else part(settings.sampling), cast)
+    return Cast(next(iter(cast.values())) if everyone_cast else part(settings.sampling), cast, roles, open_role)
 
 
 def _version_of(play: str) -> str:
@@ -142,10 +145,13 @@ def _version_of(play: str) -> str:
     return sha256(Path(play.rpartition(":")[0]).read_bytes()).hexdigest()[:12]
 
 
-def _player(play: str, world: World) -> Model:
-    """A person ("me" or any name) or a program ("file.py:function")."""
-    if ":" in play:
-        return Program(play, load_function(play), _version_of(play))
+def _program(play: str) -> Model:
+    """A program, "file.py:function"."""
+    return Program(play, load_function(play), _version_of(play))
+
+
+def _person(who: str, model: Model, world: World) -> Model:
+    """A person ("me" or any name) who stands in for `model`."""
     if world.person is None:
-        raise ConfigError(f"A role is to be played by {play!r}, but there is no terminal to ask at. Cast a model.")
-    return Person(play, world.person)
+        raise ConfigError(f"A role is to be played by {who!r}, but there is no terminal to ask at. Cast a model.")
+    return Person(who, world.person, model)

@@ -6,6 +6,7 @@ The tree (catch the highest one that you can act on)::
     ├── UsageError                  the caller asked for something impossible; `exit_code` 2
     │   ├── UnknownNameError        a system, model, role, field or path that does not exist; names the nearest
     │   ├── BriefError              the brief cannot be read as one
+    │   ├── PlanError               a plan has problems; carries all of them as `problems`
     │   └── ConfigError             a settings file or field is wrong; names file and field
     ├── ProjectError                the project folder cannot be used (locked, not writable, disk full)
     ├── JournalError                the project's record cannot be used
@@ -51,13 +52,26 @@ class UnknownNameError(UsageError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         self.kind, self.name, self.known = kind, name, sorted(known)
-        near = get_close_matches(name.lower(), self.known, n=1, cutoff=0.5)
+        folded = {known.casefold(): known for known in self.known}
+        near = [folded[key] for key in get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)]
         hint = f"Did you mean {near[0]!r}?" if near else "Known: " + (", ".join(self.known) or "none") + "."
         super().__init__(f"Unknown {kind} {name!r}. {hint}")
 
 
 class BriefError(UsageError):
     """The brief is empty, too large or not text."""
+
+
+class PlanError(UsageError):
+    """A plan has problems; the message lists them, one a line, each with its place and what to do.
+
+    Attributes:
+        problems: the lines of the message.
+    """
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.problems))
 
 
 class ConfigError(UsageError):

@@ -70,12 +70,13 @@ class Repaired:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An artefact has its text; `source` is "made", "replayed", "edited" or "pinned"."""
+    """An artefact has its text; `source` is "made", "edited" or "pinned"; `suffix` is its file's."""
 
     path: str
     folder: str
     text: str
     source: str
+    suffix: str = "md"
 
 
 @dataclass(frozen=True, slots=True)

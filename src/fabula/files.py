@@ -4,37 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import os
 import re
 import secrets
 import stat
-import unicodedata
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from fabula.errors import ProjectError, UsageError
 
 TEMP_PREFIX = ".fabula-"
-SLUG_LENGTH = 60
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_NOT_IN_SLUG = re.compile(r"[^a-z0-9]+")
-_RESERVED = frozenset({"con", "prn", "aux", "nul"} | {f"{port}{n}" for port in ("com", "lpt") for n in range(10)})
-# Letters that Unicode does not decompose into an ASCII letter and a mark.
-_LETTERS = str.maketrans(
-    {
-        "ø": "o",
-        "æ": "ae",
-        "œ": "oe",
-        "ł": "l",
-        "đ": "d",
-        "ð": "d",
-        "þ": "th",
-        "\u0131": "i",  # dotless i
-        "ħ": "h",
-        "'": "",
-        "\u2019": "",  # the apostrophe of typeset text
-    }
-)
 _FULL = "The disk or quota is full. Free some space and run the command again"
 _DENIED = "There is no permission to write there. Change the permissions or choose another folder"
 _CAUSES = {
@@ -152,21 +131,3 @@ def inside(folder: Path, name: str) -> Path:
     if not stays:
         raise UsageError(f"{path} is a link that leaves {folder}. Put the file itself there.")
     return path
-
-
-def slug(text: str) -> str:
-    """`text` as a file name that every system takes: "Rising Action" gives "rising-action".
-
-    What comes out holds a-z, 0-9 and single inner hyphens, 1 to 60 characters, and is no name that Windows reserves.
-    Blank text gives "untitled"; text without any Latin letter or digit gives "t-" and a hash of it, so that two such
-    titles stay apart.
-    """
-    folded = unicodedata.normalize("NFKD", text.casefold().translate(_LETTERS)).encode("ascii", "ignore").decode()
-    name = _NOT_IN_SLUG.sub("-", folded.casefold()).strip("-")[:SLUG_LENGTH].strip("-")
-    if name in _RESERVED:
-        return f"x-{name}"
-    if name:
-        return name
-    if not text.strip():
-        return "untitled"
-    return "t-" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]

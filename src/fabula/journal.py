@@ -54,7 +54,10 @@ _RECORD: Final = (
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 
-DecisionKind: TypeAlias = Literal["edit", "unedit", "pin", "unpin", "retake", "approve", "undo"]
+_PINS: Final = ("pin", "pin", "unpin"), {"pin": "pinned"}
+_EDITS: Final = ("edit", "continue", "unedit"), {"edit": "edited", "continue": "continued"}
+
+DecisionKind: TypeAlias = Literal["edit", "unedit", "pin", "unpin", "retake", "continue", "approve", "undo"]
 
 
 def call_key(request: Request, identity: str, ordinal: int, take: int = 0) -> str:
@@ -349,17 +352,19 @@ class Journal:
         self._write(*bodies, ("INSERT INTO decision (path, kind, text, target, at) VALUES (?, ?, ?, ?, ?)", row))
 
     def override(self, path: str) -> tuple[str, str] | None:
-        """The text that stands in for an artefact and why ("pinned" wins over "edited"), or `None`."""
-        for kind, source in (("pin", "pinned"), ("edit", "edited")):
+        """The text that stands in for an artefact and why, or `None`.
+
+        "pinned" wins over "edited"; "continued" says that a person wants more to follow that text.
+        """
+        for kinds, sources in (_PINS, _EDITS):
             rows = self._all(
                 "SELECT d.kind, t.body FROM standing d LEFT JOIN text t ON t.hash = d.text "
-                "WHERE d.path = ? AND d.kind IN (?, ?) ORDER BY d.id DESC LIMIT 1",
+                "WHERE d.path = ? AND d.kind IN (?, ?, ?) ORDER BY d.id DESC LIMIT 1",
                 path,
-                kind,
-                f"un{kind}",
+                *kinds,
             )
-            if rows and rows[0][0] == kind:
-                return str(rows[0][1]), source
+            if rows and rows[0][0] in sources:
+                return str(rows[0][1]), sources[rows[0][0]]
         return None
 
     def takes(self, path: str) -> int:

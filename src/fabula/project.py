@@ -1,6 +1,6 @@
 """A project: a folder of plain files that a writer can open, edit, diff and commit, and its journal.
 
-    fabula.toml   brief.md   plan/*.md   story/NN-*.md   story.md   .fabula/journal.db
+    fabula.toml   brief.md   plan/*.md|yaml   role-play/*.md   story/NN-*.md   story.md   .fabula/journal.db
 
 Files are the interface for edits: a file that differs from what was last written there is the author's edit.
 """
@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.errors import ProjectError, UnknownNameError, UsageError
-from fabula.files import read_text, slug, write_atomically, write_error
+from fabula.files import read_text, write_atomically, write_error
 from fabula.journal import Journal
 from fabula.settings import Settings, merged
-from fabula.story import Brief, Story, plain
+from fabula.story import Brief, Story, plain, slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from fabula.events import Kept
 
 MAX_FILE: Final = 2_000_000
-FOLDERS: Final = ("plan", "story")
+FOLDERS: Final = ("plan", "role-play", "story")
+SUFFIXES: Final = (".md", ".yaml")
+_MADE_AT_ONCE: Final = ("plan", "story")  # the others are made with their first file
 STORY: Final = "story.md"
 _NUMBER: Final = re.compile(r"^\d+-")
 
@@ -82,8 +84,9 @@ class Project:
             )
         return project
 
-    def _make_folders(self) -> None:
-        for folder in (self.folder, self.folder / ".fabula", *(self.folder / name for name in FOLDERS)):
+    def _make_folders(self, *more: str) -> None:
+        for name in ("", ".fabula", *_MADE_AT_ONCE, *more):
+            folder = self.folder / name
             try:
                 folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:
@@ -176,7 +179,7 @@ class Project:
         known = {file: path for path, file in places.items()}
         for name in self._files():
             text = plain(read_text(self.folder / name, MAX_FILE))
-            path = known.get(name, slug(_NUMBER.sub("", Path(name).stem)))
+            path = known.get(name) or _path_of(Path(name))
             if not text or text == _newest(journal, path):
                 continue
             own = places.get(path, name)
@@ -187,8 +190,8 @@ class Project:
     def _files(self) -> Iterator[str]:
         """The artefacts' files; hidden ones are editors' and our own half-written files."""
         for folder in FOLDERS:
-            for file in sorted((self.folder / folder).glob("*.md")):
-                if file.is_file() and not file.name.startswith("."):
+            for file in sorted((self.folder / folder).glob("*")):
+                if file.suffix in SUFFIXES and file.is_file() and not file.name.startswith("."):
                     yield f"{folder}/{file.name}"
 
     def _changed_scenes(self, journal: Journal, places: dict[str, str], found: dict[str, Change]) -> Iterator[Change]:
@@ -243,13 +246,14 @@ class Project:
         before = self._written.get(kept.path)
         if target.exists() and plain(read_text(target, MAX_FILE)) not in (before, plain(kept.text), ""):
             return
+        self._make_folders(kept.folder)
         write_atomically(target, plain(kept.text) + "\n")
         self._written[kept.path] = plain(kept.text)
 
     def _file_of(self, journal: Journal, kept: Kept) -> str:
         """The file of an artefact; story parts are numbered in the order in which they were kept."""
         if kept.folder != "story":
-            file = f"{kept.folder}/{slug(kept.path)}.md"
+            file = f"{kept.folder}/{slug(kept.path.removeprefix(f'{kept.folder}/'))}.{kept.suffix}"
         else:
             if kept.path not in self._order:
                 self._order.append(kept.path)
@@ -266,6 +270,11 @@ class Project:
             (self.folder / old).replace(self.folder / new)
         except OSError as error:
             raise write_error(self.folder / new, error) from error
+
+    def lay(self, file: str, text: str) -> None:
+        """Put `text` into the artefact's `file`, as if the author had written it there; the next run takes it over."""
+        if not (self.folder / file).exists() or plain(read_text(self.folder / file, MAX_FILE)) != plain(text):
+            write_atomically(self.folder / file, plain(text) + "\n")
 
     def write_story(self, journal: Journal, story: Story) -> None:
         """Write `story.md`; where the author changed it since `begin`, it is left for the next `update`."""
@@ -318,6 +327,12 @@ class Project:
         Settings.of(changes, "the command line")
         stored = self.settings.model_dump(exclude_unset=True)
         write_atomically(self.settings_file, _toml(merged(stored, changes)))
+
+
+def _path_of(file: Path) -> str:
+    """The artefact of a file that fabula did not write: its name, below its folder where that is no common one."""
+    name = slug(_NUMBER.sub("", file.stem))
+    return name if file.parts[0] in _MADE_AT_ONCE else f"{file.parts[0]}/{name}"
 
 
 def _newest(journal: Journal, path: str) -> str | None:

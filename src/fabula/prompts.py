@@ -38,11 +38,12 @@ class Prompts:
     Args:
         folder: the system's own templates.
         overrides: a folder whose files replace those of the same name, or `None`.
+        common: a folder of prompts that systems share, looked into last, or `None`.
     """
 
-    def __init__(self, folder: Path, overrides: Path | None = None) -> None:
-        self._folders = [folder] if overrides is None else [overrides, folder]
-        self._folder, self._overrides = folder, overrides
+    def __init__(self, folder: Path, overrides: Path | None = None, common: Path | None = None) -> None:
+        self._folders = [place for place in (overrides, folder, common) if place is not None]
+        self._own, self._overrides = [place for place in (folder, common) if place is not None], overrides
 
     @cached_property
     def _environment(self) -> Environment:
@@ -63,7 +64,7 @@ class Prompts:
             return
         if not self._overrides.is_dir():
             raise ConfigError(f"--prompts {self._overrides} is not a folder. Give a folder of {SUFFIX} files.")
-        known = {path.stem for path in self._folder.glob(f"*{SUFFIX}")}
+        known = {path.stem for folder in self._own for path in folder.glob(f"*{SUFFIX}")}
         for path in sorted(self._overrides.glob(f"*{SUFFIX}")):
             if path.stem not in known:
                 raise UnknownNameError("prompt file", path.stem, known)
@@ -71,7 +72,8 @@ class Prompts:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the prompts that can be rendered (those that start with `_` are only building parts)."""
-        return tuple(sorted(p.stem for p in self._folder.glob(f"*{SUFFIX}") if not p.stem.startswith("_")))
+        stems = {path.stem for folder in self._own for path in folder.glob(f"*{SUFFIX}")}
+        return tuple(sorted(stem for stem in stems if not stem.startswith("_")))
 
     @cached_property
     def digest(self) -> str:

@@ -57,18 +57,23 @@ def placeholder(words: int, path: str) -> str:
     return " ".join(lines)
 
 
-def example(schema: Json, path: str = "") -> Any:  # noqa: ANN401 - JSON data of any shape
-    """A smallest sensible value of a JSON schema (references inlined), for typed replies that were never asked."""
-    if "const" in schema or "enum" in schema:
-        return schema.get("const", schema.get("enum", [None])[0])
+def example(schema: Json, path: str = "", nth: int = 0) -> Any:  # noqa: ANN401 - JSON data of any shape
+    """A smallest sensible value of a JSON schema (references inlined), for typed replies that were never asked.
+
+    The `nth` entry of an array takes the `nth` option of what it may choose from, so that all are named.
+    """
+    if "const" in schema:
+        return schema["const"]
+    if options := schema.get("enum"):
+        return options[nth % len(options)]
     for several in ("anyOf", "oneOf", "allOf"):
         if several in schema:
-            return example(schema[several][0], path)
+            return example(schema[several][0], path, nth)
     kind = schema.get("type", "string")
     if kind == "object":
-        return {name: example(part, f"{path}/{name}") for name, part in schema.get("properties", {}).items()}
+        return {name: example(part, f"{path}/{name}", nth) for name, part in schema.get("properties", {}).items()}
     if kind == "array":
         items = schema.get("items", {"type": "string"})
-        return [example(items, f"{path}/{n}") for n in range(max(schema.get("minItems", 1), 1))]
+        return [example(items, f"{path}/{n}", n) for n in range(max(schema.get("minItems", 1), 1))]
     plain = {"integer": schema.get("minimum", 1), "number": schema.get("minimum", 1), "boolean": False, "null": None}
     return plain.get(kind, placeholder(8, path))

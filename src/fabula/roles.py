@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
@@ -15,20 +15,38 @@ from fabula.errors import ConfigError, ModelError, UnknownNameError
 from fabula.models.base import Capabilities, Model, Reply, Request, Sampling
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from fabula.models.base import OnText
 
 Answer: TypeAlias = Callable[[Request], Awaitable[str]]
 
 
-@dataclass(frozen=True)
+def is_person(performer: str) -> bool:
+    """Whether a recorded performer is a person."""
+    return performer.startswith("person:")
+
+
+class HandBackError(Exception):
+    """A person gives a call, or with `for_good` all that follow, to the model they stand in for."""
+
+    def __init__(self, *, for_good: bool) -> None:
+        super().__init__("The model plays on.")
+        self.for_good = for_good
+
+
+@dataclass
 class Person:
-    """A role played by a person: `answer` shows the request and waits for the text. A `Model` like any other."""
+    """A role played by a person: `answer` shows the request and waits for the text. A `Model` like any other.
+
+    With `model`, the person stands in for it: calls have the model's identity, so what either of the two has said is
+    kept when the other takes over, and the person may hand single turns or the whole role back (`HandBackError`).
+    """
 
     who: str
     answer: Answer
-    capabilities: Capabilities = field(default_factory=lambda: Capabilities(parallel=1, sampling=frozenset()))
+    model: Model | None = None
+    _handed_back: bool = False
 
     @property
     def name(self) -> str:
@@ -37,20 +55,37 @@ class Person:
 
     @property
     def identity(self) -> str:
-        """The name."""
-        return self.name
+        """The name, or the identity of the model that the person stands in for."""
+        return self.name if self.model is None else self.model.identity
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """One call at a time; otherwise those of the model that the person stands in for."""
+        if self.model is None:
+            return Capabilities(parallel=1, sampling=frozenset())
+        return replace(self.model.capabilities, stands_in=True)
 
     async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
-        """What the person wrote; costs nothing.
+        """What the person wrote, which costs nothing, or what the model did where the person handed back.
 
         Raises:
             ModelError: the person gave no text.
         """
-        text = await self.answer(request)
-        return _spoken(text, self.identity, request.role, on_text)
+        if not self._handed_back:
+            try:
+                return _spoken(await self.answer(request), self.name, request.role, on_text)
+            except HandBackError as handed:
+                if self.model is None:
+                    raise ModelError(
+                        f"There is no model to play {request.role!r}. Write its text.", model=self.name
+                    ) from handed
+                self._handed_back = handed.for_good
+        if self.model is None:
+            raise ModelError(f"Nobody plays {request.role!r}. Cast the role anew.", model=self.name)
+        return replace(await self.model.ask(request, on_text), model=self.model.identity)
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Nothing is held; the model is closed by who opened it."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +133,11 @@ def _spoken(text: object, who: str, role: str, on_text: OnText | None) -> Reply:
     return Reply(text, model=who)
 
 
+def role_key(name: str) -> str:
+    """A role's name as it is stored: "Old Tom" and "old-tom" are "old_tom"."""
+    return "_".join(name.replace("-", " ").casefold().split())
+
+
 @dataclass(frozen=True)
 class Part:
     """One role's performer, the sampling values set for it, and its adapter if it has one.
@@ -113,10 +153,16 @@ class Part:
 
 @dataclass(frozen=True)
 class Cast:
-    """Who plays what; a role that is not named is played by `default`."""
+    """Who plays what; a role that is not named is played by `default`.
+
+    `known` are a system's roles. Where it has an `open_role`, other roles are the story's own people, and that role's
+    performer plays those of them who are not cast by name.
+    """
 
     default: Part
     roles: Mapping[str, Part] = field(default_factory=dict)
+    known: tuple[str, ...] = ()
+    open_role: str = ""
 
     @classmethod
     def of(cls, model: Model) -> Cast:
@@ -125,12 +171,26 @@ class Cast:
 
     def part(self, role: str) -> Part:
         """Who plays `role`."""
-        return self.roles.get(role, self.default)
+        key = role_key(role)
+        stand_in = self.roles.get(self.open_role, self.default) if key not in self.known else self.default
+        return self.roles.get(key, stand_in)
+
+    def meet(self, kind: str, names: Sequence[str]) -> None:
+        """Check that who was cast by name, and is no role of the system, is among `names`.
+
+        Raises:
+            UnknownNameError: somebody is not; `kind` says what was looked for.
+        """
+        people = {role_key(name) for name in names}
+        for role in self.roles:
+            if self.open_role and role not in self.known and role not in people:
+                raise UnknownNameError(kind, role, [*people, *self.known])
 
     async def close(self) -> None:
         """Close every performer once."""
         performers = {id(p.performer): p.performer for p in (self.default, *self.roles.values())}
-        for performer in performers.values():
+        stood_in_for = [p.model for p in performers.values() if isinstance(p, Person) and p.model is not None]
+        for performer in (performers | {id(model): model for model in stood_in_for}).values():
             await performer.close()
 
 

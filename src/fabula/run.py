@@ -9,79 +9,39 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from fabula import replies
-from fabula.errors import JournalMissError, RefusalError, ReplyError
+from fabula.errors import JournalMissError, RefusalError, ReplyError, UsageError
 from fabula.events import CallFinished, CallStarted, Kept, Noted, Repaired, TextArrived
+from fabula.hands import Freshness, Hands, Mode
 from fabula.journal import call_key
 from fabula.models.base import Message, Reply, Request, Sampling
-from fabula.models.budget import Budget, estimate_tokens
-from fabula.models.prices import cost, price_of
-from fabula.rehearsal import STALE, PlannedCall, Rehearsal, example, placeholder
+from fabula.models.budget import prompt_tokens
+from fabula.models.prices import cost, paid, price_of
+from fabula.rehearsal import STALE, PlannedCall, example, placeholder
+from fabula.roles import is_person
 from fabula.story import readable
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from fabula.events import Event, Listener
-    from fabula.journal import Journal
-    from fabula.models.base import OnText, Usage
-    from fabula.models.prices import Price
-    from fabula.prompts import Prompts
-    from fabula.roles import Cast, Part
+    from fabula.models.base import Model, OnText
+    from fabula.roles import Part
+
+__all__ = ["Hands", "Mode", "Run"]
 
 T = TypeVar("T")
-Mode: TypeAlias = Literal["live", "frozen", "dry"]
+Make: TypeAlias = "Callable[[Run], Awaitable[str]]"
+More: TypeAlias = "Callable[[Run, str], Awaitable[str]]"
 
 REFUSAL_TRIES = 3
 DEFAULT_REPLY_TOKENS = 4096  # target length of Agents' Room, section 5
 _WORDS_PER_TOKEN = 0.75
 _UNSET = Sampling()
-
-
-@dataclass
-class Hands:
-    """What all scopes of one run share.
-
-    Attributes:
-        mode: "live" asks models; "frozen" replays only; "dry" asks nobody and fills `rehearsal`.
-        repairs: how often an unreadable typed reply is sent back.
-        on_kept: called with each kept artefact before the run goes on (the project writes its files there).
-        approve: called with each made artefact; gives its text back, changed or not, or raises `PausedError`.
-        pending: texts of edits that are not recorded yet, by path; a dry run counts with them.
-    """
-
-    journal: Journal
-    prompts: Prompts
-    cast: Cast
-    seed: int = 1
-    mode: Mode = "live"
-    listeners: Sequence[Listener] = ()
-    budget: Budget = field(default_factory=Budget)
-    prices: Mapping[str, Price] = field(default_factory=dict)
-    repairs: int = 2
-    on_kept: Callable[[Kept], None] | None = None
-    approve: Callable[[Kept], Awaitable[str]] | None = None
-    pending: Mapping[str, str] = field(default_factory=dict)
-    ordinals: Counter[tuple[str, str]] = field(default_factory=Counter)
-    rehearsal: Rehearsal = field(default_factory=Rehearsal)
-
-    def tell(self, event: Event) -> None:
-        """Hand an event to every listener."""
-        for listener in self.listeners:
-            listener(event)
-
-
-@dataclass
-class _Freshness:
-    """Whether something in an artefact's making is stale in a dry run."""
-
-    stale: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,53 +51,97 @@ class Run:
     hands: Hands
     path: tuple[str, ...] = ()
     take: int = 0
-    _fresh: _Freshness | None = None
+    _fresh: Freshness | None = None
 
     def scope(self, *names: str | int) -> Run:
         """A run one or more steps further down: `run.scope("scene", 3)` is at `scene/3`."""
         return replace(self, path=(*self.path, *(str(name) for name in names)))
 
     @property
+    def at(self) -> str:
+        """The path as one text."""
+        return "/".join(self.path)
+
+    @property
     def rng(self) -> random.Random:
         """A generator seeded by the run's seed and this path: the same place draws the same numbers."""
         return random.Random(self._number("rng"))  # noqa: S311 - reproducible draws are wanted, not secrets
 
+    def context(self, role: str) -> int | None:
+        """How many tokens prompt and reply of a role may have together, where its performer says so."""
+        return self._part(role).performer.capabilities.context
+
+    def meet(self, kind: str, names: Sequence[str]) -> None:
+        """Check that roles cast for the story's own people (a system's open role) are among `names`.
+
+        Raises:
+            UnknownNameError: a role was cast for somebody who is not in this story.
+        """
+        if not self.hands.rehearsal.planned:  # a dry run that would ask for the plan does not know its people
+            self.hands.cast.meet(kind, names)
+
     def note(self, text: str) -> None:
         """Leave a remark in the record and with the listeners."""
         if self.hands.mode == "live":
-            self.hands.journal.note(self._at(), text)
-        self.hands.tell(Noted(self._at(), text))
+            self.hands.journal.note(self.at, text)
+        self.hands.tell(Noted(self.at, text))
 
     # artefacts ------------------------------------------------------------------------------------------------------
 
-    async def keep(self, name: str, make: Callable[[Run], Awaitable[str]], *, folder: str) -> str:
+    async def keep(self, name: str, make: Make, *, folder: str, suffix: str = "md", more: More | None = None) -> str:
         """The text of the artefact `name`: edited or pinned text if there is one, else what `make` gives.
 
         Each new text becomes a version in the journal and a file in the project's `folder`. Costs what `make` asks.
 
+        Args:
+            name: of the artefact, below this run's path.
+            make: gives the text, with a run of its own.
+            folder: of the project, for its file.
+            suffix: of the file.
+            more: gives what follows a text, for an artefact that a person wants continued.
+
         Raises:
             PausedError: a person has to approve the text first.
+            UsageError: a person wants an artefact continued that has no `more`.
         """
         path = "/".join((*self.path, name))
-        hands, fresh = self.hands, _Freshness()
-        override = (hands.pending[path], "edited") if path in hands.pending else hands.journal.override(path)
-        if override is not None:
-            text, source = override
-        else:
-            text = await make(replace(self.scope(name), take=hands.journal.takes(path), _fresh=fresh))
-            source = "made"
+        hands, fresh = self.hands, Freshness()
+        own = replace(self.within(name), _fresh=fresh)
+        text, source = hands.override(path) or ("", "made")
+        if source == "continued":
+            text, source = await _continued(own, text, more), "made"
+        elif source == "made":
+            text = await make(own)
         if hands.mode == "dry":
             return text + STALE if fresh.stale else text
+        return await self._kept(Kept(path, folder, text, source, suffix))
+
+    def within(self, name: str) -> Run:
+        """The run in which `keep` has the artefact `name` made, to ask for what goes with a text that was given."""
+        return replace(self.scope(name), take=self.hands.journal.takes("/".join((*self.path, name))))
+
+    async def given(self, name: str, *, folder: str, suffix: str = "md") -> str | None:
+        """The author's own text of the artefact `name`, edited, pinned or laid in its file; `None` if there is none."""
+        path = "/".join((*self.path, name))
+        override = self.hands.override(path)
+        if override is None or override[1] == "continued":
+            return None
+        if self.hands.mode == "dry":
+            return override[0]
+        return await self._kept(Kept(path, folder, *override, suffix))
+
+    async def _kept(self, kept: Kept) -> str:
+        """Record, write and announce an artefact's text; what a person made of it where approval is wanted."""
+        hands, path, text = self.hands, kept.path, kept.text
         if hands.mode == "live":
-            hands.journal.keep(path, text, source)
-        kept = Kept(path, folder, text, source)
+            hands.journal.keep(path, text, kept.source)
         self._announce(kept)
-        if source == "made" and hands.approve and not hands.journal.approved(path, text):
+        if kept.source == "made" and hands.approve and not hands.journal.approved(path, text):
             approved = await hands.approve(kept)
             if approved != text:
                 hands.journal.decide(path, "edit", approved)
                 hands.journal.keep(path, approved, "edited")
-                self._announce(Kept(path, folder, approved, "edited"))
+                self._announce(replace(kept, text=approved, source="edited"))
                 return approved
             hands.journal.decide(path, "approve", text)
         return text
@@ -188,7 +192,9 @@ class Run:
         request = self._request(role, prompt, sampling, fields, opening=True)
         reply = await self._answer(request, expect)
         opening = request.messages[-1]
-        return replace(reply, text=f"{opening.content}{reply.text}") if opening.role == "assistant" else reply
+        if opening.role != "assistant" or is_person(reply.model):  # a person writes the whole text
+            return reply
+        return replace(reply, text=f"{opening.content}{reply.text}")
 
     def render(self, prompt: str, /, **fields: object) -> str:
         """The text of a prompt without its opening, to tell echoes of it in a reply; nobody is asked."""
@@ -276,12 +282,9 @@ class Run:
     def _part(self, role: str) -> Part:
         return self.hands.cast.part(role)
 
-    def _at(self) -> str:
-        return "/".join(self.path)
-
     def _number(self, *names: object) -> int:
         """A 31-bit number that is fixed by the run's seed, this path, the take, and `names`."""
-        told = "/".join(str(name) for name in (self.hands.seed, self._at(), self.take, *names))
+        told = "/".join(str(name) for name in (self.hands.seed, self.at, self.take, *names))
         return int.from_bytes(sha256(told.encode()).digest()[:4]) >> 1
 
     def _ordinal(self, request: Request) -> int:
@@ -332,18 +335,18 @@ class Run:
             hands.tell(CallStarted(request.path, request.role, performer.identity, request.sampling.max_tokens))
             most = request.sampling.max_tokens or DEFAULT_REPLY_TOKENS
             price = price_of(performer.name, hands.prices)
-            held = hands.budget.reserve(request.role, performer.name, _prompt_tokens(request), most, price)
+            held = hands.budget.reserve(request.role, performer.name, prompt_tokens(request), most, price)
             try:
                 reply = await performer.ask(tried, listening)
             except BaseException:
                 hands.budget.release(held)
                 raise
-            usage = replace(reply.usage, cost=_paid(reply.usage, price, own=performer.name not in hands.prices))
+            usage = replace(reply.usage, cost=paid(reply.usage, price, own=performer.name not in hands.prices))
             hands.budget.settle(held, usage)
             used = usage if used is None else used + usage
-            if reply.finish != "refusal" and not replies.is_refusal(reply.text):
+            if is_person(reply.model) or (reply.finish != "refusal" and not replies.is_refusal(reply.text)):
                 usage = replace(used, first=reply.usage.first)
-                return replace(reply, text=readable(reply.text), usage=usage, model=performer.identity)
+                return replace(reply, text=readable(reply.text), usage=usage, model=_who(reply, performer))
             self.note(f"{performer.identity} declined at {request.path}; asked again with another seed.")
         raise RefusalError(
             f"{performer.identity} declined {REFUSAL_TRIES} times to answer as {request.role!r} at {request.path}. "
@@ -366,7 +369,7 @@ class Run:
         words = expect or int(most * _WORDS_PER_TOKEN)
         reply = old or Reply(sketch if sketch is not None else placeholder(words, request.path))
         tokens = old.usage.reply if old and old.usage.reply else min(most, int(words / _WORDS_PER_TOKEN))
-        prompt = _prompt_tokens(request)
+        prompt = prompt_tokens(request)
         price = price_of(performer.name, hands.prices)
         usage = replace(reply.usage, prompt=prompt, cached=0, reply=tokens)
         paid = None if price is None else cost(price, usage)
@@ -376,18 +379,22 @@ class Run:
         return reply
 
 
+async def _continued(run: Run, base: str, more: More | None) -> str:
+    """`base` and what follows it; `base` names the scope, so that a text continued twice is drawn twice."""
+    if more is None:
+        raise UsageError(
+            f"This system cannot continue {run.at!r}. Take that back with `fabula undo`, and edit the text by hand."
+        )
+    follows = await more(run.scope("more", sha256(base.encode("utf-8", "replace")).hexdigest()[:8]), base)
+    return f"{base}\n\n{follows}" if follows else base
+
+
 @lru_cache(maxsize=256)
 def _drawn(cast: Sampling, asked: Sampling, base: Sampling) -> Sampling:
     """What a role is sampled with: the cast's values go before the system's, and `base` fills what is left."""
     return cast.over(asked).over(base)
 
 
-def _paid(usage: Usage, price: Price | None, *, own: bool) -> float | None:
-    """US dollars of a call: what the provider's library says (`own`; it knows surcharges), else by the price."""
-    if own and usage.cost is not None:
-        return usage.cost
-    return None if price is None else cost(price, usage)
-
-
-def _prompt_tokens(request: Request) -> int:
-    return sum(estimate_tokens(message.content) for message in request.messages)
+def _who(reply: Reply, performer: Model) -> str:
+    """Who answered: a person may have stood in for the model whose identity the call has."""
+    return reply.model if performer.capabilities.stands_in and reply.model else performer.identity

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from fabula.errors import BriefError, UsageError
@@ -13,9 +15,28 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MAX_BRIEF_BYTES = 200_000
+SLUG_LENGTH = 60
 _IN_NO_FILE = re.compile("[\x00\ud800-\udfff]")
 _WORD_CHARACTER = re.compile(r"\w")
 _MARK = re.compile(r"^<!-- scene: ((?:(?!-->)[^\n])*) -->\n", re.MULTILINE)
+_NOT_IN_SLUG = re.compile(r"[^a-z0-9]+")
+_RESERVED = frozenset({"con", "prn", "aux", "nul"} | {f"{port}{n}" for port in ("com", "lpt") for n in range(10)})
+# Letters that Unicode does not decompose into an ASCII letter and a mark.
+_LETTERS = str.maketrans(
+    {
+        "ø": "o",
+        "æ": "ae",
+        "œ": "oe",
+        "ł": "l",
+        "đ": "d",
+        "ð": "d",
+        "þ": "th",
+        "\u0131": "i",  # dotless i
+        "ħ": "h",
+        "'": "",
+        "\u2019": "",  # the apostrophe of typeset text
+    }
+)
 
 
 def count_words(text: str) -> int:
@@ -38,6 +59,24 @@ def readable(text: str) -> str:
 def one_line(text: str) -> str:
     """`text` on one line: every run of blanks and line ends is one blank, none stands at either end."""
     return " ".join(text.replace("\ufeff", "").split())
+
+
+def slug(text: str) -> str:
+    """`text` as a file name that every system takes: "Rising Action" gives "rising-action".
+
+    What comes out holds a-z, 0-9 and single inner hyphens, 1 to 60 characters, and is no name that Windows reserves.
+    Blank text gives "untitled"; text without any Latin letter or digit gives "t-" and a hash of it, so that two such
+    titles stay apart.
+    """
+    folded = unicodedata.normalize("NFKD", text.casefold().translate(_LETTERS)).encode("ascii", "ignore").decode()
+    name = _NOT_IN_SLUG.sub("-", folded.casefold()).strip("-")[:SLUG_LENGTH].strip("-")
+    if name in _RESERVED:
+        return f"x-{name}"
+    if name:
+        return name
+    if not text.strip():
+        return "untitled"
+    return "t-" + sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from commandline import BRIEF, REPLIES, Cli, script_of
+from commandline import BRIEF, PLAN, PLAY, REPLIES, Cli, script_of
 from fabula.cli.main import main
 
 if TYPE_CHECKING:
@@ -63,3 +63,13 @@ def write_script(here: Path) -> Callable[..., None]:
         (here / "script.toml").write_text(script_of(replies), encoding="utf-8")
 
     return write
+
+
+@pytest.fixture
+def playhouse(here: Path) -> tuple[str, ...]:
+    """`plan.yaml` and `play.toml` for a role-play of two scenes, told in another order, and the options for it."""
+    (here / "play.toml").write_text(script_of(PLAY), encoding="utf-8")
+    (here / "plan.yaml").write_text(PLAN, encoding="utf-8")
+    chosen = ("max_turns=2", "length_control=false", "tidy=false")
+    settings = tuple(part for setting in chosen for part in ("--set", setting))
+    return ("--system", "character-simulation", "--model", "scripted:play.toml", *settings)

@@ -178,7 +178,7 @@ def test_errors_of_calls_side_by_side_are_told_as_one(cli: Cli, project: Path, m
     async def group(*_: object) -> None:
         raise ExceptionGroup("side by side", [ExceptionGroup("deeper", [OverloadedError("The server is busy.")])])
 
-    monkeypatch.setattr("fabula.cli.session.write_in", group)
+    monkeypatch.setattr("fabula.systems.System.write", group)
     ran = cli("write", "lamp", "--quiet")
     assert (ran.code, ran.err) == (1, "fabula: The server is busy.\n")
 

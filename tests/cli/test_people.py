@@ -2,10 +2,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
+from fabula.cli.people import People
+from fabula.cli.terminal import Terminal
+from fabula.events import Kept
+from fabula.project import Project
+
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
     from commandline import Cli
 
@@ -115,3 +120,187 @@ def test_the_budget_holds_over_retakes(cli: Cli) -> None:
     assert ran.code == 1
     assert "Stopped before the budget of" in ran.err
     assert 1 < ran.err.count("[r]etake") < 10
+
+
+# in a role-play -------------------------------------------------------------------------------------------------------
+
+WRITE = ("write", "--plan", "plan.yaml", "--out", "lamp")
+TURN = "Mara lights the stove with the letter."
+
+
+def turns(folder: Path, scene: str) -> list[str]:
+    """Who played what in a scene, as its file has it."""
+    text = (folder / f"lamp/role-play/{scene}.md").read_text(encoding="utf-8")
+    return [line for line in text.splitlines() if line.startswith("**")]
+
+
+def performers(cli: Cli, role: str) -> dict[str, str]:
+    """Who answered the calls of a role, by path."""
+    with Project.open(cli.folder / "lamp").journal as journal:
+        return {call.path: call.performer.partition("@")[0] for call in journal.calls() if call.role == role}
+
+
+def test_a_person_plays_a_character(cli: Cli, playhouse: tuple[str, ...]) -> None:
+    ran = cli(*WRITE, *playhouse, "--play", "Mara=me", stdin=f"Mara cries.\n.\n{TURN}\nShe waits.\n.\n")
+    assert ran.code == 0, ran.err
+    assert ran.err.count("You play Mara (") == 2
+    assert "You play Mara (role-play/the-letter/turn/2/respond)." in ran.err
+    assert "The director says to Mara: Read and be still." in ran.err
+    assert "  /pass        lets the model take this turn\n" in ran.err
+    assert turns(cli.folder, "the-wreck")[0] == "**Mara:** Mara cries."
+    assert turns(cli.folder, "the-letter")[-1] == f"**Mara:** {TURN}"
+    assert set(performers(cli, "Mara").values()) == {"person:me"}
+    assert set(performers(cli, "Tobias").values()) == {"scripted"}
+
+
+def test_without_an_editor_what_was_said_is_not_lost(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.delenv("EDITOR", raising=False)
+    ran = cli("write", "brief.md", *SCRIPT, "--play", "plot=me", stdin="A storm.\n/edit\nThen a calm.\n.\n")
+    assert ran.code == 0, ran.err
+    assert "No editor is set. Set EDITOR to one, or give the text without it." in ran.err
+    assert (cli.folder / "brief/plan/plot.md").read_text() == "A storm.\nThen a calm.\n"
+
+
+def test_without_the_person_what_they_played_stays(cli: Cli, playhouse: tuple[str, ...]) -> None:
+    cli(*WRITE, *playhouse, "--play", "Mara=me", stdin=f"Mara cries.\n.\n{TURN}\n.\n")
+    settings = cli.folder / "lamp/fabula.toml"
+    stored = settings.read_text(encoding="utf-8")
+    settings.write_text(stored.replace('play = "me"', ""), encoding="utf-8")
+    assert settings.read_text(encoding="utf-8") != stored
+    ran = cli("write", "lamp", "--json")
+    assert ran.json["asked"] == 0
+    assert "You play" not in ran.err
+    assert turns(cli.folder, "the-letter")[-1] == f"**Mara:** {TURN}"
+
+
+def test_a_person_who_takes_over_is_asked_only_for_what_is_new(cli: Cli, playhouse: tuple[str, ...]) -> None:
+    cli(*WRITE, *playhouse)
+    ran = cli("write", "lamp", "--play", "Mara=me", "--json")
+    assert ran.json["asked"] == 0
+    cli("retake", "role-play/the-letter", "-C", "lamp")
+    ran = cli("write", "lamp", "--play", "Mara=me", stdin=f"{TURN}\n.\n")
+    assert ran.code == 0, ran.err
+    assert ran.err.count("You play Mara (") == 1
+    assert turns(cli.folder, "the-wreck")[0].startswith("**Mara:** Mara counts.")
+    assert turns(cli.folder, "the-letter")[-1] == f"**Mara:** {TURN}"
+
+
+def test_a_person_who_stops_goes_on_from_there(cli: Cli, playhouse: tuple[str, ...]) -> None:
+    ran = cli(*WRITE, *playhouse, "--play", "Mara=me", "--json", stdin="Mara cries.\n.\n")
+    assert ran.json["paused"]["artefact"] == "role-play/the-letter/turn/2/respond"
+    ran = cli("write", "lamp", stdin=f"{TURN}\n.\n")
+    assert ran.code == 0, ran.err
+    assert ran.err.count("You play Mara (") == 1
+    assert turns(cli.folder, "the-wreck")[0] == "**Mara:** Mara cries."
+
+
+def test_a_person_passes_one_turn(cli: Cli, playhouse: tuple[str, ...]) -> None:
+    ran = cli(*WRITE, *playhouse, "--play", "Mara=me", stdin=f"I begin\n/pass\n{TURN}\n.\n")
+    assert ran.code == 0, ran.err
+    assert list(performers(cli, "Mara").values()) == ["scripted", "person:me"]
+    assert turns(cli.folder, "the-wreck")[0].startswith("**Mara:** Mara counts.")
+    assert turns(cli.folder, "the-letter")[-1] == f"**Mara:** {TURN}"
+
+
+def test_a_person_hands_the_role_back(cli: Cli, playhouse: tuple[str, ...]) -> None:
+    ran = cli(*WRITE, *playhouse, "--play", "Mara=me", stdin="/hand-back\n")
+    assert ran.code == 0, ran.err
+    assert ran.err.count("You play Mara (") == 1
+    assert list(performers(cli, "Mara").values()) == ["scripted", "scripted"]
+
+
+def test_a_character_who_is_not_in_the_plan_is_told_before_anything_is_made(
+    cli: Cli, playhouse: tuple[str, ...]
+) -> None:
+    ran = cli(*WRITE, *playhouse, "--play", "Mora=me")
+    assert (ran.code, ran.err) == (2, "fabula: Unknown character 'mora'. Did you mean 'mara'?\n")
+    ran = cli(*WRITE, *playhouse, "--play", "old-tobias=me")
+    assert "Unknown character 'old_tobias'. Did you mean 'tobias'?" in ran.err
+    assert not (cli.folder / "lamp").exists()
+
+
+def test_a_character_who_is_not_in_the_projects_plan_is_told(cli: Cli, playhouse: tuple[str, ...]) -> None:
+    cli(*WRITE, *playhouse)
+    ran = cli("write", "lamp", "--play", "Mora=me")
+    assert ran.code == 2
+    assert "Unknown character 'mora'. Did you mean 'mara'?" in ran.err
+
+
+# Of the wreck, then of the letter: two turns each, asked again where an answer does not fit.
+DIRECTED = """\
+1; 9
+1
+Nobody
+m
+
+Cry for help.
+1
+The fishermen
+/pass
+2;1
+tob
+Bring it: now.
+2
+mara
+Read, and be still.
+"""
+
+
+def test_a_person_directs_by_answering_questions(cli: Cli, playhouse: tuple[str, ...]) -> None:
+    ran = cli(*WRITE, *playhouse, "--play", "director=me", stdin=DIRECTED)
+    assert ran.code == 0, ran.err
+    assert "You play director (role-play/the-letter/turn/1/direct)." in ran.err
+    assert "who plays the next turn (Mara | The fishermen): Say one of: Mara, The fishermen." in ran.err
+    assert "Say one of: 1." in ran.err
+    assert "Say at least a word." in ran.err
+    assert "JSON" not in ran.err
+    assert list(performers(cli, "director").values()) == ["person:me", "scripted", "person:me", "person:me"]
+    scene = (cli.folder / "lamp/role-play/the-letter.md").read_text(encoding="utf-8")
+    assert "> The director to Tobias: Bring it: now.\n" in scene
+    assert "> The director to Mara: Read, and be still.\n" in scene
+
+
+def test_a_director_judges_whether_a_scene_is_over(cli: Cli, playhouse: tuple[str, ...]) -> None:
+    more = ("--set", "max_turns=3", "--play", "director=me")
+    two = "1\nmara\nCry for help.\n1\nfish\nHaul her in.\n"
+    said = f"{two}1: m\nperhaps\nno\n1\nmara\nThank them.\n/hand-back\n"
+    ran = cli(*WRITE, *playhouse, *more, stdin=said)
+    assert ran.code == 0, ran.err
+    asked = "events not covered yet, each as event : character; nothing if all are (event (1): character (Mara | "
+    assert asked in ran.err
+    assert "is the whole outline covered, so that the scene ends (y/n): Say y or n." in ran.err
+    assert len(turns(cli.folder, "the-wreck")) == 3
+    assert performers(cli, "director")["role-play/the-wreck/turn/3/terminate"] == "person:me"
+
+
+def test_a_person_writes_a_text_where_a_typed_reply_is_one(cli: Cli, playhouse: tuple[str, ...]) -> None:
+    play = ("--set", "plain_response=false", "--play", "Mara=me", "--play", "character=me")
+    ran = cli(*WRITE, *playhouse, *play, stdin="One line,\nanother line.\n.\n" * 4)
+    assert ran.code == 0, ran.err
+    assert turns(cli.folder, "the-wreck")[0] == "**Mara:** One line,"
+    assert ran.err.count("/respond).") == 4
+
+
+def test_at_a_terminal_lines_are_marked_and_prompts_fit_the_screen(
+    cli: Cli, playhouse: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli.at_terminal()
+    monkeypatch.setenv("COLUMNS", "60")
+    ran = cli(*WRITE, *playhouse, "--play", "Mara=me", stdin=f"Mara cries.\n.\n{TURN}\n.\n")
+    assert ran.code == 0, ran.err
+    assert ran.err.count("> > ") == 2
+    prompt = ran.err.partition("You play Mara")[2].partition("Write your text")[0]
+    assert max(len(line) for line in prompt.splitlines() if not line.startswith("---")) <= 60
+    assert "  memory and physical state." in prompt or "- Keep to memory" in prompt
+
+
+@pytest.mark.parametrize("scene", ["climax", "anti-climax"])
+def test_the_file_that_waits_for_approval_is_the_artefacts_own(tmp_path: Path, scene: str) -> None:
+    folder = tmp_path / "story"
+    folder.mkdir()
+    for file in ("01-anti-climax.md", "02-climax.md"):
+        (folder / file).write_text("Text.")
+    people = People(Terminal(), tmp_path, "all")
+    assert people._file(Kept(scene, "story", "Text.", "made")).name.endswith(f"-{scene}.md")
+    assert people._file(Kept("plan", "plan", "a: 1", "made", "yaml")) == tmp_path / "plan"

@@ -64,7 +64,7 @@ def waiting(here: Path) -> Iterator[subprocess.Popen[str]]:
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert process.stderr is not None
-    while "A line with a single full stop" not in process.stderr.readline():
+    while "lets the model take this role from here on" not in process.stderr.readline():
         assert process.poll() is None
     yield process
     process.kill()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from fabula.craft.planning import PROMPTS
 from fabula.errors import JournalMissError, ModelError
 from fabula.journal import Journal
 from fabula.models.scripted import ScriptedModel
@@ -28,7 +29,7 @@ class Listening(Prompts):
     """Prompts that note what was rendered with which fields."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
+        super().__init__(folder, common=PROMPTS)
         self.heard: list[tuple[str, frozenset[str]]] = []
 
     def render(self, name: str, fields: Mapping[str, Any]) -> tuple[Message, ...]:
@@ -70,10 +71,14 @@ async def test_every_prompt_is_used_and_every_field_is_filled_and_read(name: str
             for field in fields:
                 given.setdefault(field, set()).add(prompt)
     folder = systems()[name].prompts
-    assert used == set(Prompts(folder).names)
-    parts = "".join(path.read_text() for path in folder.glob("_*.jinja"))
+    assert used - set(Prompts(PROMPTS).names) == set(Prompts(folder).names)
+    parts = "".join(path.read_text() for place in (folder, PROMPTS) for path in place.glob("_*.jinja"))
     for field, prompts_given in given.items():
-        sources = parts + "".join((folder / f"{prompt}.jinja").read_text() for prompt in prompts_given)
+        files = (
+            next(place / f"{prompt}.jinja" for place in (folder, PROMPTS) if (place / f"{prompt}.jinja").is_file())
+            for prompt in prompts_given
+        )
+        sources = parts + "".join(file.read_text() for file in files)
         assert re.search(rf"\b{field}\b", sources), f"no prompt that is given {field} reads it"
 
 

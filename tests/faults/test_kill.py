@@ -50,7 +50,7 @@ def listen(event):
         os.kill(os.getpid(), signal.SIGKILL)
 
 model = Killed.read(script)
-authoring.open_cast = lambda settings, roles, world: Cast.of(model)
+authoring.open_cast = lambda settings, roles, world, open_role: Cast.of(model)
 project = Project.open(folder)
 asyncio.run(write_in(project, project.settings, Wishes(listeners=[listen])))
 """

@@ -3,28 +3,44 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import TYPE_CHECKING
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fabula.events import Kept
 from fabula.journal import Journal
+from fabula.models.base import Capabilities
 from fabula.models.scripted import ScriptedModel
+from fabula.rehearsal import example
 from harness import Case, cases, rehearse_case, run_case
 
 if TYPE_CHECKING:
+    from fabula.events import Event
     from fabula.models.base import Request
 
-CASES = [case for case in cases() if case.config.get("orchestrator") is None]
+# What a model says here has no form, so Dramatron can read it only where a plan gives it the levels.
+CASES = [
+    case
+    for case in cases()
+    if case.config.get("orchestrator") is None and (case.plan or case.system.name != "dramatron")
+]
 WORDS = ("lamp", "boat", "storm", "letter", "stairs", "bread", "reef", "glass", "wind", "rope", "harbour", "night")
 texts = st.lists(st.sampled_from(WORDS), min_size=6, max_size=14).map(lambda w: f"{' '.join(w).capitalize()}.")
 
 
 def answering(request: Request) -> str:
     """A model whose reply is a function of its prompt, as a real one's is; a sentence per draw, all different."""
+    if request.schema is not None:
+        return json.dumps(example(request.schema, request.path))
     number = sum(map(ord, "".join(m.content for m in request.messages))) + (request.sampling.seed or 0)
     picked = [WORDS[(number // 7**i) % len(WORDS)] for i in range(9)]
     return " ".join(f"The {word} {number % 997} {place}." for place, word in enumerate(picked))
+
+
+def model_of_prompts() -> ScriptedModel:
+    return ScriptedModel(answering, capabilities=Capabilities(schema=True))
 
 
 def prompts_of(requests: list[Request]) -> set[tuple[str, str]]:
@@ -32,15 +48,16 @@ def prompts_of(requests: list[Request]) -> set[tuple[str, str]]:
 
 
 async def check_edit(case: Case, which: int, text: str, *, pin: bool) -> None:
-    model = ScriptedModel(answering)
+    model = model_of_prompts()
     with Journal() as journal:
-        await run_case(case, model, journal)
+        kept: list[Event] = []
+        await run_case(case, model, journal, listeners=[kept.append])
         first = prompts_of(model.asked)
-        paths = sorted({call.path.partition("/")[0] for call in journal.calls()})
+        paths = sorted({event.path for event in kept if isinstance(event, Kept) and _free(event, case)})
         path = paths[which % len(paths)]
         journal.decide(path, "pin" if pin else "edit", journal.newest(path) if pin else text)
-        planned = await rehearse_case(case, ScriptedModel(answering), journal)
-        again, fresh = ScriptedModel(answering), ScriptedModel(answering)
+        planned = await rehearse_case(case, model_of_prompts(), journal)
+        again, fresh = model_of_prompts(), model_of_prompts()
         await run_case(case, again, journal)
         newest = journal.override(path)
         assert newest is not None
@@ -49,10 +66,17 @@ async def check_edit(case: Case, which: int, text: str, *, pin: bool) -> None:
             await run_case(case, fresh, empty)
         asked = prompts_of(again.asked)
         assert asked == prompts_of(fresh.asked) - first, "asked exactly what is new"
-        announced = {call.path for call in planned.rehearsal.planned}
-        assert _paths(asked) - _extensions(asked) == announced - _extensions(announced), "as the dry run announced"
         if pin:
             assert not asked
+        if case.system.open_role:
+            return  # how long a role-play goes on depends on replies that a dry run cannot know
+        announced = {call.path for call in planned.rehearsal.planned}
+        assert _paths(asked) - _extensions(asked) == announced - _extensions(announced), "as the dry run announced"
+
+
+def _free(kept: Kept, case: Case) -> bool:
+    """Whether any text will do for an artefact; plans and levels have a form of their own."""
+    return kept.folder != "plan" or case.system.name == "agents-room"
 
 
 def _paths(asked: set[tuple[str, str]]) -> set[str]:
@@ -80,10 +104,10 @@ def test_a_pin_of_the_present_text_asks_nothing(case: Case, which: int) -> None:
 async def test_a_pinned_part_keeps_its_text_when_what_is_above_it_changes() -> None:
     case = next(c for c in CASES if c.system.name == "agents-room" and c.preset == "faithful")
     with Journal() as journal:
-        before = await run_case(case, ScriptedModel(answering), journal)
+        before = await run_case(case, model_of_prompts(), journal)
         journal.decide("climax", "pin", before.scenes[2].text)
         journal.decide("conflict", "edit", "Everything is different now.")
-        after = await run_case(case, ScriptedModel(answering), journal)
+        after = await run_case(case, model_of_prompts(), journal)
     assert after.scenes[2].text == before.scenes[2].text
     assert after.scenes[1].text != before.scenes[1].text
     assert after.scenes[3].text != before.scenes[3].text
@@ -92,11 +116,11 @@ async def test_a_pinned_part_keeps_its_text_when_what_is_above_it_changes() -> N
 async def test_undoing_an_edit_gives_the_first_story_back_at_no_cost() -> None:
     case = CASES[0]
     with Journal() as journal:
-        before = await run_case(case, ScriptedModel(answering), journal)
+        before = await run_case(case, model_of_prompts(), journal)
         journal.decide("conflict", "edit", "Everything is different now.")
-        assert await run_case(case, ScriptedModel(answering), journal) != before
+        assert await run_case(case, model_of_prompts(), journal) != before
         journal.decide("conflict", "undo", target=journal.decisions()[-1].id)
-        model = ScriptedModel(answering)
+        model = model_of_prompts()
         assert await run_case(case, model, journal) == before
         assert not model.asked
 
@@ -104,9 +128,9 @@ async def test_undoing_an_edit_gives_the_first_story_back_at_no_cost() -> None:
 async def test_a_retake_draws_anew_and_asks_what_follows() -> None:
     case = next(c for c in CASES if c.system.name == "agents-room" and c.preset == "faithful")
     with Journal() as journal:
-        before = await run_case(case, ScriptedModel(answering), journal)
+        before = await run_case(case, model_of_prompts(), journal)
         journal.decide("climax", "retake")
-        model = ScriptedModel(answering)
+        model = model_of_prompts()
         after = await run_case(case, model, journal)
     assert after.scenes[:2] == before.scenes[:2]
     assert after.scenes[2:] != before.scenes[2:]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import shlex
 import subprocess
@@ -28,6 +29,8 @@ SHELL: Final = ("bash", "console", "sh")
 RUN: Final = (*SHELL, "python")
 _NOT_RUN: Final = "<!-- not run: "
 _SAFE: Final = frozenset({"cat", "cp", "echo", "ls", "mkdir", "mv", "printf", "rm", "sed"})
+_NAMES: Final = ("Mara", "Tobias", "Henrik", "Sigrid", "Jonas", "Elin")
+_NUMBERS: Final = ("nine", "twelve", "thirty", "forty", "sixty", "eighty")
 _VERSE: Final = "The lamp was lit and the wind went round. Mara counted to {n} and did not look at the reef"
 
 
@@ -71,11 +74,31 @@ def stand_in(spec: str, table: ModelTable, world: World) -> ScriptedModel:
     def answer(request: Request) -> str:
         if request.choices:
             return request.choices[0]
+        if request.schema is not None:
+            return json.dumps(_form(request.schema))
         most = request.sampling.max_tokens or 300
         seed = (request.sampling.seed or 0) % 1000
         return " ".join(f"{_VERSE.format(n=seed + n)} at {request.path} number {n}." for n in range(most // 40 + 1))
 
-    return ScriptedModel(answer, name=spec, capabilities=Capabilities())
+    return ScriptedModel(answer, name=spec, capabilities=Capabilities(schema=True))
+
+
+def _form(schema: dict[str, Any], nth: int = 0) -> Any:  # noqa: ANN401 - JSON data
+    """A form filled in as its schema wants: numbers at their least, the `nth` option, sentences that differ."""
+    if "const" in schema:
+        return schema["const"]
+    if "enum" in schema:
+        return schema["enum"][nth % len(schema["enum"])]
+    kind = schema.get("type", "string")
+    if kind == "object":
+        return {name: _form(part, nth) for name, part in schema.get("properties", {}).items()}
+    if kind == "array":
+        return [_form(schema.get("items", {}), n) for n in range(max(schema.get("minItems", 1), 1))]
+    if kind != "string":
+        return {"integer": schema.get("minimum", 1), "boolean": False}.get(kind, 0)
+    return f"{_NAMES[nth % len(_NAMES)]} lights the lamp and counts to {_NUMBERS[nth % len(_NUMBERS)]}."[
+        : schema.get("maxLength", 100)
+    ]
 
 
 @dataclass

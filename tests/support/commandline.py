@@ -30,6 +30,59 @@ REPLIES = {
 }
 BRIEF = "# The Lamp\n\nA girl lights a lighthouse against her father's will.\n"
 
+PLAN = """\
+title: The Last Lamp
+conflict: The lamp is to go dark while a boat is still out.
+setting: A lighthouse on a bare cape, in the autumn of 1962.
+characters:
+  - name: Mara
+    age: 70
+    speech: Few words, often numbers.
+  - name: Tobias
+    age: 10
+  - name: The fishermen
+    group: yes
+scenes:
+  - name: The letter
+    place: The lamp room, at dusk
+    importance: 8
+    time: 1962
+    characters:
+      Mara: to hide what the letter says
+      Tobias: to hear what it says
+    outline:
+      - Tobias brings a letter.
+      - Mara reads it and says nothing.
+  - name: The wreck
+    place: The quay, many years ago
+    time: 1893
+    characters: [Mara, The fishermen]
+    outline:
+      - The fishermen pull young Mara out of the sea.
+"""
+
+
+def _direction(turn: str, speaker: str, command: str) -> dict[str, str]:
+    said = {"remaining": [1], "next_speaker": speaker, "next_command": command}
+    return {f"role-play/{turn}/direct": json.dumps(said)}
+
+
+PLAY = {
+    "sorter": '{"points": [{"event": 1, "text": "It begins."}]}',
+    "director:terminate": '{"uncovered": [], "covered": true}',
+    **_direction("the-letter/turn/1", "Tobias", "Bring it."),
+    **_direction("the-letter/turn/2", "Mara", "Read and be still."),
+    **_direction("the-wreck/turn/1", "Mara", "Cry for help."),
+    **_direction("the-wreck/turn/2", "The fishermen", "Haul her in."),
+    "memory:memory": "I know what the sea takes, and what it gives back.",
+    "memory:state": "Her hands are cold.",
+    "Mara": "Mara counts. 'Eleven boats,' she says, 'and ten of them are home.'",
+    "Tobias": "Tobias puts the envelope on the table and does not let go of it.",
+    "The fishermen": "The fishermen haul until their hands bleed.",
+    "the-letter/rewrite": "The boy had run all the way with the letter. Mara read it standing, and folded it.",
+    "the-wreck/rewrite": "They had pulled her out of that water once, and nobody had asked whose child she was.",
+}
+
 
 @dataclass(frozen=True)
 class Ran:
@@ -66,4 +119,4 @@ class Cli:
 
 def script_of(replies: Mapping[str, str]) -> str:
     """A script file's text."""
-    return "[replies]\n" + "".join(f"{role} = {json.dumps(text)}\n" for role, text in replies.items())
+    return "[replies]\n" + "".join(f"{json.dumps(role)} = {json.dumps(text)}\n" for role, text in replies.items())

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from fabula.craft.planning import PROMPTS
 from fabula.models.scripted import ScriptedModel
 from fabula.prompts import Prompts
 from fabula.roles import Cast
@@ -14,6 +16,8 @@ from fabula.story import Brief
 from fabula.systems import systems
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from fabula.journal import Journal
     from fabula.models.base import Model
     from fabula.story import Story
@@ -29,37 +33,61 @@ class Case:
     config: dict[str, Any]
     brief: Brief
     script: dict[str, Any] = field(repr=False)
+    plan: str = field(repr=False, default="")
 
     @property
     def id(self) -> str:
         settings = ",".join(f"{k}={v}" for k, v in self.config.items())
-        return f"{self.system.name}-{self.preset}-{settings}"
+        return f"{self.system.name}-{self.preset}-{settings}{'-planned' if self.plan else ''}"
+
+    def given_in(self, journal: Journal) -> None:
+        """Lay the case's plan, if it has one, into `journal` as the author's."""
+        if self.plan and journal.override("plan") is None:
+            journal.decide("plan", "edit", self.plan)
 
     def model(self) -> ScriptedModel:
         return ScriptedModel(self.script)
 
 
 def cases() -> list[Case]:
-    """Every case of every system found."""
+    """Every case of every system found; one that says `planned` has the script's `plan` as its author's.
+
+    Replies of a case stand in for those of its script.
+    """
     found = []
     for system in systems().values():
         script = tomllib.loads((system.folder / "script.toml").read_text(encoding="utf-8"))
         found += [
-            Case(system, case["preset"], case.get("config", {}), Brief.parse(script["brief"]), script["replies"])
+            Case(
+                system,
+                case["preset"],
+                case.get("config", {}),
+                Brief.parse(script["brief"]),
+                script["replies"] | case.get("replies", {}),
+                script["plan"] if case.get("planned") else "",
+            )
             for case in script["cases"]
         ]
     return found
 
 
+@lru_cache
+def prompts_in(folder: Path) -> Prompts:
+    """A system's prompts; compiled once for all tests."""
+    return Prompts(folder, common=PROMPTS)
+
+
 async def run_case(case: Case, model: Model, journal: Journal, **hands: Any) -> Story:  # noqa: ANN401 - fields of Hands
     """The case's story, with `model` in every role."""
-    prompts = hands.pop("prompts", None) or Prompts(case.system.prompts)
+    prompts = hands.pop("prompts", None) or prompts_in(case.system.prompts)
+    case.given_in(journal)
     ready = Hands(journal, prompts, Cast.of(model), **hands)
     return await case.system.write(case.brief, Run(ready), case.system.config(case.preset, case.config))
 
 
 async def rehearse_case(case: Case, model: Model, journal: Journal, **hands: Any) -> Hands:  # noqa: ANN401 - fields of Hands
     """The hands of a dry run, whose `rehearsal` says what would be asked."""
-    ready = Hands(journal, Prompts(case.system.prompts), Cast.of(model), mode="dry", **hands)
+    case.given_in(journal)
+    ready = Hands(journal, prompts_in(case.system.prompts), Cast.of(model), mode="dry", **hands)
     await case.system.write(case.brief, Run(ready), case.system.config(case.preset, case.config))
     return ready

@@ -11,7 +11,7 @@ import pytest
 
 from fabula import authoring, write
 from fabula.authoring import Wishes, rehearse, rehearse_in, write_in
-from fabula.errors import ConfigError, JournalError, JournalMissError, ModelError, UnknownNameError
+from fabula.errors import ConfigError, JournalError, JournalMissError, ModelError, UnknownNameError, UsageError
 from fabula.events import CallFinished, CallRetried, Event, RunFinished, RunStarted
 from fabula.models.scripted import ScriptedModel
 from fabula.project import Project
@@ -48,7 +48,7 @@ def home(tmp_path: Path) -> Project:
 def playing(monkeypatch: pytest.MonkeyPatch, model: ScriptedModel) -> None:
     """Let `model` play every role."""
 
-    def cast(settings: Settings, roles: tuple[str, ...], world: World) -> Cast:
+    def cast(settings: Settings, roles: tuple[str, ...], world: World, open_role: str) -> Cast:
         return Cast.of(model)
 
     monkeypatch.setattr(authoring, "open_cast", cast)
@@ -210,7 +210,7 @@ async def test_a_journal_that_breaks_at_the_very_end_is_told_of(home: Project, m
 
 
 async def test_retries_are_told_to_listeners(home: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    def cast(settings: Settings, roles: tuple[str, ...], world: World) -> Cast:
+    def cast(settings: Settings, roles: tuple[str, ...], world: World, open_role: str) -> Cast:
         assert world.on_retry is not None
         world.on_retry("m", 1, 0.5, "busy")
         return Cast.of(ScriptedModel.read(systems()["agents-room"].folder / "script.toml"))
@@ -246,6 +246,12 @@ def test_settings_of_one_call_are_laid_over_the_projects(tmp_path: Path) -> None
     assert [scene.label for scene in short.scenes] == ["Story"]
     with pytest.raises(ConfigError, match="the command line: presett"):
         write("Write about Mara.", folder=folder, presett="x")
+
+
+def test_another_brief_is_not_written_into_a_project(tmp_path: Path) -> None:
+    write("Write about Mara.", folder=tmp_path / "tale", **SETTINGS)
+    with pytest.raises(UsageError, match=r"tale has another brief\. Change its brief.md, or name another folder\."):
+        write("Write about Tobias.", folder=tmp_path / "tale", **SETTINGS)
 
 
 async def test_in_a_notebook_it_is_written_in_a_thread_beside_the_running_loop(tmp_path: Path) -> None:

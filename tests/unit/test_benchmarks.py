@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import random
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,8 @@ import pytest
 import tinygguf
 from fabula.models.base import Request, Sampling
 from fabula.models.gguf import write_gguf
+from fabula.plan import Character, Event, Plan, Presence, ScenePlan
+from fabula.plan_check import check_plan
 
 if TYPE_CHECKING:
     from fabula.models.gguf import Value
@@ -21,8 +24,9 @@ if TYPE_CHECKING:
 sys.path.append(str(Path(__file__).parents[2]))  # `pytest`, unlike `python -m pytest`, does not find what lies there
 
 from benchmarks import __main__ as commands
-from benchmarks import engine, overhead, prefix, schedule, startup
+from benchmarks import engine, growth, overhead, prefix, schedule, startup
 from benchmarks.table import Row, Table, told
+from benchmarks.theatre import plan_of
 
 GREEDY = Sampling(temperature=0.0, max_tokens=12)
 
@@ -75,10 +79,48 @@ def test_the_pages_of_a_prompt_have_the_length_asked() -> None:
 
 
 def test_schedule_runs_without_waiting() -> None:
-    table = schedule.bench(schedule.Sizes(stories=3, parallel=2, rounds=2))
+    table = schedule.bench(schedule.Sizes(stories=3, parallel=2, rounds=2, scenes=4, people=4))
     check(table, 2)
     ratios = [value for row in table.rows for value in row.values]
     assert min(ratios) > 0.999, "nothing is faster than its critical path"
+
+
+def test_the_chain_of_a_play_is_its_longest_one() -> None:
+    def scene(name: str, *present: str, time: str) -> ScenePlan:
+        return ScenePlan(name, (Event("x"),), characters=tuple(Presence(who) for who in present), time=time)
+
+    people = tuple(Character(name) for name in "abc")
+    plan = Plan((scene("One", "a", "b", time="2"), scene("Two", "b", time="1"), scene("Three", "c", time="3")), people)
+    taken = {f"outline/{name}/chronological_outline": 1.0 for name in ("one", "two", "three")}
+    taken |= {f"role-play/two/turn/1/{what}": 2.0 for what in ("direct", "memory", "respond")}
+    taken |= {
+        "role-play/two/turn/1/state": 9.0,
+        "role-play/one/turn/1/direct": 4.0,
+        "role-play/three/turn/1/direct": 5.0,
+    }
+    taken |= {"one/rewrite": 3.0, "two/rewrite": 3.0, "two/extend/0/extend": 1.0, "three/rewrite": 3.0}
+    assert schedule.chain(plan, taken) == 1 + (2 + 9 + 2) + 4 + 3 + 4 + 3
+
+
+def test_growth_counts_what_prompts_hold() -> None:
+    table = growth.bench(growth.Sizes(scenes=(2, 3), rounds=1, people=3))
+    check(table, 1)
+    assert {row.target for row in table.rows if row.what.startswith("improved")} == {
+        "at most 8,000 tokens",
+        "at most 10.00%",
+        "",
+    }
+    assert not [row for row in table.rows if row.what.startswith("faithful") and row.target]
+
+
+def test_a_drawn_plan_is_sound_and_told_in_another_order_than_it_happens() -> None:
+    plan, again = (plan_of(8, 5, random.Random(1)) for _ in range(2))  # noqa: S311 - plans, not secrets
+    assert not check_plan(plan)
+    order = plan.chronology()
+    assert order is not None
+    assert order != plan.names
+    assert len(plan.units(order)) == 10, "two of eight scenes have a flashback"
+    assert plan == again
 
 
 def test_a_room_asks_nine_calls_in_either_preset() -> None:
@@ -158,9 +200,9 @@ def test_a_table_is_markdown() -> None:
 
 
 def test_the_command_finds_lists_and_names(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert set(commands.found()) == {"engine", "overhead", "prefix", "schedule", "startup"}
+    assert set(commands.found()) == {"engine", "growth", "overhead", "prefix", "schedule", "startup"}
     assert commands.main(["--list"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 5
+    assert len(capsys.readouterr().out.splitlines()) == 6
     assert commands.main(["overheat"]) == 2
     assert "Did you mean 'overhead'?" in capsys.readouterr().err
     monkeypatch.setattr(startup, "bench", lambda: Table("startup", "t", (Row("a", (1.0,)),)))

@@ -26,8 +26,8 @@ def meta(**changes: Any) -> Meta:  # noqa: ANN401 - any field of Meta
 
 
 def test_formats_are_found_by_looking() -> None:
-    assert sorted(EXPORTERS) == ["docx", "epub", "json", "markdown", "text"]
-    assert {e.SUFFIX for e in EXPORTERS.values()} == {".docx", ".epub", ".json", ".md", ".txt"}
+    assert sorted(EXPORTERS) == ["docx", "epub", "fountain", "json", "markdown", "text"]
+    assert {e.SUFFIX for e in EXPORTERS.values()} == {".docx", ".epub", ".fountain", ".json", ".md", ".txt"}
 
 
 @pytest.mark.parametrize(("name", "found"), [("epub", "epub"), ("EPUB", "epub"), ("md", "markdown"), (".TXT", "text")])
@@ -38,7 +38,7 @@ def test_a_format_is_found_by_name_or_suffix(name: str, found: str) -> None:
 def test_an_unknown_format_is_told_with_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match=r"Unknown format 'epubb'. Did you mean 'epub'\?"):
         find("epubb")
-    with pytest.raises(UnknownNameError, match="Known: docx, epub, json, markdown, text"):
+    with pytest.raises(UnknownNameError, match="Known: docx, epub, fountain, json, markdown, text"):
         find("zzzzzz")
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabula import files
 from fabula.errors import ProjectError, UsageError
-from fabula.files import inside, read_text, slug, write_atomically
+from fabula.files import inside, read_text, write_atomically
+from fabula.story import SLUG_LENGTH, slug
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="permission bits and links are those of POSIX systems")
 
@@ -242,7 +242,7 @@ def test_slugs_of_titles_in_other_scripts_stay_apart() -> None:
 @given(st.text())
 def test_a_slug_is_always_a_safe_file_name(text: str) -> None:
     name = slug(text)
-    assert 1 <= len(name) <= files.SLUG_LENGTH
+    assert 1 <= len(name) <= SLUG_LENGTH
     assert set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-")
     assert name.strip("-") == name
     assert slug(name) == name

@@ -136,6 +136,25 @@ def test_a_pin_wins_over_an_edit_until_it_is_taken_out(journal: Journal) -> None
     assert journal.override("plot") is None
 
 
+def test_a_continuation_goes_with_edits_and_below_pins(journal: Journal) -> None:
+    assert journal.override("plot") is None
+    journal.decide("plot", "continue", "Made.")
+    assert journal.override("plot") == ("Made.", "continued")
+    journal.decide("plot", "edit", "Edited.")
+    assert journal.override("plot") == ("Edited.", "edited")
+    journal.decide("plot", "continue", "Edited, and more.")
+    assert journal.override("plot") == ("Edited, and more.", "continued")
+    journal.decide("plot", "undo", target=journal.decisions()[-1].id)
+    assert journal.override("plot") == ("Edited.", "edited")
+    journal.decide("plot", "continue", "Again.")
+    journal.decide("plot", "pin", "Pinned.")
+    assert journal.override("plot") == ("Pinned.", "pinned")
+    journal.decide("plot", "unpin")
+    assert journal.override("plot") == ("Again.", "continued")
+    journal.decide("plot", "unedit")
+    assert journal.override("plot") is None
+
+
 def test_an_undone_decision_no_longer_stands(journal: Journal) -> None:
     journal.decide("plot", "edit", "First.")
     journal.decide("plot", "edit", "Second.")

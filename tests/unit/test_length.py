@@ -197,7 +197,7 @@ async def run(
     asked: list[int] = []
 
     async def write(words: int) -> str:
-        assert words == want.high
+        assert words == max(want.high, 15)  # fewer are not asked for
         return first
 
     async def extend(text: str, words: int, attempt: int) -> str:

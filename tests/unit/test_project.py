@@ -444,3 +444,53 @@ def test_an_edit_of_what_is_pinned_is_pinned_and_stays_when_the_pin_goes(home: P
     assert read(home, "story/02-climax.md") == "She waits.\n"
     journal.decide("climax", "unpin")
     assert journal.override("climax") == ("She waits.", "edited")
+
+
+# plans and role-plays -------------------------------------------------------------------------------------------------
+
+
+def test_a_plan_laid_into_a_project_is_the_authors_edit(home: Project, journal: Journal) -> None:
+    home.lay("plan/plan.yaml", "title: The Lamp\n\n")
+    assert read(home, "plan/plan.yaml") == "title: The Lamp\n"
+    changes = home.changes(journal)
+    assert changes == [Change("plan", "plan/plan.yaml", "title: The Lamp")]
+    home.take_over(journal, changes)
+    assert journal.override("plan") == ("title: The Lamp", "edited")
+    assert journal.places() == {"plan": "plan/plan.yaml"}
+    home.begin(journal)
+    home.write_kept(journal, Kept("plan", "plan", "title: The Lamp", "edited", "yaml"))
+    assert home.changes(journal) == []
+    assert sorted(file.name for file in (home.folder / "plan").iterdir()) == ["plan.yaml"]
+
+
+def test_a_plan_that_lies_there_already_is_not_written_again(home: Project) -> None:
+    put(home, "plan/plan.yaml", "title: The Lamp\r\n\r\n\r\n")
+    home.lay("plan/plan.yaml", "title: The Lamp")
+    assert read(home, "plan/plan.yaml").count("\n") == 3
+    home.lay("plan/plan.yaml", "title: The Light")
+    assert read(home, "plan/plan.yaml") == "title: The Light\n"
+
+
+def test_files_of_other_kinds_are_no_artefacts(home: Project, journal: Journal) -> None:
+    for name in ("plan/notes.txt", "plan/plan.yml", "plan/.plan.yaml"):
+        put(home, name, "Nothing of ours.")
+    assert home.changes(journal) == []
+
+
+def test_a_role_play_has_a_folder_that_comes_with_its_first_file(home: Project, journal: Journal) -> None:
+    assert not (home.folder / "role-play").exists()
+    home.begin(journal)
+    journal.keep("role-play/the-letter", "**Mara:** She waits.", "made")
+    home.write_kept(journal, Kept("role-play/the-letter", "role-play", "**Mara:** She waits.", "made"))
+    assert read(home, "role-play/the-letter.md") == "**Mara:** She waits.\n"
+    put(home, "role-play/the-letter.md", "**Mara:** She leaves.\n")
+    assert home.changes(journal) == [Change("role-play/the-letter", "role-play/the-letter.md", "**Mara:** She leaves.")]
+
+
+def test_a_role_play_that_the_author_wrote_has_its_path_without_a_record(home: Project, journal: Journal) -> None:
+    (home.folder / "role-play").mkdir()
+    put(home, "role-play/02-The storm.md", "**Mara:** She lights it.\n")
+    (change,) = home.changes(journal)
+    assert change == Change("role-play/the-storm", "role-play/02-The storm.md", "**Mara:** She lights it.")
+    home.take_over(journal, [change])
+    assert journal.override("role-play/the-storm") == ("**Mara:** She lights it.", "edited")

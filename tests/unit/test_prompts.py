@@ -132,3 +132,42 @@ def test_an_override_of_nothing_names_the_nearest(folder: Path, overrides: Path)
     (overrides / "scenes.jinja").write_text("x")
     with pytest.raises(UnknownNameError, match=r"Unknown prompt file 'scenes'. Did you mean 'scene'\?"):
         Prompts(folder, overrides).render("scene", {})
+
+
+# prompts that systems share -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def common(tmp_path: Path) -> Path:
+    common = tmp_path / "common"
+    common.mkdir()
+    (common / "plan.jinja").write_text('{% extends "_parent.jinja" %}{% block what %}a plan{% endblock %}')
+    (common / "scene.jinja").write_text("{% block user %}Never read.{% endblock %}")
+    return common
+
+
+def test_a_prompt_is_looked_for_in_the_overrides_then_the_system_then_what_is_shared(
+    folder: Path, overrides: Path, common: Path
+) -> None:
+    def said(name: str) -> str:
+        return Prompts(folder, overrides, common).render(name, {"named": ""})[0].content
+
+    assert said("scene") == "Write a scene.\n\nNow."
+    assert said("plan") == "Write a plan.\n\nNow."  # with the building part of the system
+    (folder / "plan.jinja").write_text("{% block user %}The system's.{% endblock %}")
+    assert said("plan") == "The system's."
+    (overrides / "plan.jinja").write_text("{% block user %}Mine.{% endblock %}")
+    assert said("plan") == "Mine."
+
+
+def test_the_names_of_shared_prompts_are_known(folder: Path, overrides: Path, common: Path) -> None:
+    assert Prompts(folder, None, common).names == ("plan", "scene")
+    (overrides / "plans.jinja").write_text("x")
+    with pytest.raises(UnknownNameError, match=r"Unknown prompt file 'plans'. Did you mean 'plan'\?"):
+        Prompts(folder, overrides, common).render("scene", {})
+
+
+def test_a_shared_prompt_in_force_is_in_the_digest(folder: Path, common: Path) -> None:
+    alone, before = Prompts(folder).digest, Prompts(folder, None, common).digest
+    (common / "plan.jinja").write_text("{% block user %}Another.{% endblock %}")
+    assert len({alone, before, Prompts(folder, None, common).digest}) == 3

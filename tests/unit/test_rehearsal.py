@@ -60,3 +60,15 @@ def test_example_texts_differ_by_place() -> None:
     assert len(set(texts)) == 3
     assert all(re.fullmatch(r"W\w+( w\w+)+\.", text) for text in texts)
     assert count_words(example({})) == 8
+
+
+def test_the_entries_of_an_array_name_one_option_after_the_other() -> None:
+    options = {"enum": ["first", "second"]}
+    entry = {"type": "object", "properties": {"who": {"anyOf": [options]}, "what": {"const": "same"}}}
+    made = example({"type": "array", "minItems": 3, "items": entry})
+    assert [one["who"] for one in made] == ["first", "second", "first"]
+    assert {one["what"] for one in made} == {"same"}
+    assert example({"type": "array", "minItems": 2, "items": options}) == ["first", "second"]
+    assert example({"type": "array", "items": {"type": "array", "minItems": 2, "items": options}}) == [
+        ["first", "second"]
+    ]

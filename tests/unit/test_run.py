@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.errors import BudgetError, JournalMissError, ModelError, PausedError, RefusalError, ReplyError
+from fabula.errors import BudgetError, JournalMissError, ModelError, PausedError, RefusalError, ReplyError, UsageError
 from fabula.events import CallFinished, CallStarted, Event, Kept, Noted, Repaired, TextArrived
 from fabula.journal import Journal
 from fabula.models.base import Capabilities, Reply, Request, Sampling, Usage
@@ -285,6 +286,87 @@ async def test_a_decided_text_stands_in_and_nobody_is_asked(room: Room, kind: An
     assert room.told(Kept) == [Kept("verse", "story", "Mine.", source)]
 
 
+async def test_an_artefact_may_have_a_file_of_another_kind(room: Room) -> None:
+    await room.run({"poet": "a: 1"}).keep("plan", making, folder="plan", suffix="yaml")
+    room.journal.decide("plan", "edit", "a: 2")
+    await room.run({}).keep("plan", making, folder="plan", suffix="yaml")
+    assert [(kept.suffix, kept.source) for kept in room.told(Kept)] == [("yaml", "made"), ("yaml", "edited")]
+
+
+@pytest.mark.parametrize(("kind", "source"), [("edit", "edited"), ("pin", "pinned")])
+async def test_a_text_that_the_author_gave_is_kept_as_theirs(room: Room, kind: Any, source: str) -> None:  # noqa: ANN401 - a kind of decision
+    run = room.run({}).scope("book")
+    assert await run.given("plan", folder="plan", suffix="yaml") is None
+    assert room.heard == []
+    room.journal.decide("book/plan", kind, "a: 1")
+    assert await run.given("plan", folder="plan", suffix="yaml") == "a: 1"
+    assert room.told(Kept) == [Kept("book/plan", "plan", "a: 1", source, "yaml")]
+    assert [(version.text, version.source) for version in room.journal.versions("book/plan")] == [("a: 1", source)]
+
+
+async def test_what_was_made_or_is_to_be_continued_was_not_given(room: Room) -> None:
+    await room.run({"poet": "A line."}).keep("verse", making, folder="plan")
+    assert await room.run({}).given("verse", folder="plan") is None
+    room.journal.decide("verse", "continue", "A line.")
+    assert await room.run({}).given("verse", folder="plan") is None
+
+
+async def following(run: Run, base: str) -> str:
+    return await run.ask("poet", "say", what=f"more than {base!r}")
+
+
+async def test_a_text_is_continued_where_a_person_wants_that(room: Room) -> None:
+    model = ScriptedModel(in_turn("One.", "Two.", "Three."))
+    text = await Run(room.hands({}, model=model)).keep("verse", making, folder="story", more=following)
+    for whole in ("One.\n\nTwo.", "One.\n\nTwo.\n\nThree."):
+        room.journal.decide("verse", "continue", text)
+        for _ in range(2):  # the second time from the journal
+            text = await Run(room.hands({}, model=model)).keep("verse", making, folder="story", more=following)
+            assert text == whole
+    assert room.told(Kept)[-1] == Kept("verse", "story", "One.\n\nTwo.\n\nThree.", "made")
+    paths = [request.path for request in model.asked]
+    assert paths[0] == "verse/say"
+    assert all(re.fullmatch(r"verse/more/[0-9a-f]{8}/say", path) for path in paths[1:])
+    assert len(set(paths)) == 3
+
+
+async def test_a_retake_of_a_continued_text_draws_other_words_after_the_same_text(room: Room) -> None:
+    room.journal.decide("verse", "continue", "One.")
+    model = ScriptedModel(lambda request: f"Seed {request.sampling.seed}.")
+    texts = []
+    for _ in range(2):
+        texts.append(await Run(room.hands({}, model=model)).keep("verse", making, folder="story", more=following))
+        room.journal.decide("verse", "retake")
+    assert all(text.startswith("One.\n\nSeed ") for text in texts)
+    assert len(set(texts)) == 2
+
+
+async def test_where_nothing_follows_the_text_stays(room: Room) -> None:
+    async def nothing(run: Run, base: str) -> str:
+        return ""
+
+    room.journal.decide("verse", "continue", "One.")
+    assert await room.run({}).keep("verse", making, folder="story", more=nothing) == "One."
+
+
+async def test_a_system_that_cannot_continue_a_text_says_so(room: Room) -> None:
+    room.journal.decide("book/verse", "continue", "One.")
+    with pytest.raises(
+        UsageError, match=r"This system cannot continue 'book/verse'\. Take that back with `fabula undo`"
+    ):
+        await room.run({}).scope("book").keep("verse", making, folder="story")
+
+
+async def test_a_continued_text_waits_for_approval(room: Room) -> None:
+    async def approve(kept: Kept) -> str:
+        return f"{kept.text} Approved."
+
+    room.journal.decide("verse", "continue", "One.")
+    run = room.run({"poet": "Two."}, approve=approve)
+    assert await run.keep("verse", making, folder="story", suffix="txt", more=following) == "One.\n\nTwo. Approved."
+    assert room.told(Kept)[-1] == Kept("verse", "story", "One.\n\nTwo. Approved.", "edited", "txt")
+
+
 async def test_a_retake_draws_another_reply(room: Room) -> None:
     model = ScriptedModel(lambda request: f"Seed {request.sampling.seed}.")
     texts = []
@@ -412,6 +494,24 @@ async def test_a_dry_run_counts_with_edits_that_are_not_recorded_yet(room: Room)
         room, lambda run: run.keep("verse", making, folder="story"), pending={"verse": "Pending."}
     )
     assert (text, hands.rehearsal.planned) == ("Pending.", [])
+
+
+async def test_a_dry_run_takes_what_the_author_gave_and_records_nothing(room: Room) -> None:
+    room.journal.decide("plan", "edit", "a: 1")
+    for pending, text in (({}, "a: 1"), ({"plan": "a: 2"}, "a: 2")):
+        given, _ = await rehearsed(room, lambda run: run.given("plan", folder="plan"), pending=pending)
+        assert given == text
+    assert room.journal.newest("plan") is None
+    assert room.told(Kept) == []
+
+
+async def test_a_dry_run_plans_what_follows_a_text(room: Room) -> None:
+    room.journal.decide("verse", "continue", "One.")
+    text, hands = await rehearsed(room, lambda run: run.keep("verse", making, folder="story", more=following))
+    assert text.startswith("One.\n\n")
+    assert text.endswith(STALE)
+    (planned,) = hands.rehearsal.planned
+    assert planned.path.startswith("verse/more/")
 
 
 async def test_a_dry_run_makes_up_typed_replies_and_choices(room: Room) -> None:

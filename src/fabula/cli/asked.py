@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.casting import World, full_name, open_cast
 from fabula.errors import ConfigError, UnknownNameError, UsageError
 from fabula.models.base import SAMPLING_FIELDS
+from fabula.roles import role_key
 from fabula.settings import Settings
 from fabula.systems import find
 
@@ -50,7 +51,7 @@ def read_models(said: Sequence[str]) -> Casting:
 
 
 def _role(name: str) -> str:
-    return name.replace("-", "_").lower()
+    return role_key(name)
 
 
 def _model(spec: str) -> str:
@@ -167,7 +168,7 @@ def check(settings: Settings, environ: Mapping[str, str]) -> None:
     system.config(settings.preset, settings.config)
     if settings.prompts and not Path(settings.prompts).is_dir():
         raise ConfigError(f"--prompts {settings.prompts} is not a folder. Give a folder of .jinja files.")
-    open_cast(settings, system.roles, World(environ, person=_nobody))
+    open_cast(settings, system.roles, World(environ, person=_nobody), system.open_role)
 
 
 async def _nobody(request: Request) -> str:

@@ -16,25 +16,31 @@ WRITING, CHANGING, LOOKING, SETTING_UP = "Write", "Change", "Look", "Set up"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Where a command is: its module below `commands`, the panel it is shown in, and its help in one line."""
+    """Where a command is: its module below `commands`, the panel it is shown in, and its help in one line.
+
+    `function` is what makes the command in its module, where a keyword of Python has the command's own name.
+    """
 
     module: str
     panel: str
     help: str
+    function: str = ""
 
 
 COMMANDS: Final = {
     "new": Entry("new", WRITING, "Make a project folder for a brief."),
+    "plan": Entry("plan", WRITING, "Make a plan from a brief or a story, or check one."),
     "write": Entry("write", WRITING, "Write the story of a project or brief; go on where it stopped."),
     "update": Entry("update", WRITING, "Take your edits over: say what will be asked again and its cost, then do it."),
     "estimate": Entry("estimate", WRITING, "Say what writing would ask and cost, without asking anybody."),
-    "export": Entry("export", WRITING, "Make a Markdown, EPUB, DOCX, text or JSON file of the story."),
+    "export": Entry("export", WRITING, "Make a Markdown, EPUB, DOCX, Fountain, text or JSON file of the story."),
     "edit": Entry("edit", CHANGING, "Give an artefact a new text, an earlier one, or open it in $EDITOR."),
     "pin": Entry("decide", CHANGING, "Keep an artefact's text whatever changes above it."),
     "unpin": Entry("decide", CHANGING, "Let a pinned artefact change again."),
     "retake": Entry("decide", CHANGING, "Have an artefact written anew, with another draw."),
+    "continue": Entry("decide", CHANGING, "Have more written after an artefact's text.", "continue_"),
     "approve": Entry("decide", CHANGING, "Approve an artefact, or all that wait."),
-    "undo": Entry("decide", CHANGING, "Take your last decision back: an edit, pin, retake or approval."),
+    "undo": Entry("decide", CHANGING, "Take your last decision back: an edit, pin, retake, continuation or approval."),
     "status": Entry("status", LOOKING, "Show where a project stands: texts, changes, what is spent, what comes next."),
     "show": Entry("show", LOOKING, "Print the story, an artefact, or what was asked to make it."),
     "history": Entry("show", LOOKING, "List the versions of an artefact, or their differences."),
@@ -73,11 +79,11 @@ class LazyGroup(TyperGroup):
 def _load(name: str) -> Any:  # noqa: ANN401 - typer's command type is private
     entry = COMMANDS[name]
     module = import_module(f"fabula.cli.commands.{entry.module}")
-    function = getattr(module, name, None)
+    function = getattr(module, entry.function or name)
     if isinstance(function, typer.Typer):
         command = typer.main.get_group(function)
         command.name = name
         return command
     app = typer.Typer(add_completion=False, rich_markup_mode="rich")
-    app.command(name)(function)  # type: ignore[type-var] # every module above has a function of its command's name
+    app.command(name)(function)
     return typer.main.get_command(app)

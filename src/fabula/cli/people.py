@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from fabula.cli.form import asked_as, shown, value_of
 from fabula.errors import FabulaError, PausedError
-from fabula.files import slug
+from fabula.roles import HandBackError
+from fabula.story import slug
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.cli.terminal import Terminal
     from fabula.events import Kept
-    from fabula.models.base import Request
+    from fabula.models.base import Json, Request
 
 _RULE = "-" * 72
+_PASS, _HAND_BACK = "/pass", "/hand-back"
+_END = """\
+  .            ends your text
+  /edit        opens your editor on it
+"""
+_OTHERS = f"""\
+  {_PASS}        lets the model take this turn
+  {_HAND_BACK}   lets the model take this role from here on"""
 
 
 class AnotherTakeError(FabulaError):
@@ -41,27 +53,63 @@ class People:
 
         Raises:
             PausedError: the input ended before there was a text.
+            HandBackError: the model is to answer.
         """
         tell = self.terminal.tell
+        texts, schema = shown(request)
         async with self._one:
             with self.terminal.aside():
                 tell(f"\n{_RULE}\nYou play {request.role} ({request.path}).\n{_RULE}")
-                for message in request.messages:
-                    tell(message.content)
+                tell(self.terminal.wrapped("\n\n".join(texts)))
+                tell(_RULE)
+                if schema is not None:
+                    return json.dumps(await self._typed(request, schema), ensure_ascii=False)
                 if request.choices:
-                    tell("Answer with one of: " + ", ".join(request.choices))
-                tell(f"{_RULE}\nWrite your text. A line with a single full stop ends it; /edit opens your editor.")
-                while True:
-                    text, ended = await self.terminal.lines()
-                    if text.strip():
-                        return text
-                    if ended:
-                        raise PausedError(
-                            f"The role {request.role!r} waits for your text, but the input has ended. Everything "
-                            "finished is kept; the same command goes on from here.",
-                            path=request.path,
-                        )
-                    tell("Nothing was written. Write at least a word, then a line with a single full stop.")
+                    tell(f"Answer on one line, or say\n{_OTHERS}")
+                    return str(await self._field(request, "your choice", {"enum": list(request.choices)}))
+                return await self._text(request)
+
+    async def _text(self, request: Request) -> str:
+        """Some text of the person's."""
+        self.terminal.tell(f"Write your text on as many lines as you like. On a line of its own\n{_END}{_OTHERS}")
+        while True:
+            text, ended = await self.terminal.lines((_PASS, _HAND_BACK))
+            if text in {_PASS, _HAND_BACK}:
+                raise HandBackError(for_good=text == _HAND_BACK)
+            if text.strip():
+                return text
+            if ended:
+                raise _waiting(request)
+            self.terminal.tell("Nothing was written. Write at least a word, then a line with a single full stop.")
+
+    async def _typed(self, request: Request, schema: Json) -> Any:  # noqa: ANN401 - JSON data
+        """What the person says to a typed reply: each field on a line, or a text where a text is all that is wanted."""
+        fields: dict[str, Json] = schema.get("properties", {})
+        if [_is_text(field) for field in fields.values()] == [True]:
+            return dict.fromkeys(fields, await self._text(request))
+        self.terminal.tell(f"Answer each question on one line. Instead of an answer,\n{_OTHERS}")
+        if schema.get("type") != "object":
+            return await self._field(request, "your answer", schema)
+        needed = schema.get("required", list(fields))
+        said = {name: await self._field(request, name, field, needed=name in needed) for name, field in fields.items()}
+        return {name: value for name, value in said.items() if value is not None or name in needed}
+
+    async def _field(self, request: Request, name: str, field: Json, *, needed: bool = True) -> Any:  # noqa: ANN401 - JSON data
+        """One field's value: asked again until it fits; `None` where nothing is needed and nothing was said."""
+        told = field.get("description") or name.replace("_", " ")
+        while True:
+            line = await self.terminal.line(f"{told}{asked_as(field)}{'' if needed else ' (or nothing)'}: ")
+            if line is None:
+                raise _waiting(request)
+            said = line.strip()
+            if said in {_PASS, _HAND_BACK}:
+                raise HandBackError(for_good=said == _HAND_BACK)
+            if not (said or needed):
+                return None
+            try:
+                return value_of(said, field)
+            except ValueError as problem:
+                self.terminal.tell(str(problem))
 
     async def approve(self, kept: Kept) -> str:
         """The artefact's text, as the person accepts or changes it.
@@ -72,7 +120,7 @@ class People:
         """
         if self.wait_for == "plans" and kept.folder != "plan":
             return kept.text
-        file = next((self.folder / kept.folder).glob(f"*{slug(kept.path)}.md"), self.folder / kept.folder)
+        file = self._file(kept)
         waits = PausedError(
             f"{file} waits for your approval. Edit the file, or say `fabula approve -C {self.folder}`; then give the "
             "same command again.",
@@ -91,3 +139,21 @@ class People:
         if said == "s":
             raise waits
         return kept.text
+
+    def _file(self, kept: Kept) -> Path:
+        """The artefact's file, with its number if it has one."""
+        name = re.escape(f"{slug(kept.path.removeprefix(f'{kept.folder}/'))}.{kept.suffix}")
+        folder = self.folder / kept.folder
+        return next((file for file in folder.glob("*") if re.fullmatch(rf"(\d+-)?{name}", file.name)), folder)
+
+
+def _is_text(field: Json) -> bool:
+    return field.get("type") == "string" and "enum" not in field
+
+
+def _waiting(request: Request) -> PausedError:
+    return PausedError(
+        f"The role {request.role!r} waits for your text, but the input has ended. Everything finished is kept; the "
+        "same command goes on from here.",
+        path=request.path,
+    )

@@ -158,7 +158,8 @@ class Progress:
         self._left = [planned for planned in self._left if not planned.path.startswith(under)]
         calls = [call for call in self._done if call.path.startswith(under)]
         self._done = [call for call in self._done if not call.path.startswith(under)]
-        told, name = (event.path, event.text), f"{event.folder}/{event.path}"
+        told = event.path, event.text
+        name = event.path if event.path.startswith(f"{event.folder}/") else f"{event.folder}/{event.path}"
         if told not in self._told:  # a run that starts over, after a retake, repeats what stands
             self._told.add(told)
             self._tell(f"  {name:<24} {words:>6,} words   {_how(event, calls)}")

@@ -7,7 +7,7 @@ import os
 import signal
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,7 +18,7 @@ from fabula.cli.progress import Progress, counted, duration
 from fabula.errors import FabulaError
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine
 
     from fabula.cli.options import Limits
     from fabula.cli.terminal import Terminal
@@ -87,12 +87,24 @@ class Session:
 
     def rehearse(self) -> tuple[Rehearsal, list[Change]]:
         """What a run would ask now, and the changed files it would take over."""
-        people = People(self.terminal, self.project.folder)
-        wishes = Wishes(environ=self.terminal.environ, person=people.answer)
-        return asyncio.run(rehearse_in(self.project, self.settings, wishes))
+        return asyncio.run(rehearse_in(self.project, self.settings, self.looking))
+
+    @property
+    def looking(self) -> Wishes:
+        """Wishes of a run that asks nobody."""
+        return Wishes(environ=self.terminal.environ, person=People(self.terminal, self.project.folder).answer)
 
     def run(self, expected: Rehearsal | None = None) -> Story:
         """The story, written.
+
+        Raises:
+            FabulaError: any of its kinds; all finished calls are kept.
+        """
+        again = f"`fabula write {near(self.project.folder)}`"
+        return self.finish(lambda wishes: write_in(self.project, self.settings, wishes), again, expected).story
+
+    def finish(self, work: Callable[[Wishes], Coroutine[Any, Any, T]], again: str, expected: Rehearsal | None) -> T:
+        """What `work` gives, with progress and bill; begun anew where a person wants a retake. `again` goes on with it.
 
         Raises:
             FabulaError: any of its kinds; all finished calls are kept.
@@ -102,38 +114,34 @@ class Session:
         try:
             while True:
                 try:
-                    return self._once(progress)
+                    return asyncio.run(stoppable(work(self._wishes(progress)), again))
                 except AnotherTakeError as wanted:
                     with self.project.lock(), self.project.journal as journal:
                         journal.decide(wanted.path, "retake")
         except FabulaError:
             if self.bill.roles:
-                total = self.bill.total
-                self.terminal.advise(
-                    f"Until here: {counted(sum(self.bill.calls.values()), 'call')}, {self.bill.tokens:,} tokens, "
-                    f"{duration(total.seconds)}, cost {dollars(total.cost)}."
-                )
+                self.terminal.advise(f"Until here: {self.spent}.")
             raise
 
-    def _once(self, progress: Progress) -> Story:
+    @property
+    def spent(self) -> str:
+        """Calls, tokens, time and cost so far, in words."""
+        total, calls = self.bill.total, counted(sum(self.bill.calls.values()), "call")
+        return f"{calls}, {self.bill.tokens:,} tokens, {duration(total.seconds)}, cost {dollars(total.cost)}"
+
+    def _wishes(self, progress: Progress) -> Wishes:
         people = People(self.terminal, self.project.folder, self.limits.approve)
-        wishes = Wishes(
+        tokens, usd = self.limits.budget_tokens, self.limits.budget_usd
+        return Wishes(
+            # A run that starts over after a retake has the budget that the ones before it left.
+            budget_tokens=None if tokens is None else max(tokens - self.bill.tokens, 0),
+            budget_usd=None if usd is None else max(usd - (self.bill.total.cost or 0.0), 0.0),
             listeners=(progress, self.bill),
             approve=people.approve if self.limits.approve else None,
             person=people.answer,
             environ=self.terminal.environ,
             frozen=self.limits.frozen,
         )
-        # A run that starts over after a retake has the budget that the ones before it left.
-        if self.limits.budget_tokens is not None:
-            wishes = replace(wishes, budget_tokens=max(self.limits.budget_tokens - self.bill.tokens, 0))
-        if self.limits.budget_usd is not None:
-            wishes = replace(wishes, budget_usd=max(self.limits.budget_usd - (self.bill.total.cost or 0.0), 0.0))
-        work = write_in(self.project, self.settings, wishes)
-        try:
-            return asyncio.run(stoppable(work, f"`fabula write {near(self.project.folder)}`")).story
-        except BaseExceptionGroup as group:  # calls side by side failed; the first says enough
-            raise first_error(group) from group
 
     def report(self, story: Story) -> None:
         """Say where the story is, what it took, and what to try next."""
@@ -170,9 +178,3 @@ class Session:
                 "project_bill": {role: told(usage) for role, usage in spent.items()},
             }
         )
-
-
-def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The first error in a group of errors, however deep."""
-    first = group.exceptions[0]
-    return first_error(first) if isinstance(first, BaseExceptionGroup) else first

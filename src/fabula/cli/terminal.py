@@ -6,8 +6,10 @@ import json
 import os
 import re
 import shlex
+import shutil
 import sys
 import tempfile
+import textwrap
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +19,7 @@ from fabula.errors import UsageError
 from fabula.files import read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
 # C0 but tab and line end, DEL, C1, and marks that turn the direction of writing: a model's text may hold sequences that
@@ -30,6 +32,10 @@ _KEY_NAME: Final = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$")
 _SHORTEST_KEY: Final = 8
 _LARGEST_TEXT: Final = 2_000_000
 _CHUNK: Final = 65_536
+_WIDEST: Final = 96
+# A line end within a sentence: after a long line, before a small letter.
+_MIDDLE: Final = re.compile(r"(?<=[^\n]{90})([^\n])\n(?=[a-z])")
+_LIST_MARK: Final = re.compile(r"\s*(?:(?:[-*]|\d+[.)])\s+)?")
 
 
 def safe(text: str) -> str:
@@ -117,6 +123,14 @@ class Terminal:
                     text = text.replace(value, "[key]")
             _print(text, sys.stdout)
 
+    def wrapped(self, text: str) -> str:
+        """`text` with its lines broken between words to fit the screen, where a person reads it on one."""
+        if not self.interactive:
+            return text
+        width = min(shutil.get_terminal_size().columns, _WIDEST)
+        whole = _MIDDLE.sub(r"\1 ", text)
+        return "\n".join(piece for line in whole.splitlines() for piece in _broken(line, width))
+
     # listening ------------------------------------------------------------------------------------------------------
 
     async def line(self, prompt: str = "") -> str | None:
@@ -137,15 +151,24 @@ class Terminal:
         head, end, self._ahead = self._ahead.partition(b"\n")
         return head.decode("utf-8", "replace").rstrip("\r") if head or end else None
 
-    async def lines(self) -> tuple[str, bool]:
-        """Lines up to one that is a single full stop, and whether the input ended; `/edit` opens the editor on them."""
+    async def lines(self, words: Collection[str] = ()) -> tuple[str, bool]:
+        """Lines up to one that is a single full stop, and whether the input ended; `/edit` opens the editor on them.
+
+        A line that is one of `words` is given at once, alone.
+        """
         said: list[str] = []
-        while (line := await self.line()) is not None:
+        while (line := await self.line("> " if self.interactive else "")) is not None:
             if line.strip() == ".":
                 return "\n".join(said), False
-            if line.strip() == "/edit":
+            if line.strip() in words:
+                return line.strip(), False
+            if line.strip() != "/edit":
+                said.append(line)
+                continue
+            try:
                 return await self.edited("\n".join(said)), False
-            said.append(line)
+            except UsageError as problem:  # what was said so far is not lost
+                self.tell(str(problem))
         return "\n".join(said), True
 
     async def choice(self, prompt: str, options: str) -> str:
@@ -165,7 +188,7 @@ class Terminal:
 
         editor = self.environ.get("VISUAL") or self.environ.get("EDITOR")
         if not editor:
-            raise UsageError("No editor is set. Set EDITOR, or give the text with --text or --file.")
+            raise UsageError("No editor is set. Set EDITOR to one, or give the text without it.")
         with tempfile.TemporaryDirectory(prefix="fabula-") as folder:
             file = Path(folder) / "text.md"
             file.write_text(text, encoding="utf-8", errors="replace")
@@ -177,6 +200,12 @@ class Terminal:
             if code:
                 raise UsageError(f"The editor {editor!r} ended with code {code}; the text is as it was.")
             return read_text(file, _LARGEST_TEXT)
+
+
+def _broken(line: str, width: int) -> list[str]:
+    """`line` in pieces of at most `width`, as far as its words allow; those after the first stand under its text."""
+    indent = " " * len(line) if (mark := _LIST_MARK.match(line)) is None else " " * mark.end()
+    return textwrap.wrap(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def _is_tty(stream: IO[str] | None) -> bool:

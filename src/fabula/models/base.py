@@ -139,6 +139,7 @@ class Capabilities:
     """What a model can do beyond text, and how many calls it serves at once.
 
     `continues`: a reply goes on with the assistant message that ends a request, instead of answering it.
+    `stands_in`: who answers is told by the reply; the identity is that of another model, whose calls these are.
     """
 
     schema: bool = False
@@ -149,6 +150,7 @@ class Capabilities:
     sampling: frozenset[str] = SAMPLING_FIELDS
     context: int | None = None
     parallel: int = 8
+    stands_in: bool = False
 
 
 OnText: TypeAlias = "Callable[[str], None]"

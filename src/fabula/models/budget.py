@@ -12,6 +12,7 @@ from fabula.models.base import Usage
 from fabula.models.prices import cost
 
 if TYPE_CHECKING:
+    from fabula.models.base import Request
     from fabula.models.prices import Price
 
 _ASCII = bytes(range(128))
@@ -38,6 +39,11 @@ def estimate_tokens(text: str) -> int:
     foreign = high - typography
     letters = words / (_FOREIGN if foreign * 100 > words else _ENGLISH)
     return ceil(letters + _SIGN * (len(data) - high - words) + typography / 3 + foreign / 2)
+
+
+def prompt_tokens(request: Request) -> int:
+    """About how many tokens a request's messages have."""
+    return sum(estimate_tokens(message.content) for message in request.messages)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

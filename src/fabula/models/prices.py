@@ -62,6 +62,13 @@ def cost(price: Price, usage: Usage) -> float:
     return dollars / MILLION
 
 
+def paid(usage: Usage, price: Price | None, *, own: bool) -> float | None:
+    """US dollars of a call: what the provider's library says (`own`; it knows surcharges), else by the price."""
+    if own and usage.cost is not None:
+        return usage.cost
+    return None if price is None else cost(price, usage)
+
+
 @lru_cache(maxsize=256)
 def _listed(provider: str, model: str) -> Price | None:
     """The price in the data of genai-prices as it was when installed; nothing is fetched."""

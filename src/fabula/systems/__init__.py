@@ -43,6 +43,16 @@ class System:
         return tuple(self.paper["roles"])
 
     @property
+    def open_role(self) -> str:
+        """The role that plays the story's own people, who can be cast by name; empty if there is none."""
+        return str(self.paper.get("open_role", ""))
+
+    @property
+    def takes_plan(self) -> bool:
+        """Whether it can write from an author's plan."""
+        return bool(self.paper.get("plan", False))
+
+    @property
     def prompts(self) -> Path:
         """The folder of its prompts."""
         return self.folder / "prompts"

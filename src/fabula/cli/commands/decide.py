@@ -1,4 +1,4 @@
-"""`fabula pin`, `unpin`, `retake`, `approve`, `undo`: decisions about artefacts, each one recorded."""
+"""`fabula pin`, `unpin`, `retake`, `continue`, `approve`, `undo`: decisions about artefacts, each one recorded."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fabula.cli.opening import project_of, recorded, terminal_of
-from fabula.cli.options import Artefact, Common, Where, bundled
-from fabula.cli.session import near
+from fabula.cli.options import Artefact, Common, Limits, Where, bundled
+from fabula.cli.progress import counted
+from fabula.cli.session import Session, near
 from fabula.errors import UsageError
 
 if TYPE_CHECKING:
@@ -46,8 +47,7 @@ def retake(common: Common, artefact: Artefact) -> None:
     terminal, project = terminal_of(common), project_of(common)
     with recorded(project) as journal:
         path = project.artefact(journal, artefact)
-        if _is_pinned(journal, path):
-            raise UsageError(f"{path} is pinned. Say `fabula unpin {path}` first.")
+        _unpinned(journal, path)
         if journal.override(path) is not None:
             journal.decide(path, "unedit")
         journal.decide(path, "retake")
@@ -62,6 +62,42 @@ def retake(common: Common, artefact: Artefact) -> None:
 
 
 @bundled
+def continue_(common: Common, artefact: Artefact) -> None:
+    """Have more written after an artefact's text."""
+    terminal, project = terminal_of(common), project_of(common)
+    session = Session(terminal, project, project.settings, Limits())
+    session.rehearse()  # what stands in the way of any run is told as that
+    with recorded(project) as journal:
+        path = project.artefact(journal, artefact)
+        _unpinned(journal, path)
+        text = _text(journal, path)
+        if journal.override(path) == (text, "continued"):
+            raise UsageError(
+                f"{path} waits to be continued already. `fabula update` does it, `fabula undo` forgets it."
+            )
+        journal.decide(path, "continue", text)
+    calls = _calls_to_continue(session, path)
+    _done(terminal, project, path, "to be continued", f"More will be written after the text of {path}: {calls}.")
+    terminal.advise(f"Next: `fabula update {near(project.folder)}`.")
+
+
+def _calls_to_continue(session: Session, path: str) -> str:
+    """How many calls the next update makes; the decision is taken back where the system cannot continue that text.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    try:
+        return counted(len(session.rehearse()[0].planned), "call")
+    except UsageError as error:
+        with recorded(session.project) as journal:
+            journal.decide(path, "undo", target=journal.decisions()[-1].id)
+        raise UsageError(
+            f"{session.settings.system} cannot continue {path}. Write on in its file, or say `fabula retake {path}`."
+        ) from error
+
+
+@bundled
 def approve(
     common: Common,
     artefact: Annotated[str, typer.Argument(help="An artefact: path or file name.", show_default="all that wait")] = "",
@@ -70,7 +106,7 @@ def approve(
     terminal, project = terminal_of(common), project_of(common)
     with recorded(project) as journal:
         asked = [project.artefact(journal, artefact)] if artefact else list(journal.places())
-        waiting = [path for path in asked if journal.override(path) is None]
+        waiting = [path for path in asked if _source(journal, path) in {"", "continued"}]
         approved = [path for path in waiting if not journal.approved(path, _text(journal, path))]
         for path in approved:
             journal.decide(path, "approve", _text(journal, path))
@@ -81,7 +117,7 @@ def approve(
 
 @bundled
 def undo(common: Common, where: Where = "") -> None:
-    """Take your last decision back: an edit, pin, retake or approval."""
+    """Take your last decision back: an edit, pin, retake, continuation or approval."""
     terminal, project = terminal_of(common), project_of(common, where)
     with recorded(project) as journal:
         decisions = journal.decisions()
@@ -89,7 +125,7 @@ def undo(common: Common, where: Where = "") -> None:
             raise UsageError("There is no decision to take back. `fabula history ARTEFACT` lists earlier texts.")
         last = decisions[-1]
         journal.decide(last.path, "undo", target=last.id)
-        if last.kind in {"edit", "unedit", "pin", "unpin"}:
+        if last.kind in {"edit", "unedit", "continue", "pin", "unpin"}:
             _restore(project, journal, last)
     terminal.say(f"Taken back: {last.kind} of {last.path} ({last.at}).")
     terminal.advise(f"Next: `fabula update {near(project.folder)}`; what was written before comes from the journal.")
@@ -98,13 +134,16 @@ def undo(common: Common, where: Where = "") -> None:
 
 def _restore(project: Project, journal: Journal, undone: Decision) -> None:
     """Give the artefact and its file the text that holds without the decision."""
-    standing = journal.override(undone.path)
-    if standing is not None:
-        project.put_back(journal, undone.path, *standing)
-        return
+    text, source = journal.override(undone.path) or ("", "made")
     made = [version.text for version in journal.versions(undone.path) if version.source == "made"]
-    if made:
-        project.put_back(journal, undone.path, made[-1], "made")
+    if undone.kind == "continue":  # it was recorded with the text that it was to go on from
+        text, source = undone.text or "", "edited" if source == "edited" else "made"
+    elif source == "continued":
+        text, source = next((more for more in reversed(made) if more.startswith(text)), text), "made"
+    elif source == "made":
+        text = made[-1] if made else ""
+    if text:
+        project.put_back(journal, undone.path, text, source)
 
 
 def _text(journal: Journal, path: str) -> str:
@@ -114,9 +153,20 @@ def _text(journal: Journal, path: str) -> str:
     return text
 
 
-def _is_pinned(journal: Journal, path: str) -> bool:
+def _source(journal: Journal, path: str) -> str:
+    """Why a text stands in for the artefact's own; empty if none does."""
     override = journal.override(path)
-    return override is not None and override[1] == "pinned"
+    return "" if override is None else override[1]
+
+
+def _is_pinned(journal: Journal, path: str) -> bool:
+    return _source(journal, path) == "pinned"
+
+
+def _unpinned(journal: Journal, path: str) -> None:
+    """Raise a `UsageError` if the artefact is pinned."""
+    if _is_pinned(journal, path):
+        raise UsageError(f"{path} is pinned. Say `fabula unpin {path}` first.")
 
 
 def _done(terminal: Terminal, project: Project, path: str, state: str, sentence: str) -> None:

@@ -77,7 +77,7 @@ def _version(journal: Journal, path: str, number: int) -> str:
 def _revert(project: Project, journal: Journal, path: str) -> None:
     override = journal.override(path)
     if override is None or override[1] != "edited":
-        raise UsageError(f"{path} has no edit to take back" + (": it is pinned." if override else "."))
+        raise UsageError(f"{path} has no edit to take back" + (f": it is {override[1]}." if override else "."))
     made = [version.text for version in journal.versions(path) if version.source == "made"]
     if not made:
         raise UsageError(f"{path} was never written for you; its text is yours alone.")

@@ -14,9 +14,9 @@ from fabula.cli.options import Common, Where, bundled
 from fabula.cli.session import near
 from fabula.errors import ProjectError
 from fabula.export import Meta, find
-from fabula.files import read_text, slug, write_atomically
+from fabula.files import read_text, write_atomically
 from fabula.project import MAX_FILE
-from fabula.story import Story
+from fabula.story import Story, slug
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
@@ -28,13 +28,14 @@ def export(
     common: Common,
     where: Where = "",
     format_: Annotated[
-        str, typer.Option("--format", "-f", metavar="md|epub|docx|txt|json", help="Default: that of -o, else md.")
+        str,
+        typer.Option("--format", "-f", metavar="md|epub|docx|fountain|txt|json", help="Default: of -o, else md."),
     ] = "",
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="FILE", help="- writes to stdout; default: in the project.")
     ] = "",
 ) -> None:
-    """Make a Markdown, EPUB, DOCX, text or JSON file of the story."""
+    """Make a Markdown, EPUB, DOCX, Fountain, text or JSON file of the story."""
     terminal, project = terminal_of(common), project_of(common, where)
     exporter = find(format_ or (Path(out).suffix if out not in {"", "-"} else "") or "md")
     if not project.story_file.exists():

@@ -4,21 +4,35 @@ from __future__ import annotations
 
 from difflib import unified_diff
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from fabula.cli.bill import told
 from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Artefact, Common, bundled
+from fabula.cli.session import near
 from fabula.cli.terminal import table
-from fabula.errors import ProjectError
-from fabula.files import read_text
+from fabula.errors import ProjectError, UsageError
+from fabula.files import read_text, write_atomically
+from fabula.plan_file import parse_plan, read_plan
 from fabula.project import MAX_FILE
-from fabula.story import Story, count_words
+from fabula.story import Story, count_words, one_line
+from fabula.timeline import assumed_order, timeline_data, timeline_svg, timeline_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.cli.terminal import Terminal
     from fabula.journal import Call, Version
+    from fabula.plan import Plan
+    from fabula.project import Project
+
+_PLAN_FILE: Final = "plan/plan.yaml"
+_WIDEST: Final = 160  # a longer line is hard to follow
+_UNKNOWN: Final = "order of time not known for all scenes"
 
 
 @bundled
@@ -27,9 +41,25 @@ def show(
     artefact: Annotated[str, typer.Argument(help="An artefact: path or file name.", show_default="the story")] = "",
     *,
     prompts: Annotated[bool, typer.Option("--prompts", help="What was asked, and what was answered.")] = False,
+    timeline: Annotated[
+        bool,
+        typer.Option(
+            "--timeline",
+            help="The plan's order of telling over its order of time, and who is where; also of FILE.yaml.",
+        ),
+    ] = False,
+    out: Annotated[
+        str, typer.Option("--out", "-o", metavar="FILE.svg", help="With --timeline: draw it into this file.")
+    ] = "",
 ) -> None:
-    """Print the story, an artefact, or what was asked to make it."""
-    terminal, project = terminal_of(common), project_of(common)
+    """Print the story, an artefact, what was asked to make it, or the timeline of a plan."""
+    terminal = terminal_of(common)
+    if timeline:
+        _timeline(terminal, *_plan(common, terminal, artefact), out)
+        return
+    if out:
+        raise UsageError("--out goes with --timeline. To write the story into a file use `fabula export`.")
+    project = project_of(common)
     with project.journal as journal:
         path = project.artefact(journal, artefact) if artefact else ""
         if prompts:
@@ -70,6 +100,68 @@ def _call_data(call: Call) -> dict[str, Any]:
         "sampling": dict(call.reply.sent),
         "usage": told(call.reply.usage),
     }
+
+
+# the timeline -------------------------------------------------------------------------------------------------------
+
+
+def _timeline(terminal: Terminal, plan: Plan, said: Sequence[str], out: str) -> None:
+    """Print a plan's timeline; draw it where `out` says. `said` is the order of time of a project, maybe empty."""
+    order, source = _order(terminal, plan, said)
+    note = _UNKNOWN if source == "assumed" else ""
+    if out:
+        write_atomically(Path(out), timeline_svg(plan, order, note))
+    terminal.say(timeline_text(plan, order, min(get_terminal_size((100, 24)).columns, _WIDEST)))
+    if note:
+        terminal.tell(
+            f"Note: {note}; the order of telling fills the gaps. Give the scenes a `time` or `after` in the plan."
+        )
+    if out:
+        terminal.tell(f"Drawn into {near(Path(out))}.")
+    else:
+        terminal.advise("`--out FILE.svg` draws it.")
+    terminal.document({**timeline_data(plan, order), "order_from": source, "file": out or None})
+
+
+def _order(terminal: Terminal, plan: Plan, said: Sequence[str]) -> tuple[Sequence[str], str]:
+    """The plan's order of time, and where it is from: "project", "plan" or "assumed"."""
+    if said:
+        names = {one_line(name): name for name in plan.names}
+        order = [names.get(name, name) for name in said]
+        wrong = plan.accepts(order)
+        if not wrong:
+            return order, "project"
+        terminal.tell(f"Note: the project's order of time is not the plan's any more and is left aside. {wrong}")
+    known = plan.chronology()
+    return (assumed_order(plan), "assumed") if known is None else (known, "plan")
+
+
+def _plan(common: Common, terminal: Terminal, named: str) -> tuple[Plan, Sequence[str]]:
+    """The plan in the file that is named, else the project's; with the project's order of time, maybe empty."""
+    if named.endswith((".yaml", ".yml")) and (Path(named).is_file() or named != _PLAN_FILE):
+        return read_plan(Path(named)), ()
+    if named not in ("", "plan", _PLAN_FILE):
+        raise UsageError(f"--timeline shows a plan, and {named!r} is none. Name a file that ends in .yaml, or nothing.")
+    project = project_of(common)
+    with project.journal as journal:
+        text, order = journal.newest("plan"), journal.newest("order") or ""
+        if text is not None and any(change.path == "plan" for change in project.changes(journal)):
+            terminal.advise(f"{_PLAN_FILE} was changed since: `fabula update {near(project.folder)}` takes it over.")
+    if text is None:
+        text = _laid(project)
+    lines = (line.strip() for line in order.splitlines())
+    return parse_plan(text, _PLAN_FILE), [one_line(line[2:]) for line in lines if line.startswith("- ")]
+
+
+def _laid(project: Project) -> str:
+    """The text of the plan file that an author laid into a project."""
+    file = project.folder / _PLAN_FILE
+    if not file.is_file():
+        raise ProjectError(
+            f"{near(project.folder)} has no plan of scenes yet. Write with a system that plans scenes, lay a plan into "
+            f"{near(file)}, or name a plan file: `fabula show --timeline plan.yaml`."
+        )
+    return read_text(file, MAX_FILE)
 
 
 @bundled

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from fabula.cli.asked import changes_of, check
-from fabula.cli.opening import project_of, terminal_of
+from fabula.cli.opening import project_of, recorded, terminal_of
 from fabula.cli.options import Choices, Common, Limits, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
-from fabula.errors import ProjectError, UsageError
-from fabula.project import Project
+from fabula.errors import ProjectError, UnknownNameError, UsageError
+from fabula.files import read_text
+from fabula.plan_file import read_plan
+from fabula.project import MAX_FILE, Project
+from fabula.roles import role_key
 from fabula.settings import Settings
-from fabula.story import Brief
+from fabula.story import Brief, plain
+from fabula.systems import find, systems
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
+    from fabula.plan import Plan
+
+_PLAN: Final = "plan/plan.yaml"
 
 
 @bundled
@@ -28,21 +36,28 @@ def write(
     limits: Limits,
     where: Annotated[str, typer.Argument(help="Project folder, or a brief file.", show_default="this folder")] = "",
     out: Annotated[str, typer.Option(metavar="DIR", help="Project folder for a brief; default: its name, here.")] = "",
+    plan: Annotated[str, typer.Option(metavar="FILE", help="Write from this plan; see `fabula plan`.")] = "",
     *,
     save: Annotated[bool, typer.Option("--save", help="Store these settings in the project's fabula.toml.")] = False,
 ) -> None:
     """Write the story of a project or brief; go on where it stopped."""
     terminal = terminal_of(common)
+    given = read_plan(Path(plan)) if plan else None
+    new = _New(choices, terminal, given)
     file = Path(where) if where else None
     if file is not None and file.is_file():
-        project, settings = _for_brief(file, Path(out) if out else Path(file.stem), choices, terminal)
+        project, settings = new.project(Brief.read(file), Path(out or file.stem))
+    elif given is not None and not where and not common.folder:
+        project, settings = new.project(Brief.parse(given.as_brief()), Path(out or Path(plan).stem), of_plan=True)
     else:
         if file is not None and not file.exists():
             raise UsageError(f"There is no file or folder {where}. Give a brief (a text file) or a project folder.")
         if out:
             raise UsageError("--out goes with a brief file; a project folder is written where it is.")
         project = project_of(common, where)
-        settings = _laid_over(project, choices, terminal)
+        settings = new.settings_over(project)
+    if given is not None:
+        _lay_plan(project, Path(plan), terminal)
     if save:
         project.save_settings(changes_of(choices, project.settings))
     session = Session(terminal, project, settings, limits)
@@ -52,35 +67,70 @@ def write(
     session.report(session.run(expected))
 
 
-def _for_brief(file: Path, folder: Path, choices: Choices, terminal: Terminal) -> tuple[Project, Settings]:
-    """The project for a brief file: a new one, or the one that is there if it has the same brief."""
-    brief = Brief.read(file)
-    if not (folder / "brief.md").exists():
-        changes = changes_of(choices, Settings())
-        settings = Settings.of(changes, "the command line")
-        check(settings, terminal.environ)
-        if (folder / "fabula.toml").exists():
-            raise ProjectError(f"{folder} has a fabula.toml but no brief.md. Choose another folder with --out.")
-        return Project.create(folder, brief, changes), settings
-    project = Project.open(folder)
-    if project.brief != brief:
-        raise UsageError(
-            f"{near(folder)} is the project of another brief. Choose another folder with --out DIR; or, to change the "
-            f"brief of that project, edit {near(project.brief_file)} and say `fabula update {near(folder)}`."
+@dataclass(frozen=True, slots=True)
+class _New:
+    """What the options ask of a project; nothing is created before all of it is checked."""
+
+    choices: Choices
+    terminal: Terminal
+    plan: Plan | None
+
+    def project(self, brief: Brief, folder: Path, *, of_plan: bool = False) -> tuple[Project, Settings]:
+        """The project for a brief: a new one, or the one that is there if it has the same brief.
+
+        A brief made `of_plan` changes with the plan, so then a project that has a plan is the same one.
+        """
+        if not (folder / "brief.md").exists():
+            changes = changes_of(self.choices, Settings())
+            settings = Settings.of(changes, "the command line")
+            self._check(settings)
+            if (folder / "fabula.toml").exists():
+                raise ProjectError(f"{folder} has a fabula.toml but no brief.md. Choose another folder with --out.")
+            return Project.create(folder, brief, changes), settings
+        project = Project.open(folder)
+        if project.brief != brief and not (of_plan and (folder / _PLAN).exists()):
+            raise UsageError(
+                f"{near(folder)} is the project of another brief. Choose another folder with --out DIR; or, to change "
+                f"the brief of that project, edit {near(project.brief_file)} and say `fabula update {near(folder)}`."
+            )
+        return project, self.settings_over(project)
+
+    def settings_over(self, project: Project) -> Settings:
+        """The project's settings with the options on top; says so where they differ."""
+        stored = project.settings
+        settings = stored.with_(changes_of(self.choices, stored))
+        self._check(settings)
+        if settings != stored:
+            names = _names(stored.model_dump(exclude_defaults=True), settings.model_dump(exclude_defaults=True))
+            self.terminal.advise(f"For this run only, other than in fabula.toml: {', '.join(names)}. --save keeps it.")
+        return settings
+
+    def _check(self, settings: Settings) -> None:
+        check(settings, self.terminal.environ)
+        if self.plan is None:
+            return
+        system = find(settings.system)
+        if not system.takes_plan:
+            able = ", ".join(name for name, system in systems().items() if system.takes_plan)
+            raise UsageError(f"`{settings.system}` writes from no plan. Systems that do: {able}.")
+        people = {role_key(character.name) for character in self.plan.characters}
+        for role in settings.roles:
+            if role not in system.roles and role not in people:
+                raise UnknownNameError("character", role, [*people, *system.roles])
+
+
+def _lay_plan(project: Project, plan: Path, terminal: Terminal) -> None:
+    """Lay the plan into the project as its author's; what stood there is recorded before."""
+    text, file = read_text(plan, MAX_FILE), project.folder / _PLAN
+    before = read_text(file, MAX_FILE) if file.exists() else ""
+    if plain(before) == plain(text):
+        return
+    with recorded(project):
+        project.lay(_PLAN, text)
+    if plain(before):
+        terminal.advise(
+            f"{near(file)} now is {plan}; `fabula history plan -C {near(project.folder)}` has the plan before it."
         )
-    return project, _laid_over(project, choices, terminal)
-
-
-def _laid_over(project: Project, choices: Choices, terminal: Terminal) -> Settings:
-    """The project's settings with the options on top; says so where they differ."""
-    stored = project.settings
-    changes = changes_of(choices, stored)
-    settings = stored.with_(changes)
-    check(settings, terminal.environ)
-    if settings != stored:
-        names = ", ".join(_names(stored.model_dump(exclude_defaults=True), settings.model_dump(exclude_defaults=True)))
-        terminal.advise(f"For this run only, other than in fabula.toml: {names}. --save keeps it.")
-    return settings
 
 
 def _names(old: dict[str, Any], new: dict[str, Any], above: str = "") -> list[str]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from fabula.craft.planning import given_plan
 from fabula.scratchpad import Scratchpad
 from fabula.story import Story
 from fabula.systems.agents_room.agents import agents_of
 from fabula.systems.agents_room.orchestrators import orchestrator_of
 from fabula.systems.agents_room.performing import perform
+from fabula.systems.agents_room.planned import with_plan
 
 if TYPE_CHECKING:
     from fabula.run import Run
@@ -61,6 +63,8 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     agents = agents_of(config.variant)
     orchestrator = orchestrator_of(config.orchestrator, run)
     s, story = Scratchpad.of(brief), Story.of(brief)
+    if plan := await given_plan(run):
+        s = with_plan(s, plan)
     for _ in range(config.max_steps):
         agent = await orchestrator(s, agents)
         if agent is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -395,3 +396,19 @@ async def test_a_budget_stops_between_agents() -> None:
         with pytest.raises(BudgetError, match="Stopped before the budget"):
             await SYSTEM.write(BRIEF, Run(hands), SYSTEM.config("faithful"))
         assert journal.count() == len(model.asked) > 1
+
+
+async def test_an_authors_plan_stands_in_for_the_planning_agents() -> None:
+    script = tomllib.loads((SYSTEM.folder / "script.toml").read_text(encoding="utf-8"))
+    model = ScriptedModel(script["replies"])
+    with Journal() as journal:
+        journal.decide("plan", "edit", script["plan"])
+        await SYSTEM.write(
+            BRIEF, Run(Hands(journal, Prompts(SYSTEM.prompts), Cast.of(model))), SYSTEM.config("faithful")
+        )
+    asked = [request.role for request in model.asked]
+    assert asked == ["setting", *ORDER[4:]]  # the plan says nothing of the setting, so its agent does
+    prompt = model.asked[1].messages[-1].content
+    assert "The lamp is to go dark while a boat is still out." in prompt
+    assert "- Mara: aged 70; wants: To see the boats home." in prompt
+    assert "- Exposition: The letter (The lamp room). A letter comes. Mara says nothing." in prompt

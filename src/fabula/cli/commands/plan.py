@@ -1,0 +1,233 @@
+"""`fabula plan`."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from fabula.cli.asked import changes_of, check
+from fabula.cli.bill import bill_table, told
+from fabula.cli.opening import terminal_of
+from fabula.cli.options import Choices, Common, Limits, bundled
+from fabula.cli.progress import counted
+from fabula.cli.session import Session, near
+from fabula.cli.terminal import table
+from fabula.errors import UsageError
+from fabula.files import read_text
+from fabula.plan_file import read_plan
+from fabula.planning_runs import PLAN_FILE, plan_in, project_for_story, rehearse_plan_in, story_of
+from fabula.project import MAX_FILE, Project
+from fabula.settings import Settings
+from fabula.story import Brief, count_words, one_line
+from fabula.systems import systems
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from fabula.cli.terminal import Terminal
+    from fabula.plan import Plan
+    from fabula.rehearsal import Rehearsal
+
+_SYSTEM: Final = "character-simulation"  # what a plan of ours is made for, unless --system says otherwise
+_WIDE: Final = 28
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What a plan is made from, and where it goes."""
+
+    from_brief: Annotated[
+        str, typer.Option("--from-brief", metavar="FILE", help="Make a project for this brief, and its plan.")
+    ] = ""
+    from_story: Annotated[
+        str, typer.Option("--from-story", metavar="FILE", help="Make a project with the plan behind this story.")
+    ] = ""
+    brief: Annotated[str, typer.Option(metavar="FILE", help="With --from-story: the brief that the story answers.")] = (
+        ""
+    )
+    out: Annotated[str, typer.Option(metavar="DIR", help="Project folder; default: the file's name, here.")] = ""
+    scenes: Annotated[
+        int | None, typer.Option(min=0, max=200, metavar="N", help="Scenes of the plan; 0: the planner decides.")
+    ] = None
+
+
+@bundled
+def plan(
+    common: Common,
+    choices: Choices,
+    limits: Limits,
+    sources: Sources,
+    where: Annotated[
+        str, typer.Argument(metavar="[FILE]", help="A plan to check, or a project folder.", show_default="this folder")
+    ] = "",
+) -> None:
+    """Make a plan from a brief or a story, or check one."""
+    terminal = terminal_of(common)
+    _check_combination(sources, where)
+    if not (sources.from_brief or sources.from_story):
+        file = _file_of(where or common.folder)
+        found = read_plan(file)
+        terminal.say(summary(found))
+        terminal.advise(f"The plan is sound. Next: `fabula write --plan {near(file)}`.")
+        terminal.document({"file": str(file), **_as_data(found)})
+        return
+    project, settings = _project(sources, choices, terminal)
+    session = Session(terminal, project, settings, limits)
+    silent = common.quiet or limits.frozen
+    _report(
+        session, _made(session, None if silent else asyncio.run(rehearse_plan_in(project, settings, session.looking)))
+    )
+
+
+def _check_combination(sources: Sources, where: str) -> None:
+    """Say which options do not go together."""
+    given = [f"--from-brief {sources.from_brief}"] * bool(sources.from_brief)
+    given += [f"--from-story {sources.from_story}"] * bool(sources.from_story)
+    given += [where] * bool(where)
+    if len(given) > 1:
+        raise UsageError(f"{' and '.join(given)} are both given. Give one.")
+    if sources.brief and not sources.from_story:
+        raise UsageError("--brief goes with --from-story: it is the brief that the story answers.")
+    if sources.scenes is not None and not sources.from_brief:
+        raise UsageError("--scenes goes with --from-brief; a story has the scenes it has.")
+    if sources.out and not (sources.from_brief or sources.from_story):
+        raise UsageError("--out goes with --from-brief or --from-story; a plan that is checked stays where it is.")
+
+
+def _file_of(where: str) -> Path:
+    """The plan that is to be checked.
+
+    Raises:
+        UsageError: there is none.
+    """
+    path = Path(where or ".")
+    if not path.is_dir():
+        return path
+    if (file := path / PLAN_FILE).is_file():
+        return file
+    raise UsageError(
+        f"{path} has no {PLAN_FILE}. Give a plan (a YAML file), or make one with --from-brief FILE or --from-story "
+        "FILE."
+    )
+
+
+def _project(sources: Sources, choices: Choices, terminal: Terminal) -> tuple[Project, Settings]:
+    """The project that the plan is for, new or gone on with, and the settings in force."""
+    if choices.system is None and _SYSTEM in systems():
+        choices = replace(choices, system=_SYSTEM)
+    if sources.scenes is not None:
+        choices = replace(choices, set_=[*(choices.set_ or ()), f"scenes={sources.scenes}"])
+    source = Path(sources.from_brief or sources.from_story)
+    story = _story(source) if sources.from_story else None
+    brief_file = sources.from_brief or sources.brief
+    brief = Brief.read(Path(brief_file)) if brief_file else None
+    folder = Path(sources.out or source.stem)
+    base = Project.open(folder).settings if (folder / "brief.md").exists() else Settings()
+    changes = changes_of(choices, base)
+    settings = base.with_(changes)
+    check(settings, terminal.environ)
+    if story is not None:
+        return project_for_story(folder, story, brief, changes), settings
+    return _project_for_brief(folder, brief or Brief.read(source), changes), settings
+
+
+def _story(file: Path) -> str:
+    story = read_text(file, MAX_FILE)
+    if not count_words(story):
+        raise UsageError(f"The story {file} is empty. Give a text file with a story in it.")
+    return story
+
+
+def _project_for_brief(folder: Path, brief: Brief, changes: dict[str, Any]) -> Project:
+    if not (folder / "brief.md").exists():
+        return Project.create(folder, brief, changes)
+    project = Project.open(folder)
+    if project.brief != brief or story_of(project) is not None:
+        raise UsageError(f"{near(folder)} is the project of another brief. Choose another folder with --out DIR.")
+    return project
+
+
+def _made(session: Session, expected: Rehearsal | None) -> Plan:
+    """The plan, made or gone on with."""
+    project, settings = session.project, session.settings
+    if expected is not None:
+        calls = f"about {counted(len(expected.planned), 'call')}" if expected.planned else "nothing to ask"
+        session.terminal.advise(f"Planning for {settings.system}, {settings.model}, in {near(project.folder)}: {calls}")
+    return session.finish(lambda wishes: plan_in(project, settings, wishes), "the same command", expected).plan
+
+
+def _report(session: Session, made: Plan) -> None:
+    """Say where the plan is, what stands in it, what it took, and what to do next."""
+    terminal, folder = session.terminal, near(session.project.folder)
+    terminal.say(f"{near(session.project.folder / PLAN_FILE)}:\n\n{summary(made)}")
+    if session.bill.calls:
+        terminal.say("\n" + bill_table(session.bill.roles))
+    if session.bill.replayed:
+        terminal.say(f"From the journal, at no cost: {counted(session.bill.replayed, 'call')}.")
+    terminal.advise(f"Next: edit {folder}/{PLAN_FILE}, then `fabula write {folder}`.")
+    terminal.document(
+        {
+            "project": str(session.project.folder),
+            "file": str(session.project.folder / PLAN_FILE),
+            **_as_data(made),
+            "asked": sum(session.bill.calls.values()),
+            "replayed": session.bill.replayed,
+            "bill": {role: told(usage) for role, usage in session.bill.roles.items()},
+        }
+    )
+
+
+def summary(plan: Plan) -> str:
+    """A plan as a table of its scenes, and a line on its characters and on the order of time."""
+    order = plan.chronology()
+    places = {name: str(number) for number, name in enumerate(order or (), 1)}
+    rows = [("told", "happens", "scene", "element", "weight", "place", "characters")]
+    rows += [
+        (
+            str(number),
+            places.get(scene.name, "?"),
+            _short(scene.name),
+            scene.element,
+            str(scene.importance),
+            _short(scene.place),
+            ", ".join(scene.present),
+        )
+        for number, scene in enumerate(plan.scenes, 1)
+    ]
+    cast = ", ".join(person.name for person in plan.characters) or "none named"
+    events = sum(len(scene.outline) for scene in plan.scenes)
+    lines = [table(rows, right=(0, 1, 4)), "", f"Characters: {cast}"]
+    lines.append(f"{counted(len(plan.scenes), 'scene')}, {counted(events, 'event')}; {_order(plan, order)}")
+    return "\n".join(lines)
+
+
+def _order(plan: Plan, order: tuple[str, ...] | None) -> str:
+    """What the plan says about the order in which its scenes happen."""
+    if order is None:
+        return "the order in which they happen is left open (a time or `after` for each scene would settle it)"
+    pairs = plan.anachronies(order)
+    return f"{counted(pairs, 'pair')} of scenes told against the order of time" if pairs else "told as they happen"
+
+
+def _short(text: str) -> str:
+    line = one_line(text)
+    return line if len(line) <= _WIDE else line[: _WIDE - 1] + "…"
+
+
+def _as_data(plan: Plan) -> dict[str, Any]:
+    order = plan.chronology()
+    return {
+        "title": plan.title,
+        "characters": [person.name for person in plan.characters],
+        "scenes": [
+            {"name": s.name, "element": s.element, "importance": s.importance, "place": s.place, "time": s.time,
+             "characters": list(s.present), "events": len(s.outline)}
+            for s in plan.scenes
+        ],
+        "order": None if order is None else list(order),
+        "anachronies": None if order is None else plan.anachronies(order),
+    }  # fmt: skip

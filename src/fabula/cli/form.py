@@ -1,0 +1,160 @@
+"""Typed replies from a person: what a field wants, and one line of text as its value."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.replies import json_instruction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fabula.models.base import Json, Request
+
+_KINDS: Final = {"boolean": " (y/n)", "integer": " (number)", "number": " (number)"}
+_SEVERAL: Final = ("anyOf", "oneOf", "allOf")
+_TOLD: Final = json_instruction({}).removesuffix("{}")
+
+
+def shown(request: Request) -> tuple[tuple[str, ...], Json | None]:
+    """The texts that a person is to read, and the JSON schema of a typed reply (`None`: free text is wanted).
+
+    Where the model takes no schema, our own instruction at the end of a text holds it; a person is not shown that, nor
+    a model's first words, nor its own answer that could not be read.
+    """
+    schema, texts = request.schema, []
+    for message in request.messages:
+        if message.role == "assistant":
+            continue
+        text, told, rest = message.content.rpartition(_TOLD)
+        if told and schema is None:
+            schema = json.loads(rest)
+        texts.append(text.rstrip() if told else rest)
+    return tuple(texts), schema
+
+
+def asked_as(field: Json) -> str:
+    """What a field wants, to stand behind the question."""
+    options = _options(field)
+    if options:
+        return f" ({' | '.join(str(option) for option in options)})"
+    for name in _SEVERAL:
+        if name in field:
+            return next(filter(None, map(asked_as, field[name])), "")
+    if field.get("type") == "array":
+        return _several(field.get("items", {}))
+    return _KINDS.get(str(field.get("type")), "")
+
+
+def _several(item: Json) -> str:
+    if item.get("type") == "object":
+        names = (name + asked_as(part) for name, part in item.get("properties", {}).items())
+        return f" ({': '.join(names)}; put ; between several)"
+    wanted = asked_as(item).removeprefix(" (").removesuffix(")")
+    return f" ({wanted}; put ; between several)" if wanted else " (put ; between several)"
+
+
+def value_of(said: str, field: Json) -> Any:  # noqa: ANN401 - JSON data
+    """What was said as the field's JSON value: arrays are parted by semicolons, objects in them by colons.
+
+    Raises:
+        ValueError: it does not fit; says what would.
+    """
+    options = _options(field)
+    if options:
+        return _option(said, options)
+    for name in _SEVERAL:
+        if name in field:
+            return _first(said, field[name])
+    reader = _READERS.get(str(field.get("type")), _text)
+    return reader(said, field)
+
+
+def _options(field: Json) -> list[Any]:
+    return [field["const"]] if "const" in field else list(field.get("enum", ()))
+
+
+def _first(said: str, fields: list[Json]) -> Any:  # noqa: ANN401 - as above
+    """The value by the first of several shapes that it fits."""
+    problem = ValueError("Say something else.")
+    for field in fields:
+        try:
+            return value_of(said, field)
+        except ValueError as error:
+            problem = error
+    raise problem
+
+
+def _option(said: str, options: list[Any]) -> Any:  # noqa: ANN401 - as above
+    """The option that is meant: whole, or by how one of its words begins."""
+    begun = [option for option in options if said and f" {said}".casefold() in f" {option}".casefold()]
+    whole = [option for option in begun if str(option).casefold() == said.casefold()]
+    if len(whole or begun) != 1:
+        raise ValueError(f"Say one of: {', '.join(str(option) for option in options)}.")
+    return (whole or begun)[0]
+
+
+def _boolean(said: str, field: Json) -> bool:
+    del field
+    if said.casefold() not in {"y", "yes", "n", "no"}:
+        raise ValueError("Say y or n.")
+    return said[0].casefold() == "y"
+
+
+def _number(said: str, field: Json) -> float:
+    try:
+        number = int(said) if field["type"] == "integer" else float(said)
+    except ValueError as error:
+        whole = "whole " if field["type"] == "integer" else ""
+        raise ValueError(f"Say a {whole}number.") from error
+    least, most = field.get("minimum", number), field.get("maximum", number)
+    if not least <= number <= most:
+        bounds = [f"at least {least}"] * ("minimum" in field) + [f"at most {most}"] * ("maximum" in field)
+        raise ValueError(f"Say a number, {' and '.join(bounds)}.")
+    return number
+
+
+def _array(said: str, field: Json) -> list[Any]:
+    parts = [value_of(part.strip(), field.get("items", {})) for part in said.split(";") if part.strip()]
+    least, most = field.get("minItems", 0), field.get("maxItems", len(parts))
+    if not least <= len(parts) <= most:
+        told = f"exactly {least}" if least == most else f"at least {least}" if len(parts) < least else f"at most {most}"
+        raise ValueError(f"Say {told}, with ; between, not {len(parts)}.")
+    return parts
+
+
+def _object(said: str, field: Json) -> Json:
+    fields: dict[str, Json] = field.get("properties", {})
+    # A text may hold colons of its own; where the last part is one of a few options, they stand before it.
+    split = said.rsplit if fields and _options(list(fields.values())[-1]) else said.split
+    parts = [part.strip() for part in split(":", len(fields) - 1)]
+    if len(parts) != len(fields):
+        raise ValueError(f"Say {': '.join(fields)}.")
+    return {name: value_of(part, fields[name]) for name, part in zip(fields, parts, strict=True)}
+
+
+def _null(said: str, field: Json) -> None:
+    del field
+    if said:
+        raise ValueError("Say nothing.")
+
+
+def _text(said: str, field: Json) -> str:
+    if not said and field.get("minLength", 1):
+        raise ValueError("Say at least a word.")
+    least, most = field.get("minLength", 0), field.get("maxLength", len(said))
+    if not least <= len(said) <= most:
+        bound = f"at least {least}" if len(said) < least else f"at most {most}"
+        raise ValueError(f"Say {bound} characters, not {len(said)}.")
+    return said
+
+
+_READERS: Final[dict[str, Callable[[str, Json], Any]]] = {
+    "boolean": _boolean,
+    "integer": _number,
+    "number": _number,
+    "array": _array,
+    "object": _object,
+    "null": _null,
+}

@@ -1,0 +1,90 @@
+"""Fitting what a prompt should hold into the tokens it may have. Tokens are estimates (`models.budget`)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from fabula.craft.sentences import sentences
+from fabula.models.budget import estimate_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+ELLIPSIS = "[...]"
+_PARAGRAPHS = re.compile(r"\n\s*\n")
+
+
+def last_of(text: str, tokens: int) -> str:
+    """The end of `text` that has about `tokens` tokens at most: whole paragraphs, else whole sentences of the last one.
+
+    What is left out is marked at the front. Texts that fit come back as they are.
+    """
+    if estimate_tokens(text) <= tokens:
+        return text
+    kept = _last(_PARAGRAPHS.split(text), tokens, "\n\n")
+    if not kept:
+        kept = _last(sentences(_PARAGRAPHS.split(text)[-1]), tokens, " ")
+    return f"{ELLIPSIS}\n\n{kept}" if kept else ""
+
+
+def first_of(text: str, tokens: int) -> str:
+    """The beginning of `text` that has about `tokens` tokens at most, in whole sentences; marked where it was cut."""
+    if estimate_tokens(text) <= tokens:
+        return text
+    kept: list[str] = []
+    for sentence in sentences(text):
+        tokens -= estimate_tokens(sentence) + 1
+        if tokens < 0:
+            break
+        kept.append(sentence)
+    return " ".join([*kept, ELLIPSIS])
+
+
+def _last(pieces: Sequence[str], tokens: int, between: str) -> str:
+    return between.join(latest(pieces, tokens))
+
+
+def latest(pieces: Sequence[str], tokens: int) -> tuple[str, ...]:
+    """The last of `pieces` that fit together into `tokens`."""
+    at = len(pieces)
+    while at and (tokens := tokens - estimate_tokens(pieces[at - 1]) - 1) >= 0:
+        at -= 1
+    return tuple(pieces[at:])
+
+
+def around(full: Sequence[str], short: Sequence[str], at: int, tokens: int) -> tuple[str, ...]:
+    """A list told in full near its entry `at`, in short further off, and not at all beyond what fits.
+
+    Args:
+        full: each entry as it should be told.
+        short: each entry in few words.
+        at: index of the entry that matters most; it is always told in full.
+        tokens: the whole list's.
+
+    Returns:
+        The entries that fit, in their order; an ellipsis stands for those left out.
+    """
+    near = sorted(range(len(full)), key=lambda i: (abs(i - at), -i))
+    told: dict[int, str] = {}
+    left = tokens
+    for form in (short, full):
+        for index in near:
+            more = estimate_tokens(form[index]) + 2 - (estimate_tokens(told[index]) + 2 if index in told else 0)
+            if index not in told and form is full:
+                continue
+            if more > left and index != at:
+                break
+            left -= more
+            told[index] = form[index]
+    return tuple(_with_gaps(told, len(full)))
+
+
+def _with_gaps(told: dict[int, str], length: int) -> Iterable[str]:
+    shown = sorted(told)
+    if shown and shown[0] > 0:
+        yield ELLIPSIS
+    for index in shown:
+        yield told[index]
+    if shown and shown[-1] < length - 1:
+        yield ELLIPSIS

@@ -1,0 +1,119 @@
+"""Records of labelled lines in a reply (`Place: ...`, `**Name:** ...`), read as models like to write them.
+
+Tolerated are bullets, numbering, asterisks, quotation marks, capitals or none, and several labels on one line.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_LEAD: Final = r"[ \t>*_#•\-]*(?:\d{1,2}[.)][ \t*_]*)?"
+_CLOSE: Final = r"(?: \d{1,2})?[ \t]*[*_]*[ \t]*:[ \t]*[*_]*[ \t]*"
+_SCENE: Final = r"(?:scene \d+[ \t:.,\-]*[*_]*)?"
+_ENTRY: Final = re.compile(
+    r"[ \t>•#\-*\d.)]*[*_\[\"]*(?P<name>[^\W\d_][^:*_\n\]]{0,60}?)[*_\]\"]*[ \t]*"
+    r"(?::| [-\u2013\u2014] )[*_]*[ \t]*(?P<rest>\S.*)"
+)
+_EXAMPLE: Final = re.compile(r"^[ \t>#*]*(?:Example[ \t]+\d+\b|\*\*Logline:)", re.MULTILINE)
+_END: Final = re.compile(r"^[ \t>#]*\W*END\W*$|\*\*END\b[*\s]*", re.MULTILINE)
+_PLAIN_WORD: Final = re.compile(r"[\W_]*[^\W\d_]+(?:['\u2019-][^\W\d_]+)*[.,;:!?\"'\u2019\u201d)]*")
+_TEXT_SHARE: Final = 0.8
+_STOP: Final = re.compile(r"[:.;!?]\s")
+_CLAUSE: Final = re.compile(r"\s*(?:[,;:(\u2013\u2014]|\.\s|\s-\s)\s*")
+_ARTICLE: Final = r"\b(?:the|a|an|his|her|their|my|our|its)\s+(?:\w+\s+){0,2}?"
+_ROLE: Final = re.compile(r"(?:(?:he|she|they)\s+)?(?:(?:is|was)\s+)?(?:the|a|an)\s+([^\n]+)", re.IGNORECASE)
+_ROLE_ENDS: Final = re.compile(r"[,;:.()]|\b(?:who|whose|of|with|and|that|in|at|from|is|was|to)\b")
+
+
+def read_label(line: str, labels: Sequence[str]) -> tuple[str, str] | None:
+    """Which of `labels` a line begins with, and what stands behind it; `None` if with none."""
+    for label in labels:
+        found = re.match(rf"{_LEAD}{_SCENE}{re.escape(label)}{_CLOSE}", line, re.IGNORECASE)
+        if found:
+            return label, line[found.end() :]
+    return None
+
+
+def is_heading_of(line: str, labels: Sequence[str]) -> bool:
+    """Whether a line is, or begins with, one of `labels` as a heading, with or without a colon."""
+    one = "|".join(re.escape(label) for label in labels)
+    return bool(re.match(rf"{_LEAD}(?:{one})[*_]*[ \t]*(?::|[*_]*[ \t]*$)", line, re.IGNORECASE))
+
+
+def split_labels(line: str, labels: Sequence[str]) -> list[str]:
+    """A line in pieces, of which each but the first begins with one of `labels`."""
+    one = "|".join(re.escape(label) for label in labels)
+    gap = rf"(?:(?<=[^\W\d])|(?<=[^\W\d][.,;!?\")]))[ \t]+[*_]*(?=(?:{one})[*_]*[ \t]*:)"
+    return re.split(gap, line, flags=re.IGNORECASE)
+
+
+def split_at_label(text: str, label: str) -> list[str]:
+    """What stands before the first `label` of a line, and, if it is there, what stands behind it."""
+    return re.split(rf"[ \t,;\-]*[*_]*{re.escape(label)}{_CLOSE}", text, maxsplit=1, flags=re.IGNORECASE)
+
+
+def read_entry(line: str) -> tuple[str, str] | None:
+    """A line `Mara: a keeper` or `1. **Mara** - a keeper` as name and text."""
+    found = _ENTRY.fullmatch(line)
+    return (found["name"], found["rest"]) if found else None
+
+
+def find_end(text: str) -> int | None:
+    """Where the mark END stands, on a line of its own or with asterisks before it."""
+    found = _END.search(text)
+    return found.start() if found else None
+
+
+def find_example(text: str) -> int | None:
+    """Where a line begins another example of a few-shot prompt."""
+    found = _EXAMPLE.search(text)
+    return found.start() if found else None
+
+
+def without_label(text: str, label: str) -> str:
+    """`text` without `label` at its start, and without the rest of a line that holds nothing else."""
+    return re.sub(rf"\A\s*{re.escape(label.strip())}[ \t]*\n?", "", text)
+
+
+def first_sentence(text: str) -> str:
+    """What stands before the first colon or stop."""
+    return _STOP.split(text)[0]
+
+
+def first_clause(text: str) -> tuple[str, str]:
+    """The first clause, and what follows it; both without the signs between them."""
+    name, *rest = _CLAUSE.split(text, maxsplit=1)
+    return name.rstrip("."), rest[0].strip(" )") if rest else ""
+
+
+def reads_as_text(text: str) -> bool:
+    """Whether nearly all of `text` is words: small models fill fields with numbers and file names."""
+    pieces = text.split()
+    words = [piece for piece in pieces if _PLAIN_WORD.fullmatch(piece)]
+    return len(words) >= _TEXT_SHARE * len(pieces) > 0
+
+
+def words_in(text: str) -> list[str]:
+    """The words of `text` as they are written."""
+    return re.findall(r"[\w'\u2019-]+", text)
+
+
+def holds_word(text: str, word: str) -> bool:
+    """Whether `word` stands in `text` as a word, in the same letters."""
+    return bool(re.search(rf"\b{re.escape(word)}\b", text))
+
+
+def holds_called(text: str, word: str) -> bool:
+    """Whether `text` speaks of "the `word`", also with up to two words between, in any letters."""
+    return bool(re.search(rf"{_ARTICLE}{re.escape(word)}\b", text, re.IGNORECASE))
+
+
+def role_in(description: str, name: str) -> str:
+    """The noun that a description begins with: "captain" in "Ahab is the old captain of a whaler"; else empty."""
+    told = _ROLE.match(description.removeprefix(name).lstrip())
+    phrase = _ROLE_ENDS.split(told.group(1), maxsplit=1)[0].split() if told else []
+    return phrase[-1] if phrase and phrase[-1].isalpha() else ""

@@ -1,0 +1,760 @@
+"""Character Simulation against its paper: both orders of time, Algorithm 1, memories, the rewrite, edits and counts."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from fabula.craft.planning import PROMPTS
+from fabula.errors import PlanError, ReplyError, UnknownNameError
+from fabula.journal import Journal
+from fabula.models.base import Capabilities
+from fabula.models.scripted import ScriptedModel
+from fabula.plan import Character, Event, Plan, Presence, ScenePlan
+from fabula.plan_file import write_plan
+from fabula.prompts import Prompts
+from fabula.roles import Cast, Part, Program
+from fabula.run import Hands, Run
+from fabula.story import SLUG_LENGTH, Brief, plain
+from fabula.systems import find
+from fabula.systems.character_simulation.agents import Agent, Troupe, Turn, transcript, turns_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from fabula.models.base import Reply, Request
+    from fabula.models.scripted import Script
+    from fabula.rehearsal import Rehearsal
+    from fabula.story import Story
+    from fabula.systems import Preset
+
+SYSTEM = find("character-simulation")
+READ = Prompts(SYSTEM.prompts, common=PROMPTS)
+BRIEF = Brief("Write about Mara, who keeps a lighthouse.", "The Lamp")
+BOTH = pytest.mark.parametrize("preset", ["faithful", "improved"])
+WORDS = ("keeper", "boy", "boat", "storm", "letter", "lamp", "sister", "gull", "reef", "quay", "road", "waited", "fell",
+         "sang", "slept", "rose", "slowly", "below", "before", "until")  # fmt: skip
+SHEETS = (
+    Character("Mara", "protagonist", "female", "70", "Keeps the light.", "Few words.", "To see the boats home."),
+    Character("Tobias", "companion", "male", "10", "Brings the bread.", "Asks a lot.", "To have his father back."),
+    Character("Aud", "rival", "female", "40", "Sits in the office.", "Long words.", "To save money."),
+)
+
+
+def scene(name: str, present: Sequence[str], *events: str | Event, time: str = "", **more: Any) -> ScenePlan:  # noqa: ANN401 - fields of ScenePlan
+    """A scene whose people want something that names them and the scene."""
+    outline = tuple(Event(event) if isinstance(event, str) else event for event in events)
+    there = tuple(Presence(who, f"{who} wants something in {name}") for who in present)
+    return ScenePlan(name, outline, place=f"The place of {name}", characters=there, time=time, **more)
+
+
+LETTER = scene("The letter", ["Mara", "Tobias"], "Tobias brings a letter.", "Mara reads it.", time="2")
+LIGHT = scene("The light", ["Mara", "Tobias"], "The wind turns.", "Mara lights the lamp.", time="3")
+WRECK = scene("The wreck", ["Mara"], "Mara is pulled out of the sea.", time="1")
+PLAN = Plan((LETTER, LIGHT, WRECK), SHEETS, "The lamp is to go dark.", "A cape in 1962.", "The Last Lamp")
+ONE = replace(PLAN, scenes=(LETTER,))
+UNTIMED = replace(PLAN, scenes=tuple(replace(one, time="") for one in PLAN.scenes))
+
+
+def kind(request: Request) -> str:
+    """The prompt that a request was made with."""
+    return request.path.rpartition("/")[2]
+
+
+def told(request: Request) -> str:
+    """All that the model reads."""
+    return "\n".join(message.content for message in request.messages)
+
+
+def unit_of(request: Request) -> str:
+    """The unit that a request belongs to, such as "the-letter"."""
+    return request.path.split("/")[1]
+
+
+def turn_of(request: Request) -> int:
+    return int(request.path.split("/")[3])
+
+
+def events_in(request: Request) -> list[str]:
+    """The events of the outline that a sorter or director is shown."""
+    return re.findall(
+        r"^(?:\d+\.|-) (.+)$", told(request).partition("# Outline\n")[2].partition("\n\n")[0], re.MULTILINE
+    )
+
+
+class Play:
+    """A scripted company. By default a scene ends after `turns` turns, and its people play in turn.
+
+    `orders` are what is answered to the sorting of scenes; `speaker` and `command` say what the director chooses.
+    """
+
+    def __init__(self, *, turns: int = 2, numbered: bool = False, orders: Sequence[str] = ()) -> None:
+        self.turns, self.numbered, self.orders = turns, numbered, [list(order.split("|")) for order in orders]
+        self.plain = numbered
+
+    def speaker(self, request: Request, names: list[str]) -> str:
+        return names[(turn_of(request) - 1) % len(names)]
+
+    def command(self, request: Request) -> str:
+        number = turn_of(request)
+        return f"Play part {number} of {unit_of(request)} as {'abcdefghij'[number % 10]} would in your place"
+
+    def covered(self, request: Request) -> bool:
+        return turn_of(request) > self.turns
+
+    def __call__(self, request: Request) -> str | Reply | Awaitable[str | Reply]:
+        return getattr(self, f"on_{kind(request)}")(request)  # type: ignore[no-any-return] # each gives one of these
+
+    def on_sort_scenes(self, request: Request) -> str:
+        names = re.findall(r"^## (.+)$", told(request), re.MULTILINE)
+        return json.dumps({"scenes": self.orders.pop(0) if self.orders else names})
+
+    def on_chronological_outline(self, request: Request) -> str:
+        points: list[Any] = [f"Now: {event}" for event in events_in(request)]
+        if self.numbered:
+            points = [{"event": number, "text": text} for number, text in enumerate(points, 1)]
+        return json.dumps({"points": points})
+
+    def on_terminate(self, request: Request) -> str:
+        who = re.findall(r"^- ([^,:\n]+)", told(request), re.MULTILINE)[0]
+        missing = {"event": 1 if self.numbered else "An event that is missed.", "character": who}
+        covered = self.covered(request)
+        return json.dumps({"uncovered": [] if covered else [missing], "covered": covered})
+
+    def on_direct(self, request: Request) -> str:
+        names = re.search(r"exactly one of: (.+)\. Give", told(request))
+        assert names
+        said = {"next_speaker": self.speaker(request, names[1].split(", ")), "next_command": self.command(request)}
+        return json.dumps({"remaining": [1 if self.numbered else "An event that is left."], **said})
+
+    def on_memory(self, request: Request) -> str:
+        return f"I remember what was before turn {turn_of(request)} of {unit_of(request)}."
+
+    def on_state(self, request: Request) -> str:
+        return f"Tired as one is before turn {turn_of(request)} of {unit_of(request)}."
+
+    def on_respond(self, request: Request) -> str:
+        said = f"{request.role} plays turn {turn_of(request)} of {unit_of(request)}."
+        return said if self.plain else json.dumps({"response": said})
+
+    def on_rewrite(self, request: Request) -> str:
+        return f"Rain fell on {request.path.partition('/')[0]}. She waited until the last of the boats was home."
+
+
+async def play(
+    script: Script,
+    plan: Plan | None = PLAN,
+    preset: Preset = "faithful",
+    journal: Journal | None = None,
+    cast: Cast | None = None,
+    **config: Any,  # noqa: ANN401 - fields of Config
+) -> tuple[Story, list[Request]]:
+    """The story of a play, and what was asked for it; the first error of a group is raised as it is."""
+    model = ScriptedModel(script, capabilities=Capabilities(schema=True))
+    with journal or Journal() as opened:
+        if plan is not None and opened.override("plan") is None:
+            opened.decide("plan", "edit", write_plan(plan))
+        hands = Hands(opened, READ, cast or Cast.of(model))
+        try:
+            story = await SYSTEM.write(BRIEF, Run(hands), SYSTEM.config(preset, config))
+        except BaseExceptionGroup as several:
+            raise first(several) from several
+    return story, model.asked
+
+
+def first(several: BaseExceptionGroup[BaseException]) -> BaseException:
+    inner = several.exceptions[0]
+    return first(inner) if isinstance(inner, BaseExceptionGroup) else inner
+
+
+async def estimate(plan: Plan, preset: Preset = "faithful", **config: Any) -> Rehearsal:  # noqa: ANN401 - fields of Config
+    """What a dry run counts."""
+    with Journal() as journal:
+        journal.decide("plan", "edit", write_plan(plan))
+        hands = Hands(journal, READ, Cast.of(ScriptedModel({})), mode="dry")
+        await SYSTEM.write(BRIEF, Run(hands), SYSTEM.config(preset, config))
+        return hands.rehearsal
+
+
+def kinds(asked: Sequence[Request], unit: str = "") -> list[str]:
+    return [kind(request) for request in asked if not unit or unit_of(request) == unit]
+
+
+class Kept(Journal):
+    """A journal in memory that outlives the runs made with it, and knows the remarks made in them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.notes: list[str] = []
+
+    def note(self, path: str, text: str) -> None:
+        super().note(path, text)
+        self.notes.append(text)
+
+    def __enter__(self) -> Self:
+        if self._db is None:
+            self.open()
+        return self
+
+    def close(self) -> None:
+        """Stay open."""
+
+
+# Algorithm 1 ----------------------------------------------------------------------------------------------------------
+
+TURN = ["terminate", "direct", "memory", "state", "respond"]
+
+
+async def test_a_scene_is_played_as_algorithm_1_says() -> None:
+    story, asked = await play(Play(turns=2), ONE)
+    assert kinds(asked) == ["chronological_outline", *TURN, *TURN, "terminate", "rewrite"]
+    assert [request.role for request in asked if kind(request) == "respond"] == ["Mara", "Tobias"]
+    assert [scene.label for scene in story.scenes] == ["The letter"]
+    assert story.scenes[0].text == "Rain fell on the-letter. She waited until the last of the boats was home."
+
+
+@pytest.mark.parametrize(("turns", "most", "played", "ended"), [(0, 9, 0, 1), (2, 9, 2, 1), (3, 3, 3, 0), (9, 2, 2, 0)])
+async def test_what_the_paper_costs(turns: int, most: int, played: int, ended: int) -> None:
+    _, asked = await play(Play(turns=turns), PLAN, max_turns=most)
+    scenes = len(PLAN.scenes)
+    assert len(asked) == scenes * (5 * played + ended + 2), "5 a turn, outline and rewrite, and who ends a scene"
+    _, asked = await play(Play(turns=turns), UNTIMED, max_turns=most)
+    assert len(asked) == scenes * (5 * played + ended + 2) + 1, "one more sorts the scenes"
+
+
+@pytest.mark.parametrize("most", [1, 4])
+async def test_a_dry_run_counts_the_same_calls_with_all_turns_played(most: int) -> None:
+    found = await estimate(PLAN, max_turns=most)
+    _, asked = await play(Play(turns=99), PLAN, max_turns=most)
+    assert sorted(call.path for call in found.planned) == sorted(request.path for request in asked)
+    assert len(found.planned) == 3 * (5 * most + 2)
+    assert len((await estimate(UNTIMED, max_turns=most)).planned) == 3 * (5 * most + 2) + 1
+
+
+@pytest.mark.parametrize("most", [2, 5])
+async def test_the_improved_dry_run_is_an_upper_bound(most: int) -> None:
+    found = await estimate(PLAN, "improved", max_turns=most)
+    _, asked = await play(Play(turns=99, numbered=True), PLAN, "improved", max_turns=most)
+    assert {request.path for request in asked} <= {call.path for call in found.planned}
+    assert len(asked) <= len(found.planned) <= 3 * (5 * most + 2)
+
+
+async def test_the_director_sees_the_outline_in_time_and_all_that_was_played() -> None:
+    _, asked = await play(Play(turns=2), ONE)
+    last = told(asked[-2])
+    assert "1. Now: Tobias brings a letter.\n2. Now: Mara reads it." in last
+    assert "Mara: Mara plays turn 1 of the-letter.\nTobias: Tobias plays turn 2 of the-letter." in last
+    assert "- Mara, protagonist: Mara wants something in The letter" in last
+
+
+async def test_a_character_hears_its_command_its_goal_and_the_last_turns() -> None:
+    _, asked = await play(Play(turns=4), ONE, recent=2)
+    responses = [told(request) for request in asked if kind(request) == "respond"]
+    assert "The director says to Tobias: Play part 4" in responses[3]
+    assert "In this scene Tobias wants: Tobias wants something in The letter" in responses[3]
+    assert re.findall(r"plays turn (\d)", responses[3]) == ["2", "3"]
+    assert "I remember what was before turn 4 of the-letter." in responses[3]
+    assert "Tired as one is before turn 4 of the-letter." in responses[3]
+    _, asked = await play(Play(turns=2), ONE, recent=0)
+    assert not re.findall(r"plays turn", told(asked[-3]))
+
+
+async def test_a_memory_takes_in_what_its_owner_has_not_seen_and_that_once() -> None:
+    _, asked = await play(Play(turns=4), ONE)
+    seen = [re.findall(r"plays turn (\d)", told(request)) for request in asked if kind(request) == "memory"]
+    assert seen == [[], ["1"], ["1", "2"], ["2", "3"]]
+    assert "I remember what was before turn 1" in told(next(r for r in asked if r.path.endswith("turn/3/memory")))
+
+
+async def test_the_papers_sampling_goes_with_every_call_of_the_faithful_preset() -> None:
+    _, asked = await play(Play(), PLAN)
+    assert {(r.sampling.temperature, r.sampling.frequency_penalty, r.sampling.max_tokens) for r in asked} == {
+        (0.9, 0.2, 4096)
+    }
+
+
+class Stuck(Play):
+    """A director that has one command only."""
+
+    def command(self, request: Request) -> str:
+        del request
+        return "Read the letter aloud to the boy at once."
+
+    def speaker(self, request: Request, names: list[str]) -> str:
+        del request
+        return names[0]
+
+
+async def test_a_repeated_command_is_noted_in_the_faithful_preset() -> None:
+    with Kept() as journal:
+        _, asked = await play(Stuck(turns=3), ONE, journal=journal)
+        notes = journal.notes
+    assert kinds(asked).count("direct") == 3
+    assert notes == [
+        f"Turn {n}: the director repeats a command to Mara. Uncovered: An event that is missed. (Mara)." for n in (2, 3)
+    ]
+
+
+async def test_a_repeated_command_is_asked_again_and_then_ends_the_scene() -> None:
+    with Kept() as journal:
+        _, asked = await play(Stuck(turns=9, numbered=True), ONE, "improved", journal=journal)
+        notes = journal.notes
+    again = [request for request in asked if "/again/" in request.path]
+    assert [request.path for request in again] == ["role-play/the-letter/turn/2/again/direct"]
+    assert "they are not to be given again:\n- Read the letter aloud to the boy at once." in told(again[0])
+    assert [request.path for request in asked if kind(request) == "respond"] == [
+        f"role-play/the-letter/turn/{n}/respond" for n in (1, 2)
+    ]
+    assert len(notes) == 2
+    assert "Uncovered: Now: Tobias brings a letter. (Mara)." in notes[1]
+
+
+async def test_an_absent_character_is_told_of_and_then_ends_the_run_which_goes_on_with_another_director() -> None:
+    class Astray(Play):
+        def speaker(self, request: Request, names: list[str]) -> str:
+            return "Aud" if turn_of(request) == 2 else super().speaker(request, names)
+
+    with Kept() as journal:
+        astray = ScriptedModel(Astray(), name="astray", capabilities=Capabilities(schema=True))
+        with pytest.raises(ReplyError, match=r"'director' at role-play/the-letter/turn/2/direct could not be read"):
+            await play({}, ONE, journal=journal, cast=Cast.of(astray))
+        repairs = [told(request) for request in astray.asked[-2:]]
+        assert all("'Mara' or 'Tobias'" in text for text in repairs)
+        before = journal.count()
+        sound = ScriptedModel(Play(), name="sound", capabilities=Capabilities(schema=True))
+        story, _ = await play({}, journal=journal, cast=Cast(Part(astray), {"director": Part(sound)}))
+        assert story.scenes[0].text
+        paths = {(r.path, str(r.body())) for r in astray.asked}
+        assert len(paths) == len(astray.asked), "no call of the others was made twice"
+        assert journal.count() > before
+
+
+@BOTH
+async def test_the_whole_play_resumes_without_a_repeated_call(preset: Preset) -> None:
+    class Cut(Play):
+        """Fails at one turn, once."""
+
+        broken = True
+
+        def on_respond(self, request: Request) -> str:
+            if self.broken and request.path == "role-play/the-light/turn/2/respond":
+                raise ReplyError("cut here", reply="")
+            return super().on_respond(request)
+
+    script = Cut(numbered=preset == "improved")
+    with Kept() as journal:
+        with pytest.raises(ReplyError, match="cut here"):
+            await play(script, PLAN, preset, journal)
+        recorded = {call.path for call in journal.calls()}
+        script.broken = False
+        story, asked = await play(script, PLAN, preset, journal)
+    assert recorded.isdisjoint(request.path for request in asked)
+    assert story == (await play(Play(numbered=preset == "improved"), PLAN, preset))[0]
+
+
+async def test_a_scene_without_people_is_not_played_but_told() -> None:
+    empty = replace(PLAN, scenes=(scene("The sea", [], "The sea rises."),))
+    story, asked = await play(Play(), empty)
+    assert kinds(asked) == ["rewrite"]
+    assert "It was not played." in told(asked[0])
+    assert story.words
+
+
+async def test_an_empty_turn_is_drawn_again_and_at_last_stood_in_for() -> None:
+    class Mute(Play):
+        def on_respond(self, request: Request) -> str:
+            return "Here is the turn:" if request.role == "Mara" else super().on_respond(request)
+
+    with Kept() as journal:
+        _, asked = await play(Mute(numbered=True), ONE, "improved", journal)
+        notes = journal.notes
+        text = journal.newest("role-play/the-letter")
+    assert [r.path for r in asked if kind(r) == "respond" and r.role == "Mara"] == [
+        f"role-play/the-letter/turn/1/{again}respond" for again in ("", "again/1/", "again/2/")
+    ]
+    assert notes == ["Mara gave no turn of use in 3 tries; what the director said stands in."]
+    assert text is not None
+    assert "**Mara:** Mara does as told: Play part 1" in text
+
+
+# both orders of time (section 3.2.2) ----------------------------------------------------------------------------------
+
+
+async def test_scenes_are_played_in_story_time_and_told_in_the_plans_order() -> None:
+    story, asked = await play(Play(), PLAN)
+    played = list(dict.fromkeys(unit_of(r) for r in asked if r.path.startswith("role-play")))
+    assert played == ["the-wreck", "the-letter", "the-light"]
+    assert [r.path for r in asked if kind(r) == "rewrite"] == [f"the-{n}/rewrite" for n in ("letter", "light", "wreck")]
+    assert [scene.label for scene in story.scenes] == ["The letter", "The light", "The wreck"]
+    assert story.title == "The Lamp"
+
+
+async def test_known_times_need_no_sorter_and_unknown_ones_do() -> None:
+    _, asked = await play(Play(), PLAN)
+    assert "sort_scenes" not in kinds(asked)
+    sorted_ = Play(orders=["The wreck|The light|The letter"])
+    _, asked = await play(sorted_, UNTIMED)
+    assert kinds(asked)[0] == "sort_scenes"
+    played = list(dict.fromkeys(unit_of(r) for r in asked if r.path.startswith("role-play")))
+    assert played == ["the-wreck", "the-light", "the-letter"]
+
+
+AFTER = replace(UNTIMED, scenes=(*UNTIMED.scenes[:2], replace(UNTIMED.scenes[2], after=("The light",))))
+WRONG = {
+    "The letter|The letter|The light": "more than once",
+    "The wreck|The letter|The light": "happens before 'The wreck'",
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@BOTH
+async def test_an_order_that_cannot_be_is_repaired(preset: Preset, wrong: str) -> None:
+    script = Play(numbered=preset == "improved", orders=[wrong, "The light|The wreck|The letter"])
+    with Kept() as journal:
+        _, asked = await play(script, AFTER, preset, journal)
+        assert journal.newest("order") == "- The light\n- The wreck\n- The letter"
+    assert kinds(asked)[:2] == ["sort_scenes", "sort_scenes"]
+    assert WRONG[wrong] in asked[1].messages[-1].content
+
+
+async def test_an_order_that_stays_wrong_is_an_error_in_the_paper_and_noted_in_ours() -> None:
+    wrong = ["The letter|The letter|The light"] * 3
+    with pytest.raises(ReplyError, match=r"'sorter' at order/sort_scenes could not be read"):
+        await play(Play(orders=wrong), AFTER)
+    with Kept() as journal:
+        await play(Play(orders=wrong, numbered=True), AFTER, "improved", journal)
+        notes = journal.notes
+        assert journal.newest("order") == "- The letter\n- The light\n- The wreck"
+    assert notes[0].startswith("No order of time could be read; the order of telling stands in.")
+
+
+async def test_where_telling_contradicts_what_is_known_it_does_not_stand_in() -> None:
+    first_last = replace(UNTIMED.scenes[0], after=("The wreck",))
+    plan = replace(UNTIMED, scenes=(first_last, *UNTIMED.scenes[1:]))
+    with Kept() as journal:
+        await play(Play(orders=["The letter|The letter|The light"] * 3, numbered=True), plan, "improved", journal)
+        kept = journal.newest("order")
+    assert kept is not None
+    order = [line.removeprefix("- ") for line in kept.splitlines()]
+    assert plan.accepts(order) == ""
+
+
+async def test_a_person_may_set_the_order_and_is_told_what_is_wrong_with_it() -> None:
+    with Kept() as journal:
+        journal.decide("order", "edit", "1. The light\n2) The wreck\n\n* The letter")
+        _, asked = await play(Play(), UNTIMED, journal=journal)
+        played = list(dict.fromkeys(unit_of(r) for r in asked if r.path.startswith("role-play")))
+        assert played == ["the-light", "the-wreck", "the-letter"]
+    with Kept() as journal:
+        journal.decide("order", "edit", "- The light\n- The wreck")
+        with pytest.raises(PlanError, match=r"plan/order\.md: The order leaves out 'The letter'"):
+            await play(Play(), UNTIMED, journal=journal)
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        [(2, "Second."), (1, "First.")],
+        [(1, "First."), (1, "First again.")],
+        [(2, "Second.")],
+        [(1, "First.")],
+    ],
+)
+async def test_each_event_stands_once_in_the_outline_whatever_the_sorter_says(points: list[tuple[int, str]]) -> None:
+    class Sorted(Play):
+        def on_chronological_outline(self, request: Request) -> str:
+            del request
+            return json.dumps({"points": [{"event": n, "text": text} for n, text in points]})
+
+    _, asked = await play(Sorted(numbered=True), ONE, "improved")
+    shown = told(next(request for request in asked if kind(request) == "direct"))
+    outline = re.findall(r"^\d\. (.+)$", shown.partition("# Played")[0], re.MULTILINE)
+    meant = {1: ("First.", "Tobias brings a letter."), 2: ("Second.", "Mara reads it.")}
+    assert len(outline) == 2
+    assert [sum(line in meant[n] for line in outline) for n in (1, 2)] == [1, 1]
+
+
+@pytest.mark.parametrize("reply", ["No outline at all.", '{"points": []}'])
+async def test_an_outline_that_cannot_be_read_is_an_error_in_the_paper_and_the_scenes_own_in_ours(reply: str) -> None:
+    class Dumb(Play):
+        def on_chronological_outline(self, request: Request) -> str:
+            del request
+            return reply
+
+    with pytest.raises(ReplyError, match=r"'sorter' at outline/the-letter/chronological_outline"):
+        await play(Dumb(), ONE)
+    with Kept() as journal:
+        _, asked = await play(Dumb(numbered=True), ONE, "improved", journal)
+        notes = journal.notes
+    assert "1. Tobias brings a letter.\n2. Mara reads it." in told(next(r for r in asked if kind(r) == "direct"))
+    assert notes[0].startswith("No outline in the order of time could be read; the scene's own stands in.")
+
+
+async def test_the_paper_adds_no_event_to_an_outline() -> None:
+    class Adding(Play):
+        def on_chronological_outline(self, request: Request) -> str:
+            return json.dumps({"points": ["One event.", "Another.", "One more."][: 3 - len(request.messages) // 3]})
+
+    _, asked = await play(Adding(), ONE)
+    assert kinds(asked).count("chronological_outline") == 2, "three points for two events are sent back"
+
+
+FLASHBACK = replace(
+    PLAN,
+    scenes=(scene("The light", ["Mara"], Event("Mara is pulled out.", "1"), "Mara lights the lamp.", time="3"),
+            scene("The light 2", ["Mara"], "Mara sleeps.", time="4"),
+            scene("The letter", ["Mara"], "Mara reads a letter.", time="2")),
+)  # fmt: skip
+
+
+async def test_a_flashback_is_played_at_its_own_time_and_told_in_its_scene() -> None:
+    _, asked = await play(Play(turns=1), FLASHBACK)
+    played = list(dict.fromkeys(unit_of(r) for r in asked if r.path.startswith("role-play")))
+    assert played == ["the-light", "the-letter", "the-light-3", "the-light-2"]
+    rewritten = next(told(r) for r in asked if r.path == "the-light/rewrite")
+    assert "Mara: Mara plays turn 1 of the-light.\n\n* * *\n\nMara: Mara plays turn 1 of the-light-3." in rewritten, (
+        "both units, in story time"
+    )
+    assert events_in(next(r for r in asked if r.path.startswith("outline/the-light/"))) == ["Mara is pulled out."]
+
+
+@BOTH
+async def test_agents_persist_over_scenes_in_story_time(preset: Preset) -> None:
+    _, asked = await play(Play(numbered=preset == "improved"), PLAN, preset, max_turns=2)
+    by_path = {request.path: told(request) for request in asked}
+    # The wreck is told last, but it happened first: Mara remembers it in the letter.
+    assert "I remember what was before turn 2 of the-wreck." in by_path["role-play/the-letter/turn/1/memory"]
+    assert "I remember what was before turn 1 of the-letter." in by_path["role-play/the-light/turn/1/memory"]
+    lost = "plays turn 2 of the-wreck" not in by_path["role-play/the-letter/turn/1/memory"]
+    assert lost == (preset == "faithful"), "what comes after the last update is lost with the chat history of the paper"
+
+
+# side by side ---------------------------------------------------------------------------------------------------------
+
+
+class Meeting(Play):
+    """A script that holds requests of some kinds until `parties` of them are there at once."""
+
+    def __init__(self, chosen: Callable[[Request], bool], parties: int) -> None:
+        super().__init__()
+        self.chosen, self.parties, self.waiting, self.met = chosen, parties, asyncio.Event(), 0
+
+    async def __call__(self, request: Request) -> str | Reply:
+        if self.chosen(request):
+            self.met += 1
+            if self.met == self.parties:
+                self.waiting.set()
+            await asyncio.wait_for(self.waiting.wait(), timeout=20)
+        answer = super().__call__(request)
+        assert isinstance(answer, str)
+        return answer
+
+
+async def test_memory_and_state_are_updated_side_by_side() -> None:
+    places = {f"role-play/the-letter/turn/1/{what}" for what in ("memory", "state")}
+    meeting = Meeting(lambda request: request.path in places, 2)
+    await play(meeting, ONE)
+    assert meeting.met == 2
+
+
+async def test_scenes_without_a_common_character_are_played_side_by_side() -> None:
+    apart = replace(PLAN, scenes=(scene("A", ["Mara"], "Mara waits."), scene("B", ["Tobias"], "Tobias runs.")))
+    meeting = Meeting(lambda request: kind(request) == "respond" and turn_of(request) == 1, 2)
+    await play(meeting, apart)
+    assert meeting.met == 2
+
+
+async def test_a_scene_is_rewritten_while_a_later_one_is_still_played() -> None:
+    def chosen(request: Request) -> bool:
+        return request.path in {"the-letter/rewrite", "role-play/the-light/turn/1/respond"}
+
+    meeting = Meeting(chosen, 2)
+    await play(meeting, replace(PLAN, scenes=(LETTER, LIGHT)))
+    assert meeting.met == 2
+
+
+# the rewrite (section 3.2.3, appendix B.2) ----------------------------------------------------------------------------
+
+
+@BOTH
+async def test_the_writer_is_given_the_ten_inputs(preset: Preset) -> None:
+    _, asked = await play(Play(numbered=preset == "improved"), PLAN, preset)
+    text = told([request for request in asked if kind(request) == "rewrite"][1])
+    for given_ in (
+        BRIEF.text,
+        "The lamp is to go dark.",
+        "A cape in 1962.",
+        "- The wreck: Mara is pulled out of the sea.",
+        "Rain fell on the-letter. She waited until the last of the boats was home.",
+        "- Mara: protagonist; female; 70; Keeps the light.; Few words.; To see the boats home.",
+        "Here: Mara wants something in The light",
+        "# Scene to write: The light",
+        "Part of the narrative arc: rising action",
+        "Place: The place of The light",
+        "To be told, in this order:\n- The wind turns.\n- Mara lights the lamp.",
+        "Mara: Mara plays turn 1 of the-light.\n\nTobias: Tobias plays turn 2 of the-light.",
+    ):
+        assert given_ in text, given_
+
+
+@BOTH
+async def test_only_the_last_scene_may_end_the_story(preset: Preset) -> None:
+    _, asked = await play(Play(numbered=preset == "improved"), PLAN, preset)
+    rewrites = [told(request) for request in asked if kind(request) == "rewrite"]
+    assert ["do not write an ending" in text for text in rewrites] == [True, True, False]
+
+
+async def test_the_length_asked_is_shared_by_importance() -> None:
+    plan = replace(PLAN, scenes=(replace(LETTER, importance=2), replace(LIGHT, importance=6)))
+    with Kept() as journal:
+        model = ScriptedModel(LongWriter(numbered=True), capabilities=Capabilities(schema=True))
+        journal.decide("plan", "edit", write_plan(plan))
+        config = SYSTEM.config("improved", {"words": "400-440"})
+        story = await SYSTEM.write(BRIEF, Run(Hands(journal, READ, Cast.of(model))), config)
+    assert 400 <= story.words <= 440
+    assert story.scenes[1].words > 2 * story.scenes[0].words
+
+
+class LongWriter(Play):
+    """A writer of sentences that are all different."""
+
+    def on_rewrite(self, request: Request) -> str:
+        draw = random.Random(str(request.sampling.seed))  # noqa: S311 - words, not secrets
+        return " ".join(f"{' '.join(draw.sample(WORDS, 9)).capitalize()}." for _ in range(40))
+
+    on_extend = on_rewrite
+
+
+# what people edit -----------------------------------------------------------------------------------------------------
+
+
+@BOTH
+async def test_an_edited_role_play_is_witnessed_and_told(preset: Preset) -> None:
+    script = Play(numbered=preset == "improved")
+    with Kept() as journal:
+        _, before = await play(script, PLAN, preset, journal, max_turns=2)
+        journal.decide(
+            "role-play/the-letter", "edit", "> A remark of mine\n\n**Mara:** Mara burns it.\n\n**Tobias:** No!"
+        )
+        story, asked = await play(script, PLAN, preset, journal, max_turns=2)
+    assert not [request for request in asked if "the-wreck" in unit_of(request)]
+    letter = [request.path for request in asked if "/the-letter/" in request.path]
+    assert {path.rpartition("/")[2] for path in letter} <= {"memory", "state"}, "they live through it, nobody plays it"
+    by_path = {request.path: told(request) for request in asked}
+    assert "Mara: Mara burns it.\n\nTobias: No!" in by_path["the-letter/rewrite"]
+    assert "A remark of mine" not in by_path["the-letter/rewrite"]
+    assert "Mara: Mara burns it." in by_path["role-play/the-letter/turn/2/memory"], "Tobias has seen it"
+    assert len(asked) < len(before)
+    assert story.words
+    assert "chronological_outline" not in kinds(asked), "outlines do not depend on what was played"
+
+
+async def test_only_the_edited_scene_is_told_anew_where_nobody_carries_it_on() -> None:
+    apart = replace(PLAN, scenes=(scene("A", ["Mara"], "Mara waits."), scene("B", ["Tobias"], "Tobias runs.")))
+    with Kept() as journal:
+        await play(Play(), apart, journal=journal)
+        journal.decide("role-play/b", "edit", "**Tobias:** Tobias stops.")
+        _, asked = await play(Play(), apart, journal=journal)
+    assert [request.path for request in asked] == ["b/rewrite"]
+
+
+async def test_a_dry_run_after_an_edit_names_the_calls_that_are_made() -> None:
+    with Kept() as journal:
+        await play(Play(), PLAN, journal=journal, max_turns=2)
+        journal.decide("role-play/the-letter", "edit", "**Mara:** Mara burns it.")
+        nobody = ScriptedModel({}, capabilities=Capabilities(schema=True))
+        hands = Hands(journal, READ, Cast.of(nobody), mode="dry")
+        await SYSTEM.write(BRIEF, Run(hands), SYSTEM.config("faithful", {"max_turns": 2}))
+        _, asked = await play(Play(), PLAN, journal=journal, max_turns=2)
+    planned = {call.path for call in hands.rehearsal.planned}
+    assert {request.path for request in asked} <= planned
+    assert not [path for path in planned if "the-wreck/" in path.replace("the-wreck/rewrite", "")]
+
+
+marks = st.sampled_from(
+    ["**", ">", "Mara", ":**", ":", " ", "\n", "\n\n", "\x0b", "\x85", "\u2028", "\ufeff", "*", "x"]
+)
+texts = st.one_of(st.text(max_size=30), st.lists(marks, max_size=10).map("".join))
+names_ = st.sampled_from(["Mara", "Tobias", "The fishermen", "O'Neil, Jr."])
+
+
+@given(st.lists(st.builds(Turn.of, names_, texts, texts)))
+@example([Turn.of("Mara", "a\n> ** Tobias:** b", "x\n**y:** z")])
+@example([Turn.of("Mara", "a\x0b**Tobias:** b")])
+def test_a_transcript_is_read_as_it_was_written(turns: list[Turn]) -> None:
+    found = turns_of(transcript(turns))
+    assert found == tuple(replace(turn, command="") for turn in turns if turn.text)
+    assert turns_of(plain(transcript(found))) == found
+
+
+def test_a_transcript_that_a_person_wrote_is_read() -> None:
+    text = (
+        "A title\n\n> The director to Mara: Go.\n\n**Mara:** Goes.\n\nAnd comes.\r\n**Aud :** \n> x\n**Tobias:**Stays. "
+    )
+    assert turns_of(text) == (Turn("Mara", "Goes.\nAnd comes."), Turn("Tobias", "Stays."))
+    assert turns_of("Nobody says anything.") == ()
+
+
+# who plays ------------------------------------------------------------------------------------------------------------
+
+
+async def test_characters_are_cast_by_name() -> None:
+    heard: list[str] = []
+
+    def answer(request: Request) -> str:
+        heard.append(request.path)
+        return "Mara says what no model would."
+
+    model = ScriptedModel(Play(numbered=True), capabilities=Capabilities(schema=True))
+    roles = {"mara": Part(Program("mine", answer))}
+    known = tuple(SYSTEM.roles)
+    cast = Cast(Part(model), roles, known, "character")
+    with Kept() as journal:
+        await play({}, ONE, "improved", journal, cast)
+        assert journal.newest("role-play/the-letter") is not None
+        assert "**Mara:** Mara says what no model would." in str(journal.newest("role-play/the-letter"))
+    assert heard == ["role-play/the-letter/turn/1/respond"]
+
+
+async def test_a_name_that_nobody_has_is_told_before_anything_is_asked() -> None:
+    model = ScriptedModel(Play())
+    cast = Cast(Part(model), {"marta": Part(model)}, tuple(SYSTEM.roles), "character")
+    with pytest.raises(UnknownNameError, match=r"Unknown character 'marta'. Did you mean 'mara'\?"):
+        await play({}, PLAN, cast=cast)
+    assert not model.asked
+
+
+# agents ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_troupe_tells_those_who_are_there() -> None:
+    turn = Turn("Mara", "Mara waits.")
+    troupe = Troupe.of(PLAN).witness(["Mara", "Aud"], [turn])
+    assert {name: agent.unseen for name, agent in troupe.agents.items()} == {
+        "Mara": (turn,),
+        "Tobias": (),
+        "Aud": (turn,),
+    }
+    assert troupe.forgetful().agents["Mara"] == Agent(SHEETS[0])
+    assert troupe.agents["Aud"].updated("I saw it.", "Cold.") == Agent(SHEETS[2], "I saw it.", "Cold.")
+    assert set(troupe.only(["Aud"]).agents) == {"Aud"}
+
+
+async def test_two_units_never_share_an_artefact() -> None:
+    long_ = "The very long name of a scene that goes on and on beyond every bound"
+    scenes = [
+        scene(f"{long_[:57]} {tail}", ["Mara"], Event("Once.", str(number)), "Mara waits.", time="60")
+        for number, tail in enumerate("ab")
+    ]
+    with Kept() as journal:
+        await play(Play(turns=1), replace(PLAN, scenes=tuple(scenes)), journal=journal)
+        kept = {call.path.split("/")[1] for call in journal.calls("role-play")}
+    assert len({name[:SLUG_LENGTH] for name in kept}) == len(kept) == 4

@@ -1,0 +1,1023 @@
+"""Dramatron against its release: formats, parsers, the loop around the model, what depends on what, stories."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fabula.craft.length import WordRange
+from fabula.craft.planning import PROMPTS, ROLE
+from fabula.errors import ModelError, ReplyError, UsageError
+from fabula.journal import Journal
+from fabula.models.base import Capabilities, Reply
+from fabula.models.scripted import ScriptedModel
+from fabula.prompts import Prompts
+from fabula.replies.scripts import tidy_script
+from fabula.roles import Cast
+from fabula.run import Hands, Run
+from fabula.story import Brief
+from fabula.systems import find
+from fabula.systems.dramatron import stories
+from fabula.systems.dramatron.examples import FOLDER, example_set
+from fabula.systems.dramatron.generating import Level, Rules, generate
+from fabula.systems.dramatron.lengths import shares
+from fabula.systems.dramatron.levels import logline_of
+from fabula.systems.dramatron.matching import matched
+from fabula.systems.dramatron.parsing import FaithfulParser, LenientParser, bounded, extract_between
+from fabula.systems.dramatron.planned import place_of
+from fabula.systems.dramatron.records import Beat, Figure, beats_text, figures_text, without_end
+
+if TYPE_CHECKING:
+    from fabula.events import Event
+    from fabula.models.base import Request
+    from fabula.models.scripted import Script
+    from fabula.story import Story
+    from fabula.systems import Preset
+
+SYSTEM = find("dramatron")
+FAITHFUL, LENIENT = FaithfulParser(), LenientParser()
+BRIEF = Brief("Mara keeps a lighthouse, and a boat is late")
+FIGURES = """
+**Character:** Mara **Description:** Mara is a keeper of seventy.
+**Character:** Tobias **Description:** Tobias is a boy of ten.
+**Character:** Al **Description:** Al is the captain of the late boat.
+**END**"""
+SCENES = """
+Place: The lamp room.
+Plot element: Beginning
+Beat: Mara gets a letter.
+
+Place: The quay
+Plot element: Middle
+Beat: Tobias waits for the captain. Also, the wind turns.
+
+Place: The lamp room.
+Plot element: Middle
+Beat: Mara lights the lamp for Tobias.
+
+Place: The quay
+Plot element: Conclusion
+Beat: Al comes home.
+**END**"""
+PLAN = """
+title: The Last Lamp
+conflict: Mara's lamp is to go dark, and a boat is late.
+setting: A bare cape.
+characters:
+  - name: Mara
+    role: protagonist
+    age: '70'
+    setup: She has kept the light for thirty years
+    speech: Few words.
+    goal: To leave without a debt.
+  - name: Tobias
+    setup: He brings her bread.
+scenes:
+  - name: The letter
+    place: The lamp room, at the top of a white tower, before dusk
+    element: exposition
+    importance: 2
+    characters: {Mara: to light the lamp as on any other day}
+    outline: [Mara reads the letter, She lights the lamp.]
+  - name: The storm
+    place: The quay
+    element: climax
+    importance: 6
+    characters: {Mara: to be seen, Tobias: to find his father}
+    outline: [The wind turns., Tobias comes running.]
+  - name: The morning
+    place: The lamp room, in grey light
+    element: resolution
+    importance: 2
+    characters: [Tobias]
+    outline: [The boat comes home.]
+"""
+
+
+def said(request: Request) -> str:
+    """What a model answers that keeps to the formats; scripts and places say which scene they are of."""
+    n = len(request.messages[-1].content)
+    fixed = {"title": " The Beam**END**", "characters": FIGURES, "scenes": SCENES}
+    if request.role == "places":
+        return f"A place with {n} windows.**END**"
+    if request.role == "dialogue":
+        return f"MARA\nNumber {n} of {request.path.replace('/', ' ')} is secret.\n\nTOBIAS\nI hear you at {n}.\n**END**"
+    if request.role == "writer":
+        return f"Mara wrote {n} into the book at {request.path.replace('/', ' ')}. Then she went down."
+    return fixed[request.role]
+
+
+@dataclass
+class Company:
+    """A model, a journal, and what a person has laid or edited; `write` gives the story and what was asked for it."""
+
+    script: Script = said
+    capabilities: Capabilities = field(default_factory=Capabilities)
+    laid: dict[str, str] = field(default_factory=dict)
+    journal: Journal = field(default_factory=Journal)
+    heard: list[Event] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+
+    async def write(
+        self,
+        preset: Preset = "faithful",
+        brief: Brief = BRIEF,
+        how: Any = "live",  # noqa: ANN401 - a mode of the hands
+        **config: Any,  # noqa: ANN401 - fields of Config
+    ) -> tuple[Story, list[Request]]:
+        config.setdefault("form", "text")
+        if self.journal._db is None:  # noqa: SLF001 - opened with the first story
+            self.journal.open()
+        model = ScriptedModel(self.script, capabilities=self.capabilities)
+        hands = Hands(
+            self.journal,
+            Prompts(SYSTEM.prompts, None, PROMPTS),
+            Cast.of(model),
+            mode=how,
+            listeners=[self.heard.append],
+            pending=self.laid,
+            on_kept=lambda kept: self.kept.append(kept.path),
+        )
+        self.hands = hands
+        self.kept.clear()
+        story = await SYSTEM.write(brief, Run(hands), SYSTEM.config(preset, config))
+        return story, model.asked
+
+    def notes(self) -> str:
+        return "\n".join(getattr(event, "text", "") for event in self.heard)
+
+
+async def written(preset: Preset = "faithful", **config: Any) -> tuple[Story, list[Request]]:  # noqa: ANN401 - fields of Config
+    return await Company().write(preset, **config)
+
+
+def prompt(request: Request) -> str:
+    return request.messages[0].content
+
+
+def of_role(asked: list[Request], role: str) -> list[str]:
+    return [prompt(request) for request in asked if request.role == role]
+
+
+# parsers (1.3) --------------------------------------------------------------------------------------------------------
+
+
+def test_extract_between_loses_a_beginning_without_an_end() -> None:
+    assert extract_between("a[ b ]c[d] [e", "[", "]") == ["b", "d"]
+    assert extract_between("", "[", "]") == []
+
+
+GLUED = "**Character:** Mara **Description:** A keeper.\n**Character:** Tobias **Description:** A boy.**END**"
+MARKED = "**Character:** Mara **Description:** She wrote **Description:** on it.\n**END**"
+GAP = (
+    "Place: The lamp room.\nPlot element: Beginning\n\nPlace: The quay\nPlot element: Middle\nBeat: A wave.\n\n"
+    "Place: The sea\nPlot element: End\nBeat: A boat.\n**END**"
+)
+TWICE = (
+    "**Character:** Mara **Description:** One.\n**Character:** Tobias **Description:** A boy.\n"
+    "**Character:** Mara **Description:** Two.\n**END**"
+)
+
+
+def test_vector_a_the_last_record_glued_to_end_is_lost_faithfully_and_read_leniently() -> None:
+    lost = FAITHFUL.figures(GLUED)
+    assert [figure.name for figure in lost.records] == ["Mara"]
+    assert lost.rejected[0].reason == "no line end follows it"
+    assert [figure.description for figure in LENIENT.figures(GLUED).records] == ["A keeper.", "A boy."]
+    scenes = SCENES.replace("\n**END**", "**END**")
+    assert [len(parser.beats(scenes).records) for parser in (FAITHFUL, LENIENT)] == [3, 4]
+
+
+def test_vector_b_a_description_with_the_mark_in_it_is_lost_faithfully_and_kept_leniently() -> None:
+    lost = FAITHFUL.figures(MARKED)
+    assert lost.records == ()
+    assert lost.rejected[0].reason == "it has 2 description marks, not one"
+    assert LENIENT.figures(MARKED).records == (Figure("Mara", "She wrote Description: on it."),)
+
+
+def test_vector_c_a_scene_without_a_beat_shifts_the_pairs_faithfully_and_is_left_out_leniently() -> None:
+    shifted = FAITHFUL.beats(GAP)
+    assert [(beat.place, beat.text) for beat in shifted.records] == [
+        ("The lamp room.", "A wave."),
+        ("The quay.", "A boat."),
+    ]
+    assert "has no partners" in shifted.rejected[0].reason
+    read = LENIENT.beats(GAP)
+    assert [(beat.place, beat.text) for beat in read.records] == [("The quay.", "A wave."), ("The sea.", "A boat.")]
+    assert [rejected.reason for rejected in read.rejected] == ["it lacks Beat"]
+
+
+def test_vector_d_of_two_characters_with_one_name_the_later_counts_faithfully_and_the_first_leniently() -> None:
+    assert FAITHFUL.figures(TWICE).records == (Figure("Mara", "Two."), Figure("Tobias", "A boy."))
+    read = LENIENT.figures(TWICE)
+    assert read.records == (Figure("Mara", "One."), Figure("Tobias", "A boy."))
+    assert [rejected.reason for rejected in read.rejected] == ["it stands there twice"]
+
+
+def test_vector_e_a_place_gets_a_full_stop_where_it_has_none() -> None:
+    text = "".join(
+        f"Place: {p}\nPlot element: a\nBeat: {n}.\n" for n, p in enumerate(["Quay", "Quay.", "St. Ives", "QUAY"])
+    )
+    assert [beat.place for beat in FAITHFUL.beats(text).records] == ["Quay.", "Quay.", "St. Ives", "QUAY."]
+    assert [beat.place for beat in LENIENT.beats(text).records] == ["Quay.", "Quay.", "St. Ives", "Quay."]
+
+
+@pytest.mark.parametrize("parser", [FAITHFUL, LENIENT])
+@pytest.mark.parametrize("answer", ["", "**END**", "\n \n**END**", "Sure! I will.\n**END**"])
+def test_vector_f_an_empty_answer_has_no_records(parser: FaithfulParser | LenientParser, answer: str) -> None:
+    assert parser.figures(answer).records == ()
+    assert parser.beats(answer).records == ()
+    if "Sure" not in answer:
+        assert parser.title(answer) == ""
+        assert parser.place(answer.replace("**END**", "")) == ""
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "1. **Mara**: A keeper.\n2. **Tobias**: A boy.\n",
+        "- Mara - A keeper.\n- Tobias - A boy.",
+        "Characters:\nCharacter: Mara\nDescription: A keeper.\n\nCharacter 2: Tobias\nDescription: A\nboy.",
+        "**Character:** *Mara* **Description:** A keeper.\n\n**Character:** Tobias **Description:** A boy.\nExample 2.",
+    ],
+)
+def test_characters_are_read_leniently_in_the_forms_that_models_like(answer: str) -> None:
+    assert LENIENT.figures(answer).records == (Figure("Mara", "A keeper."), Figure("Tobias", "A boy."))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "**Place:** The quay\n**Plot element:** Middle\n**Beat:** A wave,\nand another.\n\nThat is all.",
+        "Scenes:\n1. Place: The quay. Plot element: Middle Beat: A wave, and another.",
+        "Scene 1: Place: The quay\n- PLOT ELEMENT: Middle\n- Beat: A wave, and another.**END**",
+    ],
+)
+def test_scenes_are_read_leniently_in_the_forms_that_models_like(answer: str) -> None:
+    assert LENIENT.beats(answer).records == (Beat("The quay.", "Middle", "A wave, and another."),)
+
+
+def test_what_is_cut_off_is_read_leniently_to_its_last_whole_sentence() -> None:
+    assert (
+        LENIENT.figures("Character: Mara Description: A keeper. She is", cut=True).records[0].description == "A keeper."
+    )
+    assert LENIENT.beats("Place: A\nPlot element: b\nBeat: It rains. It", cut=True).records[0].text == "It rains."
+    assert LENIENT.place("Description: A room. It", cut=True) == "A room."
+
+
+@pytest.mark.parametrize(
+    ("answer", "title"),
+    [
+        (' "The Beam."', "The Beam"),
+        ("\n**Title:** The Beam\n**END**", "The Beam"),
+        ("The Beam\nLogline: Another", "The Beam"),
+        ("The Beam: " + "The Law of the Dust: " * 5, "The Beam"),
+        ("word " * 20, ""),
+    ],
+)
+def test_titles_are_read_leniently_and_kept_short(answer: str, title: str) -> None:
+    assert LENIENT.title(answer) == title
+
+
+def test_a_character_with_an_endless_name_or_without_a_description_is_rejected_with_a_reason() -> None:
+    read = LENIENT.figures("Character: a b c d e f g h i Description: x\nCharacter: Mara\nCharacter: Description: y")
+    assert [r.reason for r in read.rejected] == [
+        "its name has more than 8 words",
+        "it has no description",
+        "it has no name",
+    ]
+
+
+def test_a_place_with_an_endless_name_is_rejected() -> None:
+    read = LENIENT.beats(f"Place: {'far ' * 31}\nPlot element: a\nBeat: b.")
+    assert read.rejected[0].reason == "the name of its place has more than 30 words"
+
+
+LINES = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1).map(
+    lambda text: f"x{' '.join(text.replace('*', '').replace(':', '').split())}x"
+)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(LINES, LINES, LINES), min_size=1, max_size=4))
+def test_scenes_come_back_from_what_is_written_of_them(rows: list[tuple[str, str, str]]) -> None:
+    beats = tuple(Beat(f"{place}.", element, f"{n} {text}.") for n, (place, element, text) in enumerate(rows))
+    assert FAITHFUL.beats(f"{beats_text(beats)}\n").records == beats
+    read = LENIENT.beats(beats_text(beats)).records
+    assert [(b.element, b.text) for b in read] == [(b.element, b.text) for b in beats]
+
+
+@settings(deadline=None)
+@given(st.lists(LINES, min_size=1, max_size=4))
+def test_characters_come_back_from_what_is_written_of_them(rows: list[str]) -> None:
+    figures = tuple(Figure(f"Name {chr(97 + n)}", text) for n, text in enumerate(rows))
+    for parser in (FAITHFUL, LENIENT):
+        assert parser.figures(f"{figures_text(figures)}\n**END**").records == figures
+
+
+@settings(deadline=None)
+@given(st.text())
+def test_no_answer_breaks_a_parser(answer: str) -> None:
+    for parser in (FAITHFUL, LENIENT):
+        for cut in (True, False):
+            parser.figures(answer, cut=cut)
+            parser.beats(answer, cut=cut)
+            parser.place(answer, cut=cut)
+        parser.title(answer)
+    tidy_script(answer, ["Mara"], cut=True)
+
+
+def test_end_is_taken_out_wherever_a_continuation_left_it() -> None:
+    assert without_end("One.\n**END**\n\nTwo.\n**END**") == "One.\n\n\nTwo."
+    assert len(LENIENT.beats(without_end(SCENES.replace("\n\n", "\n**END**\n\n", 1))).records) == 4
+
+
+def test_texts_are_bounded_by_whole_sentences() -> None:
+    assert bounded("One two. Three four. Five.", 4) == "One two. Three four."
+    assert bounded("One two three four. Five.", 2) == "One two three four."
+    assert bounded("One two.", 0) == "One two."
+
+
+# the loop around the model (1.5) --------------------------------------------------------------------------------------
+
+
+async def sampled(level: Level, *pieces: str | Reply, rules: Rules | None = None) -> tuple[Any, list[Request]]:
+    """The answer of a level whose calls give `pieces` in turn."""
+    left = list(pieces)
+    model = ScriptedModel(lambda _: left.pop(0) if len(left) > 1 else left[0])
+    with Journal() as journal:
+        run = Run(Hands(journal, Prompts(SYSTEM.prompts), Cast.of(model)))
+        fields = {"logline": "A keeper.", "examples": ()}
+        answer = await generate(run, level, rules or Rules(), fields)
+    return answer, model.asked
+
+
+TITLE = Level("title", "title", "Title:", 64, 64)
+LONG = Level("title", "title", "Title:", 511, 1024)
+LENIENT_RULES = Rules("lenient", "tokens", trust_stop=True)
+
+
+def test_the_most_calls_are_those_of_the_release() -> None:
+    assert [TITLE.calls, LONG.calls, Level("places", "place", "", 128, 1024).calls] == [2, 3, 9]
+
+
+async def test_end_stops_and_what_follows_is_cut() -> None:
+    answer, asked = await sampled(LONG, "The Beam**END** and more")
+    assert (answer.text, answer.stop, len(asked)) == ("The Beam", "end", 1)
+
+
+async def test_a_new_example_stops_also_inside_a_sentence() -> None:
+    answer, _ = await sampled(LONG, "The Beam\nExample 2. Logline")
+    assert (answer.text, answer.stop) == ("The Beam\n", "example")
+    answer, _ = await sampled(LONG, "Take this: Example of courage.")
+    assert answer.text == "Take this: "
+
+
+async def test_the_cap_is_compared_with_characters_so_that_one_sample_passes_it() -> None:
+    answer, asked = await sampled(LONG, "word " * 300)
+    assert (answer.stop, len(asked), len(answer.text)) == ("cap", 1, 1500)
+
+
+async def test_short_answers_without_end_are_asked_on_until_the_most_calls() -> None:
+    answer, asked = await sampled(LONG, "One.", " Two.", " Three.")
+    assert (answer.text, answer.stop) == ("One. Two. Three.", "calls")
+    assert [request.path for request in asked] == ["title", "call/2/title", "call/3/title"]
+    assert prompt(asked[2]).endswith("Title: One. Two.")
+    answer, asked = await sampled(TITLE, "Short.", " More.")
+    assert (answer.text, len(asked)) == ("Short. More.", 2)
+
+
+async def test_improved_rules_trust_an_end_and_know_it_in_other_forms() -> None:
+    answer, asked = await sampled(LONG, "The Beam", rules=LENIENT_RULES)
+    assert (answer.text, answer.stop, len(asked)) == ("The Beam", "stop", 1)
+    for end in ("\nEND", "\n**End of it", "\n** END **\nmore", "**END\n"):
+        answer, _ = await sampled(LONG, f"The Beam{end}", rules=LENIENT_RULES)
+        assert answer.stop == ("stop" if "of it" in end else "end")
+    answer, _ = await sampled(LONG, "An Example of courage", rules=LENIENT_RULES)
+    assert answer.text == "An Example of courage"
+    answer, _ = await sampled(LONG, "The Beam\nExample 2.\nMore", rules=LENIENT_RULES)
+    assert (answer.text, answer.stop) == ("The Beam\n", "example")
+
+
+async def test_the_cap_in_tokens_lets_a_cut_answer_go_on() -> None:
+    cut = Reply("word " * 300, finish="length")
+    answer, asked = await sampled(LONG, cut, cut, cut, rules=LENIENT_RULES)
+    assert (answer.stop, len(asked), answer.cut) == ("cap", 3, True)
+
+
+LOOP = "MARA\nNo.\n\n" * 4
+
+
+async def test_a_sample_of_dialogue_that_loops_is_drawn_again_three_times_and_then_taken() -> None:
+    level = Level("title", "title", "Title:", 511, 1024, loops=True)
+    answer, asked = await sampled(level, LOOP, LOOP, "MARA\nYes.**END**")
+    assert (answer.text, len(asked)) == ("MARA\nYes.", 3)
+    answer, asked = await sampled(level, LOOP, LOOP, LOOP, f"{LOOP}**END**")
+    assert len(asked) == 4
+    assert len({request.sampling.seed for request in asked}) == 4
+    _, asked = await sampled(LONG, f"{LOOP}**END**")
+    assert len(asked) == 1
+
+
+async def test_sampling_is_that_of_the_release_and_in_improved_mode_the_models_own() -> None:
+    _, asked = await written()
+    first = asked[0].sampling
+    assert (first.temperature, first.top_p, first.frequency_penalty, first.presence_penalty) == (1.0, 0.95, 0.23, 0.23)
+    assert {r.role: r.sampling.max_tokens for r in asked} == {
+        "title": 64,
+        "characters": 511,
+        "scenes": 511,
+        "places": 128,
+        "dialogue": 511,
+    }
+    _, asked = await written("improved")
+    assert asked[0].sampling.temperature is None
+
+
+# the hierarchy (1.1, 1.4, 1.9) ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("preset", ["faithful", "improved"])
+async def test_the_calls_are_three_and_one_for_each_place_and_each_scene(preset: Preset) -> None:
+    story, asked = await written(preset)
+    assert Counter(request.role for request in asked) == {
+        "title": 1,
+        "characters": 1,
+        "scenes": 1,
+        "places": 2,
+        "dialogue": 4,
+    }
+    assert story.title == "The Beam"
+    assert [scene.label for scene in story.scenes] == ["Scene 1", "Scene 2", "Scene 3", "Scene 4"]
+
+
+async def test_a_full_stop_is_put_behind_a_logline_that_holds_none() -> None:
+    assert logline_of(Brief("A keeper")) == "A keeper."
+    assert logline_of(Brief("Mr. Ames\nwaits")) == "Mr. Ames waits"
+
+
+async def test_a_title_in_the_brief_is_that_level_done_by_hand() -> None:
+    story, asked = await Company().write(brief=Brief(BRIEF.text, "My Play"))
+    assert story.title == "My Play"
+    assert of_role(asked, "title") == []
+
+
+async def test_the_title_goes_into_no_other_prompt_and_descriptions_alone_into_the_plot() -> None:
+    _, asked = await written()
+    assert not [request for request in asked if "The Beam" in prompt(request)]
+    (plot,) = of_role(asked, "scenes")
+    assert plot.endswith(
+        "**Logline:** Mara keeps a lighthouse, and a boat is late.\nMara is a keeper of seventy.\n"
+        "Tobias is a boy of ten.\nAl is the captain of the late boat.\n**Scenes:**"
+    )
+
+
+async def test_no_prompt_holds_dialogue_that_was_written() -> None:
+    for preset in ("faithful", "improved"):
+        _, asked = await written(preset)
+        assert not [request for request in asked if "secret" in prompt(request)]
+
+
+async def test_a_dialogue_is_asked_for_with_its_lines_in_the_releases_order() -> None:
+    _, asked = await written()
+    second = of_role(asked, "dialogue")[1]
+    block = second.rpartition("in the same way.\n\n")[2]
+    assert [line.partition(":")[0] for line in block.split("\n") if ":" in line] == [
+        *("Place", "Description", "Characters", "Plot element", "Summary", "Previous beat", "Beat"),
+        "**Dialog",
+    ]
+    assert "Summary: Mara keeps a lighthouse, and a boat is late.\n" in block
+    assert block.endswith("\n\n**Dialog:**")
+    assert "Previous beat" not in of_role(asked, "dialogue")[0].rpartition("in the same way.\n\n")[2]
+
+
+async def test_faithfully_al_is_found_in_also_and_the_captain_is_nobody() -> None:
+    _, asked = await written()
+    second = of_role(asked, "dialogue")[1].rpartition("in the same way.\n\n")[2]
+    assert (
+        "Characters: Tobias is a boy of ten.\nAl is the captain of the late boat.\nPlot element" in second
+    )  # for "Also"
+    figures = [Figure("Al", "Al is the captain of it."), Figure("Alice", "A girl.")]
+    assert [f.name for f in matched(figures, "Alice runs.", "substring")] == ["Al", "Alice"]
+    assert matched(figures, "The captain runs.", "substring") == ()
+
+
+def test_improved_names_are_matched_as_words_and_people_by_what_they_are() -> None:
+    figures = [
+        Figure("Al", "Al is the captain of it."),
+        Figure("Alice", "A girl."),
+        Figure("Old Tom Bell", "He fishes."),
+        Figure("Will", "Will is a smith."),
+    ]
+
+    def names(beat: str) -> list[str]:
+        return [figure.name for figure in matched(figures, beat, "words")]
+
+    assert names("Alice runs.") == ["Alice"]
+    assert names("The captain runs.") == ["Al"]
+    assert names("Bell runs, and the old man will not.") == ["Old Tom Bell"]
+    assert names("Will's hand and the tired smith.") == ["Will"]
+    assert names("They all will run.") == ["Al", "Alice", "Old Tom Bell", "Will"]
+
+
+async def test_improved_a_dialogue_is_told_all_earlier_beats() -> None:
+    _, asked = await written("improved")
+    last = of_role(asked, "dialogue")[-1]
+    assert "Previous beat: Mara gets a letter. Tobias waits for the captain. Also, the wind turns. Mara lights" in last
+
+
+@pytest.mark.parametrize(("examples", "count"), [("classical", 1), ("three-step", 2), ("none", 0)])
+async def test_prompts_begin_with_the_examples_that_are_wanted(examples: str, count: int) -> None:
+    _, asked = await written(examples=examples)
+    for request in asked:
+        assert len(re.findall(r"^Example \d\.$", prompt(request), re.MULTILINE)) == count
+    assert len(example_set(examples)) == count
+    assert all("**END**" in prompt(request) for request in asked)
+
+
+def test_the_examples_keep_to_the_formats_and_their_arcs() -> None:
+    assert {path.stem for path in FOLDER.glob("*.toml")} == {"classical", "three-step"}
+    for name, steps in (("classical", 9), ("three-step", 3)):
+        for example in example_set(name):
+            assert len(example.beats) == steps
+            assert FAITHFUL.figures(f"{example.figures_text}\n**END**").records == example.figures
+            assert FAITHFUL.beats(f"{example.beats_text}\n").records == example.beats
+            assert {beat.place for beat in example.beats} == {place for place, _ in example.places}
+            assert tidy_script(example.dialogue, [f.name for f in example.figures]) == example.dialogue
+            assert all(figure.name in figure.description for figure in example.figures)
+
+
+async def test_models_that_go_on_with_a_text_are_given_the_open_label() -> None:
+    company = Company(capabilities=Capabilities(continues=True))
+    _, asked = await company.write("improved", Brief("An old keeper, Mara, lights a lamp."))
+    opened = {request.role: request.messages[-1] for request in asked}
+    assert {role: message.content for role, message in opened.items()} == {
+        "title": "Title:",
+        "characters": "**Character:** Mara **Description:** Mara is",
+        "scenes": "Place:",
+        "places": "Description:",
+        "dialogue": "**Dialog:**\nAL:",
+    }
+    assert {message.role for message in opened.values()} == {"assistant"}
+
+
+# scripts --------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_script_has_its_heading_and_shows_places_and_people_when_they_come_first() -> None:
+    story, _ = await written(match="words")
+    first, second, third = (scene.text.split("\n\n") for scene in story.scenes[:3])
+    assert first[0] == "INT/EXT. The lamp room - Scene 1"
+    assert first[1].startswith("A place with")
+    assert first[2] == "Mara is a keeper of seventy."
+    assert first[3].startswith("MARA\nNumber")
+    assert second[2:4] == ["Tobias is a boy of ten.", "Al is the captain of the late boat."]
+    assert third[0] == "INT/EXT. The lamp room - Scene 3"
+    assert third[1].startswith("MARA\n")
+    assert "END" not in story.text
+
+
+@pytest.mark.parametrize(
+    ("raw", "tidy"),
+    [
+        ("MARA: No.\nTOBIAS: Yes.", "MARA\nNo.\n\nTOBIAS\nYes."),
+        ("**MARA**\nNo.\n\nMara (low)\nYes.", "MARA\nNo.\n\nMARA (low)\nYes."),
+        ("MARA\n\nNo.\n\nTOBIAS\n\nYes.", "MARA\nNo.\n\nTOBIAS\nYes."),
+        ("MARA\nNo.\n\nMARA\nNo.\n\nMARA\nNo.", "MARA\nNo."),
+        ("MARA\nNo.\n\nTOBIAS", "MARA\nNo."),
+        ("MARA\nNo.\n**END**\n\nTOBIAS\nYes.", "MARA\nNo.\n\nTOBIAS\nYes."),
+        ("MARA\nNo.\n\nPlace: The quay\nBeat: x", "MARA\nNo."),
+        ("INT. KITCHEN\n\n[Music]\nMARA\nNo.", "MARA\nNo."),
+        ("(Wind.)\nMARA\nNo.", "(Wind.)\n\nMARA\nNo."),
+        ("The time: now.\nMARA\nNo.", "The time: now.\n\nMARA\nNo."),
+        ("Example 2.\nMARA\nNo.", ""),
+        ('MARA: "I will."\n\nTOBIAS\n"Yes," he said. "No."', 'MARA\nI will.\n\nTOBIAS\n"Yes," he said. "No."'),
+    ],
+)
+def test_scripts_are_tidied(raw: str, tidy: str) -> None:
+    assert tidy_script(raw, ["Mara", "Tobias"]) == tidy
+
+
+def test_a_cut_script_ends_with_a_whole_sentence() -> None:
+    assert tidy_script("MARA\nIt rains. I will", ["Mara"], cut=True) == "MARA\nIt rains."
+    assert tidy_script("MARA\nIt rains.\n\nTOBIAS\nI will", ["Mara"], cut=True) == "MARA\nIt rains."
+    assert tidy_script("MARA\nNo.\n\nTOBIAS\nYes.", [], before="MARA\nNo.") == "TOBIAS\nYes."
+
+
+def test_a_script_that_goes_in_circles_is_cut_where_it_begins_to() -> None:
+    turns = [
+        f"{'MARA' if n % 2 else 'TOBIAS'}\nI know that you know what I know about the lamp {n}." for n in range(20)
+    ]
+    told = tidy_script("MARA\nGood evening.\n\n" + "\n\n".join(turns), ["Mara", "Tobias"])
+    assert told.startswith("MARA\nGood evening.")
+    assert len(told.split("\n\n")) < 12
+    assert not told.endswith(("MARA", "TOBIAS"))
+
+
+# a person's hand: edit, continue, plan --------------------------------------------------------------------------------
+
+
+async def again(company: Company, preset: Preset = "faithful", **config: Any) -> set[str]:  # noqa: ANN401 - fields of Config
+    """What is asked when the story is written once more."""
+    _, asked = await company.write(preset, **config)
+    return {request.path for request in asked}
+
+
+async def test_an_edited_beat_is_told_to_its_dialogue_and_the_next_alone() -> None:
+    company = Company()
+    await company.write()
+    company.laid["scenes"] = company.journal.newest("scenes").replace("Tobias waits", "Tobias still waits")  # type: ignore[union-attr] # written above
+    assert await again(company) == {"scene-2/dialogue", "scene-3/dialogue"}
+    assert await again(company) == set()
+
+
+async def test_with_all_beats_told_an_edited_one_goes_into_all_later_dialogues() -> None:
+    company = Company()
+    await company.write("improved")
+    company.laid["scenes"] = company.journal.newest("scenes").replace("Tobias waits", "Tobias still waits")  # type: ignore[union-attr] # written above
+    assert await again(company, "improved") == {"scene-2/dialogue", "scene-3/dialogue", "scene-4/dialogue"}
+
+
+async def test_an_edited_place_is_told_to_the_dialogues_there_alone() -> None:
+    company = Company()
+    await company.write()
+    company.laid["place-the-quay"] = "A wet stone."
+    assert await again(company) == {"scene-2/dialogue", "scene-4/dialogue"}
+
+
+async def test_an_edited_character_changes_the_plot_and_whom_it_is_told_to() -> None:
+    company = Company()
+    await company.write()
+    company.laid["characters"] = company.journal.newest("characters").replace("of ten", "of eleven")  # type: ignore[union-attr] # written above
+    assert await again(company) == {"scenes/scenes", "scene-2/dialogue", "scene-3/dialogue"}
+
+
+async def test_a_dry_run_of_a_retaken_level_counts_all_that_may_change() -> None:
+    company = Company()
+    await company.write()
+    company.journal.decide("scenes", "retake")
+    await company.write(how="dry")
+    assert {call.path for call in company.hands.rehearsal.planned} == {
+        "scenes/scenes",
+        *(f"place-{p}/place" for p in ("the-lamp-room", "the-quay")),
+        *(f"scene-{n}/dialogue" for n in (1, 2, 3, 4)),
+    }
+
+
+async def test_scenes_are_kept_in_the_order_of_telling_whichever_is_written_first() -> None:
+    company = Company(laid={"scene-3": "MARA\nMine.", "place-the-quay": "Wet."})
+    story, _ = await company.write()
+    assert company.kept[3:] == ["place-the-lamp-room", "place-the-quay", "scene-1", "scene-2", "scene-3", "scene-4"]
+    assert story.scenes[2].text == "MARA\nMine."
+
+
+async def test_a_scene_that_fails_keeps_back_those_behind_it_and_what_was_asked_is_not_asked_again() -> None:
+    def failing(request: Request) -> str:
+        if request.path == "scene-2/dialogue":
+            raise ModelError("Gone.")
+        return said(request)
+
+    company = Company(failing)
+    with pytest.raises(ModelError, match=r"Gone\."):
+        await company.write()
+    assert company.kept[-1] == "scene-1"
+    company.script = said
+    assert await again(company) == {"scene-2/dialogue"}
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "told"),
+    [
+        (
+            "characters",
+            "Nobody.",
+            r"plan/characters\.md holds no character that can be read\. Write \*\*Character:\*\* NAME",
+        ),
+        ("scenes", "Place: x", r"plan/scenes\.md holds no scene that can be read\. Write the three lines Place: WHERE"),
+    ],
+)
+async def test_an_edit_that_cannot_be_read_is_told_with_the_form(path: str, text: str, told: str) -> None:
+    for preset in ("faithful", "improved"):
+        with pytest.raises(UsageError, match=told):
+            await Company(laid={path: text}).write(preset)
+
+
+async def test_an_edit_without_end_keeps_its_last_record_in_faithful_mode_too() -> None:
+    company = Company(laid={"characters": "**Character:** Mara **Description:** Mara is old."})
+    _, asked = await company.write()
+    assert "Mara is old.\n**Scenes:**" in of_role(asked, "scenes")[0]
+
+
+@pytest.mark.parametrize(
+    ("role", "told"),
+    [
+        ("title", r"The role 'title' gave no title that can be read in 4 tries\. Give this role a stronger"),
+        ("characters", r"The role 'characters' gave no character that can be read in 4 tries"),
+        ("scenes", r"The role 'scenes' gave no scene that can be read in 4 tries"),
+        ("places", r"The role 'places' gave no description of 'The lamp room\.' that can be read in 4 tries"),
+    ],
+)
+async def test_a_level_that_gives_nothing_is_asked_again_and_then_an_error(role: str, told: str) -> None:
+    company = Company(lambda request: "**END**" if request.role == role else said(request))
+    with pytest.raises(ReplyError, match=told) as caught:
+        await company.write()
+    assert caught.value.reply == ""
+
+
+async def test_a_script_that_tidies_to_nothing_is_asked_again_and_then_an_error() -> None:
+    company = Company(lambda request: "MARA" if request.role == "dialogue" else said(request))
+    with pytest.raises(ReplyError, match=r"The role 'dialogue' gave no script that can be read at scene-1 in 4 tries"):
+        await company.write("improved")
+
+
+async def test_what_was_rejected_is_noted() -> None:
+    company = Company(
+        lambda request: FIGURES.replace("\n**END**", "**END**") if request.role == "characters" else said(request)
+    )
+    await company.write()
+    assert "A character was left out, since no line end follows it: Al **Description:**" in company.notes()
+
+
+async def test_a_short_plot_is_continued_and_a_long_one_is_cut_in_improved_mode() -> None:
+    one = "Place: A{n}\nPlot element: Middle\nBeat: It rains for {n} days.\n"
+
+    def short(request: Request) -> str:
+        if request.role == "scenes":
+            return one.format(n=len(prompt(request)))
+        return said(request)
+
+    company = Company(short)
+    story, asked = await company.write("improved")
+    assert [r.path for r in asked if r.role == "scenes"] == [
+        "scenes/scenes",
+        *(f"scenes/more/{n}/scenes" for n in (1, 2)),
+    ]
+    assert len(story.scenes) == 3
+    many = "\n".join(one.format(n=n) for n in range(20))
+    company = Company(lambda request: many if request.role == "scenes" else said(request))
+    story, _ = await company.write("improved")
+    assert len(story.scenes) == 12
+    assert "The plot has 20 scenes; the first 12 are written (most_scenes)." in company.notes()
+
+
+async def test_levels_are_continued_without_an_end_in_their_middle() -> None:
+    company = Company()
+    await company.write()
+
+    def further(request: Request) -> str:
+        if request.role == "characters":
+            return (
+                "\n**Character:** Eva **Description:** Eva is late.\n**Character:** Mara **Description:** M.\n**END**"
+            )
+        return "EVA\nWait for me.\n**END**" if request.role == "dialogue" else said(request)
+
+    company.script = further
+    company.journal.decide("characters", "continue", company.journal.newest("characters"))
+    _, asked = await company.write()
+    (more,) = [request for request in asked if request.role == "characters"]
+    assert "**END**" not in prompt(more).rpartition("in the same way.")[2]
+    assert more.sampling.max_tokens == 256
+    told = company.journal.newest("characters") or ""
+    assert [f.name for f in FAITHFUL.figures(f"{told}\n**END**").records] == ["Mara", "Tobias", "Al", "Eva"]
+    company.journal.decide("scene-1", "continue", company.journal.newest("scene-1"))
+    story, asked = await company.write()
+    assert story.scenes[0].text.endswith("I hear you at " + story.scenes[0].text.split()[-5] + "\n\nEVA\nWait for me.")
+    (more,) = asked
+    assert "INT/EXT" not in prompt(more).rpartition("in the same way.")[2]
+
+
+async def test_a_place_is_continued_too() -> None:
+    company = Company()
+    await company.write()
+    company.journal.decide("place-the-quay", "continue", "Stones.")
+    _, asked = await company.write()
+    assert [request.path for request in asked if request.role == "places"] == [asked[0].path]
+    assert prompt(asked[0]).endswith("Description: Stones.")
+    assert (company.journal.newest("place-the-quay") or "").startswith("Stones.\n\nA place with")
+
+
+async def test_a_continuation_that_brings_nothing_is_noted() -> None:
+    company = Company()
+    await company.write()
+    company.journal.decide("characters", "continue", company.journal.newest("characters"))
+    before = company.journal.newest("characters")
+    await company.write()
+    assert "The continuation brought no further character." in company.notes()
+    assert company.journal.newest("characters") == before
+
+
+async def test_a_given_plan_leaves_only_the_dialogues_to_be_asked_for() -> None:
+    company = Company(laid={"plan": PLAN})
+    story, asked = await company.write()
+    assert [request.path for request in asked] == [f"scene-{n}/dialogue" for n in (1, 2, 3)]
+    assert story.title == "The Last Lamp"
+    block = prompt(asked[0]).rpartition("in the same way.\n\n")[2]
+    assert block.startswith(
+        "Place: The lamp room.\nDescription: At the top of a white tower, before dusk\nCharacters: Mara ("
+    )
+    assert "Tobias" not in block
+    assert "Beat: Mara reads the letter. She lights the lamp.\n" in block
+    assert story.scenes[0].text.startswith("INT/EXT. The lamp room - Scene 1\n\nAt the top of a white tower")
+
+
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        ("The quay", ("The quay", "")),
+        ("The lamp room, at the top", ("The lamp room", "At the top")),
+        ("A hut (burnt)", ("A hut", "Burnt")),
+        ("St. Ives", ("St", "Ives")),
+        ("", ("Somewhere", "")),
+    ],
+)
+def test_a_place_of_a_plan_is_named_by_its_first_clause(place: str, told: tuple[str, str]) -> None:
+    assert place_of(place) == told
+
+
+# length ---------------------------------------------------------------------------------------------------------------
+
+
+def sentences(request: Request) -> str:
+    """A script whose turns differ from call to call."""
+    if request.role != "dialogue":
+        return said(request)
+    n = len(prompt(request))
+    turns = [
+        f"{who}\nI saw {n} of them at {n + k} and then at {n * k} this week." for k, who in enumerate(["MARA", "AL"], 3)
+    ]
+    return "\n\n".join(turns) + "\n**END**"
+
+
+@pytest.mark.parametrize("words", ["300-340", "150-200"])
+async def test_scenes_share_the_words_that_are_wanted(words: str) -> None:
+    company = Company(sentences)
+    story, _ = await company.write("improved", words=words)
+    low, high = map(int, words.split("-"))
+    assert low <= story.words <= high
+
+
+def test_shares_add_up_to_the_whole() -> None:
+    parts = shares(WordRange.between(301, 347), [1, 2, 3, 1])
+    assert (sum(p.low for p in parts), sum(p.high for p in parts)) == (301, 347)
+    assert parts[2].low > 2 * parts[0].low
+
+
+async def test_a_scene_that_stays_too_short_is_noted() -> None:
+    company = Company()
+    await company.write("improved", words="4000")
+    assert re.search(r"The scene has \d+ words where \d+ to \d+ were wanted", company.notes())
+
+
+# the schema form ------------------------------------------------------------------------------------------------------
+
+CAST = (
+    '{"records": [{"name": "mara", "description": "Mara keeps the lamp. She is"}, '
+    '{"name": "Tobias", "description": "T."}]}'
+)
+SCENE = '{"records": [{"place": "The quay", "element": "Climax", "happens": "Mara and Tobias wait. Day %d."}]}'
+
+
+def filled(request: Request) -> str:
+    """What a model answers that fills in schemas."""
+    if request.role == "characters":
+        return CAST
+    return SCENE % len(prompt(request)) if request.role == "scenes" else said(request)
+
+
+async def test_by_schema_the_lists_are_typed_and_the_files_are_as_ever() -> None:
+    company = Company(filled, capabilities=Capabilities(schema=True))
+    story, asked = await company.write("improved", form="schema")
+    assert [bool(request.schema) for request in asked[:4]] == [False, True, True, True]
+    assert [r.path for r in asked if r.role == "scenes"] == [
+        "scenes/scenes",
+        *(f"scenes/more/{n}/scenes" for n in (1, 2)),
+    ]
+    assert company.journal.newest("characters") == (
+        "**Character:** Mara **Description:** Mara keeps the lamp.\n**Character:** Tobias **Description:** T."
+    )
+    assert len(story.scenes) == 3
+    assert "These scenes stand already" in prompt(asked[3])
+    assert not [request for request in asked[1:4] if "**" in prompt(request).partition("These scenes")[0]]
+
+
+async def test_by_schema_records_without_text_are_left_out_and_asked_for_again_and_then_an_error() -> None:
+    left = ["Sketches 1-35.png 2 3 4 x"]
+
+    def careless(request: Request) -> str:
+        if request.role == "scenes" and left:
+            return (SCENE % 1).replace("Mara and Tobias wait. Day 1.", left.pop())
+        return filled(request)
+
+    company = Company(careless)
+    _, asked = await company.write("improved", form="schema")
+    assert [r.path for r in asked if r.role == "scenes"][:2] == ["scenes/scenes", "scenes/again/1/scenes"]
+    assert "Some scenes were left out, since they hold no text: " in company.notes()
+    company = Company(
+        lambda r: CAST.replace("T.", "1 2 3").replace("Mara keeps", "7 8 9 7") if r.role == "characters" else said(r)
+    )
+    with pytest.raises(ReplyError, match=r"The role 'characters' gave no character that can be read in 4 tries"):
+        await company.write("improved", form="schema")
+
+
+async def test_by_schema_a_level_is_continued_with_what_is_new() -> None:
+    company = Company(filled)
+    await company.write("improved", form="schema")
+    company.journal.decide("characters", "continue", company.journal.newest("characters"))
+    company.script = lambda r: CAST.replace("Tobias", "Eva") if r.role == "characters" else filled(r)
+    await company.write("improved", form="schema")
+    told = company.journal.newest("characters") or ""
+    assert [figure.name for figure in LENIENT.figures(told).records] == ["Mara", "Tobias", "Eva"]
+
+
+async def test_by_schema_a_reply_that_cannot_be_read_is_repaired_and_then_an_error() -> None:
+    company = Company(lambda request: "No." if request.role == "scenes" else filled(request))
+    with pytest.raises(ReplyError, match=r"role 'scenes' at scenes/scenes could not be read after 2 repairs"):
+        await company.write("improved", form="schema")
+
+
+# stories (1.8) --------------------------------------------------------------------------------------------------------
+
+
+async def told(preset: Preset = "faithful", **config: Any) -> tuple[Story, list[Request]]:  # noqa: ANN401 - fields of Config
+    return await Company(laid={"plan": PLAN}).write(preset, mode="story", **config)
+
+
+async def test_a_story_is_one_call_a_scene_and_the_reply_as_it_is() -> None:
+    story, asked = await told()
+    assert [request.path for request in asked] == [f"the-{name}/scene" for name in ("letter", "storm", "morning")]
+    assert (story.scenes[0].label, story.scenes[0].text) == ("The letter", said(asked[0]))
+    assert story.title == "The Last Lamp"
+    assert {request.sampling.temperature for request in asked} == {0.9}
+    assert {request.sampling.frequency_penalty for request in asked} == {0.2}
+
+
+async def test_its_prompt_has_the_five_fields_and_no_example_and_nothing_else() -> None:
+    _, asked = await told()
+    assert prompt(asked[1]) == (
+        "Scene Content Generation\n\nWrite the content of a scene from the description below.\n\nPlace: The quay\n"
+        "Characters: Mara (protagonist, 70) - She has kept the light for thirty years. Way of speaking: Few words. "
+        "Wants: To leave without a debt. Wants here: to be seen.\n"
+        "Tobias - He brings her bread. Wants here: to find his father.\nPlot Element: climax\n"
+        "Summary: Mara's lamp is to go dark, and a boat is late. Before this scene: Mara reads the letter. "
+        "She lights the lamp.\nOutline: The wind turns.\nTobias comes running."
+    )
+    assert "Place: The lamp room\nIn grey light\nCharacters: Tobias" in prompt(asked[2])
+
+
+@pytest.mark.parametrize(
+    ("summary", "before"),
+    [
+        ("logline", ""),
+        ("logline+previous", "The wind turns. Tobias comes running."),
+        ("logline+all", "Mara reads the letter. She lights the lamp. The wind turns. Tobias comes running."),
+    ],
+)
+async def test_what_a_scene_is_told_of_the_whole_is_a_setting(summary: str, before: str) -> None:
+    _, asked = await told(summary=summary)
+    logline = "Mara's lamp is to go dark, and a boat is late."
+    assert f"Summary: {logline}{f' Before this scene: {before}' if before else ''}\n" in prompt(asked[2])
+    assert f"Summary: {logline}\n" in prompt(asked[0])
+
+
+def prose(request: Request) -> str:
+    """Sentences that differ from call to call and inside a reply."""
+    n = len(prompt(request))
+    return " ".join(f"On day {n}{k} Mara went down to the quay and counted {k} boats of {n * k}." for k in range(1, 9))
+
+
+async def test_in_improved_mode_scenes_get_words_by_their_importance() -> None:
+    story, asked = await Company(prose, laid={"plan": PLAN}).write("improved", mode="story", words="300-330")
+    assert 300 <= story.words <= 330
+    assert story.scenes[1].words > 2 * story.scenes[0].words
+    first, last = (next(prompt(r) for r in asked if r.path == f"the-{name}/scene") for name in ("letter", "morning"))
+    assert "Write 60 to 66 words of story" in first
+    assert "do not bring the story to an end" in first
+    assert "do not bring the story to an end" not in last
+    assert asked[0].sampling.temperature is None
+
+
+async def test_a_scene_of_a_story_is_continued() -> None:
+    company = Company(laid={"plan": PLAN})
+    story, _ = await company.write(mode="story")
+    company.journal.decide("the-storm", "continue", company.journal.newest("the-storm"))
+    longer, asked = await company.write(mode="story")
+    assert [request.path.rpartition("/")[2] for request in asked] == ["extend"]
+    assert longer.scenes[1].text.startswith(f"{story.scenes[1].text}\n\nMara wrote")
+
+
+async def test_an_edited_outline_is_told_to_its_scene_and_the_next_alone() -> None:
+    company = Company(laid={"plan": PLAN})
+    await company.write(mode="story")
+    company.laid["plan"] = PLAN.replace("She lights the lamp", "She lights the big lamp")
+    assert await again(company, mode="story") == {"the-letter/scene", "the-storm/scene"}
+
+
+def test_the_planner_is_the_one_of_the_house() -> None:
+    assert stories.ROLES == (ROLE, "writer")
+    assert set(stories.ROLES) <= set(SYSTEM.roles)

@@ -1,0 +1,249 @@
+"""YAML in which every scalar is text: a small tree with line numbers, read and written.
+
+YAML guesses types: `No` becomes false, `1921-05-03` a date, `12:30` a number. Here nothing is guessed; who reads a tree
+knows what a field wants. Only an empty value, `~` and `null` without quotes are nothing. What a data file does not
+need and what can do harm is refused: aliases and anchors, tags, several documents, more than 20 levels, more than
+200,000 values.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MAX_DEPTH: Final = 20
+MAX_VALUES: Final = 200_000
+_WIDTH: Final = 100
+_STR: Final = "tag:yaml.org,2002:str"
+_NULL: Final = "tag:yaml.org,2002:null"
+_NOTHING: Final = re.compile(r"~|null|Null|NULL|")
+_UNREADABLE: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_OTHER_BREAKS: Final = re.compile("[\x85\u2028\u2029]")
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A scalar; `line` counts from 1."""
+
+    value: str
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list."""
+
+    items: tuple[Node, ...]
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """A mapping, in the order of the file; keys may come twice."""
+
+    pairs: tuple[tuple[Text, Node], ...]
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Something that was refused; its problem has been told."""
+
+    line: int = 0
+
+
+Node: TypeAlias = Text | Items | Pairs | Refused
+
+
+class YamlError(ValueError):
+    """The text is no YAML, or holds too much or too deeply nested: nothing of it can be used.
+
+    Attributes:
+        line: counted from 1.
+    """
+
+    def __init__(self, line: int, message: str) -> None:
+        self.line = line
+        super().__init__(message)
+
+
+def read(text: str) -> tuple[Node | None, tuple[tuple[int, str], ...]]:
+    """The tree of `text`, `None` for nothing; and what was refused in it, as pairs of line and sentence.
+
+    Raises:
+        YamlError: the text is no YAML, or holds too much or too deeply nested.
+    """
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    if bad := _UNREADABLE.search(text):
+        line = text.count("\n", 0, bad.start()) + 1
+        code = f"U+{ord(bad.group()):04X}"
+        raise YamlError(line, f"The character {code} cannot stand in a text file. Take it out, or give a text file.")
+    composer = _Composer()
+    try:
+        for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+            composer.take(event)
+    except yaml.MarkedYAMLError as error:
+        raise _in_plain_words(error, text.split("\n")) from error
+    return composer.root, tuple(composer.refused)
+
+
+class _Composer:
+    """Builds the tree from a parser's events, without recursion."""
+
+    def __init__(self) -> None:
+        self.root: Node | None = None
+        self.refused: list[tuple[int, str]] = []
+        self._open: list[tuple[type[yaml.Event], int, list[Node]]] = []
+        self._documents = self._values = 0
+
+    def take(self, event: yaml.Event) -> None:
+        """Add one event.
+
+        Raises:
+            YamlError: there are too many, or they are nested too deeply.
+        """
+        line = event.start_mark.line + 1 if event.start_mark else 0
+        if isinstance(event, yaml.NodeEvent):
+            self._count(event, line)
+        if isinstance(event, yaml.DocumentStartEvent):
+            self._begin(line)
+        elif isinstance(event, yaml.AliasEvent):
+            self._add(Refused(line))
+        elif isinstance(event, yaml.ScalarEvent):
+            self._add(Text("" if self._is_nothing(event) else event.value, line))
+        elif isinstance(event, yaml.CollectionStartEvent):
+            if len(self._open) == MAX_DEPTH:
+                raise YamlError(line, f"More than {MAX_DEPTH} levels are nested here. Write it with fewer.")
+            self._open.append((type(event), line, []))
+        elif isinstance(event, yaml.CollectionEndEvent):
+            self._close()
+
+    def _begin(self, line: int) -> None:
+        self._documents += 1
+        if self._documents > 1:
+            raise YamlError(line, "A second document begins here ('---'). Keep one.")
+
+    def _is_nothing(self, event: yaml.ScalarEvent) -> bool:
+        """Whether it stands for no text; a key never does, as somebody may be called Null."""
+        kind, _, nodes = self._open[-1] if self._open else (None, 0, [])
+        is_key = kind is yaml.MappingStartEvent and len(nodes) % 2 == 0
+        return not is_key and not event.style and _NOTHING.fullmatch(event.value) is not None
+
+    def _count(self, event: yaml.NodeEvent, line: int) -> None:
+        """Count a value, and note what does not belong into a file of texts."""
+        self._values += 1
+        if self._values > MAX_VALUES:
+            raise YamlError(line, f"The file holds more than {MAX_VALUES:,} values. Give a shorter one.")
+        if isinstance(event, yaml.AliasEvent):
+            self.refused.append((line, f"'*{event.anchor}' refers to another place. Write the text out here."))
+        elif event.anchor is not None:
+            self.refused.append((line, f"'&{event.anchor}' marks a place for reference. Take the mark out."))
+        elif (tag := getattr(event, "tag", None)) is not None:
+            self.refused.append((line, f"The tag {tag!r} names a type. Take it out, or put the text in quotes."))
+
+    def _close(self) -> None:
+        kind, line, nodes = self._open.pop()
+        if kind is yaml.SequenceStartEvent:
+            self._add(Items(tuple(nodes), line))
+            return
+        pairs = []
+        for key, value in zip(nodes[::2], nodes[1::2], strict=True):
+            if isinstance(key, Text):
+                pairs.append((key, value))
+            elif not isinstance(key, Refused):
+                self.refused.append((key.line, "A list or mapping stands where a name is wanted. Write a text."))
+        self._add(Pairs(tuple(pairs), line))
+
+    def _add(self, node: Node) -> None:
+        if self._open:
+            self._open[-1][2].append(node)
+        else:
+            self.root = node
+
+
+_WORDS: Final = (
+    (
+        "mapping values are not allowed",
+        "A colon stands where none can. Put the text in quotes, or mend the indentation.",
+    ),
+    (
+        "while scanning a quoted scalar",
+        "A quote is opened here and never closed. Close it, or double it inside a text.",
+    ),
+    (
+        "found unexpected end of stream",
+        "A quote is opened here and never closed. Close it, or double it inside a text.",
+    ),
+    ("while parsing a flow", "A bracket is opened here and not closed, or a comma is missing. Mend it, or use quotes."),
+    ("could not find expected ':'", "A key without a colon. Write 'key: text', or indent what goes on from above."),
+    ("escape", "A backslash in double quotes means something special. Double it, or use single quotes."),
+    ("undefined tag handle", "A text begins with '!', which means a type. Put the text in quotes."),
+    ("anchor", "A text begins with '&' or '*', which means a reference. Put the text in quotes."),
+    ("alias", "A text begins with '&' or '*', which means a reference. Put the text in quotes."),
+    ("while parsing a block", "This line does not fit the lines above. Check how far it is indented, and its quotes."),
+    ("found character", "A text begins with a sign that means something else in YAML. Put the text in quotes."),
+)
+
+
+def _in_plain_words(error: yaml.MarkedYAMLError, lines: Sequence[str]) -> YamlError:
+    """What the parser met, said so that one who does not know YAML can mend it."""
+    said = f"{error.context or ''} {error.problem or ''}"
+    mark = error.problem_mark or error.context_mark
+    line = 0 if mark is None else mark.line
+    if error.context_mark is not None and any(part in said for part in ("quoted", "flow", "simple key")):
+        line = error.context_mark.line
+    line = min(line, len(lines) - 1)
+    if "\t" in lines[line][: len(lines[line]) - len(lines[line].lstrip())]:
+        return YamlError(line + 1, "A tab stands at the beginning of this line. Indent with blanks.")
+    for part, words in _WORDS:
+        if part in said:
+            return YamlError(line + 1, words)
+    return YamlError(line + 1, f"This is not YAML ({error.problem}). Check indentation, colons and quotes.")
+
+
+def write(node: Node) -> str:
+    """The tree as YAML that `read` reads back, in block style; texts of several lines and long ones as blocks.
+
+    Lists are indented below their key. An empty text is written as nothing.
+    """
+    return str(yaml.serialize(_prepared(node), Dumper=_Dumper, allow_unicode=True, width=_WIDTH))
+
+
+def _prepared(node: Node) -> yaml.Node:
+    """The tree as PyYAML's own."""
+    if isinstance(node, Items):
+        return yaml.SequenceNode("tag:yaml.org,2002:seq", [_prepared(n) for n in node.items], flow_style=False)
+    if isinstance(node, Pairs):
+        pairs = [(yaml.ScalarNode(_STR, key.value), _prepared(value)) for key, value in node.pairs]
+        return yaml.MappingNode("tag:yaml.org,2002:map", pairs, flow_style=False)
+    value = node.value if isinstance(node, Text) else ""
+    if not value:
+        return yaml.ScalarNode(_NULL, "")
+    return yaml.ScalarNode(_STR, value, style=_style(value))
+
+
+def _style(value: str) -> str | None:
+    """How a text is written; PyYAML takes quotes instead where the style cannot hold the text."""
+    if _OTHER_BREAKS.search(value) or value.endswith("\n"):
+        return '"'  # blocks would turn other breaks into plain line ends, and need an end mark for open line ends
+    if "\n" in value:
+        return "|"
+    return ">" if len(value) > _WIDTH and "  " not in value else None
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes what `read` takes for text without quotes, and indents lists."""
+
+    yaml_implicit_resolvers: Any = {}  # noqa: RUF012 - PyYAML's own name and shape
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002 - as the base
+        super().increase_indent(flow, indentless=False)
+
+
+_Dumper.add_implicit_resolver(_NULL, re.compile(r"(?:~|null|Null|NULL|)\Z"), ["~", "n", "N", ""])

@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import json
+import tomllib
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fabula.systems import find
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from commandline import Cli
+
+CHARACTERS = "**Character:** Mara **Description:** Mara keeps the lamp.\n**END**"
+MORE = "**Character:** Jonas **Description:** Jonas is afraid of fire.\n**END**"
+FIRST = "\nMARA\nSit down, if you have come to stay.\n**END**"
+SECOND = "\nMARA\nThe kettle is on.\n**END**"
+THIRD = "\nMARA\nAnd it boils.\n**END**"
+
+
+def _replies(**more: str) -> dict[str, str | list[str]]:
+    script = tomllib.loads((find("dramatron").folder / "script.toml").read_text(encoding="utf-8"))
+    return {**script["replies"], "characters": CHARACTERS, "dialogue": FIRST, **more}
+
+
+@pytest.fixture
+def play(cli: Cli) -> Path:
+    """A written play `play`, whose script has what follows its characters and its first scene, twice."""
+    (cli.folder / "brief.md").write_text("A girl lights a lighthouse against her father's will.\n", encoding="utf-8")
+    texts = dict.fromkeys(("characters", "scene-1"), "")
+    follows: dict[str, str] = {}
+    command = ("write", "brief.md", "--system", "dramatron", "--preset", "faithful", "--model", "scripted:play.toml")
+    for said in ({}, {"characters": MORE, "scene-1": SECOND}, {"scene-1": THIRD}):
+        for path, reply in said.items():
+            base = texts[path]
+            prompt = "dialogue" if path == "scene-1" else path
+            follows[f"{path}/more/{sha256(base.encode()).hexdigest()[:8]}/{prompt}"] = reply
+            texts[path] = f"{base}\n\n{_bare(reply)}"
+        lines = (f"{json.dumps(name)} = {json.dumps(said)}\n" for name, said in _replies(**follows).items())
+        (cli.folder / "play.toml").write_text("[replies]\n" + "".join(lines), encoding="utf-8")
+        if not follows:
+            assert cli(*command, "--out", "first").code == 0
+            texts = {path: cli("show", path, "-C", "first").out.rstrip("\n") for path in texts}
+    assert cli(*command, "--out", "play").code == 0
+    return cli.folder / "play"
+
+
+def _bare(reply: str) -> str:
+    return reply.removesuffix("**END**").strip("\n")
+
+
+def scene(play: Path) -> str:
+    return (play / "story/01-scene-1.md").read_text(encoding="utf-8").rstrip("\n")
+
+
+def test_a_text_is_continued_by_the_next_update(cli: Cli, play: Path) -> None:
+    before = scene(play)
+    ran = cli("continue", "scene-1", "-C", "play")
+    assert (ran.code, ran.out) == (0, "More will be written after the text of scene-1: 1 call.\n")
+    assert ran.err == "Next: `fabula update play`.\n"
+    assert scene(play) == before
+    assert cli("update", "play", "--yes", "--json").json["asked"] == 1
+    assert scene(play) == f"{before}\n\n{_bare(SECOND)}"
+    assert "The kettle is on." in (play / "story.md").read_text()
+    assert cli("update", "play", "--json").json["asked"] == 0
+
+
+def test_a_text_is_continued_twice(cli: Cli, play: Path) -> None:
+    before = scene(play)
+    for _ in range(2):
+        assert cli("continue", "scene-1", "-C", "play").code == 0
+        cli("update", "play", "--yes")
+    assert scene(play) == f"{before}\n\n{_bare(SECOND)}\n\n{_bare(THIRD)}"
+
+
+def test_what_stands_on_a_continued_text_is_asked_again(cli: Cli, play: Path) -> None:
+    told = cli("continue", "characters", "-C", "play", "--json").json
+    assert told == {"project": "play", "artefact": "characters", "state": "to be continued"}
+    paths = [call["path"] for call in cli("update", "play", "--dry-run", "--json").json["calls"]]
+    assert paths[0].startswith("characters/more/")
+    assert "scenes/scenes" in paths
+    cli("update", "play", "--yes")
+    names = [line.split("**")[2].strip() for line in (play / "plan/characters.md").read_text().splitlines() if line]
+    assert names == ["Mara", "Jonas"]
+
+
+def test_an_edited_text_is_continued_as_it_was_edited(cli: Cli, play: Path) -> None:
+    cli("edit", "scene-1", "--text", "My own beginning.", "-C", "play")
+    cli("continue", "scene-1", "-C", "play")
+    cli("update", "play", "--yes")
+    assert scene(play) == f"My own beginning.\n\n{_bare(FIRST)}"
+    cli("undo", "play")
+    assert scene(play) == "My own beginning."
+
+
+def test_undo_brings_the_text_before_back(cli: Cli, play: Path) -> None:
+    texts = [scene(play)]
+    for _ in range(2):
+        cli("continue", "scene-1", "-C", "play")
+        cli("update", "play", "--yes")
+        texts.append(scene(play))
+    for before in reversed(texts[:2]):
+        assert "Taken back: continue of scene-1" in cli("undo", "play").out
+        assert scene(play) == before
+        assert cli("update", "play", "--yes", "--json").json["asked"] == 0
+        assert scene(play) == before
+
+
+def test_undo_of_an_edit_brings_the_continued_text_back(cli: Cli, play: Path) -> None:
+    before = scene(play)
+    cli("continue", "scene-1", "-C", "play")
+    cli("edit", "scene-1", "--text", "By hand.", "-C", "play")
+    cli("undo", "play")
+    assert scene(play) == before  # nothing was written after it yet
+    cli("update", "play", "--yes")
+    continued = scene(play)
+    assert continued == f"{before}\n\n{_bare(SECOND)}"
+    cli("edit", "scene-1", "--text", "By hand.", "-C", "play")
+    cli("undo", "play")
+    assert scene(play) == continued
+    assert cli("update", "play", "--json").json["asked"] == 0
+
+
+def test_a_retake_forgets_the_continuation(cli: Cli, play: Path) -> None:
+    cli("continue", "scene-1", "-C", "play")
+    cli("update", "play", "--yes")
+    assert cli("retake", "scene-1", "-C", "play").code == 0
+    cli("update", "play", "--yes")
+    assert scene(play).count("MARA") == 1
+
+
+def test_a_continued_text_can_be_approved(cli: Cli, play: Path) -> None:
+    cli("approve", "-C", "play")
+    cli("continue", "scene-1", "-C", "play")
+    assert cli("write", "play", "--approve", "all", "--json").json["paused"]["artefact"] == "scene-1"
+    assert cli("approve", "-C", "play").out == "Approved: scene-1.\n"
+    assert "words" in cli("write", "play", "--approve", "all", "--json").json
+
+
+def test_what_cannot_be_continued_is_told_and_stays_as_it_was(cli: Cli, play: Path) -> None:
+    ran = cli("continue", "title", "-C", "play")
+    assert ran.code == 2
+    assert ran.err == ("fabula: dramatron cannot continue title. Write on in its file, or say `fabula retake title`.\n")
+    assert cli("update", "play", "--json").json["asked"] == 0
+    assert cli("undo", "play").code == 2  # no decision is left
+
+
+def test_a_system_without_continuing_says_so(cli: Cli, project: Path) -> None:
+    ran = cli("continue", "climax", "-C", "lamp")
+    assert (ran.code, ran.err) == (
+        2,
+        "fabula: agents-room cannot continue climax. Write on in its file, or say `fabula retake climax`.\n",
+    )
+
+
+def test_a_pinned_or_unknown_text_and_one_that_waits_already_are_not_continued(cli: Cli, play: Path) -> None:
+    cli("pin", "scene-1", "-C", "play")
+    ran = cli("continue", "scene-1", "-C", "play")
+    assert (ran.code, ran.err) == (2, "fabula: scene-1 is pinned. Say `fabula unpin scene-1` first.\n")
+    cli("unpin", "scene-1", "-C", "play")
+    assert cli("continue", "scene-1", "-C", "play").code == 0
+    again = cli("continue", "scene-1", "-C", "play")
+    assert again.code == 2
+    assert "scene-1 waits to be continued already. `fabula update` does it, `fabula undo` forgets it." in again.err
+    assert "Unknown artefact 'scene1'" in cli("continue", "scene1", "-C", "play").err
+
+
+def test_the_help_names_the_command(cli: Cli) -> None:
+    assert "Have more written after an artefact's text." in cli("--help").out
+    assert "fabula continue" in cli("continue", "--help").out

@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fabula.project import Project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from commandline import Cli
+
+PLAN = """\
+title: The Lamp
+characters:
+  - name: Mara
+  - name: Tobias
+scenes:
+  - name: The storm
+    element: climax
+    place: the lamp room
+    importance: 9
+    time: 2
+    characters: [Mara, Tobias]
+    outline: [The storm breaks the window., Mara holds the flame.]
+  - name: The letter
+    time: 1
+    characters: [Mara]
+    outline: [Mara reads the letter.]
+"""
+STORY = "# The Lamp\n\n" + "\n\n".join(
+    f"Mara climbed the stairs {n} times. " + " ".join(f"The wave {n} of {k} came in." for k in range(16))
+    for n in range(1, 5)
+)
+DETAIL = {
+    "name": "The stairs",
+    "place": "a tower",
+    "importance": 6,
+    "characters": [{"name": "Mara", "goal": "to go up"}],
+}
+REPLIES = {
+    "planner:plan_conflict": "Mara wants to keep her lamp, and the office wants it dark.",
+    "planner:plan_setting": "A bare cape in the north, late in the autumn.",
+    "planner:plan_cast": json.dumps({"characters": [{"name": "Mara", "setup": "Keeps the lamp."}]}),
+    "planner:plan_scene": json.dumps(DETAIL),
+    "plan/scene/1/plan_outline": "Mara reads the letter.",
+    "plan/scene/2/plan_outline": "Tobias brings bread and news.",
+    "plan/scene/3/plan_outline": "The storm breaks the window.",
+    "planner:read_cast": json.dumps({"characters": [{"name": "Mara", "setup": "Keeps the lamp."}]}),
+    "planner:read_scenes": json.dumps({"scenes": [{"begins": 1, "name": "The first"}, {"begins": 3, "name": "Third"}]}),
+    "planner:read_outline": "Mara climbs the stairs. The waves come in.",
+    "planner:read_scene": json.dumps(DETAIL | {"element": "climax"}),
+    "planner:read_missed": json.dumps({"missed": []}),
+    "planner:read_conflict": "Mara wants to keep her lamp, and the sea wants the tower.",
+    "planner:read_setting": "A tower by the sea, in one night.",
+}
+SCRIPT = ("--model", "scripted:plan.toml")
+
+
+@pytest.fixture
+def files(here: Path) -> Path:
+    lines = [f"{json.dumps(name)} = {json.dumps(text)}" for name, text in REPLIES.items()]
+    (here / "plan.toml").write_text("[replies]\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    (here / "plan.yaml").write_text(PLAN, encoding="utf-8")
+    (here / "story.md").write_text(STORY, encoding="utf-8")
+    return here
+
+
+def test_a_sound_plan_is_shown_in_both_orders(cli: Cli, files: Path) -> None:
+    ran = cli("plan", "plan.yaml")
+    assert ran.code == 0, ran.err
+    rows = [line.split() for line in ran.out.splitlines()]
+    assert rows[1][:4] == ["1", "2", "The", "storm"]
+    assert rows[2][:4] == ["2", "1", "The", "letter"]
+    assert "Characters: Mara, Tobias" in ran.out
+    assert "2 scenes, 3 events; 1 pair of scenes told against the order of time" in ran.out
+    assert "Next: `fabula write --plan plan.yaml`." in ran.err
+    assert files.is_dir()
+
+
+def test_a_sound_plan_as_json(cli: Cli, files: Path) -> None:
+    told = cli("plan", "plan.yaml", "--json").json
+    assert told["order"] == ["The letter", "The storm"]
+    assert told["anachronies"] == 1
+    assert [scene["events"] for scene in told["scenes"]] == [2, 1]
+    assert told["file"] == "plan.yaml"
+    assert files.is_dir()
+
+
+def test_a_plan_without_times_leaves_the_order_open(cli: Cli, files: Path) -> None:
+    (files / "plan.yaml").write_text(PLAN.replace("    time: 1\n", ""), encoding="utf-8")
+    ran = cli("plan", "plan.yaml")
+    assert "the order in which they happen is left open" in ran.out
+    assert cli("plan", "plan.yaml", "--json").json["order"] is None
+
+
+def test_all_problems_of_a_plan_are_told_at_once(cli: Cli, files: Path) -> None:
+    bad = (
+        PLAN.replace("[Mara]", "[Marra]")
+        .replace("importance: 9", "importance: 90")
+        .replace("name: The letter", "name: The Storm")
+    )
+    (files / "plan.yaml").write_text(bad, encoding="utf-8")
+    ran = cli("plan", "plan.yaml")
+    assert ran.code == 2
+    for said in ("plan.yaml:9:", "plan.yaml:15:", "Did you mean 'Mara'?", "90 is not between 1 and 10"):
+        assert said in ran.err
+
+
+def test_a_plan_is_made_from_a_brief_and_then_written_from_at_no_second_cost(cli: Cli, files: Path) -> None:
+    ran = cli("plan", "--from-brief", "brief.md", *SCRIPT, "--scenes", "3", "--out", "lamp")
+    assert ran.code == 0, ran.err
+    assert (files / "lamp/plan/plan.yaml").read_text(encoding="utf-8").count("  - name: The stairs") == 3
+    assert (files / "lamp/brief.md").read_text(encoding="utf-8").startswith("# The Lamp\n")
+    assert "3 scenes, 3 events; told as they happen" in ran.out
+    assert "Next: edit lamp/plan/plan.yaml, then `fabula write lamp`." in ran.err
+    again = cli("plan", "--from-brief", "brief.md", "--out", "lamp", "--json").json
+    assert (again["asked"], again["replayed"]) == (0, 9)
+    estimated = cli("estimate", "lamp", "--json").json
+    assert not [call for call in estimated["calls"] if call["role"] == "planner"]
+
+
+def test_a_plan_is_read_off_a_story_and_is_the_authors_from_then_on(cli: Cli, files: Path) -> None:
+    ran = cli("plan", "--from-story", "story.md", *SCRIPT, "--json")
+    assert ran.code == 0, ran.err
+    assert [scene["name"] for scene in ran.json["scenes"]] == ["The first", "Third"]
+    assert ran.json["asked"] == 2 + 2 * 2 + 1 + 2
+    brief = (files / "story/brief.md").read_text(encoding="utf-8")
+    assert brief.startswith("# The Lamp\n")
+    assert "Mara wants to keep her lamp" in brief
+    plan = files / "story/plan/plan.yaml"
+    plan.write_text(plan.read_text(encoding="utf-8").replace("Third", "The end"), encoding="utf-8")
+    again = cli("plan", "--from-story", "story.md", "--json").json
+    assert [scene["name"] for scene in again["scenes"]] == ["The first", "The end"]
+    assert again["asked"] == 0
+    with Project.open(files / "story").journal as journal:
+        assert [(d.path, d.kind) for d in journal.decisions()] == [("plan", "edit"), ("plan", "edit")]
+
+
+def test_the_brief_that_a_story_answers_can_be_given(cli: Cli, files: Path) -> None:
+    ran = cli("plan", "--from-story", "story.md", "--brief", "brief.md", "--out", "back", *SCRIPT)
+    assert ran.code == 0, ran.err
+    assert "against her father's will" in (files / "back/brief.md").read_text(encoding="utf-8")
+
+
+def test_a_budget_stops_planning_and_a_higher_one_goes_on(cli: Cli, files: Path) -> None:
+    asked = ("plan", "--from-brief", "brief.md", "--out", "lamp", "--scenes", "3")
+    ran = cli(*asked, *SCRIPT, "--budget-tokens", "1500")
+    assert ran.code == 1
+    assert "Stopped before the budget of 1,500 tokens is passed" in ran.err
+    told = cli(*asked, "--json").json
+    assert told["replayed"] >= 1
+    assert told["asked"] + told["replayed"] == 9
+    assert files.is_dir()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("plan",), "has no plan/plan.yaml. Give a plan (a YAML file), or make one with --from-brief"),
+        (("plan", "none.yaml"), "Cannot read the plan none.yaml: No such file"),
+        (
+            ("plan", "plan.yaml", "--from-brief", "brief.md"),
+            "--from-brief brief.md and plan.yaml are both given. Give one.",
+        ),
+        (("plan", "--from-brief", "brief.md", "--from-story", "story.md"), "are both given. Give one."),
+        (("plan", "--from-brief", "brief.md", "--brief", "brief.md"), "--brief goes with --from-story"),
+        (("plan", "--from-story", "story.md", "--scenes", "3"), "--scenes goes with --from-brief"),
+        (("plan", "plan.yaml", "--out", "x"), "--out goes with --from-brief or --from-story"),
+        (("plan", "--from-story", "none.md"), "Cannot read none.md: No such file or directory."),
+        (("plan", "--from-story", "empty.md"), "The story empty.md is empty. Give a text file with a story in it."),
+        (("plan", "--from-story", "binary.md"), "binary.md"),
+        (("plan", "--from-brief", "none.md"), "Cannot read the brief none.md"),
+    ],
+)
+def test_what_cannot_be_done_is_said(cli: Cli, files: Path, arguments: tuple[str, ...], message: str) -> None:
+    (files / "empty.md").write_text("\n# Title\n\n", encoding="utf-8")
+    (files / "empty.md").write_text("\n***\n", encoding="utf-8")
+    (files / "binary.md").write_bytes(b"\x00\xff\xfe\x00story")
+    ran = cli(*arguments)
+    assert ran.code == 2
+    assert message in ran.err
+
+
+def test_another_story_needs_another_folder(cli: Cli, files: Path) -> None:
+    assert cli("plan", "--from-story", "story.md", *SCRIPT).code == 0
+    (files / "story.md").write_text("Another story altogether.\n", encoding="utf-8")
+    ran = cli("plan", "--from-story", "story.md")
+    assert ran.code == 2
+    assert "is the project of another story or brief. Choose another folder with --out DIR." in ran.err
+    ran = cli("plan", "--from-brief", "brief.md", "--out", "story")
+    assert ran.code == 2
+    assert "story is the project of another brief." in ran.err

@@ -1,0 +1,194 @@
+"""Character Simulation: nobody knows what they have not witnessed, however much everybody gossips (section 3.2.1)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fabula.craft.planning import PROMPTS
+from fabula.journal import Journal
+from fabula.models.base import Capabilities
+from fabula.models.scripted import ScriptedModel
+from fabula.plan import Character, Event, Plan, Presence, ScenePlan
+from fabula.plan_file import write_plan
+from fabula.prompts import Prompts
+from fabula.roles import Cast
+from fabula.run import Hands, Run
+from fabula.story import Brief
+from fabula.systems import find
+from fabula.systems.character_simulation.agents import Troupe, Turn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fabula.models.base import Request
+    from fabula.plan import Unit
+    from fabula.systems import Preset
+
+SYSTEM = find("character-simulation")
+READ = Prompts(SYSTEM.prompts, common=PROMPTS)
+PEOPLE = ("Ann", "Bob", "Cyd", "Dov")
+_SECRET = re.compile(r"secret-\d+")
+_WHO = re.compile(r"^Name: (\w+)$", re.MULTILINE)
+TIMES = st.one_of(st.just(""), st.integers(0, 6).map(str))
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> tuple[Plan, tuple[str, ...]]:
+    """A plan of scenes with random people, times and flashbacks, and an order of time that it allows."""
+    number = draw(st.integers(1, 5))
+    scenes = []
+    for at in range(number):
+        present = draw(st.lists(st.sampled_from(PEOPLE), min_size=1, max_size=3, unique=True))
+        events = draw(st.lists(st.builds(Event, st.just("Something happens."), TIMES), min_size=1, max_size=3))
+        there = tuple(Presence(name) for name in present)
+        scenes.append(ScenePlan(f"Scene {at}", tuple(events), characters=there, time=draw(TIMES)))
+    plan = Plan(tuple(scenes), tuple(Character(name) for name in PEOPLE))
+    orders = st.permutations([scene.name for scene in scenes]).map(tuple)
+    known = plan.chronology()
+    if known is not None:
+        return plan, known
+    order = draw(orders)
+    if plan.accepts(order):  # contradicts a known time: take the times out, which leaves the flashbacks
+        plan = replace(plan, scenes=tuple(replace(scene, time="") for scene in plan.scenes))
+    return plan, plan.chronology() or order
+
+
+def secrets_in(text: str) -> set[str]:
+    return set(_SECRET.findall(text))
+
+
+@dataclass
+class Gossips:
+    """A model of which every agent says all secrets that its prompt holds; each turn adds one of its own.
+
+    `speakers` says who plays which turn, `said` what was heard in each turn, by path.
+    """
+
+    order: tuple[str, ...]
+    speakers: list[int]
+    numbered: bool
+    said: dict[str, set[str]] = field(default_factory=dict)
+
+    def __call__(self, request: Request) -> str:
+        prompt = "\n".join(message.content for message in request.messages)
+        known = secrets_in(prompt)
+        gossip = " and ".join(sorted(known))
+        match request.path.rpartition("/")[2]:
+            case "sort_scenes":
+                said: object = {"scenes": self.order}
+            case "chronological_outline":
+                text = "Something happens."
+                said = {"points": [{"event": 1, "text": text} if self.numbered else text]}
+            case "terminate":
+                said = {"uncovered": [], "covered": False}
+            case "direct":
+                said = {"remaining": [], **self.direction(request, prompt, gossip)}
+            case "respond":
+                place = request.path.removesuffix("/respond")
+                own = f"secret-{len(self.said)}"
+                self.said[place] = known | {own}
+                told = f"{request.role} says {own} and {gossip}."
+                said = told if self.numbered else {"response": told}
+            case _:
+                said = f"I know {gossip}."
+        return said if isinstance(said, str) else json.dumps(said)
+
+    def direction(self, request: Request, prompt: str, gossip: str) -> dict[str, str]:
+        names = re.search(r"exactly one of: (.+)\. Give", prompt)
+        assert names
+        known = names[1].split(", ")
+        turn = int(request.path.split("/")[3])
+        chosen = self.speakers[(turn + len(self.said)) % len(self.speakers)] % len(known)
+        return {"next_speaker": known[chosen], "next_command": f"Say all in turn {turn} of {request.path}: {gossip}"}
+
+
+def allowed(units: Iterable[Unit], said: dict[str, set[str]], turns: int) -> dict[str, dict[str, set[str]]]:
+    """By the path of a turn, what each of those who are there may know before it: what they witnessed until then."""
+    knows: dict[str, set[str]] = {name: set() for name in PEOPLE}
+    found = {}
+    for unit in units:
+        name = unit.scene.name.replace(" ", "-").lower() + (f"-{unit.part}" if unit.part > 1 else "")
+        for turn in range(1, turns + 1):
+            place = f"role-play/{name}/turn/{turn}"
+            found[place] = {who: set(knows[who]) for who in unit.scene.present}
+            for who in unit.scene.present:
+                knows[who] |= said[place]
+    return found
+
+
+async def gossip(plan: Plan, order: tuple[str, ...], speakers: list[int], preset: Preset) -> list[str]:
+    """The leaks of a play: places where somebody is shown what they did not witness, or is not shown what they did."""
+    turns, ours = 3, preset == "improved"
+    script = Gossips(order, speakers, ours)
+    model = ScriptedModel(script, capabilities=Capabilities(schema=True))
+    tame = {"prompt_tokens": 0, "tidy": False, "length_control": False, "min_turns": 9} if ours else {}
+    with Journal() as journal:
+        journal.decide("plan", "edit", write_plan(plan))
+        hands = Hands(journal, READ, Cast.of(model))
+        config = SYSTEM.config(preset, {"max_turns": turns, **tame})
+        await SYSTEM.write(Brief("Write a story."), Run(hands), config)
+    may = allowed(plan.units(order), script.said, turns)
+    wrong = []
+    for request in model.asked:
+        place, _, prompt = request.path.rpartition("/")
+        if prompt not in {"memory", "state", "respond"}:
+            continue
+        text = "\n".join(message.content for message in request.messages)
+        who = _WHO.findall(text)
+        assert len(who) == 1, text
+        assert prompt != "respond" or request.role == who[0]
+        shown, known = secrets_in(text), may[place][who[0]]
+        if shown - known or (ours and prompt == "respond" and shown != known):
+            wrong.append(f"{request.path} ({who[0]}): {sorted(shown)} instead of {sorted(known)}")
+    return wrong
+
+
+@pytest.mark.parametrize("preset", ["faithful", "improved"])
+@given(planned=plans(), speakers=st.lists(st.integers(0, 5), min_size=1, max_size=7))
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_nobody_is_shown_what_they_did_not_witness(
+    preset: Preset, planned: tuple[Plan, tuple[str, ...]], speakers: list[int]
+) -> None:
+    assert asyncio.run(gossip(*planned, speakers, preset)) == []
+
+
+def test_a_troupe_that_tells_everybody_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[Turn] = []
+    witness, only = Troupe.witness, Troupe.only
+
+    def telling(self: Troupe, present: Iterable[str], turns: Iterable[Turn]) -> Troupe:
+        told = tuple(turns)
+        heard.extend(told)
+        return witness(self, present, told)
+
+    def listening(self: Troupe, names: Iterable[str]) -> Troupe:
+        here = only(self, names)
+        return witness(here, here.agents, heard)
+
+    plan = Plan(
+        (
+            ScenePlan("Scene 0", (Event("Ann is alone."),), characters=(Presence("Ann"),), time="1"),
+            ScenePlan("Scene 1", (Event("Bob is alone."),), characters=(Presence("Bob"), Presence("Cyd")), time="2"),
+            ScenePlan("Scene 2", (Event("They meet."),), characters=(Presence("Cyd"), Presence("Ann")), time="3"),
+        ),
+        tuple(Character(name) for name in PEOPLE),
+    )
+    order = plan.chronology()
+    assert order is not None
+    presets: tuple[Preset, ...] = ("faithful", "improved")
+    for preset in presets:
+        assert not asyncio.run(gossip(plan, order, [0, 1], preset))
+    with monkeypatch.context() as patched:
+        patched.setattr(Troupe, "witness", telling)
+        patched.setattr(Troupe, "only", listening)
+        for preset in presets:
+            heard.clear()
+            assert asyncio.run(gossip(plan, order, [0, 1], preset)), "what Ann said alone is heard by Cyd"

@@ -1,0 +1,64 @@
+"""Planning on the embedded model, which is the smallest that has to get through it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fabula.casting import World, base_sampling, open_model
+from fabula.craft.planning import PROMPTS, PlanWish, Reading, make_plan, plan_from_story
+from fabula.hands import Hands
+from fabula.journal import Journal
+from fabula.models.known import installed, models_home
+from fabula.plan_check import check_plan
+from fabula.prompts import Prompts
+from fabula.roles import Cast, Part
+from fabula.run import Run
+from fabula.settings import ModelTable
+from fabula.story import Brief
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+pytest.importorskip("xllamacpp", reason="the embedded engine (xllamacpp) has no wheel here")
+
+HOME = models_home(os.environ)
+pytestmark = [
+    pytest.mark.embedded,
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not installed("smollm2", HOME), reason="the weights are not here: `fabula models pull smollm2` fetches them"
+    ),
+]
+BRIEF = Brief("Write a short story about Mara, who keeps a lighthouse, and Tobias, a boy who is late in a storm.")
+STORY = (
+    "Mara kept the lighthouse on the cape. Every Sunday Tobias brought her bread from the village.\n\n"
+    '"You will be late," she said, for a storm was coming. The boy laughed and ran down to the boat.\n\n'
+    "At night the wind rose. Mara climbed the stairs and held the lamp with both hands until the boat came in.\n"
+)
+
+
+@pytest.fixture
+async def run() -> AsyncIterator[Run]:
+    world = World({"FABULA_MODELS": str(HOME)})
+    model = open_model("embedded:smollm2", ModelTable(threads=1, slots=1, context=4096), world)
+    with Journal() as journal:
+        yield Run(Hands(journal, Prompts(PROMPTS), Cast(Part(model, base=base_sampling("embedded:smollm2")))))
+    await model.close()
+
+
+async def test_a_small_model_plans_from_a_brief(run: Run) -> None:
+    plan = await make_plan(run, BRIEF, PlanWish(scenes=2, characters=2))
+    assert not check_plan(plan)
+    assert [person.name for person in plan.characters] == ["Mara", "Tobias"]
+    assert all(scene.outline and scene.present for scene in plan.scenes)
+
+
+async def test_a_small_model_reads_a_plan_off_a_story(run: Run) -> None:
+    plan = await plan_from_story(run, STORY, None, Reading(max_tokens=700))
+    assert not check_plan(plan)
+    assert plan.characters
+    assert plan.conflict
+    assert plan.setting
