@@ -18,8 +18,8 @@ from fabula.models.scripted import ScriptedModel
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fabula.methods import Preset
     from fabula.models.base import Request
-    from fabula.systems import Preset
 
 TITLE: Final = "prompt tokens of Character Simulation as stories get longer"
 _LARGEST, _PERCENT, _CLOSE = 8000.0, 100.0, 10.0

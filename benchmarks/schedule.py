@@ -29,9 +29,9 @@ from fabula.systems import find
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fabula.methods import Preset
     from fabula.models.base import Request
     from fabula.plan import Plan
-    from fabula.systems import Preset
 
 TITLE: Final = "wall time above the critical path"
 _MOST: Final = 1.05

@@ -19,9 +19,9 @@ from fabula.story import Brief
 from fabula.systems import find
 
 if TYPE_CHECKING:
+    from fabula.methods import Preset
     from fabula.models.base import Model, Request
     from fabula.story import Story
-    from fabula.systems import Preset
 
 SCHEMA: Final = Capabilities(schema=True, parallel=64)
 SYSTEM: Final = find("character-simulation")

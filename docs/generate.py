@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
 import fabula.settings
 from fabula import errors
 from fabula.cli.lazy import COMMANDS, LazyGroup
+from fabula.evaluators import evaluators
 from fabula.models.known import KNOWN
 from fabula.systems import systems
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from fabula.systems import System
+    from fabula.methods import Method
 
 REFERENCE: Final = Path(__file__).parent / "reference"
 MADE: Final = "<!-- Made by docs/generate.py: `make docs` writes this page anew. -->\n"
@@ -250,16 +251,25 @@ def all_systems() -> str:
     """Every system as its `paper.toml` and its `Config` tell."""
     parts = ["# Systems\n\nWriting methods from papers: `fabula write BRIEF --system NAME --set FIELD=VALUE`.\n"]
     for system in systems().values():
-        parts += _system(system)
+        parts += _method(system)
     return "\n".join(parts)
 
 
-def _system(system: System) -> Iterator[str]:
+def all_evaluators() -> str:
+    """Every evaluator as its `paper.toml` and its `Config` tell."""
+    parts = ["# Evaluators\n\nWays of measuring stories; `--set FIELD=VALUE` of their commands sets these.\n"]
+    for evaluator in evaluators().values():
+        parts += _method(evaluator)
+    return "\n".join(parts)
+
+
+def _method(system: Method) -> Iterator[str]:
     paper = system.paper
     yield f"## {system.name}\n"
     yield f"{', '.join(paper['authors'])}: *{paper['title']}*, {paper['venue']} {paper['year']}.\n"
     yield f"{paper['summary']} Asks: {paper['asks']}.\n"
-    yield _table(("role", "what it does"), [(f"`{role}`", what) for role, what in paper["roles"].items()]) + "\n"
+    if paper["roles"]:
+        yield _table(("role", "what it does"), [(f"`{role}`", what) for role, what in paper["roles"].items()]) + "\n"
     faithful, improved = system.config("faithful"), system.config("improved")
     told = _attributes(type(faithful))
     rows = [
@@ -313,6 +323,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "settings.md": settings,
     "errors.md": error_tree,
     "systems.md": all_systems,
+    "evaluators.md": all_evaluators,
     "models.md": models,
 }
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 
     from fabula.events import Event, Kept, Listener
+    from fabula.methods import Method
     from fabula.project import Change
     from fabula.rehearsal import Rehearsal
     from fabula.roles import Answer, Cast
@@ -65,6 +66,14 @@ class Wishes:
 
 
 @dataclass(frozen=True)
+class Lent:
+    """A cast and a budget that outlive a run; who lends them closes them."""
+
+    cast: Cast
+    budget: Budget
+
+
+@dataclass(frozen=True)
 class Outcome:
     """A written story and the budget that knows what this run used by role."""
 
@@ -74,18 +83,23 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Stage:
-    """A system with its configuration, prompts and cast, ready to run."""
+    """A method with its configuration, prompts and cast, ready to run; the system of the settings, if none is named."""
 
     settings: Settings
     wishes: Wishes
+    other: Method | None = None
+
+    @property
+    def method(self) -> Method:
+        """What is run."""
+        return self.other or find(self.settings.system)
 
     def hands(self, journal: Journal, mode: Mode, cast: Cast) -> Hands:
         """What all scopes of a run share."""
-        system = find(self.settings.system)
         overrides = Path(self.settings.prompts) if self.settings.prompts else None
         return Hands(
             journal=journal,
-            prompts=Prompts(system.prompts, overrides, PROMPTS),
+            prompts=Prompts(self.method.prompts, overrides, PROMPTS),
             cast=cast,
             seed=self.settings.seed,
             mode=mode,
@@ -101,8 +115,7 @@ class Stage:
             self.wishes.tell(CallRetried(model, attempt, wait, reason))
 
         world = World(self.wishes.environ, time.monotonic, retried, self.wishes.person)
-        system = find(self.settings.system)
-        return open_cast(self.settings, system.roles, world, system.open_role)
+        return open_cast(self.settings, self.method.roles, world, self.method.open_role)
 
     async def write(self, brief: Brief, hands: Hands) -> Story:
         """The story; of several errors side by side, the first of ours is raised."""
@@ -114,7 +127,7 @@ class Stage:
             raise first_error(group) from group
 
 
-async def write_in(project: Project, settings: Settings, wishes: Wishes) -> Outcome:
+async def write_in(project: Project, settings: Settings, wishes: Wishes, lent: Lent | None = None) -> Outcome:
     """Write the project's story, replaying what is recorded; edits found in its files are taken over first.
 
     Raises:
@@ -124,16 +137,19 @@ async def write_in(project: Project, settings: Settings, wishes: Wishes) -> Outc
     with project.lock(), project.journal as journal:
         project.take_over(journal, project.changes(journal))
         project.begin(journal)
-        cast = stage.cast()
+        cast = lent.cast if lent else stage.cast()
         try:
             hands = stage.hands(journal, "frozen" if wishes.frozen else "live", cast)
             hands.on_kept = lambda kept: project.write_kept(journal, kept)
             hands.approve = wishes.approve
+            if lent:
+                hands.budget = lent.budget
             with recorded_run(stage, hands):
                 story = await stage.write(brief, hands)
                 project.write_story(journal, story)
         finally:
-            await cast.close()
+            if not lent:
+                await cast.close()
     return Outcome(story, hands.budget)
 
 
@@ -151,8 +167,8 @@ def recorded_run(stage: Stage, hands: Hands) -> Iterator[None]:
     recorded = hands.mode == "live"
     if recorded:
         told = settings.model_dump(mode="json", exclude_defaults=True)
-        journal.start_run(settings.system, told | {"prompts_digest": hands.prompts.digest})
-    wishes.tell(RunStarted(settings.system, find(settings.system).roles, None))
+        journal.start_run(stage.method.name, told | {"prompts_digest": hands.prompts.digest})
+    wishes.tell(RunStarted(stage.method.name, stage.method.roles, None))
     error = "stopped"
     try:
         yield
@@ -164,7 +180,7 @@ def recorded_run(stage: Stage, hands: Hands) -> Iterator[None]:
         if recorded:
             with suppress(JournalError) if error else nullcontext():  # a broken journal has been told of already
                 journal.end_run(error)
-        wishes.tell(RunFinished(settings.system, error))
+        wishes.tell(RunFinished(stage.method.name, error))
 
 
 async def rehearse_in(project: Project, settings: Settings, wishes: Wishes) -> tuple[Rehearsal, list[Change]]:

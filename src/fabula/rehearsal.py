@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 STALE: Final = "\ue0fb"
 _SENTENCE: Final = 12
+_FEW, _MANY, _PER_WORD = 8, 120, 14  # words of a text in a typed reply; half of what its bound allows
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,4 +77,9 @@ def example(schema: Json, path: str = "", nth: int = 0) -> Any:  # noqa: ANN401 
         items = schema.get("items", {"type": "string"})
         return [example(items, f"{path}/{n}", n) for n in range(max(schema.get("minItems", 1), 1))]
     plain = {"integer": schema.get("minimum", 1), "number": schema.get("minimum", 1), "boolean": False, "null": None}
-    return plain.get(kind, placeholder(8, path))
+    return plain.get(kind, placeholder(_words(schema), path))
+
+
+def _words(schema: Json) -> int:
+    """How long a text may well be for which a schema allows so many characters."""
+    return min(max(int(schema.get("maxLength", 0)) // _PER_WORD, _FEW), _MANY)

@@ -6,6 +6,7 @@ import inspect
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
@@ -136,6 +137,17 @@ def _spoken(text: object, who: str, role: str, on_text: OnText | None) -> Reply:
 def role_key(name: str) -> str:
     """A role's name as it is stored: "Old Tom" and "old-tom" are "old_tom"."""
     return "_".join(name.replace("-", " ").casefold().split())
+
+
+@lru_cache(maxsize=256)
+def drawn(cast: Sampling, asked: Sampling, base: Sampling) -> Sampling:
+    """What a role is sampled with: the cast's values go before the system's, and `base` fills what is left."""
+    return cast.over(asked).over(base)
+
+
+def answered_by(reply: Reply, performer: Model) -> str:
+    """Who answered: a person may have stood in for the model whose identity the call has."""
+    return reply.model if performer.capabilities.stands_in and reply.model else performer.identity
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ import asyncio
 import json
 import random
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -23,13 +22,13 @@ from fabula.models.base import Message, Reply, Request, Sampling
 from fabula.models.budget import prompt_tokens
 from fabula.models.prices import cost, paid, price_of
 from fabula.rehearsal import STALE, PlannedCall, example, placeholder
-from fabula.roles import is_person
+from fabula.roles import answered_by, drawn, is_person
 from fabula.story import readable
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from fabula.models.base import Model, OnText
+    from fabula.models.base import OnText
     from fabula.roles import Part
 
 __all__ = ["Hands", "Mode", "Run"]
@@ -39,6 +38,7 @@ Make: TypeAlias = "Callable[[Run], Awaitable[str]]"
 More: TypeAlias = "Callable[[Run, str], Awaitable[str]]"
 
 REFUSAL_TRIES = 3
+_LIKELIEST = 20  # tokens whose probabilities are told
 DEFAULT_REPLY_TOKENS = 4096  # target length of Agents' Room, section 5
 _WORDS_PER_TOKEN = 0.75
 _UNSET = Sampling()
@@ -244,6 +244,15 @@ class Run:
             request = replace(request, choices=tuple(options))
         return await self._read(request, lambda text: replies.read_choice(text, options), options[0])
 
+    async def weigh(
+        self, options: Sequence[str], role: str, prompt: str, /, *, sampling: Sampling | None = None, **fields: object
+    ) -> Reply:
+        """A reply whose `logprobs` say how likely each first token was; the reply alone where the engine tells none."""
+        request = self._request(role, prompt, sampling, fields)
+        able = self._part(role).performer.capabilities.choices
+        request = replace(request, logprobs=_LIKELIEST, choices=tuple(options) if able else ())
+        return await self._answer(request, None, sketch=options[0])
+
     async def _read(self, request: Request, read: Callable[[str], T], sketch: str) -> T:
         """Ask, read, and send back what could not be read, at most `repairs` times."""
         for attempt in range(self.hands.repairs + 1):
@@ -273,7 +282,7 @@ class Run:
             messages = messages[:-1]
         return Request(
             messages=messages,
-            sampling=_drawn(part.sampling, sampling or _UNSET, part.base),
+            sampling=drawn(part.sampling, sampling or _UNSET, part.base),
             adapter=part.adapter,
             role=role,
             path="/".join((*self.path, prompt)),
@@ -346,7 +355,7 @@ class Run:
             used = usage if used is None else used + usage
             if is_person(reply.model) or (reply.finish != "refusal" and not replies.is_refusal(reply.text)):
                 usage = replace(used, first=reply.usage.first)
-                return replace(reply, text=readable(reply.text), usage=usage, model=_who(reply, performer))
+                return replace(reply, text=readable(reply.text), usage=usage, model=answered_by(reply, performer))
             self.note(f"{performer.identity} declined at {request.path}; asked again with another seed.")
         raise RefusalError(
             f"{performer.identity} declined {REFUSAL_TRIES} times to answer as {request.role!r} at {request.path}. "
@@ -387,14 +396,3 @@ async def _continued(run: Run, base: str, more: More | None) -> str:
         )
     follows = await more(run.scope("more", sha256(base.encode("utf-8", "replace")).hexdigest()[:8]), base)
     return f"{base}\n\n{follows}" if follows else base
-
-
-@lru_cache(maxsize=256)
-def _drawn(cast: Sampling, asked: Sampling, base: Sampling) -> Sampling:
-    """What a role is sampled with: the cast's values go before the system's, and `base` fills what is left."""
-    return cast.over(asked).over(base)
-
-
-def _who(reply: Reply, performer: Model) -> str:
-    """Who answered: a person may have stood in for the model whose identity the call has."""
-    return reply.model if performer.capabilities.stands_in and reply.model else performer.identity

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fabula.systems import systems
+
 if TYPE_CHECKING:
     from commandline import Cli
 
@@ -49,7 +51,7 @@ def test_a_plan_for_a_project_replaces_its_own_and_says_so(cli: Cli, playhouse: 
     for command in (("write", "lamp", "--plan", "plan.yaml"), ("write", "-C", "lamp", "--plan", "plan.yaml")):
         ran = cli(*command)
         assert ran.code == 0, ran.err
-        said = "lamp/plan/plan.yaml now is plan.yaml; `fabula history plan -C lamp` has the plan before it."
+        said = "lamp/plan/plan.yaml now is plan.yaml; `fabula history plan -C lamp` has what stood there."
         assert (said in ran.err) == (command[1] == "lamp")
     assert "age: 72" in mine.read_text()
     texts = [version["text"] for version in cli("history", "plan", "-C", "lamp", "--json").json["versions"]]
@@ -77,9 +79,9 @@ def test_a_system_that_takes_no_plan_is_told_before_anything_is_made(cli: Cli, p
     for command in (("brief.md",), ()):
         ran = cli("write", *command, "--plan", "plan.yaml", "--system", "end-to-end", "--out", "lamp")
         assert ran.code == 2
-        assert ran.err == (
-            "fabula: `end-to-end` writes from no plan. Systems that do: agents-room, character-simulation, dramatron.\n"
-        )
+        able = ", ".join(name for name, system in systems().items() if system.takes_plan)
+        assert ran.err == f"fabula: `end-to-end` writes from no plan. Systems that do: {able}.\n"
+        assert "agents-room, character-simulation, dramatron" in able
         assert not (cli.folder / "lamp").exists()
 
 
@@ -115,3 +117,20 @@ def test_a_plan_goes_into_a_project_that_had_none(cli: Cli, playhouse: tuple[str
     assert (cli.folder / "lamp/plan/plan.yaml").exists()
     assert "--out goes with a brief file" in cli("write", "lamp", "--plan", "plan.yaml", "--out", "other").err
     assert "There is no file or folder nowhere." in cli("write", "nowhere", "--plan", "plan.yaml").err
+
+
+PERSONAS = "goal: The lamp burns.\npersonas:\n  - name: Mara\n  - name: Tobias\n"
+
+
+def test_personas_are_laid_into_the_project_and_checked_before_anything_is_made(cli: Cli) -> None:
+    (cli.folder / "personas.yaml").write_text("personas:\n  - role: hero\n", encoding="utf-8")
+    script = ("--model", "scripted:script.toml", "--out", "lamp")
+    ran = cli("write", "brief.md", "--system", "magnet", "--personas", "personas.yaml", *script)
+    assert (ran.code, ran.err) == (2, "fabula: personas.yaml:2: personas > 1 > name: is missing. Write it.\n")
+    (cli.folder / "personas.yaml").write_text(PERSONAS, encoding="utf-8")
+    ran = cli("write", "brief.md", "--personas", "personas.yaml", *script)
+    assert ran.code == 2
+    assert "`agents-room` writes with no personas. Systems that do: " in ran.err
+    assert not (cli.folder / "lamp").exists()
+    cli("write", "brief.md", "--system", "magnet", "--personas", "personas.yaml", *script)
+    assert (cli.folder / "lamp/plan/personas.yaml").read_text(encoding="utf-8") == PERSONAS

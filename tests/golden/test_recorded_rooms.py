@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -22,8 +23,11 @@ from fabula.replies import clean_prose
 from fabula.roles import Cast, Part
 from fabula.run import Hands, Mode, Run
 from fabula.story import Brief, Story
-from fabula.systems import Preset, find
+from fabula.systems import find
 from recorded import dump, load
+
+if TYPE_CHECKING:
+    from fabula.methods import Preset
 
 FOLDER = Path(__file__).parent / "journals"
 BRIEF = Brief.parse(

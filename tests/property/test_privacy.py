@@ -28,9 +28,9 @@ from fabula.systems.character_simulation.agents import Troupe, Turn
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from fabula.methods import Preset
     from fabula.models.base import Request
     from fabula.plan import Unit
-    from fabula.systems import Preset
 
 SYSTEM = find("character-simulation")
 READ = Prompts(SYSTEM.prompts, common=PROMPTS)

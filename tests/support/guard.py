@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _REFUSED: Final[list[str]] = []
 _IN_PROCESSES: Final = Path(__file__).with_name("subprocess_guard")
 _SECRET_ENDINGS: Final = ("_API_KEY", "_TOKEN", "_KEY")
+_DATA: Final = "FABULA_DATA"  # where the ground truth of the papers' tables lies; see `ground_truth.py`
 _FOLDERS: Final = {
     "XDG_CACHE_HOME": "cache",
     "XDG_CONFIG_HOME": "config",
@@ -72,7 +73,9 @@ def _home_in(folder: Path, environ: dict[str, str]) -> None:
 
 def _clean(environ: dict[str, str]) -> dict[str, str]:
     """The environment without keys and settings of the person who runs the tests."""
-    kept = {k: v for k, v in environ.items() if not k.endswith(_SECRET_ENDINGS) and not k.startswith("FABULA_")}
+    kept = {
+        k: v for k, v in environ.items() if k == _DATA or not (k.endswith(_SECRET_ENDINGS) or k.startswith("FABULA_"))
+    }
     paths = [str(_IN_PROCESSES), *filter(None, [environ.get("PYTHONPATH")])]
     kept["PYTHONPATH"] = os.pathsep.join(paths)
     kept["NO_COLOR"] = "1"  # so that expectations about output hold on any terminal

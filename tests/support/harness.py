@@ -1,4 +1,4 @@
-"""Runs a system without a project: what the contract, property and fault tests share."""
+"""Runs a system or an evaluator without a folder: what the contract, property and fault tests share."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from fabula.craft.planning import PROMPTS
+from fabula.evaluators import evaluators
+from fabula.item_files import item_of
 from fabula.models.scripted import ScriptedModel
 from fabula.prompts import Prompts
 from fabula.roles import Cast
@@ -18,8 +20,11 @@ from fabula.systems import systems
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from fabula.evaluators import Evaluator
+    from fabula.items import Item
     from fabula.journal import Journal
     from fabula.models.base import Model
+    from fabula.report import Report
     from fabula.story import Story
     from fabula.systems import System
 
@@ -91,3 +96,47 @@ async def rehearse_case(case: Case, model: Model, journal: Journal, **hands: Any
     ready = Hands(journal, prompts_in(case.system.prompts), Cast.of(model), mode="dry", **hands)
     await case.system.write(case.brief, Run(ready), case.system.config(case.preset, case.config))
     return ready
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """An evaluator with one preset and some settings, its items, and its script."""
+
+    evaluator: Evaluator
+    preset: Any
+    config: dict[str, Any]
+    items: tuple[Item, ...] = field(repr=False)
+    script: dict[str, Any] = field(repr=False)
+
+    @property
+    def id(self) -> str:
+        return f"{self.evaluator.name}-{self.preset}-{','.join(f'{k}={v}' for k, v in self.config.items())}"
+
+    def model(self) -> ScriptedModel:
+        return ScriptedModel(self.script)
+
+
+def measurements() -> list[Measurement]:
+    """Every case of every evaluator found. Replies of a case stand in for those of its script."""
+    found = []
+    for evaluator in evaluators().values():
+        script = tomllib.loads((evaluator.folder / "script.toml").read_text(encoding="utf-8"))
+        items = tuple(item_of(item, evaluator.name) for item in script["items"])
+        found += [
+            Measurement(
+                evaluator,
+                case["preset"],
+                case.get("config", {}),
+                items,
+                script.get("replies", {}) | case.get("replies", {}),
+            )
+            for case in script["cases"]
+        ]
+    return found
+
+
+async def measure_case(case: Measurement, model: Model, journal: Journal, **hands: Any) -> Report:  # noqa: ANN401 - fields of Hands
+    """The case's report, with `model` in every role."""
+    prompts = hands.pop("prompts", None) or Prompts(case.evaluator.prompts)
+    run = Run(Hands(journal, prompts, Cast.of(model), **hands))
+    return await case.evaluator.evaluate(case.items, run, case.evaluator.config(case.preset, case.config))

@@ -24,10 +24,22 @@ if TYPE_CHECKING:
 sys.path.append(str(Path(__file__).parents[2]))  # `pytest`, unlike `python -m pytest`, does not find what lies there
 
 from benchmarks import __main__ as commands
-from benchmarks import engine, growth, overhead, prefix, schedule, startup
+from benchmarks import engine, growth, measures, overhead, prefix, schedule, startup, world
 from benchmarks.table import Row, Table, told
 from benchmarks.theatre import plan_of
 
+NAMES = {
+    "continuity",
+    "engine",
+    "growth",
+    "measures",
+    "overhead",
+    "prefix",
+    "schedule",
+    "startup",
+    "statistics",
+    "world",
+}
 GREEDY = Sampling(temperature=0.0, max_tokens=12)
 
 
@@ -163,6 +175,14 @@ async def test_latencies_are_fixed_by_seed_and_path(monkeypatch: pytest.MonkeyPa
     assert drawn[0] == drawn[1] != drawn[2]
 
 
+def test_measures_are_beside_their_peer() -> None:
+    check(measures.bench(measures.Sizes(stories=3, words=120, pairs=1, rounds=1)), 1)
+
+
+def test_a_world_is_loaded_and_asked() -> None:
+    check(world.bench(world.Sizes(facts=200, scenes=5, entities=10, slots=4, rounds=1, asked=2)), 1)
+
+
 def test_startup_starts_each_command() -> None:
     check(startup.bench(startup.Sizes(rounds=1)), 1)
 
@@ -200,9 +220,9 @@ def test_a_table_is_markdown() -> None:
 
 
 def test_the_command_finds_lists_and_names(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert set(commands.found()) == {"engine", "growth", "overhead", "prefix", "schedule", "startup"}
+    assert set(commands.found()) == NAMES
     assert commands.main(["--list"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 6
+    assert len(capsys.readouterr().out.splitlines()) == len(NAMES)
     assert commands.main(["overheat"]) == 2
     assert "Did you mean 'overhead'?" in capsys.readouterr().err
     monkeypatch.setattr(startup, "bench", lambda: Table("startup", "t", (Row("a", (1.0,)),)))

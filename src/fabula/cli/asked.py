@@ -17,7 +17,8 @@ from fabula.systems import find
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.cli.options import Choices
+    from fabula.cli.options import Choices, Performers
+    from fabula.evaluators import Evaluator
     from fabula.models.base import Request
 
 # A model's name starts with a kind and a colon, or is a known name; so `NAME=` without a colon before it is a role.
@@ -70,10 +71,24 @@ def changes_of(choices: Choices, base: Settings) -> dict[str, Any]:
         ConfigError: a value does not fit.
         UsageError: an option is not of the form it should have.
     """
+    system = {} if choices.system is None else {"system": find(choices.system).name}
+    typed = performers_of(choices, base, system)
+    if config := _config(choices, base.with_(typed)):
+        typed["config"] = config
+    return typed
+
+
+def performers_of(choices: Performers, base: Settings, changes: dict[str, Any] | None = None) -> dict[str, Any]:
+    """What the options say of who performs and how, as nested tables in the types that `fabula.toml` wants.
+
+    Raises:
+        UnknownNameError: a name in an option is not known.
+        ConfigError: a value does not fit.
+        UsageError: an option is not of the form it should have.
+    """
     casting = read_models(choices.model or ())
-    changes: dict[str, Any] = {
-        name: value for name in ("system", "preset", "seed") if (value := getattr(choices, name)) is not None
-    }
+    changes = dict(changes or {})
+    changes |= {name: value for name in ("preset", "seed") if (value := getattr(choices, name)) is not None}
     changes |= _checked_names(choices)
     if casting.everyone:
         changes["model"] = casting.everyone
@@ -86,17 +101,25 @@ def changes_of(choices: Choices, base: Settings) -> dict[str, Any]:
         changes["roles"] = roles
     if choices.base_url is not None:
         changes["models"] = _addresses(choices.base_url, casting, base)
-    typed = Settings.of(changes, "the command line").model_dump(exclude_unset=True)
-    if config := _config(choices, base.with_(typed)):
-        typed["config"] = config
-    return typed
+    return Settings.of(changes, "the command line").model_dump(exclude_unset=True)
 
 
-def _checked_names(choices: Choices) -> dict[str, Any]:
-    """System, preset and prompts as they are stored, where they are given."""
+def evaluator_config(choices: Performers, settings: Settings, evaluator: Evaluator) -> Any:  # noqa: ANN401 - each evaluator has its own
+    """The evaluator's `Config` as `--preset` and `--set` want it.
+
+    Raises:
+        UnknownNameError: there is no such preset or field.
+        ConfigError: a value does not fit its field.
+        UsageError: `--set` is not of the form it should have.
+    """
+    said = dict(_pair(value, "--set", "FIELD=VALUE") for value in choices.set_ or ())
+    said = {name.replace("-", "_"): value for name, value in said.items()}
+    return evaluator.config(settings.preset, said)
+
+
+def _checked_names(choices: Performers) -> dict[str, Any]:
+    """Preset and prompts as they are stored, where they are given."""
     found: dict[str, Any] = {}
-    if choices.system is not None:
-        found["system"] = find(choices.system).name
     if choices.preset is not None and choices.preset not in {"faithful", "improved"}:
         raise UnknownNameError("preset", choices.preset, ("faithful", "improved"))
     if choices.prompts is not None:

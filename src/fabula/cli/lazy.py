@@ -11,7 +11,8 @@ from typer.core import TyperCommand, TyperGroup
 
 from fabula.errors import UnknownNameError
 
-WRITING, CHANGING, LOOKING, SETTING_UP = "Write", "Change", "Look", "Set up"
+WRITING, CHANGING, LOOKING = "Write", "Change", "Look"
+MEASURING, SETTING_UP = "Measure", "Set up"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,19 @@ COMMANDS: Final = {
     "status": Entry("status", LOOKING, "Show where a project stands: texts, changes, what is spent, what comes next."),
     "show": Entry("show", LOOKING, "Print the story, an artefact, or what was asked to make it."),
     "history": Entry("show", LOOKING, "List the versions of an artefact, or their differences."),
+    "world": Entry("world", LOOKING, "Show what is true in the story: at a scene, for a character, or between two."),
+    "measure": Entry(
+        "measure", MEASURING, "Count what can be counted in stories: words, repetition, dialogue, ROUGE-L."
+    ),
+    "judge": Entry("judge", MEASURING, "Have a judge compare two stories, side by side, in both orders."),
+    "rank": Entry("rank", MEASURING, "Rank systems or stories by side-by-side verdicts, with intervals."),
+    "ttcw": Entry("ttcw", MEASURING, "Put a story to the 14 tests of creative writing, alone or beside a reference."),
+    "meta": Entry("meta", MEASURING, "Say how far a judge agrees with people, beside trivial baselines."),
+    "experiment": Entry(
+        "experiment", MEASURING, "Run briefs x systems x models, then evaluators; go on where it stopped."
+    ),
+    "reproduce": Entry("reproduce", MEASURING, "Compute the papers' published tables again from their data."),
+    "inject": Entry("inject", MEASURING, "Put labelled continuity errors into a story, to test who finds them."),
     "systems": Entry("systems", SETTING_UP, "List the writing systems, or tell about one."),
     "models": Entry("models", SETTING_UP, "List models; fetch one, or check that one answers."),
     "doctor": Entry("doctor", SETTING_UP, "Say what this machine has and what is missing."),

@@ -33,13 +33,9 @@ class Common:
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
-    """Settings; they are stored in a new project's fabula.toml, and laid over it for one run where it exists."""
+class Performers:
+    """Who performs a method, and how."""
 
-    system: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Writing system; see `fabula systems`.", rich_help_panel=_SETTINGS),
-    ] = None
     preset: Annotated[
         str | None,
         typer.Option(
@@ -64,13 +60,13 @@ class Choices:
             rich_help_panel=_SETTINGS,
         ),
     ] = None
-    words: Annotated[
-        str | None, typer.Option(metavar="N|A-B|~N", help="Length of the story in words.", rich_help_panel=_SETTINGS)
-    ] = None
     set_: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="FIELD=VALUE", help="A setting of the system. Repeatable.", rich_help_panel=_SETTINGS
+            "--set",
+            metavar="FIELD=VALUE",
+            help="A setting of the system or evaluator. Repeatable.",
+            rich_help_panel=_SETTINGS,
         ),
     ] = None
     sampling: Annotated[
@@ -84,8 +80,36 @@ class Choices:
     seed: Annotated[int | None, typer.Option(help="Seed of all draws.", rich_help_panel=_SETTINGS)] = None
     prompts: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help="Folder whose prompt files replace the system's.", rich_help_panel=_SETTINGS),
+        typer.Option(metavar="DIR", help="Folder whose prompt files replace the method's.", rich_help_panel=_SETTINGS),
     ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Choices(Performers):
+    """Settings; they are stored in a new project's fabula.toml, and laid over it for one run where it exists."""
+
+    system: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Writing system; see `fabula systems`.", rich_help_panel=_SETTINGS),
+    ] = None
+    words: Annotated[
+        str | None, typer.Option(metavar="N|A-B|~N", help="Length of the story in words.", rich_help_panel=_SETTINGS)
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judges(Performers):
+    """How stories are judged, and where calls, verdicts and report are kept."""
+
+    out: Annotated[
+        str,
+        typer.Option(
+            metavar="DIR",
+            help="Folder for calls, verdicts and report.",
+            show_default="evaluation",
+            rich_help_panel=_SETTINGS,
+        ),
+    ] = "evaluation"
 
 
 @dataclass(frozen=True, slots=True)

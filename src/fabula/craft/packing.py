@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from fabula.craft.sentences import sentences
 from fabula.models.budget import estimate_tokens
+from fabula.story import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 ELLIPSIS = "[...]"
 _PARAGRAPHS = re.compile(r"\n\s*\n")
+_WORD = re.compile(r"\w+")
 
 
 def last_of(text: str, tokens: int) -> str:
@@ -39,6 +41,21 @@ def first_of(text: str, tokens: int) -> str:
             break
         kept.append(sentence)
     return " ".join([*kept, ELLIPSIS])
+
+
+def paragraphs(text: str) -> list[str]:
+    """The paragraphs of a text, which blank lines part."""
+    return [part for part in _PARAGRAPHS.split(plain(text)) if part.strip()]
+
+
+def words(text: str) -> set[str]:
+    """The different words of a text, without case."""
+    return set(_WORD.findall(text.casefold()))
+
+
+def overlap(a: set[str], b: set[str]) -> float:
+    """The share of what two sets have in common in what they have together (Jaccard); 0 for two empty ones."""
+    return len(a & b) / len(a | b) if a or b else 0.0
 
 
 def _last(pieces: Sequence[str], tokens: int, between: str) -> str:

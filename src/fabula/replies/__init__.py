@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from fabula.replies.choices import is_refusal, read_choice, read_list, read_score, read_sections
 from fabula.replies.jsontext import read_json
+from fabula.replies.labels import LABELS, label_of, read_label, read_yes_no
 from fabula.replies.problem import ReplyProblem, json_instruction, repair_instruction
 from fabula.replies.prose import Cleaned, DropKind, Dropped, TextKind, clean_prose
 from fabula.replies.schema import schema_of
+from fabula.replies.verdicts import SIDES, read_chances, read_verdicts
 
 __all__ = [
+    "LABELS",
+    "SIDES",
     "Cleaned",
     "DropKind",
     "Dropped",
@@ -20,11 +24,16 @@ __all__ = [
     "clean_prose",
     "is_refusal",
     "json_instruction",
+    "label_of",
+    "read_chances",
     "read_choice",
     "read_json",
+    "read_label",
     "read_list",
     "read_score",
     "read_sections",
+    "read_verdicts",
+    "read_yes_no",
     "repair_instruction",
     "schema_of",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +13,7 @@ from fabula.cli.opening import project_of, recorded, terminal_of
 from fabula.cli.options import Choices, Common, Limits, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
+from fabula.craft.personas import parse_company
 from fabula.errors import ProjectError, UnknownNameError, UsageError
 from fabula.files import read_text
 from fabula.plan_file import read_plan
@@ -26,7 +27,19 @@ if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
     from fabula.plan import Plan
 
-_PLAN: Final = "plan/plan.yaml"
+_PLAN, _PERSONAS = "plan/plan.yaml", "plan/personas.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What the story is written from, and where it goes."""
+
+    out: Annotated[str, typer.Option(metavar="DIR", help="Project folder for a brief; default: its name, here.")] = ""
+    plan: Annotated[str, typer.Option(metavar="FILE", help="Write from this plan; see `fabula plan`.")] = ""
+    personas: Annotated[
+        str, typer.Option(metavar="FILE", help="Write with these personas (systems that make plan/personas.yaml).")
+    ] = ""
+    save: Annotated[bool, typer.Option("--save", help="Store these settings in the project's fabula.toml.")] = False
 
 
 @bundled
@@ -34,37 +47,41 @@ def write(
     common: Common,
     choices: Choices,
     limits: Limits,
+    sources: Sources,
     where: Annotated[str, typer.Argument(help="Project folder, or a brief file.", show_default="this folder")] = "",
-    out: Annotated[str, typer.Option(metavar="DIR", help="Project folder for a brief; default: its name, here.")] = "",
-    plan: Annotated[str, typer.Option(metavar="FILE", help="Write from this plan; see `fabula plan`.")] = "",
-    *,
-    save: Annotated[bool, typer.Option("--save", help="Store these settings in the project's fabula.toml.")] = False,
 ) -> None:
     """Write the story of a project or brief; go on where it stopped."""
     terminal = terminal_of(common)
-    given = read_plan(Path(plan)) if plan else None
-    new = _New(choices, terminal, given)
-    file = Path(where) if where else None
-    if file is not None and file.is_file():
-        project, settings = new.project(Brief.read(file), Path(out or file.stem))
-    elif given is not None and not where and not common.folder:
-        project, settings = new.project(Brief.parse(given.as_brief()), Path(out or Path(plan).stem), of_plan=True)
-    else:
-        if file is not None and not file.exists():
-            raise UsageError(f"There is no file or folder {where}. Give a brief (a text file) or a project folder.")
-        if out:
-            raise UsageError("--out goes with a brief file; a project folder is written where it is.")
-        project = project_of(common, where)
-        settings = new.settings_over(project)
-    if given is not None:
-        _lay_plan(project, Path(plan), terminal)
-    if save:
+    given = read_plan(Path(sources.plan)) if sources.plan else None
+    if sources.personas:
+        parse_company(read_text(Path(sources.personas), MAX_FILE), sources.personas)
+    project, settings = _target(_New(choices, terminal, given, bool(sources.personas)), common, sources, where)
+    for name, file in ((_PLAN, sources.plan), (_PERSONAS, sources.personas)):
+        if file:
+            _lay(project, name, Path(file), terminal)
+    if sources.save:
         project.save_settings(changes_of(choices, project.settings))
     session = Session(terminal, project, settings, limits)
     expected = None if common.quiet or limits.frozen else session.rehearse()[0]
     if expected is not None and not common.json:
         terminal.tell(_opening(project, settings, len(expected.planned), expected.replayed))
     session.report(session.run(expected))
+
+
+def _target(new: _New, common: Common, sources: Sources, where: str) -> tuple[Project, Settings]:
+    """The project that is written, made where it is not there yet, and the settings in force."""
+    file = Path(where) if where else None
+    if file is not None and file.is_file():
+        return new.project(Brief.read(file), Path(sources.out or file.stem))
+    if new.plan is not None and not where and not common.folder:
+        folder = Path(sources.out or Path(sources.plan).stem)
+        return new.project(Brief.parse(new.plan.as_brief()), folder, of_plan=True)
+    if file is not None and not file.exists():
+        raise UsageError(f"There is no file or folder {where}. Give a brief (a text file) or a project folder.")
+    if sources.out:
+        raise UsageError("--out goes with a brief file; a project folder is written where it is.")
+    project = project_of(common, where)
+    return project, new.settings_over(project)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +91,7 @@ class _New:
     choices: Choices
     terminal: Terminal
     plan: Plan | None
+    personas: bool = False
 
     def project(self, brief: Brief, folder: Path, *, of_plan: bool = False) -> tuple[Project, Settings]:
         """The project for a brief: a new one, or the one that is there if it has the same brief.
@@ -107,9 +125,12 @@ class _New:
 
     def _check(self, settings: Settings) -> None:
         check(settings, self.terminal.environ)
+        system = find(settings.system)
+        if self.personas and not system.takes_personas:
+            able = ", ".join(name for name, system in systems().items() if system.takes_personas)
+            raise UsageError(f"`{settings.system}` writes with no personas. Systems that do: {able}.")
         if self.plan is None:
             return
-        system = find(settings.system)
         if not system.takes_plan:
             able = ", ".join(name for name, system in systems().items() if system.takes_plan)
             raise UsageError(f"`{settings.system}` writes from no plan. Systems that do: {able}.")
@@ -119,17 +140,17 @@ class _New:
                 raise UnknownNameError("character", role, [*people, *system.roles])
 
 
-def _lay_plan(project: Project, plan: Path, terminal: Terminal) -> None:
-    """Lay the plan into the project as its author's; what stood there is recorded before."""
-    text, file = read_text(plan, MAX_FILE), project.folder / _PLAN
+def _lay(project: Project, name: str, given: Path, terminal: Terminal) -> None:
+    """Lay a file into the project as its author's; what stood there is recorded before."""
+    text, file = read_text(given, MAX_FILE), project.folder / name
     before = read_text(file, MAX_FILE) if file.exists() else ""
     if plain(before) == plain(text):
         return
     with recorded(project):
-        project.lay(_PLAN, text)
+        project.lay(name, text)
     if plain(before):
         terminal.advise(
-            f"{near(file)} now is {plan}; `fabula history plan -C {near(project.folder)}` has the plan before it."
+            f"{near(file)} now is {given}; `fabula history {file.stem} -C {near(project.folder)}` has what stood there."
         )
 
 

@@ -134,11 +134,7 @@ async def make_plan(run: Run, brief: Brief, wish: PlanWish) -> Plan:
         ReplyError: an agent's reply could not be read, or the plan cannot be written from.
     """
     asked = Sampling(max_tokens=wish.max_tokens)
-    settled = Settled(brief.text)
-    settled = replace(settled, conflict=await note(run, "plan_conflict", NOTE_SENTENCES, settled=settled))
-    settled = replace(settled, setting=await note(run, "plan_setting", NOTE_SENTENCES, settled=settled))
-    people = await _cast(run, settled, wish)
-    settled = replace(settled, characters=tuple(people.characters))
+    settled, people = await settle(run, brief, wish)
     number = wish.scenes
     if not number:
         count = count_shape(FEWEST, MOST)
@@ -153,6 +149,19 @@ async def make_plan(run: Run, brief: Brief, wish: PlanWish) -> Plan:
     )
     scenes = _scenes(settled, details, times, people)
     return checked(Plan(scenes, tuple(people.characters), settled.conflict, settled.setting, brief.title, brief.text))
+
+
+async def settle(run: Run, brief: Brief, wish: PlanWish) -> tuple[Settled, People]:
+    """Conflict, setting and people from the brief: what a plan begins with, and all that systems without scenes need.
+
+    Raises:
+        ReplyError: an agent's reply could not be read.
+    """
+    settled = Settled(brief.text)
+    settled = replace(settled, conflict=await note(run, "plan_conflict", NOTE_SENTENCES, settled=settled))
+    settled = replace(settled, setting=await note(run, "plan_setting", NOTE_SENTENCES, settled=settled))
+    people = await _cast(run, settled, wish)
+    return replace(settled, characters=tuple(people.characters)), people
 
 
 async def _cast(run: Run, settled: Settled, wish: PlanWish) -> People:

@@ -30,11 +30,11 @@ from fabula.systems.character_simulation.agents import Agent, Troupe, Turn, tran
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from fabula.methods import Preset
     from fabula.models.base import Reply, Request
     from fabula.models.scripted import Script
     from fabula.rehearsal import Rehearsal
     from fabula.story import Story
-    from fabula.systems import Preset
 
 SYSTEM = find("character-simulation")
 READ = Prompts(SYSTEM.prompts, common=PROMPTS)

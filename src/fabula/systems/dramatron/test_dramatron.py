@@ -35,10 +35,10 @@ from fabula.systems.dramatron.records import Beat, Figure, beats_text, figures_t
 
 if TYPE_CHECKING:
     from fabula.events import Event
+    from fabula.methods import Preset
     from fabula.models.base import Request
     from fabula.models.scripted import Script
     from fabula.story import Story
-    from fabula.systems import Preset
 
 SYSTEM = find("dramatron")
 FAITHFUL, LENIENT = FaithfulParser(), LenientParser()

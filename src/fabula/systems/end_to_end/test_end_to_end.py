@@ -16,10 +16,10 @@ from fabula.story import Brief
 from fabula.systems import find
 
 if TYPE_CHECKING:
+    from fabula.methods import Preset
     from fabula.models.base import Request
     from fabula.models.scripted import Script
     from fabula.story import Story
-    from fabula.systems import Preset
 
 SYSTEM = find("end-to-end")
 BRIEF = Brief("Write a story of about 60 words about Mara.", "The Lamp")

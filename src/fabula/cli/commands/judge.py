@@ -1,0 +1,79 @@
+"""`fabula judge`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fabula.cli.evaluation import Evaluating
+from fabula.cli.opening import terminal_of
+from fabula.cli.options import Common, Judges, Limits, bundled
+from fabula.cli.session import near
+from fabula.cli.verdict_tables import better, verdict_table
+from fabula.errors import UsageError
+from fabula.evaluators import find
+from fabula.evaluators.pairwise.tally import judged_pairs, verdicts_in
+from fabula.item_files import read_items
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from fabula.cli.terminal import Terminal
+    from fabula.items import Item
+    from fabula.report import Report
+
+
+@bundled
+def judge(
+    common: Common,
+    judges: Judges,
+    limits: Limits,
+    one: Annotated[str, typer.Argument(metavar="A", help="A story: its file or project.", show_default=False)],
+    other: Annotated[str, typer.Argument(metavar="B", help="Another one.", show_default=False)],
+) -> None:
+    """Have a judge compare two stories, side by side, in both orders."""
+    terminal = terminal_of(common)
+    evaluating = Evaluating(terminal, find("pairwise"), judges, limits)
+    first, second = two_stories(one, other)
+    report = evaluating.run((first, second))
+    terminal.say(verdict_table(report.ratings, first.id, second.id))
+    _reasons(terminal, report)
+    for note in report.notes:
+        if "could not be had" in note:
+            terminal.say(f"\nNote: {note}")
+    evaluating.tell_bill()
+    kept = near(Path(judges.out))
+    terminal.advise(f"One pair says little. The verdicts are in {kept}; rank more stories with `fabula rank DIR`.")
+    terminal.document({"report": report.as_data(), "verdicts": _verdicts(report), **evaluating.data()})
+
+
+def two_stories(one: str, other: str) -> tuple[Item, Item]:
+    """The two stories as if they answered one prompt, since it was asked to compare them."""
+    found = [read_items([Path(name)]) for name in (one, other)]
+    for name, items in zip((one, other), found, strict=True):
+        if len(items) > 1:
+            raise UsageError(f"{name} holds {len(items)} stories. Judge two stories, or rank many with `fabula rank`.")
+    (first,), (second,) = found
+    if first.id == second.id:
+        raise UsageError(f"Both stories are called {first.id!r}. Rename one of the files.")
+    prompt = first.prompt if first.prompt == second.prompt else ""
+    systems = (first.system, second.system) if first.system != second.system else ("", "")
+    return replace(first, prompt=prompt, system=systems[0]), replace(second, prompt=prompt, system=systems[1])
+
+
+def _reasons(terminal: Terminal, report: Report) -> None:
+    for rating in report.ratings:
+        if rating.reason:
+            terminal.say(f"\nA being {rating.items[0]}, B {rating.items[1]}:\n\n{terminal.wrapped(rating.reason)}")
+
+
+def _verdicts(report: Report) -> list[dict[str, Any]]:
+    verdicts = verdicts_in(report.ratings)
+    found = []
+    for question in dict.fromkeys(rating.question for rating in report.ratings):
+        pairs = judged_pairs([verdict for verdict in verdicts if verdict.question == question])
+        found.append({"question": question, "better": better(pairs[0].items, pairs[0].score) if pairs else None})
+    return found

@@ -1,0 +1,153 @@
+"""`fabula meta`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fabula.cli.opening import terminal_of
+from fabula.cli.options import Common, bundled
+from fabula.cli.session import near
+from fabula.cli.terminal import table
+from fabula.cli.verdicts import ALL, common_questions, side_of
+from fabula.errors import UsageError
+from fabula.files import write_atomically
+from fabula.item_files import read_items
+from fabula.ratings import read_ratings
+from fabula.report import Report, Row
+from fabula.report.page import Section, bullets, joined, page, report_section
+from fabula.stats.estimate import Estimate, Unscored
+from fabula.stats.meta import PEOPLE
+from fabula.stats.meta import meta as compared
+from fabula.stats.verdicts import JUDGE, Dials
+
+if TYPE_CHECKING:
+    from fabula.cli.verdicts import Side
+    from fabula.ratings import Rating
+    from fabula.stats.meta import Meta
+
+_MAIN = ("pairs: accuracy", "stories: accuracy", "stories: spearman", "systems: spearman")
+
+
+@dataclass(frozen=True, slots=True)
+class Comparing:
+    """What is compared, and how."""
+
+    stories: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATH", help="The stories, for length and type-token ratio. Repeatable."),
+    ] = None
+    question: Annotated[str, typer.Option(metavar="NAME", help="One question only.")] = ""
+    rater: Annotated[str, typer.Option(metavar="NAME", help="One rater of VERDICTS only.")] = ""
+    evaluator: Annotated[str, typer.Option(metavar="NAME", help="One evaluator of VERDICTS only.")] = ""
+    html: Annotated[str, typer.Option(metavar="FILE", help="Write the whole comparison as a page.")] = ""
+    resamples: Annotated[int, typer.Option(min=100, max=100_000, help="Of the bootstrap.")] = 1000
+    seed: Annotated[int, typer.Option(help="Of the bootstrap and the random baseline.")] = 1
+
+
+@bundled
+def meta(
+    common: Common,
+    comparing: Comparing,
+    verdicts: Annotated[str, typer.Argument(metavar="VERDICTS", help="The judge's ratings.jsonl.", show_default=False)],
+    human: Annotated[str, typer.Argument(metavar="HUMAN", help="People's ratings.jsonl.", show_default=False)],
+) -> None:
+    """Say how far a judge agrees with people, beside trivial baselines."""
+    terminal = terminal_of(common)
+    judge = side_of(_chosen(read_ratings(Path(verdicts)), comparing, verdicts), verdicts)
+    people = side_of(read_ratings(Path(human)), human)
+    questions = common_questions(judge, people, comparing.question)
+    texts = _texts(comparing)
+    dials = Dials(comparing.resamples, comparing.seed)
+    found = {name: compared(mine, theirs, texts, dials) for name, (mine, theirs) in questions.items()}
+    report = _report(found, judge, people, comparing)
+    if comparing.html:
+        _write(Path(comparing.html), found, report)
+    for name, result in found.items():
+        terminal.say(f"{name}\n\n{_table(result)}\n\n{result.sentence}\n")
+    terminal.say("\n".join(report.notes))
+    if comparing.html:
+        terminal.say(f"\n{near(Path(comparing.html))}")
+    else:
+        terminal.advise("All numbers (Kendall, Pearson, legacy definitions, n, methods): --json, or --html FILE.")
+    terminal.document(report.as_data() | {"questions": {name: _told(result) for name, result in found.items()}})
+
+
+def _chosen(ratings: tuple[Rating, ...], comparing: Comparing, name: str) -> list[Rating]:
+    """The judge's ratings that the options leave.
+
+    Raises:
+        UsageError: none is left.
+    """
+    kept = [
+        rating
+        for rating in ratings
+        if comparing.rater in ("", rating.rater) and comparing.evaluator in ("", rating.evaluator)
+    ]
+    if not kept:
+        raters = ", ".join(sorted({f"{r.rater} ({r.evaluator or 'no evaluator'})" for r in ratings})) or "nobody"
+        raise UsageError(f"{name} has no rating that is asked for; it has those of {raters}.")
+    return kept
+
+
+def _texts(comparing: Comparing) -> dict[str, str]:
+    """The texts of the stories by id."""
+    if not comparing.stories:
+        return {}
+    return {item.id: item.story.text for item in read_items([Path(path) for path in comparing.stories])}
+
+
+def _report(found: dict[str, Meta], judge: Side, people: Side, comparing: Comparing) -> Report:
+    rows = tuple(
+        Row(f.of, f"{name}: {f.what}", f.scored, baseline=f.of not in (JUDGE, PEOPLE))
+        for name, result in found.items()
+        for f in result.findings
+    )
+    notes = [*judge.notes(), *people.notes()]
+    if len(judge.raters) > 1:
+        notes.append(
+            f"{judge.name}: {len(judge.raters)} raters are averaged ({', '.join(judge.raters)}); --rater takes one."
+        )
+    if ALL in found:
+        notes.append(f"{ALL}: each story's mean over the questions, or its share of all comparisons.")
+    notes += [f"{name}: {note}" for name, result in found.items() for note in result.notes]
+    how = {
+        "judge": ", ".join(judge.raters),
+        "people": ", ".join(people.raters),
+        "resamples": comparing.resamples,
+        "seed": comparing.seed,
+        "accuracy": "symmetric: a tie of one side counts half, of both sides not",
+    }
+    sentences = [f"{name}: {result.sentence}" for name, result in found.items()]
+    return Report("meta", how, rows, notes=tuple(notes), details={"sentences": sentences})
+
+
+def _told(result: Meta) -> dict[str, Any]:
+    return {"sentence": result.sentence, "beats_baselines": result.beats, "notes": list(result.notes)}
+
+
+def _write(file: Path, found: dict[str, Meta], report: Report) -> None:
+    sentences = bullets(f"{name}: {result.sentence}" for name, result in found.items())
+    numbers = report_section(report)
+    sections = [Section("In short", joined(sentences)), Section("All numbers", numbers.body)]
+    write_atomically(file, page("A judge beside people", sections))
+
+
+def _table(result: Meta) -> str:
+    """The main measures of the judge and the baselines, a row each; and how far people agree among themselves."""
+    known = {(f.of, f.what): f.scored for f in result.findings}
+    columns = [what for what in _MAIN if (JUDGE, what) in known]
+    names = list(dict.fromkeys(f.of for f in result.findings if f.of != PEOPLE))
+    rows = [("", *columns)]
+    rows += [(name, *(_short(known.get((name, what))) for what in columns)) for name in names]
+    lines = [table(rows)]
+    rest = [(f.what, str(f.scored)) for f in result.findings if f.of == PEOPLE or f.what.endswith("kappa")]
+    named = [("judge's kappa" if what.endswith(": kappa") else f"people: {what}", told) for what, told in rest]
+    return "\n\n".join([*lines, table(named)])
+
+
+def _short(scored: Estimate | Unscored | None) -> str:
+    return str(scored) if isinstance(scored, Estimate) else "-"

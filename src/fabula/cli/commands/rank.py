@@ -1,0 +1,85 @@
+"""`fabula rank`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fabula.cli.evaluation import Evaluating
+from fabula.cli.opening import terminal_of
+from fabula.cli.options import Common, Judges, Limits, bundled
+from fabula.cli.session import near
+from fabula.cli.verdict_tables import ranking_tables
+from fabula.errors import ProjectError, UsageError
+from fabula.evaluators import find
+from fabula.evaluators.pairwise.pairs import pairs_of
+from fabula.evaluators.pairwise.ranking import ranked
+from fabula.evaluators.pairwise.showing import page_of, questions_of, strengths_picture
+from fabula.files import write_atomically
+from fabula.item_files import read_items
+from fabula.ratings import read_ratings
+from fabula.story import slug
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.report import Report
+
+
+@bundled
+def rank(
+    common: Common,
+    judges: Judges,
+    limits: Limits,
+    stories: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[DIR|FILE]...", help="Stories: DIR/SYSTEM/PROMPT.md, files, projects.", show_default=False
+        ),
+    ] = None,
+    ratings: Annotated[
+        str, typer.Option(metavar="FILE", help="Rank by the verdicts of a ratings file; nobody is asked.")
+    ] = "",
+) -> None:
+    """Rank systems or stories by side-by-side verdicts, with intervals."""
+    terminal = terminal_of(common)
+    if not (stories or ratings):
+        raise UsageError("There is nothing to rank. Give stories, or verdicts with --ratings FILE.")
+    evaluating = Evaluating(terminal, find("pairwise"), judges, limits)
+    if ratings:
+        report = _by_ratings(evaluating, Path(ratings), stories or ())
+    else:
+        items = read_items([Path(story) for story in stories or ()])
+        pairs_of(items)  # what is wrong with the stories is said before anything is made
+        report = evaluating.run(items)
+    files = _write(report, Path(judges.out), Path(ratings).stem if ratings else report.evaluator)
+    terminal.say(ranking_tables(report))
+    evaluating.tell_bill()
+    terminal.advise(f"\nThe report, with every verdict and its reasons: {near(files[0])}")
+    terminal.document({"report": report.as_data(), "files": [str(file) for file in files], **evaluating.data()})
+
+
+def _by_ratings(evaluating: Evaluating, file: Path, stories: Sequence[str]) -> Report:
+    """The ranking by verdicts that are there; stories only give their texts, for length and the like."""
+    items = read_items([Path(story) for story in stories]) if stories else ()
+    return ranked(
+        read_ratings(file),
+        {item.id: item.story.text for item in items},
+        evaluating.config.counting,
+        {"from": file.name},
+    )
+
+
+def _write(report: Report, folder: Path, name: str) -> list[Path]:
+    """Write the page and a picture for each question; the page first."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ProjectError(f"Cannot make the folder {folder}: {error.strerror}. Choose another one.") from error
+    told = {f"{name}.html": page_of(report)}
+    told |= {f"{name}-{slug(question)}.svg": strengths_picture(report, question) for question in questions_of(report)}
+    for file, content in told.items():
+        write_atomically(folder / file, content)
+    return [folder / file for file in told]

@@ -1,0 +1,135 @@
+"""`fabula reproduce`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fabula.cli.opening import terminal_of
+from fabula.cli.options import Common, bundled
+from fabula.cli.terminal import table as aligned
+from fabula.data.checksums import sha256
+from fabula.data.fetching import fetch as fetched
+from fabula.data.sets import SETS, find_set
+from fabula.errors import UsageError
+from fabula.reproduce.tables import chosen
+from fabula.reproduce.tables import reproduce as recomputed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fabula.cli.terminal import Terminal
+    from fabula.reproduce.rows import Outcome, Row
+
+_LONG = 30  # rows; a longer table is folded where it was not asked for by name
+
+
+@bundled
+def reproduce(
+    common: Common,
+    table: Annotated[str, typer.Argument(help="A table, or the first word of several.", show_default="all")] = "",
+    data: Annotated[
+        str, typer.Option(metavar="DIR", help="Folder of the data.", show_default="FABULA_DATA", envvar="FABULA_DATA")
+    ] = "",
+    fetch: Annotated[
+        str, typer.Option(metavar="SET", help="Fetch a public data set into DIR/SET; computes nothing.")
+    ] = "",
+    all_: Annotated[bool, typer.Option("--all", help="Print every row, also of long tables.")] = False,  # noqa: FBT002 - typer's form of a flag
+) -> None:
+    """Compute the papers' published tables again from their data; code 1 where a number differs."""
+    terminal = terminal_of(common)
+    if not data:
+        raise UsageError("No data folder is given. Name it with --data DIR, or set FABULA_DATA to it.")
+    if fetch:
+        _fetch(terminal, Path(data), fetch)
+        return
+    wanted = chosen(table)
+    outcomes = []
+    for outcome in recomputed(Path(data), wanted):
+        terminal.say(_told(outcome, whole=all_ or bool(table)) + "\n")
+        outcomes.append(outcome)
+    _conclude(terminal, outcomes)
+    terminal.document(_data(outcomes))
+    # A table that was named and cannot be had is a failure; of all tables, some are always absent.
+    if any(o.differing for o in outcomes) or (table and all(o.absent for o in outcomes)):
+        raise typer.Exit(1)
+
+
+def _told(outcome: Outcome, *, whole: bool) -> str:
+    about = outcome.table
+    source = SETS[about.data]
+    heading = f"{about.name}: {about.title}\nData: {source.name} ({source.licence}; {source.source})"
+    if outcome.absent:
+        return f"{heading}\nNot available: {outcome.absent}."
+    rows = outcome.rows if whole or len(outcome.rows) <= _LONG else ()
+    lines = [_line(row) for row in rows] or list(_folded(outcome.rows))
+    return f"{heading}\n" + aligned([("  row", "published", "recomputed", "match"), *lines], right=(1, 2))
+
+
+def _line(row: Row) -> tuple[str, str, str, str]:
+    match = f"not available: {row.why}" if row.match is None else "yes" if row.match else "NO"
+    return f"  {row.name}", row.published, row.recomputed, match
+
+
+def _folded(rows: Sequence[Row]) -> Iterator[tuple[str, str, str, str]]:
+    """One line for each family of rows, and one for each row that differs."""
+    families: dict[str, list[Row]] = {}
+    for row in rows:
+        families.setdefault(row.family, []).append(row)
+    for name, members in families.items():
+        matching, there = sum(row.match is True for row in members), sum(row.match is not None for row in members)
+        told = f"{matching} of {there}" if there else f"not available: {members[0].why}"
+        if 0 < there < len(members):
+            told += f", {len(members) - there} not available"
+        yield f"  {name}", f"{len(members)} numbers", "", told
+        yield from (_line(row) for row in members if row.match is False)
+
+
+def _conclude(terminal: Terminal, outcomes: Sequence[Outcome]) -> None:
+    matching, differing = sum(o.matching for o in outcomes), sum(o.differing for o in outcomes)
+    parts = [f"{matching:,} of {matching + differing:,} numbers match"]
+    if lacking := sum(o.unavailable for o in outcomes):
+        parts.append(f"{lacking:,} are not available")
+    if absent := [o.table.name for o in outcomes if o.absent]:
+        parts.append(f"{len(absent)} of {len(outcomes)} tables are not available: {', '.join(absent)}")
+    terminal.say("; ".join(parts) + ".")
+    if len(outcomes) > 1:
+        terminal.advise("`fabula reproduce TABLE` prints every row of one table, --all of all.")
+
+
+def _data(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    return {
+        "matching": sum(o.matching for o in outcomes),
+        "differing": sum(o.differing for o in outcomes),
+        "unavailable": sum(o.unavailable for o in outcomes),
+        "absent": [o.table.name for o in outcomes if o.absent],
+        "tables": [_table_data(outcome) for outcome in outcomes],
+    }
+
+
+def _table_data(outcome: Outcome) -> dict[str, Any]:
+    source = SETS[outcome.table.data]
+    return {
+        "name": outcome.table.name,
+        "title": outcome.table.title,
+        "data": {"name": source.name, "licence": source.licence, "source": source.source},
+        "files": [{"file": str(path), "sha256": sha256(path)} for path in outcome.read],
+        "available": not outcome.absent,
+        "why": outcome.absent,
+        "rows": [row.as_data() for row in outcome.rows],
+    }
+
+
+def _fetch(terminal: Terminal, data: Path, name: str) -> None:
+    wanted = find_set(name, public=True)
+    terminal.tell(f"{wanted.name}: {wanted.title}\nLicence: {wanted.licence}\nFrom: {wanted.source}")
+    if wanted.note:
+        terminal.tell(wanted.note)
+    files = []
+    for file in fetched(wanted, data / wanted.name):
+        done = "fetched" if file.new else "already there"
+        terminal.say(f"{file.path}: {done}, {file.size:,} bytes, SHA-256 {file.sha256} ({file.checked})")
+        files.append({"file": str(file.path), "bytes": file.size, "sha256": file.sha256, "checked": file.checked})
+    terminal.document({"set": wanted.name, "licence": wanted.licence, "source": wanted.source, "files": files})

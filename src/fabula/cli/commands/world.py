@@ -1,0 +1,302 @@
+"""`fabula world`."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+import typer
+
+from fabula.cli.opening import terminal_of
+from fabula.cli.options import Common, Where, bundled
+from fabula.cli.progress import counted
+from fabula.cli.session import near
+from fabula.cli.terminal import table
+from fabula.errors import ProjectError, UnknownNameError, UsageError
+from fabula.files import write_atomically
+from fabula.project import Project
+from fabula.story import one_line
+from fabula.world import NOW, Moment, WorldState
+from fabula.world.export import graphml, mermaid
+from fabula.world.facts import folded
+from fabula.world.file import fact_data, read_world, write_world
+from fabula.world.graph import graph_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fabula.cli.terminal import Terminal
+    from fabula.world import Conflict, Diff, Fact, Known
+
+_FILE: Final = Path(".fabula") / "world.db"
+_MOST_ROWS, _MOST_CONFLICTS, _WIDE = 200, 10, 48
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """What of the world is shown."""
+
+    at: Annotated[
+        str, typer.Option("--at", metavar="SCENE", help="As it is at the end of a scene: its number or title.")
+    ] = ""
+    who: Annotated[str, typer.Option("--who", metavar="NAME", help="What somebody knows and takes for true.")] = ""
+    diff: Annotated[
+        tuple[str, str] | None,
+        typer.Option("--diff", metavar="A B", help="What changed from the end of scene A to the end of scene B."),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """How facts go in and out."""
+
+    export: Annotated[
+        Literal["graphml", "json", "mermaid"] | None,
+        typer.Option("--export", help="Print what would be shown in another form."),
+    ] = None
+    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="With --export: write it there.")] = ""
+    import_: Annotated[
+        str, typer.Option("--import", metavar="FILE", help="Take the facts of a YAML or JSON file; again after edits.")
+    ] = ""
+
+
+@bundled
+def world(common: Common, views: Views, transfer: Transfer, where: Where = "") -> None:
+    """Show what a story says about its world: facts, who knows them, what changed, what does not fit."""
+    terminal = terminal_of(common)
+    _check_combination(views, transfer)
+    place = Path(where or common.folder or ".")
+    if transfer.import_:
+        _import(terminal, place, Path(transfer.import_))
+        return
+    with _opened(place) as state:
+        if transfer.export:
+            _export(terminal, state, views, transfer)
+        elif views.diff:
+            _show_diff(terminal, state, views.diff)
+        elif views.who:
+            _show_known(terminal, state, views)
+        else:
+            _show(terminal, state, views)
+
+
+def _check_combination(views: Views, transfer: Transfer) -> None:
+    """Say which options do not go together."""
+    if views.diff and (views.at or views.who):
+        raise UsageError("--diff goes from scene to scene; --at and --who do not go with it.")
+    if transfer.out and not transfer.export:
+        raise UsageError("--out goes with --export. Say in which form the world is to be written.")
+    if transfer.import_ and (transfer.export or views.at or views.who or views.diff):
+        raise UsageError("--import takes facts in and shows nothing. Look at them with a second command.")
+
+
+@contextmanager
+def _opened(place: Path) -> Iterator[WorldState]:
+    """The world of a project, or of a file that was exported or written by hand."""
+    with ExitStack() as stack:
+        if place.is_file():
+            if place.suffix.lower() not in (".json", ".yaml", ".yml"):
+                raise UsageError(f"{place} is no world. Give a project folder, or a .json or .yaml file of facts.")
+            state = stack.enter_context(WorldState())
+            read_world(place).pour(state)
+        else:
+            file = Project.open(place).folder / _FILE
+            if not file.is_file():
+                raise ProjectError(
+                    f"{near(place)} has no world yet. A system that keeps one makes it, or take facts from a file of "
+                    "yours: `fabula world --import FILE`."
+                )
+            state = stack.enter_context(WorldState(file))
+        yield state
+
+
+def _import(terminal: Terminal, place: Path, file: Path) -> None:
+    """Take the facts of a file into a project's world; those that it no longer holds are withdrawn."""
+    project, found = Project.open(place), read_world(file)
+    with project.lock(), WorldState(project.folder / _FILE) as state:
+        found.lay(state)
+        added, gone, kept = state.replace_origin(one_line(file.name), found.facts)
+        conflicts = state.conflicts()
+    terminal.say(
+        f"{near(file)}: {counted(added, 'fact')} added, {gone} withdrawn, {kept} as before; "
+        f"{counted(len(conflicts), 'conflict')} in the world."
+    )
+    terminal.advise(f"`fabula world {near(project.folder)}` shows it. Edit the file and take it again as you like.")
+    terminal.document({"file": str(file), "added": added, "withdrawn": gone, "kept": kept, "conflicts": len(conflicts)})
+
+
+def _moment(state: WorldState, scene: str) -> Moment:
+    """The end of a scene, named by its number or title."""
+    if not scene:
+        return NOW
+    titles = {folded(row.title): row.no for row in state.scenes() if row.title}
+    if folded(scene) in titles:
+        return Moment.end(titles[folded(scene)])
+    if not (scene.isascii() and scene.isdigit() and len(scene) < 8):  # noqa: PLR2004 - no story has ten million scenes
+        raise UnknownNameError("scene", scene, [row.title for row in state.scenes() if row.title])
+    return Moment.end(int(scene))
+
+
+def _person(state: WorldState, who: str) -> str:
+    """A name as the world spells it: of somebody whom facts are about, or who is named as a witness or source."""
+    names = {entity.name for entity in state.entities()}
+    for fact in state.facts():
+        names.update(fact.witnesses or (), filter(None, (fact.source,)))
+    owner = state.index.owner(who)
+    if owner not in {state.index.owner(name) for name in names}:
+        raise UnknownNameError("name", who, names)
+    return state.index.called(owner)
+
+
+def _export(terminal: Terminal, state: WorldState, views: Views, transfer: Transfer) -> None:
+    at = _moment(state, views.at)
+    if views.diff:
+        found = state.diff(*(_moment(state, scene) for scene in views.diff))
+        facts: Sequence[Fact] = [*found.opened, *(new for _, new in found.changed)]
+    elif views.who:
+        facts = [known.fact for known in state.known_to(_person(state, views.who), at)]
+    elif transfer.export == "json":
+        facts = [fact for fact in state.facts() if fact.told <= at]
+    else:
+        facts = state.snapshot(at)
+    if transfer.export == "json":
+        text = write_world(state, facts)
+    else:
+        text = (graphml if transfer.export == "graphml" else mermaid)(graph_of(state, facts))
+    if transfer.out:
+        write_atomically(Path(transfer.out), text)
+        terminal.tell(f"{counted(len(facts), 'fact')} written to {near(Path(transfer.out))}.")
+    elif not terminal.json:
+        terminal.say(text.rstrip("\n"))
+    terminal.document(
+        {
+            "format": transfer.export,
+            "facts": len(facts),
+            "file": transfer.out or None,
+            "text": None if transfer.out else text,
+        }
+    )
+
+
+def _show(terminal: Terminal, state: WorldState, views: Views) -> None:
+    at = _moment(state, views.at)
+    facts = state.snapshot(at)
+    conflicts = [one for one in state.conflicts() if one.later.told <= at]
+    head = ("about", "what", "value", "scene", "known to")
+    terminal.say(_rows(head, [(*_words(fact), _witnesses(fact)) for fact in facts]) or "Nothing is known.")
+    terminal.say(
+        f"\n{counted(len(facts), 'fact')} stand{'s' * (len(facts) == 1)}{f' at scene {views.at}' * bool(views.at)}."
+    )
+    if conflicts:
+        terminal.say(f"\n{counted(len(conflicts), 'conflict')}:")
+        terminal.say("\n".join(f"  {_conflict(one)}" for one in conflicts[:_MOST_CONFLICTS]))
+        if len(conflicts) > _MOST_CONFLICTS:
+            terminal.say(f"  and {len(conflicts) - _MOST_CONFLICTS} more; --json gives all")
+    terminal.advise("`--at SCENE`, `--who NAME` and `--diff A B` look closer; `--export mermaid` draws.")
+    terminal.document(
+        {
+            "at": views.at or None,
+            "facts": [fact_data(fact) for fact in facts],
+            "conflicts": [_conflict_data(one) for one in conflicts],
+        }
+    )
+
+
+def _show_known(terminal: Terminal, state: WorldState, views: Views) -> None:
+    who, at = _person(state, views.who), _moment(state, views.at)
+    known = state.known_to(who, at)
+    head = ("about", "what", "value", "told in", "learned in", "")
+    terminal.say(_rows(head, [_known_row(one) for one in known]) or f"{who} knows nothing yet.")
+    outdated = sum(one.outdated for one in known)
+    terminal.say(
+        f"\n{who} takes {counted(len(known), 'fact')} for true; {outdated} of them changed without their knowing."
+    )
+    facts = [
+        fact_data(one.fact)
+        | {"since": {"scene": one.since.scene, "offset": one.since.offset}, "outdated": one.outdated}
+        for one in known
+    ]
+    terminal.document({"who": who, "at": views.at or None, "facts": facts})
+
+
+def _known_row(known: Known) -> tuple[str, ...]:
+    return (*_words(known.fact), str(known.since.scene), "outdated" if known.outdated else "")
+
+
+def _show_diff(terminal: Terminal, state: WorldState, scenes: tuple[str, str]) -> None:
+    found = state.diff(*(_moment(state, scene) for scene in scenes))
+    rows = [("+", *_words(fact), "") for fact in found.opened]
+    rows += [("-", *_words(fact), _reason(fact)) for fact in found.closed]
+    rows += [("~", *_words(new), f"was {_value(old)} ({_reason(old)})") for old, new in found.changed]
+    rows.sort(key=lambda row: (row[1], row[2]))
+    terminal.say(_rows(("", "about", "what", "value", "scene", ""), rows) or "Nothing changed.")
+    terminal.say(
+        f"\nFrom scene {scenes[0]} to {scenes[1]}: {len(found.opened)} new, {len(found.changed)} changed, "
+        f"{len(found.closed)} ended."
+    )
+    terminal.document({"from": scenes[0], "to": scenes[1], **_diff_data(found)})
+
+
+def _diff_data(found: Diff) -> dict[str, Any]:
+    return {
+        "opened": [fact_data(fact) for fact in found.opened],
+        "closed": [fact_data(fact) for fact in found.closed],
+        "changed": [{"old": fact_data(old), "new": fact_data(new)} for old, new in found.changed],
+    }
+
+
+def _rows(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    """The rows as a table, the first of them where they are many; nothing for none."""
+    if not rows:
+        return ""
+    more = f"\n... and {len(rows) - _MOST_ROWS:,} more; --json gives all" if len(rows) > _MOST_ROWS else ""
+    return table([head, *rows[:_MOST_ROWS]]) + more
+
+
+def _words(fact: Fact) -> tuple[str, str, str, str]:
+    kind = (
+        ""
+        if fact.modality in ("asserted", "author")
+        else f" ({fact.modality}{f' by {fact.source}' * bool(fact.source)})"
+    )
+    return _short(fact.subject), _short(fact.slot), _value(fact) + kind, str(fact.told.scene)
+
+
+def _value(fact: Fact) -> str:
+    items = fact.value if isinstance(fact.value, tuple) else (fact.value,)
+    told = ", ".join("nothing" if item is None else str(item) for item in items)
+    return _short(told if fact.polarity else f"not {'anything' if fact.value is None else told}")
+
+
+def _witnesses(fact: Fact) -> str:
+    if fact.witnesses is None:
+        return "all" if fact.public else fact.source
+    return _short(", ".join(fact.witnesses)) or "nobody"
+
+
+def _reason(fact: Fact) -> str:
+    return "" if fact.closed is None else fact.closed.reason
+
+
+def _short(text: str) -> str:
+    line = one_line(text)
+    return line if len(line) <= _WIDE else line[: _WIDE - 1] + "…"
+
+
+def _conflict(one: Conflict) -> str:
+    kind = "was laid down" if one.canon else "was established"
+    return (
+        f"{one.later.subject}, {one.later.slot}: in scene {one.earlier.told.scene} {_value(one.earlier)!r} {kind}, "
+        f"in scene {one.later.told.scene} it is {_value(one.later)!r}"
+    )
+
+
+def _conflict_data(one: Conflict) -> dict[str, Any]:
+    return {
+        "earlier": fact_data(one.earlier),
+        "later": fact_data(one.later),
+        "canon": one.canon,
+        "also_in": [at.scene for at in one.also],
+    }

@@ -1,0 +1,111 @@
+"""One evaluator run from the command line: settings in force, progress, stops, bill."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fabula.authoring import Wishes
+from fabula.casting import World, open_cast
+from fabula.cli.asked import evaluator_config, performers_of
+from fabula.cli.bill import Bill, bill_table, told
+from fabula.cli.people import People
+from fabula.cli.progress import Progress, counted
+from fabula.cli.session import near, stoppable
+from fabula.errors import ConfigError
+from fabula.evaluating import Task, evaluate_in, rehearse_evaluation
+from fabula.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.cli.options import Judges, Limits
+    from fabula.cli.terminal import Terminal
+    from fabula.evaluators import Evaluator
+    from fabula.items import Item
+    from fabula.models.base import Request
+    from fabula.report import Report
+
+
+@dataclass
+class Evaluating:
+    """An evaluator as the options want it, and the person at the terminal.
+
+    Raises:
+        FabulaError: an option is wrong; found before anything is asked or made.
+    """
+
+    terminal: Terminal
+    evaluator: Evaluator
+    judges: Judges
+    limits: Limits
+    bill: Bill = field(default_factory=Bill)
+
+    def __post_init__(self) -> None:
+        self.settings = Settings().with_(performers_of(self.judges, Settings()))
+        self.config: Any = evaluator_config(self.judges, self.settings, self.evaluator)
+        if self.settings.prompts and not Path(self.settings.prompts).is_dir():
+            raise ConfigError(f"--prompts {self.settings.prompts} is not a folder. Give a folder of .jinja files.")
+        open_cast(self.settings, self.evaluator.roles, World(self.terminal.environ, person=_nobody))
+
+    @property
+    def folder(self) -> Path | None:
+        """Where calls, verdicts and report are kept; nowhere for an evaluator that asks no model."""
+        return Path(self.judges.out) if self.evaluator.roles else None
+
+    def run(self, items: Sequence[Item]) -> Report:
+        """The evaluator's report on `items`.
+
+        Raises:
+            FabulaError: any of its kinds; all finished calls are kept.
+        """
+        task = Task(self.evaluator, items, self.config, self.folder)
+        return self.finish(task)
+
+    def finish(self, task: Task) -> Report:
+        """As `run`, for a task of its own making."""
+        terminal, settings = self.terminal, self.settings
+        planned = None
+        if task.evaluator.roles and not (terminal.quiet or self.limits.frozen):
+            planned = asyncio.run(rehearse_evaluation(task, settings, self._wishes(None)))
+            calls = f"about {counted(len(planned.planned), 'call')} to make" if planned.planned else "nothing to ask"
+            kept = f", {counted(planned.replayed, 'call')} in the journal" if planned.replayed else ""
+            where = f", in {near(task.folder)}" if task.folder else ""
+            terminal.advise(f"{task.evaluator.name}, {settings.model}{where}: {calls}{kept}")
+        progress = Progress(terminal, time.monotonic, planned.planned if planned else ())
+        terminal.aside = progress.aside
+        work = evaluate_in(task, settings, self._wishes(progress))
+        return asyncio.run(stoppable(work, "the same command")).report
+
+    def _wishes(self, progress: Progress | None) -> Wishes:
+        limits, where = self.limits, self.folder or Path()
+        return Wishes(
+            budget_tokens=limits.budget_tokens,
+            budget_usd=limits.budget_usd,
+            listeners=() if progress is None else (progress, self.bill),
+            person=People(self.terminal, where).answer,
+            environ=self.terminal.environ,
+            frozen=limits.frozen,
+        )
+
+    def tell_bill(self) -> None:
+        """Say what was asked and what came from the journal."""
+        if self.bill.calls:
+            self.terminal.say("\n" + bill_table(self.bill.roles))
+        if self.bill.replayed:
+            self.terminal.say(f"From the journal, at no cost: {counted(self.bill.replayed, 'call')}.")
+
+    def data(self) -> dict[str, Any]:
+        """The bill for JSON."""
+        return {
+            "asked": sum(self.bill.calls.values()),
+            "replayed": self.bill.replayed,
+            "bill": {role: told(usage) for role, usage in self.bill.roles.items()},
+        }
+
+
+async def _nobody(request: Request) -> str:
+    return request.role  # never called: the cast is only looked at

@@ -1,0 +1,91 @@
+"""Side-by-side verdicts as tables for the terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from fabula.cli.terminal import table
+from fabula.evaluators.pairwise.showing import questions_of, rows_on
+from fabula.evaluators.pairwise.tally import judged_pairs, verdicts_in
+from fabula.ratings import SAME
+from fabula.report.page import estimate_cells
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.ratings import Rating
+    from fabula.report import Report
+
+
+def ranking_tables(report: Report) -> str:
+    """Strengths and wins for each question, what is known of the judge, the baselines, and the notes."""
+    parts = [_strengths(report, question) for question in questions_of(report)]
+    parts += [_judge(report), _baselines(report)]
+    if report.notes:
+        parts.append("\n".join(f"Note: {note}" for note in report.notes))
+    return "\n\n".join(parts)
+
+
+def _strengths(report: Report, question: str) -> str:
+    head = ("system", "strength", "95 % interval", "prompts", "wins", "95 % interval", "verdicts")
+    strengths, wins = (rows_on(report, question, what=what) for what in ("strength", "wins"))
+    rows = [
+        (one.of, *estimate_cells(one.scored), *estimate_cells(other.scored))
+        for one, other in zip(strengths, wins, strict=True)
+    ]
+    return f"{question}\n{table([head, *rows], right=(1, 3, 4, 6))}"
+
+
+def _judge(report: Report) -> str:
+    """One line for each question, one column for each measure of the judge."""
+    asked = questions_of(report)
+    found = {question: [row for row in rows_on(report, question) if row.of == "judge"] for question in asked}
+    head = ("the judge", *(row.what.partition("/")[0] for row in found[asked[0]]))
+    rows = [(question, *(_brief(row.scored) for row in found[question])) for question in asked]
+    return table([head, *rows])
+
+
+def _baselines(report: Report) -> str:
+    """How often each baseline chooses as the judge does."""
+    asked = questions_of(report)
+    found = {question: rows_on(report, question, baseline=True) for question in asked}
+    head = ("agree with it", *(row.of for row in found[asked[0]]))
+    rows = [(question, *(_brief(row.scored) for row in found[question])) for question in asked]
+    return table([head, *rows])
+
+
+def _brief(scored: object) -> str:
+    """A number and its interval in little room; a dash where there is none (the report says why)."""
+    value, interval, n = estimate_cells(scored)  # type: ignore[arg-type]  # a row's number
+    if value == "not scored":
+        return "-"
+    low, _, high = interval.partition(" to ")
+    return f"{float(value):.2f} [{float(low):.2f}, {float(high):.2f}]" if high else f"{float(value):.2f} (n {n})"
+
+
+def verdict_table(ratings: Sequence[Rating], one: str, other: str) -> str:
+    """The verdicts on two stories: in each order, and what comes of both."""
+    asked = list(dict.fromkeys(rating.question for rating in ratings))
+    verdicts = verdicts_in(ratings)
+    rows: list[tuple[str, ...]] = [("", f"{one} shown first", f"{other} shown first", "both orders")]
+    for question in asked:
+        mine = [rating for rating in ratings if rating.question == question]
+        shown = [_told([rating for rating in mine if rating.items[0] == first]) for first in (one, other)]
+        pairs = judged_pairs([verdict for verdict in verdicts if verdict.question == question])
+        rows.append((question, *shown, better(pairs[0].items, pairs[0].score) if pairs else "not scored"))
+    return table(rows)
+
+
+def better(items: Sequence[str], score: float) -> str:
+    """The better of two stories by the score of the first, or "same"."""
+    return SAME if score == 0.5 else items[0] if score > 0.5 else items[1]  # noqa: PLR2004 - the middle
+
+
+def _told(ratings: Sequence[Rating]) -> str:
+    """What was answered in one order: the answer, with its probability or with how often it was given."""
+    if len(ratings) == 1:
+        share = ratings[0].shown.partition(", ")[0].partition(" ")[2]
+        return str(ratings[0].answer or "not scored") + (f" ({float(share):.0%})" if share else "")
+    counts = Counter(str(rating.answer or "not scored") for rating in ratings)
+    return ", ".join(f"{answer} {n}" if len(counts) > 1 else answer for answer, n in counts.most_common())

@@ -1,0 +1,110 @@
+"""Which parts of a story are spoken: what stands in quotation marks, of whatever style the story uses.
+
+Read are "straight", “curly”, „low“, «pointed», »turned«, ``typewritten'' and 「corner」 marks, and 'single' or ‘single’
+ones in stories that use these for speech. Speech that is not closed goes to the next opening mark or the end of its
+paragraph: speech of several paragraphs is written so, and a forgotten mark then costs one paragraph. Speech that is
+told by a dash alone is not seen.
+"""
+
+# ruff: noqa: RUF001, RUF002 - these are about typographic quotation marks
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from fabula.craft.sentences import paragraph_spans
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from fabula.replies.sentences import Span
+
+_DOUBLE: Final = re.compile(r"``|''|[\"“”„«»「」『』]")
+_SINGLE: Final = re.compile(r"['‘’‚‹›]")
+# What opens, and what closes it; where both are the same mark its neighbours decide.
+_CLOSERS: Final = {
+    '"': '"”',
+    "“": '”"',
+    "”": "”",
+    "„": "“”",
+    "«": "»",
+    "»": "«»",
+    "「": "」",
+    "『": "』",
+    "``": "''",
+    "''": "",
+    "'": "'",
+    "‘": "’'",
+    "’": "’",
+    "‚": "‘’",
+    "‹": "›",
+    "›": "‹›",
+}
+_BEFORE: Final = "([{<-–—*_/'\"‘“„`"  # may stand before an opening mark; so may white space and nothing
+_AFTER_SPEECH: Final = ".,!?…-–—;:*_"  # speech in single marks ends in one of these; a word like "boys'" does not
+
+
+def speech(text: str) -> list[Span]:
+    """Start and end of each spoken part, without its marks, in order; they do not overlap."""
+    borders = paragraph_spans(text)
+    double = [span for border in borders for span in _in_paragraph(text, border, _DOUBLE, _closes)]
+    single = [span for border in borders for span in _in_paragraph(text, border, _SINGLE, _ends_speech)]
+    return single if len(single) > len(double) else double
+
+
+def spoken(text: str) -> str:
+    """The spoken parts of a text, one a line."""
+    return "\n".join(text[start:end] for start, end in speech(text))
+
+
+def _in_paragraph(
+    text: str, border: Span, marks: re.Pattern[str], closes: Callable[[str, re.Match[str]], bool]
+) -> Iterator[Span]:
+    """The spoken parts of one paragraph."""
+    opened, begin = "", 0
+    for mark in marks.finditer(text, *border):
+        if opened and mark[0] in _closers(opened) and closes(text, mark):
+            yield begin, mark.start()
+            opened = ""
+        elif _opens(text, border, mark):
+            if opened and marks is _DOUBLE:
+                yield begin, mark.start()
+            opened, begin = mark[0], mark.end()
+    # An apostrophe ("'tis") opens nothing; a typographic mark at the very start is speech that goes on.
+    if opened and (marks is _DOUBLE or (opened == "‘" and begin == border[0] + 1)):
+        yield begin, border[1]
+
+
+def _closers(opened: str) -> tuple[str, ...]:
+    return (_CLOSERS[opened],) if opened == "``" else tuple(_CLOSERS[opened])
+
+
+def _opens(text: str, border: Span, mark: re.Match[str]) -> bool:
+    """Whether a mark can open: something comes after it, and no word stands right before it."""
+    start, end = mark.span()
+    if end >= border[1] or not _CLOSERS[mark[0]]:
+        return False
+    free = start == border[0] or text[start - 1].isspace()
+    follows = not text[end].isspace()
+    if mark[0] in ("”", "’", "»", "›"):  # as a rule these close
+        return free and follows
+    if mark[0] in ("'", "‘"):
+        return follows and (free or text[start - 1] in _BEFORE)
+    return free or text[start - 1] in _BEFORE or mark[0] not in ('"', "“")
+
+
+def _closes(text: str, mark: re.Match[str]) -> bool:
+    """Whether a mark that could close does: not where it stands apart before a word, as an opening one does."""
+    if mark[0] not in ('"', "“"):
+        return True
+    start, end = mark.span()
+    apart = start == 0 or text[start - 1].isspace()
+    return not (apart and end < len(text) and not text[end].isspace())
+
+
+def _ends_speech(text: str, mark: re.Match[str]) -> bool:
+    """Whether a single mark ends speech, and is no apostrophe."""
+    start, end = mark.span()
+    if mark[0] == "›":
+        return True
+    return text[start - 1] in _AFTER_SPEECH and (end == len(text) or not text[end].isalnum())

@@ -1,0 +1,105 @@
+"""From measures of single stories to rows of a report, and to the means of their systems: what all measures share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fabula.errors import UsageError
+from fabula.report import Row
+from fabula.stats.bootstrap import bootstrap_mean
+from fabula.stats.estimate import Estimate, Unscored
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fabula.items import Item
+    from fabula.stats.estimate import Scored
+
+ALL: Final = "all"
+MEAN: Final = "mean/"
+_NAMED: Final = 4  # measures of one note
+
+
+@dataclass(frozen=True, slots=True)
+class Resampling:
+    """How intervals are made: by so many draws of whole prompts, with this seed."""
+
+    resamples: int = 1000
+    seed: int = 1
+
+
+def checked(items: Sequence[Item]) -> None:
+    """See that there are stories, and that each can be told from the others.
+
+    Raises:
+        UsageError: there is none, or two have one id.
+    """
+    if not items:
+        raise UsageError("There is no story to measure. Give at least one.")
+    twice = [name for name, count in Counter(item.id for item in items).items() if count > 1]
+    if twice:
+        raise UsageError(f"Two stories have the id {twice[0]!r}. Give each story an id of its own.")
+
+
+def by_system(items: Sequence[Item]) -> dict[str, list[int]]:
+    """The indices of each system's stories, systems in the order met; "all" where no system is known."""
+    found: dict[str, list[int]] = {}
+    known = any(item.system for item in items)
+    for index, item in enumerate(items):
+        found.setdefault(item.system or ("no system named" if known else ALL), []).append(index)
+    return found
+
+
+def prompt_of(item: Item) -> str:
+    """What an interval is resampled by: the story's prompt, or the story itself where that is not known."""
+    return f"prompt {item.prompt}" if item.prompt else f"story {item.id}"
+
+
+def story_rows(items: Sequence[Item], measured: Mapping[str, Sequence[Scored]]) -> list[Row]:
+    """A row for every story and measure; `measured` has one number a story under each measure's name."""
+    return [Row(item.id, what, scored[index]) for index, item in enumerate(items) for what, scored in measured.items()]
+
+
+def mean_rows(items: Sequence[Item], measured: Mapping[str, Sequence[Scored]], resampling: Resampling) -> list[Row]:
+    """A row "mean/MEASURE" for every system: the mean over its stories, with its interval by prompt.
+
+    Stories that are not scored stay out of the mean, and its method counts them.
+    """
+    return [
+        Row(system, MEAN + what, _mean(items, [(i, scored[i]) for i in members], resampling))
+        for system, members in by_system(items).items()
+        for what, scored in measured.items()
+    ]
+
+
+def _mean(items: Sequence[Item], members: Sequence[tuple[int, Scored]], resampling: Resampling) -> Scored:
+    there = [(index, scored) for index, scored in members if isinstance(scored, Estimate)]
+    missing = [scored.reason for _, scored in members if isinstance(scored, Unscored)]
+    if not there:
+        reasons = Counter(missing).most_common()
+        return Unscored("; ".join(f"{reason} ({count} stories)" for reason, count in reasons), 0)
+    what = there[0][1].method
+    told = f"mean over {len(there)} stories" + (f", {len(missing)} not scored" if missing else "")
+    return bootstrap_mean(
+        [scored.value for _, scored in there],
+        [prompt_of(items[index]) for index, _ in there],
+        resamples=resampling.resamples,
+        seed=resampling.seed,
+        method=f"{told}: {what}",
+    )
+
+
+def unscored_note(measured: Mapping[str, Sequence[Scored]]) -> tuple[str, ...]:
+    """How many stories have no number and why; measures that lack it alike share a note."""
+    alike: dict[tuple[int, int, str], list[str]] = {}
+    for what, scored in measured.items():
+        missing = Counter(one.reason for one in scored if isinstance(one, Unscored))
+        for why, count in missing.items():
+            alike.setdefault((count, len(scored), why), []).append(what)
+    return tuple(f"{_listed(names)}: {count} of {of} not scored ({why})." for (count, of, why), names in alike.items())
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= _NAMED else f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} more"

@@ -1,0 +1,133 @@
+"""The data sets that fabula reads: what they are, whose, under which licence, and where they are published."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from fabula.errors import UnknownNameError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class PublicFile:
+    """A file of a set at its public address.
+
+    Attributes:
+        name: what it is called in the folder.
+        url: where it is, over https.
+        limit: the most bytes that are taken; more is not this file.
+        sha256: of the file; empty where it is not known, and then pinned in `SHA256SUMS` at the first fetch.
+    """
+
+    name: str
+    url: str
+    limit: int
+    sha256: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DataSet:
+    """A set of data.
+
+    Attributes:
+        name: as users type it.
+        title: what it holds.
+        licence: under which it is published.
+        source: who publishes it, and where.
+        files: what can be fetched; empty for a set that fabula reads but does not fetch.
+        note: what a user should know besides.
+    """
+
+    name: str
+    title: str
+    licence: str
+    source: str
+    files: tuple[PublicFile, ...] = ()
+    note: str = ""
+
+
+_STORIES: Final = "https://storage.googleapis.com/tell-me-a-story/tell-me-a-story"
+_KEYS: Final = (
+    "https://raw.githubusercontent.com/google-deepmind/tell_me_a_story/e4910ea1d2bae82efcaf8ba9fde50ab3a419320e"
+)
+_SETS: Final = (
+    DataSet(
+        "tell-me-a-story",
+        "230 writing prompts with people's stories of about 1,500 words",
+        "CC BY 4.0",
+        "github.com/google-deepmind/tell_me_a_story",
+        (
+            *(
+                PublicFile(
+                    f"tell-me-a-story-{split}_encrypted.jsonl", f"{_STORIES}-{split}_encrypted.jsonl", 20_000_000
+                )
+                for split in ("train", "validation", "test")
+            ),
+            PublicFile("keys.zip", f"{_KEYS}/keys.zip", 1_000_000),
+        ),
+        "Published encrypted, with its keys, so that scrapers do not pick it up. fabula keeps it encrypted on the disk;"
+        " do not publish the plain text.",
+    ),
+    DataSet(
+        "wikiplots",
+        "112,936 plots from the English Wikipedia",
+        "CC BY-SA 3.0 (text of Wikipedia)",
+        "github.com/markriedl/WikiPlots",
+        (PublicFile("plots.zip", "https://www.dropbox.com/s/24pa44w7u7wvtma/plots.zip?dl=1", 400_000_000),),
+    ),
+    DataSet(
+        "writing-prompts",
+        "303,358 prompts and stories from Reddit",
+        "none stated for the texts, which are their authors'; the release's code is MIT",
+        "github.com/facebookresearch/fairseq, examples/stories",
+        (
+            PublicFile(
+                "writingPrompts.tar.gz",
+                "https://dl.fbaipublicfiles.com/fairseq/data/writingPrompts.tar.gz",
+                1_000_000_000,
+            ),
+        ),
+    ),
+    DataSet(
+        "ttcw", "Experts' verdicts on 48 stories, 14 tests", "BSD-3-Clause", "github.com/salesforce/creativity_eval"
+    ),
+    DataSet(
+        "hanna",
+        "1,056 stories with ratings and metrics",
+        "MIT (texts from Reddit)",
+        "github.com/dig-team/hanna-benchmark-asg",
+    ),
+    DataSet("storysumm", "96 summaries with faithfulness labels", "MIT", "github.com/melaniesubbiah/storysumm"),
+    DataSet("dialogsum", "Dialogues with summaries", "CC BY-NC-SA 4.0", "github.com/cylnlp/dialogsum"),
+    DataSet(
+        "writing-quality",
+        "LAMP rankings and style-mimic pairs",
+        "BSD-3-Clause",
+        "github.com/salesforce/creativity_eval",
+    ),
+    DataSet(
+        "atlas",
+        "Continuity errors in screenplays, and detections",
+        "as the MAGNET paper",
+        "MAGNET paper, App. A.2 and A.3",
+    ),
+    DataSet("bradley-terry", "Win matrices", "as the paper; synthetic ones CC0", "character-simulation paper, App. A"),
+    DataSet("snap", "Printed numbers", "as the paper", "SNAP paper"),
+)
+SETS: Final[Mapping[str, DataSet]] = MappingProxyType({data.name: data for data in _SETS})
+
+
+def find_set(name: str, *, public: bool = False) -> DataSet:
+    """The set of that name; with `public`, among those that can be fetched.
+
+    Raises:
+        UnknownNameError: there is none; the nearest is named.
+    """
+    known = {data.name: data for data in _SETS if data.files or not public}
+    if name not in known:
+        raise UnknownNameError("data set", name, known)
+    return known[name]

@@ -1,0 +1,177 @@
+"""TTCW: experts' and models' verdicts on 48 stories (Chakrabarty et al. 2024, "Art or Artifice?")."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fabula.data.reading import Record, json_lines, json_list, unique, wanted
+from fabula.errors import UsageError
+from fabula.items import Item
+from fabula.story import Brief, Story
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+PEOPLE: Final = "NewYorker"
+RANKED: Final = ("GPT3.5", "GPT4", "Claude")  # in the order in which the published scripts compare them
+_VERDICTS: Final = {"Yes": True, "No": False}
+_CALL: Final = re.compile(r"story_(\d+)_(.+)_test(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertVerdict:
+    """One expert's answer to one test of one story.
+
+    Attributes:
+        plot: number of the plot, from 0; one story of each system tells it.
+        system: who wrote the story: "GPT3.5", "GPT4", "Claude" or "NewYorker".
+        test: number of the test, from 1 to 14.
+        expert: number of the expert.
+        passed: whether the story passes.
+        reason: what the expert wrote about it.
+    """
+
+    plot: int
+    system: str
+    test: int
+    expert: int
+    passed: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelVerdict:
+    """One model's reply to one test of one story; fields as in `ExpertVerdict`."""
+
+    plot: int
+    system: str
+    test: int
+    reply: str
+
+    @property
+    def passed(self) -> bool:
+        """Whether the reply begins with "yes": how the published scripts read it, and no better."""
+        return self.reply.lower().startswith("yes")
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """One of the fourteen tests, as its authors put it."""
+
+    number: int
+    dimension: str
+    category: str
+    question: str
+    prompt: str
+
+
+def experts(folder: Path) -> tuple[ExpertVerdict, ...]:
+    """The verdicts in `annotations.jsonl` of `folder`.
+
+    Raises:
+        UsageError: the file is absent, or a line is no verdict, or stands there twice.
+    """
+    records = list(json_lines(wanted(folder, "annotations.jsonl")))
+    unique([(f"{r.text('story_id')}/{r.integer('ttcw_idx')}/{r.integer('expert_idx')}", r) for r in records])
+    return tuple(_expert(record) for record in records)
+
+
+def _expert(record: Record) -> ExpertVerdict:
+    verdict = record.text("binary_verdict")
+    if verdict not in _VERDICTS:
+        raise UsageError(f"{record.where}: the verdict is {verdict!r}, neither Yes nor No. Mend the line.")
+    system = record.text("story_id").partition("_")[2]
+    return ExpertVerdict(
+        record.integer("story_idx"),
+        system,
+        record.integer("ttcw_idx"),
+        record.integer("expert_idx"),
+        _VERDICTS[verdict],
+        record.text("explanation"),
+    )
+
+
+def models(folder: Path) -> tuple[str, ...]:
+    """The models whose verdicts `folder` holds, by name."""
+    return tuple(sorted({path.name.split(".jsonl")[0].removeprefix("verdicts_") for path in folder.glob("verdicts_*")}))
+
+
+def verdicts(folder: Path, model: str) -> tuple[ModelVerdict, ...]:
+    """A model's replies to the tests.
+
+    Raises:
+        UsageError: the file is absent, or a line is no reply to a test, or stands there twice.
+    """
+    records = list(json_lines(wanted(folder, f"verdicts_{model}.jsonl")))
+    unique([(record.text("id"), record) for record in records])
+    return tuple(_reply(record) for record in records)
+
+
+def _reply(record: Record) -> ModelVerdict:
+    call = _CALL.fullmatch(record.text("id"))
+    if call is None:
+        raise UsageError(f"{record.where}: the id {record.text('id')!r} is not story_N_SYSTEM_testN. Mend the line.")
+    return ModelVerdict(int(call[1]), call[2], int(call[3]), record.text("response"))
+
+
+def majority_scores(given: Iterable[ExpertVerdict]) -> Mapping[tuple[int, str], int]:
+    """Tests that each story (plot, system) passes in the opinion of more than half of its experts."""
+    votes: dict[tuple[int, str, int], list[bool]] = defaultdict(list)
+    for verdict in given:
+        votes[verdict.plot, verdict.system, verdict.test].append(verdict.passed)
+    scores: dict[tuple[int, str], int] = defaultdict(int)
+    for (plot, system, _), passed in votes.items():
+        scores[plot, system] += 2 * sum(passed) > len(passed)
+    return scores
+
+
+def model_scores(given: Iterable[ModelVerdict]) -> Mapping[tuple[int, str], int]:
+    """Tests that each story (plot, system) passes in a model's opinion; a missing reply counts as not passed."""
+    scores: dict[tuple[int, str], int] = defaultdict(int)
+    for verdict in given:
+        scores[verdict.plot, verdict.system] += verdict.passed
+    return scores
+
+
+def stories(folder: Path) -> tuple[Item, ...]:
+    """The stories with their plots as briefs; those that are only linked (the New Yorker's) are left out.
+
+    Raises:
+        UsageError: the file is absent, or a line is no story, or stands there twice.
+    """
+    records = list(json_lines(wanted(folder, "stories.jsonl")))
+    unique([(record.text("story_id"), record) for record in records])
+    return tuple(_story(record) for record in records if not record.text("content").startswith("https://"))
+
+
+def _story(record: Record) -> Item:
+    name, plot = record.text("story_id"), record.text("plot")
+    return Item(
+        name,
+        Story.parse(record.text("content")),
+        name.partition("_")[2],
+        str(record.integer("story_idx")),
+        Brief.parse(plot, record.where),
+    )
+
+
+def tests(folder: Path) -> tuple[Test, ...]:
+    """The fourteen tests, in their order.
+
+    Raises:
+        UsageError: the file is absent, or an entry is no test.
+    """
+    return tuple(
+        Test(
+            record.integer("ttcw_idx"),
+            record.text("torrance_dimension"),
+            record.text("category"),
+            record.text("question"),
+            record.text("full_prompt"),
+        )
+        for record in json_list(wanted(folder, "tests.json"))
+    )

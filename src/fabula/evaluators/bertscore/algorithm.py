@@ -1,0 +1,112 @@
+"""BERTScore of stories against their references (Zhang et al., 2020; in Table 2 of Agents' Room), in windows."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Literal
+
+from fabula.craft.measuring import Resampling, checked, mean_rows, story_rows, unscored_note
+from fabula.evaluators.bertscore.embedders import open_embedder
+from fabula.evaluators.bertscore.scoring import encoded, matched
+from fabula.report import Report
+from fabula.stats.estimate import Estimate, Unscored
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.evaluators.bertscore.scoring import Embedder, Vectors
+    from fabula.items import Item
+    from fabula.run import Run
+    from fabula.stats.estimate import Scored
+
+_WHATS = ("bertscore", "bertscore/precision", "bertscore/recall")
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Settings.
+
+    Attributes:
+        model: a name of the package transformers, or a folder that holds a model.
+        layer: of the model; 0 takes the one that BERTScore's authors recommend for it, else its last.
+        mode: whole stories in windows, or cut at the model's limit as the usual code does.
+        overlap: tokens that two neighbouring windows share; each is taken where more stands around it.
+        fetch: a model that is not on this machine may be fetched from its public home.
+        embedder: transformers; letters (a stand-in without a model); or FILE.py:FUNCTION, which gets `model` and gives
+            an object with name, limit, tokens(text) and embed(tokens).
+        resamples: bootstrap draws behind an interval.
+        seed: of the draws.
+    """
+
+    model: str = "roberta-large"
+    layer: int = 0
+    mode: Literal["windowed", "truncated"] = "truncated"
+    overlap: int = 64
+    fetch: bool = False
+    embedder: str = "transformers"
+    resamples: int = 1000
+    seed: int = 1
+
+    @classmethod
+    def faithful(cls) -> Config:
+        """The usual code: stories are cut at the model's limit."""
+        return cls()
+
+    @classmethod
+    def improved(cls) -> Config:
+        """Ours: whole stories."""
+        return cls(mode="windowed")
+
+
+async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
+    """BERTScore of every story that has a reference, and means of every system. Asks nobody.
+
+    Raises:
+        UsageError: there is no story, two have one id, or a package or the model is missing.
+    """
+    del run
+    checked(items)
+    if not any(item.reference for item in items):  # no model need be opened
+        stories = [_missing("the story has no reference")] * len(items)
+        return _report(items, stories, config, ())
+    embedder = open_embedder(config.embedder, config.model, config.layer, fetch=config.fetch)
+    long: list[str] = []
+    stories = [_story(item, embedder, config, long) for item in items]
+    done = "cut there" if config.mode == "truncated" else "read in windows"
+    note = f"{len(long)} of {2 * len(items)} texts are longer than {embedder.limit} tokens and were {done}."
+    return _report(items, stories, config, (note,))
+
+
+def _story(item: Item, embedder: Embedder, config: Config, long: list[str]) -> dict[str, Scored]:
+    """The numbers of one story; adds to `long` the names of its texts that pass the model's limit."""
+    if item.reference is None:
+        return _missing("the story has no reference")
+    vectors: list[Vectors] = []
+    for name, story in ((f"{item.id}, reference", item.reference), (item.id, item.story)):
+        tokens = embedder.tokens(story.text)
+        if len(tokens) > embedder.limit:
+            long.append(name)
+        vectors.append(encoded(tokens, embedder, config.overlap if config.mode == "windowed" else None))
+    if not all(side.counts.any() for side in vectors):
+        return _missing("one of the texts has no token")
+    score = matched(*vectors)
+    window = (
+        f"windows of {embedder.limit} sharing {config.overlap}"
+        if config.mode == "windowed"
+        else (f"cut at {embedder.limit} tokens")
+    )
+    told = f"{embedder.name}, {window}, greedy cosine, neither idf nor rescaling"
+    parts = (("F1", score.f), ("precision", score.precision), ("recall", score.recall))
+    return {what: Estimate(value, 1, method=f"{p}: {told}") for what, (p, value) in zip(_WHATS, parts, strict=True)}
+
+
+def _missing(reason: str) -> dict[str, Scored]:
+    return dict.fromkeys(_WHATS, Unscored(reason))
+
+
+def _report(
+    items: Sequence[Item], stories: Sequence[dict[str, Scored]], config: Config, notes: tuple[str, ...]
+) -> Report:
+    measured = {what: [story[what] for story in stories] for what in _WHATS}
+    rows = story_rows(items, measured) + mean_rows(items, measured, Resampling(config.resamples, config.seed))
+    return Report("bertscore", asdict(config), tuple(rows), notes=(*unscored_note(measured), *notes))

@@ -1,0 +1,1 @@
+"""The side-by-side judge of Agents' Room and Character Simulation."""

@@ -1,0 +1,143 @@
+"""The report on a judge as pictures and as a page: strengths, pairs, each verdict with its reasons one click away."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from fabula.report.page import (
+    Section,
+    bullets,
+    details,
+    estimate_cells,
+    figure,
+    how_list,
+    html_table,
+    joined,
+    page,
+    paragraph,
+    quotation,
+)
+from fabula.report.pictures import intervals_svg, matrix_svg
+from fabula.stats.estimate import Estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.ratings import Rating
+    from fabula.report import Report, Row
+    from fabula.report.page import Html
+
+
+def questions_of(report: Report) -> tuple[str, ...]:
+    """The questions that were asked, "overall" first."""
+    asked = [str(question) for question in report.details["questions"]]
+    return tuple(sorted(asked, key=lambda question: question != "overall"))
+
+
+def rows_on(report: Report, question: str, *, what: str = "", baseline: bool = False) -> list[Row]:
+    """The rows of one question, those of the baselines or all others; of one measure only if `what` names it."""
+    return [
+        row
+        for row in report.rows
+        if row.what.partition("/")[2] == question
+        and row.baseline == baseline
+        and (not what or row.what.partition("/")[0] == what)
+    ]
+
+
+def strengths_picture(report: Report, question: str) -> str:
+    """An SVG of the strengths on one question, each with its interval, the strongest first."""
+    rows = [(row.of, row.scored) for row in rows_on(report, question, what="strength")]
+    levels = {scored.level for _, scored in rows if isinstance(scored, Estimate)}
+    level = f", with {100 * levels.pop():g} % intervals by prompt" if len(levels) == 1 else ""
+    return intervals_svg(rows, title=f"{question.capitalize()}: log strength, centred at 0{level}")
+
+
+def wins_picture(report: Report, question: str) -> str:
+    """An SVG of the matrix of wins: how often the row beat the column; the fuller a cell, the larger the share."""
+    wins = report.details["wins"][question]
+    names = report.details["names"]
+    places = [names.index(row.of) for row in rows_on(report, question, what="strength")]
+    shares: list[list[float | None]] = []
+    for i in places:
+        games = [wins[i][j] + wins[j][i] for j in places]
+        shares.append([wins[i][j] / n if n and i != j else None for j, n in zip(places, games, strict=True)])
+    return matrix_svg(
+        [names[i] for i in places],
+        shares,
+        title=f"{question.capitalize()}: wins of the row against the column",
+        shown=[[f"{wins[i][j]:g}" for j in places] for i in places],
+    )
+
+
+def page_of(report: Report) -> str:
+    """The whole report as one HTML file."""
+    asked = questions_of(report)
+    counted = f"{len(report.ratings):,} verdicts of {report.how['judge']} on {len(report.details['names'])} systems."
+    lead = "A strength says how often a system's stories are preferred, not how much better they are."
+    sections = [
+        Section(
+            "To know before believing it", joined(_notes(report), details("How it was made", how_list(report.how)))
+        ),
+        *(Section(question.capitalize(), _question(report, question)) for question in asked),
+        Section("Verdicts", _verdicts(report)),
+    ]
+    return page("Stories side by side", sections, lead=f"{counted} {lead}")
+
+
+def _notes(report: Report) -> Html:
+    return bullets(report.notes or ["Nothing stood out."])
+
+
+def _question(report: Report, question: str) -> Html:
+    rows = [row for row in rows_on(report, question) if not row.what.startswith("strength")]
+    rows += rows_on(report, question, baseline=True)
+    cells = [(_called(row), *estimate_cells(row.scored)) for row in rows]
+    return joined(
+        figure(strengths_picture(report, question)),
+        figure(wins_picture(report, question)),
+        html_table(("measure", "value", "interval", "n"), cells, right=(1, 3)),
+    )
+
+
+def _called(row: Row) -> str:
+    what = row.what.partition("/")[0]
+    if row.baseline:
+        return f"baseline {row.of}: chooses as the judge does"
+    return f"judge: {what}" if row.of == "judge" else f"{row.of}: share of wins"
+
+
+def _verdicts(report: Report) -> Html:
+    """All pairs, each behind a line that says who won; inside, both orders with the reasons."""
+    pairs: dict[tuple[str, tuple[str, ...]], list[Rating]] = defaultdict(list)
+    for rating in report.ratings:
+        pairs[rating.prompt, tuple(sorted(rating.items))].append(rating)
+    return joined(*(_pair(prompt, items, ratings) for (prompt, items), ratings in sorted(pairs.items())))
+
+
+def _pair(prompt: str, items: Sequence[str], ratings: Sequence[Rating]) -> Html:
+    asked = list(dict.fromkeys(rating.question for rating in ratings))
+    last = asked[-1]
+    said = ", ".join(str(rating.answer or "not scored") for rating in ratings if rating.question == last)
+    where = f"{prompt}: " if prompt else ""
+    orders: dict[tuple[str, tuple[str, ...]], list[Rating]] = defaultdict(list)
+    for rating in ratings:
+        orders[rating.rater, rating.items].append(rating)
+    return details(
+        f"{where}{' against '.join(items)}: {last} {said}",
+        joined(*(_order(rater, shown, group) for (rater, shown), group in orders.items())),
+    )
+
+
+def _order(rater: str, shown: Sequence[str], ratings: Sequence[Rating]) -> Html:
+    """The verdicts of one rater on two stories shown in one order, and the reasons."""
+    cells = [
+        (rating.question, str(rating.answer or "not scored"), rating.shown or rating.unscored) for rating in ratings
+    ]
+    reasons = [quotation(rating.reason) for rating in ratings if rating.reason]
+    return joined(
+        paragraph(f"{rater}, A being {shown[0]} and B {shown[-1]}:"),
+        html_table(("question", "better", "as it was said"), cells),
+        *(reasons or [paragraph("No reasons were given.", faint=True)]),
+    )

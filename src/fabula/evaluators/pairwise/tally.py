@@ -1,0 +1,188 @@
+"""From ratings, of whomever, to verdicts that can be counted."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fabula.errors import UsageError
+from fabula.ratings import SAME
+from fabula.replies import SIDES
+from fabula.stats.ranking import Comparison
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fabula.ratings import Rating
+
+_TIE: Final = 0.5
+_LEAST: Final = 1e-9  # so that the logarithm of a probability that was not seen is finite
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One side-by-side verdict.
+
+    Attributes:
+        items: ids of the two stories, the one shown first before the other.
+        names: what is ranked: their systems, or the stories themselves.
+        score: of the story shown first: 1 better, 0 worse, 0.5 the same.
+        chances: probabilities of A, B and Same, where the judge's engine gave them.
+    """
+
+    rater: str
+    prompt: str
+    question: str
+    items: tuple[str, str]
+    names: tuple[str, str]
+    score: float
+    chances: tuple[float, float, float] | None = None
+
+
+def verdicts_in(ratings: Sequence[Rating]) -> tuple[Verdict, ...]:
+    """The side-by-side verdicts among ratings; those without an answer and ratings of single stories are left out.
+
+    Raises:
+        UsageError: a verdict names neither of its two stories.
+    """
+    return tuple(_verdict(rating) for rating in ratings if is_side_by_side(rating) and rating.answer is not None)
+
+
+def is_side_by_side(rating: Rating) -> bool:
+    """Whether a rating compares two stories of different systems, or two stories whose systems are not known."""
+    two = len(rating.items) == 2  # noqa: PLR2004 - side by side
+    return two and len(set(_names(rating))) == len(rating.items)
+
+
+def _names(rating: Rating) -> tuple[str, ...]:
+    return tuple(system or item for system, item in zip(rating.systems or rating.items, rating.items, strict=True))
+
+
+def _verdict(rating: Rating) -> Verdict:
+    first, second = rating.items
+    scores = {first: 1.0, second: 0.0, SAME: _TIE}
+    if not isinstance(rating.answer, str) or rating.answer not in scores:
+        raise UsageError(
+            f"A verdict of {rating.rater} on {first} and {second} ({rating.question}) is {rating.answer!r}. "
+            f"Its answer has to be the id of one of the two, or {SAME!r}."
+        )
+    one, other = _names(rating)
+    return Verdict(
+        rating.rater,
+        rating.prompt,
+        rating.question,
+        (first, second),
+        (one, other),
+        scores[rating.answer],
+        _chances(rating.shown),
+    )
+
+
+def _chances(shown: str) -> tuple[float, float, float] | None:
+    """The probabilities in what a weighed verdict shows: "A 0.61, Same 0.27, B 0.12"; `None` if it shows none."""
+    found: dict[str, float] = {}
+    for part in shown.split(", "):
+        side, _, number = part.partition(" ")
+        try:
+            found[side] = float(number)
+        except ValueError:
+            return None
+    if set(found) != set(SIDES) or not all(0 <= share <= 1 for share in found.values()):
+        return None
+    return found["A"], found["B"], found["Same"]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """All verdicts of one rater on one question about two stories.
+
+    Attributes:
+        items: the two ids in their order.
+        names: of their systems, in the same order.
+        score: of the first of them, corrected for the order of showing: 1 better, 0 worse, 0.5 the same.
+        weighed: the score comes of probabilities.
+    """
+
+    rater: str
+    prompt: str
+    items: tuple[str, str]
+    names: tuple[str, str]
+    score: float
+    weighed: bool
+
+
+def judged_pairs(verdicts: Sequence[Verdict]) -> tuple[Judged, ...]:
+    """One verdict for each rater and pair out of those in both orders, on one question.
+
+    Written ones: the story that was preferred more often, else the same. Weighed ones: the answer whose
+    log-probability, averaged over the two orders, is highest; so a judge that favours a side is corrected.
+    """
+    groups: dict[tuple[str, str, tuple[str, str]], list[Verdict]] = defaultdict(list)
+    for verdict in verdicts:
+        one, other = sorted(verdict.items)
+        groups[verdict.prompt, verdict.rater, (one, other)].append(verdict)
+    return tuple(_judged(items, group) for (_, _, items), group in sorted(groups.items(), key=lambda entry: entry[0]))
+
+
+def _judged(items: tuple[str, str], group: Sequence[Verdict]) -> Judged:
+    head = group[0]
+    straight = head.items == items
+    names = head.names if straight else head.names[::-1]
+    weighed = [v for v in group if v.chances is not None]
+    if weighed:
+        score = _weighed_score(items, weighed)
+    else:
+        mean = math.fsum(v.score if v.items == items else 1 - v.score for v in group) / len(group)
+        score = _TIE if mean == _TIE else float(mean > _TIE)
+    return Judged(head.rater, head.prompt, items, names, score, bool(weighed))
+
+
+def _weighed_score(items: tuple[str, str], group: Sequence[Verdict]) -> float:
+    """The answer whose averaged log-probability is highest; each order counts the same, however often it was asked."""
+    orders: dict[bool, list[tuple[float, float, float]]] = defaultdict(list)
+    for verdict in group:
+        one, other, same = verdict.chances or (0.0, 0.0, 0.0)
+        straight = verdict.items == items
+        logs = [math.log(max(share, _LEAST)) for share in ((one, other) if straight else (other, one))]
+        orders[straight].append((logs[0], logs[1], math.log(max(same, _LEAST))))
+    means = [[math.fsum(column) / len(rows) for column in zip(*rows, strict=True)] for rows in orders.values()]
+    one, other, same = (math.fsum(column) / len(means) for column in zip(*means, strict=True))
+    if same >= max(one, other) or one == other:
+        return _TIE
+    return float(one > other)
+
+
+def shown_comparisons(verdicts: Sequence[Verdict], words: Mapping[str, int]) -> list[Comparison]:
+    """Each verdict as it was given, for what is measured of the judge.
+
+    Its rater also names the two stories, so that orders are matched for the same pair only.
+    """
+    return [
+        Comparison(
+            v.prompt,
+            *v.names,
+            v.score,
+            shown_first=True,
+            longer=_longer(v.items, words),
+            rater="\n".join((v.rater, *sorted(v.items))),
+        )
+        for v in verdicts
+    ]
+
+
+def counted_comparisons(verdicts: Sequence[Verdict], words: Mapping[str, int], *, ties: bool) -> list[Comparison]:
+    """What counts as wins: each written verdict, and one for both orders of a pair where verdicts are weighed."""
+    written = shown_comparisons([v for v in verdicts if v.chances is None], words)
+    pairs = judged_pairs([v for v in verdicts if v.chances is not None])
+    weighed = [
+        Comparison(p.prompt, *p.names, p.score, shown_first=None, longer=_longer(p.items, words), rater=p.rater)
+        for p in pairs
+    ]
+    return [c for c in (*written, *weighed) if ties or c.score != _TIE]
+
+
+def _longer(items: tuple[str, str], words: Mapping[str, int]) -> float | None:
+    first, second = (words.get(item) for item in items)
+    return None if first is None or second is None else float(first - second)

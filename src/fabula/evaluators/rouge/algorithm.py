@@ -1,0 +1,91 @@
+"""ROUGE of stories against their references (Lin, 2004; in Table 2 of Agents' Room: ROUGE-L)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from fabula.craft.measuring import Resampling, checked, mean_rows, story_rows, unscored_note
+from fabula.craft.tokens import tokeniser
+from fabula.errors import UnknownNameError
+from fabula.evaluators.rouge.scoring import VARIANTS, scores
+from fabula.report import Report
+from fabula.stats.estimate import Estimate, Unscored
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.items import Item
+    from fabula.run import Run
+    from fabula.stats.estimate import Scored
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Settings; the defaults give what rouge-score gives without any.
+
+    Attributes:
+        variants: which, parted by commas: rouge1, rouge2, rougeL (whole texts), rougeLsum (line by line).
+        stemmer: words of more than three letters count as their Porter stems.
+        parts: precision and recall too, as "rougeL/precision" and "rougeL/recall".
+        resamples: bootstrap draws behind an interval.
+        seed: of the draws.
+    """
+
+    variants: str = "rougeL"
+    stemmer: bool = False
+    parts: bool = False
+    resamples: int = 1000
+    seed: int = 1
+
+    @classmethod
+    def faithful(cls) -> Config:
+        """What Agents' Room prints: ROUGE-L."""
+        return cls()
+
+    @classmethod
+    def improved(cls) -> Config:
+        """All four, with precision and recall."""
+        return cls(variants=",".join(VARIANTS), parts=True)
+
+
+async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
+    """ROUGE of every story that has a reference, and means of every system with intervals by prompt. Asks nobody.
+
+    Raises:
+        UsageError: there is no story, or two have one id.
+        UnknownNameError: there is no such variant.
+    """
+    del run
+    checked(items)
+    variants = [name.strip() for name in config.variants.split(",")]
+    for name in variants:
+        if name not in VARIANTS:
+            raise UnknownNameError("variant of ROUGE", name, VARIANTS)
+    measured: dict[str, list[Scored]] = {}
+    for item in items:
+        for what, scored in _story(item, variants, config).items():
+            measured.setdefault(what, []).append(scored)
+    rows = story_rows(items, measured) + mean_rows(items, measured, Resampling(config.resamples, config.seed))
+    return Report("rouge", asdict(config), tuple(rows), notes=unscored_note(measured))
+
+
+def _story(item: Item, variants: Sequence[str], config: Config) -> dict[str, Scored]:
+    parts = ("precision", "recall") if config.parts else ()
+    names = [(variant, part) for variant in variants for part in ("f", *parts)]
+    if item.reference is None:
+        missing = Unscored("the story has no reference")
+        return {_name(variant, part): missing for variant, part in names}
+    tokens = "rouge-stems" if config.stemmer else "rouge"
+    found = scores(item.reference.text, item.story.text, tokeniser(tokens), variants)
+    told = {"f": "F1", "precision": "precision", "recall": "recall"}
+    return {
+        _name(variant, part): Estimate(
+            getattr(found[variant], part), 1, method=f"{variant}, {told[part]}, 0 to 1, {tokens} tokens, one reference"
+        )
+        for variant, part in names
+    }
+
+
+def _name(variant: str, part: str) -> str:
+    return variant if part == "f" else f"{variant}/{part}"

@@ -1,0 +1,101 @@
+"""Counts of one story: words, paragraphs, sentences and how they start, unique words, dialogue."""
+
+from __future__ import annotations
+
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Final
+
+from fabula.craft.dialogue import spoken
+from fabula.craft.sentences import paragraph_spans, sentences
+from fabula.craft.tokens import opening_word, tokeniser
+from fabula.stats.estimate import Estimate, Unscored
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.craft.tokens import Tokeniser
+    from fabula.evaluators.surface.algorithm import Config
+    from fabula.items import Item
+    from fabula.stats.estimate import Scored
+
+ARTICLES: Final = frozenset({"a", "an", "the"})
+_ALONE: Final = (
+    "i you he she it we they me him her us them mine yours his hers ours theirs myself yourself himself herself itself "
+    "ourselves yourselves themselves"
+)
+_OTHERS: Final = (
+    "my your its our their this that these those who whom whose what which someone somebody something anyone anybody "
+    "anything everyone everybody everything nobody nothing none one each both few many several another"
+)
+PERSONAL: Final = frozenset(_ALONE.split())
+PRONOUNS: Final = PERSONAL | frozenset(_OTHERS.split())
+_FEWEST: Final = 2  # sentences that have a spread
+
+
+def folded(tokens: Tokeniser, fold_case: bool) -> Tokeniser:  # noqa: FBT001 - a setting handed on
+    """The tokeniser, with small letters for all where that is wanted."""
+    return (lambda text: [token.lower() for token in tokens(text)]) if fold_case else tokens
+
+
+def counted(items: Sequence[Item], config: Config) -> dict[str, Sequence[Scored]]:
+    """Words, paragraphs, sentences, their openings and lengths, and unique words, of every story."""
+    stories = [_story(item.story.text, config) for item in items]
+    return {what: [story[what] for story in stories] for what in stories[0]}
+
+
+def _story(text: str, config: Config) -> dict[str, Scored]:
+    tokens = tokeniser(config.tokens)
+    words = folded(tokens, config.fold_case)(text)
+    pieces = [sentence for sentence in sentences(text) if opening_word(sentence)]
+    starts = [opening_word(sentence) for sentence in pieces]
+    pronouns = PERSONAL if config.pronouns == "personal" else PRONOUNS
+    found: dict[str, Scored] = {
+        "words": Estimate(len(words), 1, method=f"number of {config.tokens} tokens"),
+        "paragraphs": Estimate(len(paragraph_spans(text)), 1, method="number of pieces between blank lines"),
+    }
+    if config.more:
+        found["sentences"] = Estimate(len(pieces), 1, method=f"number of sentences, {_SPLITTER}")
+    found["article starts"] = _openings(starts, ARTICLES, "an article")
+    kind = "a personal pronoun" if config.pronouns == "personal" else "a pronoun of any kind"
+    found["pronoun starts"] = _openings(starts, pronouns, kind)
+    case = "small letters" if config.fold_case else "case kept"
+    found["unique words"] = _percent(len(set(words)), len(words), f"distinct {config.tokens} tokens, {case}", "words")
+    return found | (_lengths(pieces, tokens, config) if config.more else {})
+
+
+_SPLITTER: Final = "split by punkt"
+
+
+def _openings(starts: Sequence[str], wanted: frozenset[str], kind: str) -> Scored:
+    hits = sum(start in wanted for start in starts)
+    return _percent(hits, len(starts), f"sentences that start with {kind}, {_SPLITTER}", "sentences")
+
+
+def _percent(part: int, whole: int, what: str, units: str) -> Scored:
+    if not whole:
+        return Unscored(f"the story has no {units}")
+    return Estimate(100 * part / whole, whole, method=f"% of {units}: {what}")
+
+
+def _lengths(pieces: Sequence[str], tokens: Tokeniser, config: Config) -> dict[str, Scored]:
+    """Mean and sample standard deviation of the sentences' lengths."""
+    sizes = [len(tokens(piece)) for piece in pieces]
+    unit = f"{config.tokens} tokens a sentence, {_SPLITTER}"
+    if len(sizes) < _FEWEST:
+        short = Unscored("the story has fewer than two sentences", len(sizes))
+        return {"sentence length": short, "sentence spread": short}
+    return {
+        "sentence length": Estimate(fmean(sizes), len(sizes), method=f"mean of {unit}"),
+        "sentence spread": Estimate(stdev(sizes), len(sizes), method=f"sample standard deviation of {unit}"),
+    }
+
+
+def dialogue(items: Sequence[Item], config: Config) -> list[Scored]:
+    """Share of the words of every story that stand in quotation marks."""
+    tokens, found = tokeniser(config.tokens), []
+    for item in items:
+        words = len(tokens(item.story.text))
+        # A token with speech at both its ends counts twice inside.
+        inside = min(len(tokens(spoken(item.story.text))), words)
+        found.append(_percent(inside, words, f"{config.tokens} tokens in quotation marks", "words"))
+    return found

@@ -1,0 +1,166 @@
+"""Trigram repetition within and between stories, and overlap with the prompt (Agents' Room, section 5).
+
+The formulas are those of the code of Goldfarb-Tarrant et al. (2020), which the paper cites: within a story
+100 (total - distinct) / total trigrams; between stories 100 (1 - distinct / total) over all of a system's stories.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from fabula.craft.measuring import Resampling, by_system, mean_rows, prompt_of
+from fabula.craft.ngrams import Vocabulary, held_before, ngram_codes, ngrams, repeated
+from fabula.craft.sentences import sentences
+from fabula.craft.tokens import tokeniser
+from fabula.evaluators.surface.counting import folded
+from fabula.report import Row
+from fabula.stats.estimate import Estimate, Unscored
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from fabula.evaluators.surface.algorithm import Config
+    from fabula.items import Item
+    from fabula.stats.estimate import Scored
+
+INTRA, INTER = "intra-story repetition", "inter-story repetition"
+_N: Final = 3
+_NORMAL: Final = 1.959963984540054  # the 97.5 % point of the normal distribution
+_SHORT: Final = Unscored("the story has fewer than three tokens")
+_ALONE: Final = Unscored("it takes at least two stories", 1)
+
+
+@dataclass(frozen=True)
+class Trigrams:
+    """The trigrams of all stories as numbers.
+
+    Attributes:
+        codes: of each story, in order; equal trigrams have equal numbers.
+        sentence: for each trigram the number of its sentence within the story; empty where trigrams are counted.
+        measured: the repetition within each story.
+    """
+
+    codes: Sequence[NDArray[np.int64]]
+    sentence: Sequence[NDArray[np.int64]]
+    measured: dict[str, Sequence[Scored]]
+
+
+def intra(items: Sequence[Item], config: Config) -> Trigrams:
+    """The trigrams of the stories, and how much of each story is repetition."""
+    tokens, known = folded(tokeniser(config.trigram_tokens), config.fold_case), Vocabulary()
+    unit = f"trigrams of {config.trigram_tokens} tokens"
+    if config.repetition == "trigrams":
+        numbers = [known.numbers(tokens(item.story.text)) for item in items]
+        codes = ngram_codes(numbers, _N, len(known))
+        told = f"% of {unit} that stood before in the story"
+        within: list[Scored] = [
+            Estimate(100 * repeated(code) / len(code), len(code), method=told) if len(code) else _SHORT
+            for code in codes
+        ]
+        return Trigrams(codes, (), {INTRA: within})
+    parts = [[known.numbers(tokens(piece)) for piece in sentences(item.story.text)] for item in items]
+    flat = iter(ngram_codes([piece for story in parts for piece in story], _N, len(known)))
+    split = [[next(flat) for _ in story] for story in parts]
+    codes = [np.concatenate([np.empty(0, np.int64), *story]) for story in split]
+    places = [np.repeat(np.arange(len(story)), [len(piece) for piece in story]) for story in split]
+    told = f"% of sentences with one of the {unit} that stood in an earlier sentence of the story"
+    within = [_share(_earlier(code, place), place, told) for code, place in zip(codes, places, strict=True)]
+    return Trigrams(codes, places, {INTRA: within})
+
+
+def _earlier(code: NDArray[np.int64], place: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """For each trigram whether it stood in an earlier sentence, not just earlier in its own."""
+    _, first, which = np.unique(code, return_index=True, return_inverse=True)
+    return held_before(code) & (place[first][which] < place)
+
+
+def _share(hit: NDArray[np.bool_], place: NDArray[np.int64], told: str) -> Scored:
+    """The share of sentences with a hit, of those long enough to hold a trigram."""
+    whole = len(np.unique(place))
+    if not whole:
+        return Unscored("no sentence of the story has three tokens")
+    return Estimate(100 * len(np.unique(place[hit])) / whole, whole, method=told)
+
+
+def inter_rows(items: Sequence[Item], trigrams: Trigrams, config: Config) -> tuple[list[Row], tuple[str, ...]]:
+    """For every system a row with the repetition between its stories, and what a reader must know about them."""
+    systems = by_system(items)
+    if trigrams.sentence:
+        rows = _sentence_rows(items, trigrams, config)
+    else:
+        told = f"% of the trigrams of {config.trigram_tokens} tokens that are no new ones, over all stories"
+        rows = [
+            Row(system, INTER, _pooled(items, trigrams.codes, members, told)) for system, members in systems.items()
+        ]
+    sizes = {len(members) for members in systems.values()}
+    note = f"{INTER} grows with the number of stories, which is not the same for all systems here: do not compare it."
+    return rows, (note,) if len(sizes) > 1 else ()
+
+
+def _pooled(items: Sequence[Item], codes: Sequence[NDArray[np.int64]], members: Sequence[int], told: str) -> Scored:
+    """The pooled formula, with an interval by the jackknife over prompts.
+
+    A bootstrap would draw stories twice, and a story drawn twice repeats itself whole.
+    """
+    total = sum(len(codes[i]) for i in members)
+    if len(members) == 1 or not total:
+        return _ALONE if total else _SHORT
+    groups: dict[str, list[int]] = {}
+    for i in members:
+        groups.setdefault(prompt_of(items[i]), []).append(i)
+    own = [np.unique(np.concatenate([codes[i] for i in group])) for group in groups.values()]
+    _, first, held = np.unique(np.concatenate(own), return_index=True, return_counts=True)
+    value = 100 * (1 - len(held) / total)
+    if len(groups) == 1:
+        return Estimate(value, len(members), method=f"{told}; no interval from one prompt")
+    borders = np.cumsum([len(group) for group in own])
+    alone = np.bincount(np.searchsorted(borders, first[held == 1], side="right"), minlength=len(own))
+    left = total - np.array([sum(len(codes[i]) for i in group) for group in groups.values()])
+    if not left.all():
+        return Estimate(value, len(members), method=f"{told}; no interval, since one prompt has all the trigrams")
+    without = 100 * (1 - (len(held) - alone) / left)
+    wide = _NORMAL * math.sqrt((len(own) - 1) / len(own) * float(((without - without.mean()) ** 2).sum()))
+    how = f"{told}; jackknife over {len(own)} prompts"
+    return Estimate(value, len(members), max(value - wide, 0.0), min(value + wide, 100.0), how)
+
+
+def _sentence_rows(items: Sequence[Item], trigrams: Trigrams, config: Config) -> list[Row]:
+    """Mean share of sentences with a trigram of another story of the system, the other stories held fixed."""
+    told = f"% of sentences with one of the trigrams of {config.trigram_tokens} tokens of another story"
+    scored: list[Scored] = [_ALONE] * len(items)
+    for members in by_system(items).values():
+        if len(members) > 1:
+            distinct = np.concatenate([np.unique(trigrams.codes[i]) for i in members])
+            known, held = np.unique(distinct, return_counts=True)
+            shared = known[held > 1]
+            for i in members:
+                scored[i] = _share(np.isin(trigrams.codes[i], shared), trigrams.sentence[i], told)
+    rows = mean_rows(items, {INTER: scored}, Resampling(config.resamples, config.seed))
+    return [Row(row.of, INTER, row.scored) for row in rows]
+
+
+def overlap(items: Sequence[Item], config: Config) -> list[Scored]:
+    """The share of each story's trigrams that its prompt holds too, between 0 and 1."""
+    return [_overlap(item, config) for item in items]
+
+
+def _overlap(item: Item, config: Config) -> Scored:
+    if item.brief is None:
+        return Unscored("the story's prompt is not known")
+    tokens = folded(tokeniser(config.overlap_tokens), config.fold_case)
+    prompt = set(ngrams(tokens(item.brief.text), _N))
+    words = tokens(item.story.text)
+    story = set(ngrams(words, _N)) if config.overlap == "distinct" else ngrams(words, _N)
+    whole = len(story) if isinstance(story, set) else len(words) - _N + 1
+    if whole < 1:
+        return _SHORT
+    shared = sum(map(prompt.__contains__, story))
+    distinct = "distinct " if config.overlap == "distinct" else ""
+    told = f"share of the {distinct}trigrams of {config.overlap_tokens} tokens that are in the prompt"
+    return Estimate(shared / whole, whole, method=told)

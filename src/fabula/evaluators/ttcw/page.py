@@ -1,0 +1,87 @@
+"""The report as one HTML file: scores with intervals, every test of every story, and each answer one click away."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from fabula.evaluators.ttcw.asking import AGAIN
+from fabula.report.page import Html, Section, details, figure, html_table, joined, page, quotation, report_section, text
+from fabula.report.pictures import intervals_svg
+from fabula.stats.estimate import Estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from fabula.ratings import Rating
+    from fabula.report import Report
+    from fabula.stats.estimate import Scored
+
+_METHODS = {
+    "plain": "Questions about each story, answered with yes or no.",
+    "reference": "Comparisons of each story with a reference, by five labels from -2 to 2.",
+    "hybrid": "Originality by questions answered with yes or no, the rest by comparison with a reference.",
+}
+
+
+def as_page(report: Report) -> str:
+    """The whole file."""
+    names = [told["id"] for told in report.details["stories"]]
+    scores = [(name, report.row(name, "score").scored) for name in names]
+    total = len(report.details["tests"])
+    sections = [
+        Section("Tests passed", figure(intervals_svg(scores, title=f"Tests passed, of {total}"))),
+        *(Section(name, _story(report, name)) for name in names),
+        report_section(report),
+    ]
+    return page("Torrance tests of creative writing", sections, lead=_METHODS.get(str(report.how["method"]), ""))
+
+
+def _story(report: Report, name: str) -> Html:
+    """A table of the story's tests, each with its answers."""
+    ratings = {key: list(found) for key, found in groupby(_of(report.ratings, name), key=lambda r: r.question)}
+    means = {row.what: row.scored for row in report.rows if row.of == name}
+    rows = [
+        (
+            test["dimension"],
+            joined(text(test["name"]), _answers(ratings.get(test["id"], []), test["question"])),
+            told_passed(means[f"passed/{test['id']}"]),
+            told_mean(means.get(f"mean/{test['id']}")),
+        )
+        for test in report.details["tests"]
+    ]
+    return html_table(("dimension", "test", "passed", "mean"), rows, right=(3,))
+
+
+def _of(ratings: Iterable[Rating], name: str) -> list[Rating]:
+    return sorted((rating for rating in ratings if name in rating.items), key=lambda rating: rating.question)
+
+
+def _answers(ratings: Iterable[Rating], question: str) -> Html:
+    """What the judge wrote, behind the question."""
+    said = [joined(text(_headline(rating)), quotation(rating.reason)) for rating in ratings]
+    return details(question, joined(*said))
+
+
+def _headline(rating: Rating) -> str:
+    shown = " beside ".join(rating.items)
+    later = " (said when asked what this amounts to)" if rating.call.endswith(AGAIN) else ""
+    return f"{shown}: {rating.shown}{later}" if rating.shown else f"{shown}: {rating.unscored}"
+
+
+def told_passed(scored: Scored) -> str:
+    """Yes or no, or that there is no outcome."""
+    if not isinstance(scored, Estimate):
+        return "no outcome"
+    return "yes" if scored.value else "no"
+
+
+def told_mean(scored: Scored | None) -> str:
+    """The mean with its sign; empty where there is none."""
+    return f"{scored.value:+.1f}" if isinstance(scored, Estimate) else ""
+
+
+def counts_of(report: Report, name: str) -> Mapping[str, Scored]:
+    """Score and dimensions of a story, by name."""
+    dimensions = dict.fromkeys(test["id"].partition("/")[0] for test in report.details["tests"])
+    return {what: report.row(name, what).scored for what in (*dimensions, "score")}

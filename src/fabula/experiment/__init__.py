@@ -1,0 +1,22 @@
+"""Experiments: briefs x systems x models x seeds, then evaluators, in one folder that can be gone on with.
+
+    spec      the file: what is written in `exp.toml`, checked field by field
+    grid      what follows from it: the contenders, and every run with its folder
+    purse     budgets of single runs within one of the whole
+    company   models that runs side by side share
+    working   writes what is missing, then measures
+    dry       what that would ask and cost
+    results   what is there: stories, calls, costs, estimates for each contender
+    tables    the results as JSON and CSV
+    pages     the results as one HTML file
+
+An experiment's folder::
+
+    experiment.toml   report.html   report.json   report.csv
+    runs/<brief>/<system>-<preset>-<model>-<seed>/     a project; `run.json` in it says how the run ended
+    evaluation/<evaluator>/                            calls, ratings and report of an evaluator
+
+All runs live in one process and one event loop. What they wait for are servers, or an engine with threads of its own,
+so more processes would add no speed, and they would need one engine each. One process has one engine for a model, one
+budget without gaps, and one place that a signal stops.
+"""

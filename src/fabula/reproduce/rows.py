@@ -1,0 +1,124 @@
+"""What a reproduction consists of: rows, tables, and what came of a table."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.data.reading import find
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+FULL: Final = 9  # decimals of a number that was published by a program, not printed in a paper
+_NOISE: Final = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One published number, or a few that belong together, and what it is now.
+
+    Attributes:
+        name: which one it is.
+        published: as it was published.
+        recomputed: as it came out, with the digits of `published`; empty where it could not be had.
+        match: whether the two are equal at the published digits; `None` where there is nothing to compare.
+        value: as it came out, with all digits; `None` where it is no single number.
+        why: why there is nothing to compare.
+        group: what rows are folded by where a table is long; by default the name up to its first comma.
+    """
+
+    name: str
+    published: str
+    recomputed: str = ""
+    match: bool | None = None
+    value: float | None = None
+    why: str = ""
+    group: str = ""
+
+    @property
+    def family(self) -> str:
+        """What it is folded by."""
+        return self.group or self.name.partition(",")[0]
+
+    def as_data(self) -> dict[str, Any]:
+        """The row for JSON."""
+        told: dict[str, Any] = {"name": self.name, "published": self.published, "match": self.match}
+        if self.match is None:
+            return told | {"recomputed": None, "why": self.why}
+        return told | {"recomputed": self.recomputed, "value": self.value}
+
+
+def number(name: str, published: float, digits: int, value: float | None, group: str = "") -> Row:
+    """The row of a number published with `digits` decimals; what lies half-way may have been rounded either way."""
+    printed = f"{published:.{digits}f}"
+    if value is None or not math.isfinite(value):
+        return Row(name, printed, "undefined", match=False, group=group)
+    off = abs(value - published)
+    match = off <= 0.5 * 10.0**-digits + _NOISE if digits < FULL else off <= _NOISE
+    return Row(name, printed, printed if match else f"{value:.{digits}f}", match, value, group=group)
+
+
+def counts(name: str, published: str, recomputed: str) -> Row:
+    """The row of numbers that are exact, as "12 / 0 / 4"."""
+    return Row(name, published, recomputed, published == recomputed)
+
+
+def missing(name: str, published: str, why: str) -> Row:
+    """The row of a number whose data are not there."""
+    return Row(name, published, why=why)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A published table.
+
+    Attributes:
+        name: as users type it.
+        title: what it is, with its paper.
+        data: the name of its data set (`data.sets`).
+        files: what it reads, below the data folder; without `.gz`, with `*` for what varies.
+        rows: computes it from the data folder.
+        modules: packages beyond fabula's own that it needs.
+    """
+
+    name: str
+    title: str
+    data: str
+    files: tuple[str, ...]
+    rows: Callable[[Path], Iterable[Row]]
+    modules: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a table: its rows, or why it is not available; `read` are the files it was made from."""
+
+    table: Table
+    rows: tuple[Row, ...] = ()
+    absent: str = ""
+    read: tuple[Path, ...] = field(default=())
+
+    @property
+    def matching(self) -> int:
+        """Rows that are as published."""
+        return sum(row.match is True for row in self.rows)
+
+    @property
+    def differing(self) -> int:
+        """Rows that are not."""
+        return sum(row.match is False for row in self.rows)
+
+    @property
+    def unavailable(self) -> int:
+        """Rows whose data are not there."""
+        return sum(row.match is None for row in self.rows)
+
+
+def files_of(table: Table, folder: Path) -> tuple[tuple[Path, ...], tuple[str, ...]]:
+    """The files that the table reads, and the names of those that are absent."""
+    found = {name: find(folder, name) for name in table.files}
+    there = tuple(path for path in found.values() if path is not None)
+    return there, tuple(name for name, path in found.items() if path is None)

@@ -1,0 +1,1 @@
+"""Statistics in plain numpy: estimates with intervals, bootstrap, rankings, correlation, agreement."""

@@ -1,0 +1,59 @@
+"""Trivial scores of stories. A judge or a measure that does not beat them has shown nothing.
+
+Each gives a score for every text, higher being better; on two texts they make a verdict, the same score being a tie.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_BITS: Final = 53  # of a float's digits
+
+
+def constant(texts: Sequence[str]) -> tuple[float, ...]:
+    """The same score, 0, for all."""
+    return (0.0,) * len(texts)
+
+
+def length(texts: Sequence[str]) -> tuple[float, ...]:
+    """Words, split at white space: the longer, the better."""
+    return tuple(float(len(text.split())) for text in texts)
+
+
+def type_token_ratio(texts: Sequence[str]) -> tuple[float, ...]:
+    """Different words by all words, split at white space, case folded, 0 to 1; 0 for a text without words."""
+    return tuple(_ratio(text.lower().split()) for text in texts)
+
+
+def _ratio(words: Sequence[str]) -> float:
+    return len(set(words)) / len(words) if words else 0.0
+
+
+def random_scores(texts: Sequence[str], seed: int = 1) -> tuple[float, ...]:
+    """A number from 0 to 1 that chance gives to each text: by seed and text alone, whatever stands beside it."""
+    return tuple(_drawn(f"{seed}\n{text}") for text in texts)
+
+
+def _drawn(text: str) -> float:
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+    return float((int.from_bytes(digest[:8], "big") >> (64 - _BITS)) / (1 << _BITS))
+
+
+def first_position(texts: Sequence[str]) -> tuple[float, ...]:
+    """The first text is the best one, the next comes next: 0, -1, -2, ..."""
+    return tuple(-float(index) for index in range(len(texts)))
+
+
+def baselines(texts: Sequence[str], seed: int = 1) -> Mapping[str, tuple[float, ...]]:
+    """The scores of every trivial baseline by its name; `texts` stand in the order of showing."""
+    return {
+        "constant": constant(texts),
+        "length": length(texts),
+        "type-token ratio": type_token_ratio(texts),
+        "random": random_scores(texts, seed),
+        "first position": first_position(texts),
+    }

@@ -1,0 +1,285 @@
+"""Strengths of systems from a matrix of wins: the Bradley-Terry model, and Davidson's with a parameter for ties.
+
+Bradley and Terry (1952): i beats j with probability s_i / (s_i + s_j). The likelihood is concave in the log strengths
+and has a finite maximum exactly where chains of wins lead from every system to every other (Ford 1957). Newton's
+method finds it, with the step length of Sun and Tran-Dinh (2019, generalised self-concordant functions), which needs no
+search; the matrices of many resamples are fitted at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    Array: TypeAlias = NDArray[np.float64]
+    Mask: TypeAlias = NDArray[np.bool_]
+
+WEAK_PRIOR: Final = 0.1
+_LEAST_PRIOR: Final = 1e-6  # below it the equations of a step are not solvable in double precision
+_STEPS: Final = 500
+_CLOSE: Final = 1e-10  # the last step in log strength; the error left is about its square
+_NO_WIN: Final = 1e-9  # a share of wins below it is rounding of a judge's probabilities
+_SHOWN: Final = 5  # names in a note
+_OFFER: Final = f"Compare more, or give a weak prior (prior={WEAK_PRIOR})."
+
+
+@dataclass(frozen=True, slots=True)
+class Strengths:
+    """What a matrix of wins says about the strength of each system.
+
+    Attributes:
+        log: natural logarithms of the strengths, centred at 0, in the order of the matrix; `None` where not finite.
+        connected: comparisons link all systems, directly or through others (a prior does not count).
+        finite: there is an estimate.
+        note: why there is none, with the systems it is due to, or what a prior had to carry; else empty.
+        ties: Davidson's nu; 0 where ties were counted as half a win each.
+    """
+
+    log: NDArray[np.float64] | None
+    connected: bool
+    finite: bool
+    note: str = ""
+    ties: float = 0.0
+
+
+def bradley_terry(wins: ArrayLike, *, prior: float = 0.0, names: Sequence[str] = ()) -> Strengths:
+    """The maximum-likelihood strengths; `wins[i, j]` is how often i beat j, a tie being half a win for each.
+
+    `prior` adds so many imagined ties between every two systems, which gives a finite estimate whatever the wins.
+    `names` are for the note. The diagonal is not looked at.
+
+    Raises:
+        ValueError: the matrix is not square, or a number in it or the prior is negative or not finite.
+    """
+    table = _checked(wins, prior)
+    parts = _parts(table)
+    trouble = _trouble(table, parts, names)
+    note = _note(trouble, prior, len(table))
+    if trouble and not (prior and len(table) > 1):
+        return Strengths(None, len(parts) == 1, finite=False, note=note)
+    return _arrived(fit(with_prior(table, prior)[None])[0], len(parts) == 1, note)
+
+
+def davidson(wins: ArrayLike, ties: ArrayLike, *, prior: float = 0.0, names: Sequence[str] = ()) -> Strengths:
+    """Strengths with a parameter for ties (Davidson 1970); `ties[i, j]` is how often i and j tied, apart from the wins.
+
+    i and j tie with probability nu sqrt(s_i s_j) / (s_i + s_j + nu sqrt(s_i s_j)). Without ties it is `bradley_terry`.
+    There is an estimate where the wins alone lead from every system to every other. `prior` adds to the wins so many
+    imagined comparisons between every two systems, half of them won by each.
+
+    Raises:
+        ValueError: a matrix is not square, they differ in size, ties are not symmetric, or a number is negative or
+            not finite.
+    """
+    table, drawn = _checked(wins, prior), _checked(ties, prior)
+    if table.shape != drawn.shape or not np.array_equal(drawn, drawn.T):
+        raise ValueError("Ties are a symmetric matrix of the same size as the wins.")
+    if not drawn.any():
+        return bradley_terry(table, prior=prior, names=names)
+    trouble = _trouble(table, _parts(table), names)
+    connected = len(_parts(table + drawn)) == 1
+    note = _note(f"Ties apart: {trouble}" if trouble else "", prior, len(table))
+    if trouble and not prior:
+        return Strengths(None, connected, finite=False, note=note)
+    found = fit_davidson(with_prior(table, prior)[None], drawn[None])[0]
+    return _arrived(found[:-1], connected, note, float(found[-1]))
+
+
+def _arrived(log: Array, connected: bool, note: str, nu: float = -np.inf) -> Strengths:  # noqa: FBT001 - a field
+    if np.isnan(log).any():
+        return Strengths(None, connected, finite=False, note=f"The fit did not come to an end. {_OFFER}")
+    return Strengths(log, connected, finite=True, note=note, ties=float(np.exp(nu)))
+
+
+def fit(wins: Array, start: Array | None = None) -> Array:
+    """Centred log strengths (matrices x systems) of matrices of wins (matrices x systems x systems).
+
+    Each has to have a finite maximum (`strongly_connected`); NaN where it was not reached. `start` are log strengths
+    to begin from: those of a similar matrix save steps.
+    """
+    log = np.zeros(wins.shape[:2])
+    if start is not None:
+        log += start
+    _climb(log, lambda left: _newton(wins[left], log[left]))
+    return np.asarray(log - log.mean(axis=1, keepdims=True), dtype=np.float64)
+
+
+def fit_davidson(wins: Array, ties: Array, start: Array | None = None) -> Array:
+    """Centred log strengths, and log nu behind them (matrices x systems + 1), of matrices of wins and of ties.
+
+    The wins of each have to be strongly connected, and each has to hold a tie.
+    """
+    at = np.zeros((len(wins), wins.shape[1] + 1))
+    if start is not None:
+        at += start
+    _climb(at, lambda left: _newton_davidson(wins[left], ties[left], at[left]))
+    at[:, :-1] -= at[:, :-1].mean(axis=1, keepdims=True)
+    return at
+
+
+def _climb(at: Array, newton: Callable[[NDArray[np.int64]], tuple[Array, Array]]) -> None:
+    """Move each row of `at` to its maximum by the steps that `newton` gives; rows that do not get there become NaN."""
+    left = np.arange(len(at))
+    for _ in range(_STEPS):
+        step, size = newton(left)
+        # At this length the likelihood grows for certain; near the maximum it is nearly 1.
+        at[left] += step * (np.log1p(size) / np.maximum(size, np.finfo(np.float64).tiny))[:, None]
+        left = left[size > _CLOSE]
+        if not len(left):
+            break
+    at[left] = np.nan
+
+
+def _newton(wins: Array, log: Array) -> tuple[Array, Array]:
+    """A step for each matrix, and the largest difference it makes between two systems."""
+    beats = _share(log[:, :, None] - log[:, None, :])
+    loses = beats.transpose(0, 2, 1)
+    won = wins * loses  # written without cancellation: a million wins to one leave digits enough
+    slope = (won - won.transpose(0, 2, 1)).sum(axis=2)
+    matrix = _laplacian((wins + wins.transpose(0, 2, 1)) * beats * loses)
+    step = _solved(matrix, slope)
+    return step, np.asarray(np.ptp(step, axis=1), dtype=np.float64)
+
+
+def _solved(matrix: Array, slope: Array) -> Array:
+    return np.asarray(np.linalg.solve(matrix, slope[:, :, None])[:, :, 0], dtype=np.float64)
+
+
+def _laplacian(weight: Array) -> Array:
+    """The curvature in the log strengths, from each pair's; a constant is added that keeps the sum of the logs."""
+    systems = np.arange(weight.shape[1])
+    weight[:, systems, systems] = 0.0
+    total = weight.sum(axis=2)
+    matrix = total.mean(axis=1)[:, None, None] / len(systems) - weight
+    matrix[:, systems, systems] += total
+    return np.asarray(matrix, dtype=np.float64)
+
+
+def _newton_davidson(wins: Array, ties: Array, at: Array) -> tuple[Array, Array]:
+    """The same with log nu as the last parameter. A tie counts half a point; the points of a pair sum to 1."""
+    count = wins.shape[1]
+    apart = (at[:, :-1, None] - at[:, None, :-1]) / 2
+    tied = 1 / (1 + np.exp(np.logaddexp(apart, -apart) - at[:, -1, None, None]))
+    mean = (1 - tied) * _share(2 * apart) + tied / 2
+    games = wins + wins.transpose(0, 2, 1) + ties
+    matrix = np.empty((len(at), count + 1, count + 1))
+    # Variance of the points of a game; its covariance with there being a tie; variance of the latter.
+    matrix[:, :-1, :-1] = _laplacian(games * (mean * (1 - mean) - tied / 4))
+    matrix[:, -1, :-1] = matrix[:, :-1, -1] = (games * tied * (0.5 - mean)).sum(axis=2)
+    matrix[:, -1, -1] = (games * tied * (1 - tied)).sum(axis=(1, 2)) / 2
+    slope = np.empty_like(at)
+    slope[:, :-1] = (wins + ties / 2 - games * mean).sum(axis=2)
+    slope[:, -1] = (ties - games * tied).sum(axis=(1, 2)) / 2
+    step = _solved(matrix, slope)
+    return step, np.asarray(np.ptp(step[:, :-1], axis=1) + np.abs(step[:, -1]), dtype=np.float64)
+
+
+def _share(ahead: Array) -> Array:
+    """1 / (1 + exp(-ahead)), without overflow."""
+    small = np.exp(-np.abs(ahead))
+    return np.asarray(np.where(ahead >= 0, 1.0, small) / (1.0 + small), dtype=np.float64)
+
+
+def with_prior(wins: Array, prior: float) -> Array:
+    """The wins (one matrix or many), cleared of rounding, with so many imagined ties between every two systems."""
+    return np.asarray((_cleared(wins) + prior / 2) * (1 - np.eye(wins.shape[-1])), dtype=np.float64)
+
+
+def _cleared(wins: Array) -> Array:
+    """Without wins that are but a rounding error of a judge's probabilities."""
+    games = wins + wins.swapaxes(-1, -2)
+    return np.where(wins < _NO_WIN * games, 0.0, wins)
+
+
+def strongly_connected(wins: Array) -> Mask:
+    """Of each matrix (matrices x systems x systems): whether chains of wins lead from every system to every other."""
+    return _reach_all(wins > 0) & _reach_all(wins.transpose(0, 2, 1) > 0)
+
+
+def _reach_all(links: Mask) -> Mask:
+    """Whether the first system leads to all others."""
+    along = links.astype(np.float32)
+    reached = np.zeros(links.shape[:2], dtype=bool)
+    reached[:, :1] = True
+    while True:
+        more = reached | (np.matmul(reached[:, None, :].astype(np.float32), along)[:, 0] > 0)
+        if np.array_equal(more, reached):
+            return np.asarray(reached.all(axis=1), dtype=np.bool_)
+        reached = more
+
+
+def _checked(wins: ArrayLike, prior: float) -> Array:
+    table = np.array(wins, dtype=np.float64)
+    if table.ndim != 2 or table.shape[0] != table.shape[1]:  # noqa: PLR2004 - a matrix
+        raise ValueError(f"Wins are a square matrix of systems, not of shape {table.shape}.")
+    np.fill_diagonal(table, 0.0)
+    if not np.isfinite(table).all() or (table < 0).any():
+        raise ValueError("Wins are finite numbers of 0 or more.")
+    if prior and not _LEAST_PRIOR <= prior < float("inf"):
+        raise ValueError(f"A prior is 0 or a number of imagined ties from {_LEAST_PRIOR:g} on, not {prior:g}.")
+    return _cleared(table)
+
+
+def _closure(links: Mask) -> Mask:
+    """Which system leads to which through any number of links, itself included."""
+    reach = links | np.eye(len(links), dtype=bool)
+    while True:
+        more = (reach.astype(np.float32) @ reach.astype(np.float32)) > 0
+        if np.array_equal(more, reach):
+            return reach
+        reach = more
+
+
+def _classes(together: Mask) -> list[list[int]]:
+    """The classes of an equivalence, in the order of their first members."""
+    firsts = together.argmax(axis=1) if len(together) else np.empty(0, dtype=np.int64)
+    return [np.flatnonzero(firsts == first).tolist() for first in np.unique(firsts)]
+
+
+def _parts(wins: Array) -> list[list[int]]:
+    """Systems that comparisons link, directly or through others."""
+    return _classes(_closure((wins + wins.T) > 0))
+
+
+def _trouble(wins: Array, parts: list[list[int]], names: Sequence[str]) -> str:
+    """Why the wins have no finite strengths; empty if they have."""
+    names = names or [f"system {index}" for index in range(len(wins))]
+    if len(wins) < 2:  # noqa: PLR2004 - a comparison
+        return "A strength needs two systems that are compared; there is " + (
+            f"{names[0]} alone." if names else "none."
+        )
+    if len(parts) > 1:
+        groups = "; ".join(_told(part, names) for part in parts[:_SHOWN]) + ("; ..." if len(parts) > _SHOWN else "")
+        return f"The comparisons are not connected: nothing links these {len(parts)} groups: {groups}."
+    reach = _closure(wins > 0)
+    mutual = _classes(reach & reach.T)
+    if len(mutual) == 1:
+        return ""
+    found = []
+    for group in mutual:
+        others = [index for index in range(len(wins)) if index not in group]
+        lost, won = wins[np.ix_(others, group)].any(), wins[np.ix_(group, others)].any()
+        if lost and won:
+            continue
+        told = f"{_told(group, names)} {'won' if won else 'lost'} all comparisons"
+        found.append(told if len(group) == 1 else f"{told} with others")
+    return f"The wins alone give no finite strengths: {'; '.join(found)}."
+
+
+def _told(group: list[int], names: Sequence[str]) -> str:
+    shown = [names[index] for index in group[:_SHOWN]]
+    rest = f"{len(group) - _SHOWN} more" if len(group) > _SHOWN else shown.pop()
+    return f"{', '.join(shown)} and {rest}" if shown else rest
+
+
+def _note(trouble: str, prior: float, systems: int) -> str:
+    if not trouble or systems < 2:  # noqa: PLR2004 - a comparison
+        return trouble
+    return f"{trouble} Only the prior of {prior:g} gives the estimate." if prior else f"{trouble} {_OFFER}"

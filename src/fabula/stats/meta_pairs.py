@@ -1,0 +1,118 @@
+"""A judge's choices between two stories beside people's, pair by pair."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fabula.stats.agreement import cohen_kappa
+from fabula.stats.bootstrap import bootstrap, bootstrap_mean
+from fabula.stats.estimate import Unscored
+from fabula.stats.verdicts import JUDGE, Dials, Finding, grouped, homes_of, preferences_of, preferred
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from fabula.stats.estimate import Scored
+    from fabula.stats.verdicts import Array, Pair, Trivial, Verdict
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The pairs of stories that both sides compared; preferences are for the first story of each.
+
+    Attributes:
+        shown_first: how often that story was shown to the judge first.
+    """
+
+    pairs: tuple[Pair, ...]
+    human: Array
+    judge: Array
+    shown_first: Array
+    prompts: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    @classmethod
+    def of(cls, judge: Sequence[Verdict], human: Sequence[Verdict]) -> Pairs:
+        """Those in two sets of verdicts."""
+        mine, theirs = preferences_of(judge), preferences_of(human)
+        pairs = tuple(sorted(set(mine) & set(theirs)))
+        homes = homes_of([*judge, *human])
+        shown: dict[Pair, list[bool]] = defaultdict(list)
+        for verdict in judge:
+            if verdict.pair is not None:
+                shown[verdict.pair].append(verdict.items == verdict.pair)
+        return cls(
+            pairs,
+            np.array([theirs[pair] for pair in pairs]),
+            np.array([mine[pair] for pair in pairs]),
+            np.array([np.mean(shown[pair]) for pair in pairs]),
+            tuple(homes[pair[0]][0] or " / ".join(pair) for pair in pairs),
+        )
+
+    def findings(self, trivial: Mapping[str, Trivial], dials: Dials) -> list[Finding]:
+        """The share of pairs on which both say the same, of the judge and the baselines; and the judge's kappa."""
+        if not len(self):
+            return []
+        told = "share of pairs with people's preference, half where one side alone ties; drawn by prompt"
+        found = []
+        for name, values in self.everyone(trivial).items():
+            scored: Scored = Unscored(values, len(self)) if isinstance(values, str) else self._mean(values, told, dials)
+            found.append(Finding(name, "pairs: accuracy", scored))
+        kappa = bootstrap(
+            grouped(self.prompts),
+            self._kappa,
+            resamples=dials.resamples,
+            seed=dials.seed,
+            method="Cohen's kappa of first, same, second; drawn by prompt",
+        )
+        return [*found, Finding(JUDGE, "pairs: kappa", replace(kappa, n=len(self)))]
+
+    def everyone(self, trivial: Mapping[str, Trivial]) -> dict[str, Array | str]:
+        """The judge's preferences and those of the baselines, or why one has none."""
+        found: dict[str, Array | str] = {JUDGE: self.judge}
+        for name, scores in trivial.items():
+            if isinstance(scores, str):
+                found[name] = scores
+            elif missing := [item for pair in self.pairs for item in pair if item not in scores]:
+                found[name] = f"the text of {missing[0]!r} is not there; give it with --stories"
+            else:
+                ahead = [np.sign(scores[first] - scores[second]) for first, second in self.pairs]
+                found[name] = (np.array(ahead) + 1) / 2
+        return found | {"first position": self.shown_first}
+
+    def credit(self, values: Array) -> Array:
+        """For each pair 1 where people prefer the same, 0 the opposite, 0.5 where one side alone sees no difference."""
+        mine, theirs = _three(values), _three(self.human)
+        return np.asarray(1 - np.abs(mine - theirs))
+
+    def difference(self, one: Array, other: Array, dials: Dials) -> Scored:
+        """By how much the share of the first is higher."""
+        told = "difference of shares on the same pairs, drawn by prompt"
+        return bootstrap_mean(
+            self.credit(one) - self.credit(other),
+            self.prompts,
+            method=told,
+            resamples=dials.resamples,
+            seed=dials.seed,
+        )
+
+    def _mean(self, values: Array, told: str, dials: Dials) -> Scored:
+        return bootstrap_mean(
+            self.credit(values), self.prompts, method=told, resamples=dials.resamples, seed=dials.seed
+        )
+
+    def _kappa(self, chosen: Sequence[NDArray[np.int64]]) -> float | None:
+        rows = np.concatenate(chosen)
+        return cohen_kappa(_three(self.human[rows]).tolist(), _three(self.judge[rows]).tolist())
+
+
+def _three(values: Array) -> Array:
+    return np.array([preferred(value) for value in values])

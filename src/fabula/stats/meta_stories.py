@@ -1,0 +1,252 @@
+"""A judge's scores of stories beside people's: within prompts, and by system."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from fabula.stats.agreement import cohen_kappa
+from fabula.stats.bootstrap import bootstrap, bootstrap_mean, draw_counts, estimated
+from fabula.stats.correlation import COEFFICIENTS, pairwise_accuracy
+from fabula.stats.estimate import Unscored
+from fabula.stats.verdicts import JUDGE, PAIR, Dials, Finding, grouped, homes_of, scores_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import TypeAlias
+
+    from numpy.typing import NDArray
+
+    from fabula.stats.estimate import Scored
+    from fabula.stats.verdicts import Array, Trivial, Verdict
+
+    Statistic: TypeAlias = Callable[[Array, Array], float | None]
+
+_LEVEL: Final = 0.95
+_CELLS: Final = 1 << 20
+_ROWWISE: Final = ("spearman", "kendall", "pearson", "accuracy")
+_STATISTICS: Final[Mapping[str, Statistic]] = {
+    "spearman": COEFFICIENTS["spearman"],
+    "kendall": COEFFICIENTS["kendall"],
+    "pearson": COEFFICIENTS["pearson"],
+    "accuracy": pairwise_accuracy,
+    "accuracy (legacy_fig3)": lambda h, m: pairwise_accuracy(h, m, "legacy_fig3"),
+    "accuracy (legacy_table1)": lambda h, m: pairwise_accuracy(h, m, "legacy_table1"),
+}
+_FEW_LABELS: Final = 12
+
+
+@dataclass(frozen=True)
+class Stories:
+    """The stories that both sides judged, with a score from each.
+
+    Attributes:
+        scored: verdicts are scores, not choices between two.
+    """
+
+    items: tuple[str, ...]
+    human: Array
+    judge: Array
+    prompts: tuple[str, ...]
+    systems: tuple[str, ...]
+    scored: bool
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @classmethod
+    def of(cls, judge: Sequence[Verdict], human: Sequence[Verdict]) -> Stories:
+        """Those in two sets of verdicts."""
+        mine, theirs = scores_of(judge), scores_of(human)
+        known = homes_of([*judge, *human])
+        items = tuple(sorted(set(mine) & set(theirs)))
+        return cls(
+            items,
+            np.array([theirs[item] for item in items]),
+            np.array([mine[item] for item in items]),
+            tuple(known[item][0] for item in items),
+            tuple(known[item][1] for item in items),
+            all(verdict.pair is None for verdict in (*judge, *human)),
+        )
+
+    @property
+    def within(self) -> bool:
+        """Whether prompts have several stories; else all stories are compared with each other."""
+        return 1 < len(set(self.prompts)) < len(self.prompts)
+
+    def groups(self) -> list[NDArray[np.int64]]:
+        """Stories that are compared with each other: of one prompt, and people see a difference between them."""
+        found = grouped(self.prompts) if self.within else [np.arange(len(self))]
+        return [member for member in found if len(member) > 1 and np.ptp(self.human[member]) > 0]
+
+    def units(self) -> list[NDArray[np.int64]]:
+        """What is drawn as a whole: prompts, or stories where prompts have one story each or are not known."""
+        return grouped(self.prompts) if self.within else list(np.arange(len(self))[:, None])
+
+    def notes(self) -> list[str]:
+        """What is not compared, and why."""
+        if not self.within:
+            told = "No two prompts with several stories: all stories are compared with each other, and drawn singly."
+            return [told] if len(self) else []
+        left = len(set(self.prompts)) - len(self.groups())
+        return [f"Prompts left out by story: {left} (one story, or people see no difference)."] if left else []
+
+    def everyone(self, trivial: Mapping[str, Trivial]) -> dict[str, Array | str]:
+        """The judge's scores and those of the baselines, or why one has none."""
+        found: dict[str, Array | str] = {JUDGE: self.judge}
+        for name, scores in trivial.items():
+            if isinstance(scores, str):
+                found[name] = scores
+            elif missing := [item for item in self.items if item not in scores]:
+                found[name] = f"the text of {missing[0]!r} is not there; give it with --stories"
+            else:
+                found[name] = np.array([scores[item] for item in self.items])
+        return found
+
+    def findings(self, trivial: Mapping[str, Trivial], dials: Dials) -> list[Finding]:
+        """By story and by system, of the judge and of the baselines."""
+        found = []
+        for name, values in self.everyone(trivial).items():
+            for what, scored in self._of(values, dials):
+                found.append(Finding(name, what, scored))
+        if self.scored and len(self):
+            found.append(Finding(JUDGE, "stories: kappa", self._kappa(dials)))
+        return found
+
+    def _of(self, values: Array | str, dials: Dials) -> Iterator[tuple[str, Scored]]:
+        for what, statistic in _STATISTICS.items():
+            missing = isinstance(values, str)
+            yield (
+                f"stories: {what}",
+                Unscored(str(values), len(self))
+                if missing
+                else self._by_story(np.asarray(values), what, statistic, dials),
+            )
+        for what in _ROWWISE:
+            missing = isinstance(values, str)
+            yield (
+                f"systems: {what}",
+                Unscored(str(values), len(self)) if missing else self._by_system(np.asarray(values), what, dials),
+            )
+
+    # by story -------------------------------------------------------------------------------------------------------
+
+    def _by_story(self, values: Array, what: str, statistic: Statistic, dials: Dials) -> Scored:
+        options = {"resamples": dials.resamples, "seed": dials.seed}
+        if not self.groups():
+            return Unscored("no two stories of a prompt between which people see a difference", len(self))
+        if not self.within:
+            return bootstrap(
+                range(len(self)),
+                lambda rows: statistic(self.human[list(rows)], values[list(rows)]),
+                method=f"{what} over all stories, drawn by story",
+                **options,
+            )
+        told = f"mean over prompts of {what}, 0 where the judge sees no difference; drawn by prompt"
+        return bootstrap_mean(self._by_group(values, statistic), None, method=told, **options)
+
+    def _by_group(self, values: Array, statistic: Statistic) -> Array:
+        """The statistic of each group; 0 where it is undefined since the judge sees no difference."""
+        return np.array([statistic(self.human[member], values[member]) or 0.0 for member in self.groups()])
+
+    def difference(self, one: Array, other: Array, dials: Dials) -> Scored:
+        """By how much the symmetric pairwise accuracy of the first is higher."""
+        options = {"resamples": dials.resamples, "seed": dials.seed}
+        if not self.groups():
+            return Unscored("no two stories of a prompt between which people see a difference", len(self))
+        if self.within:
+            each = self._by_group(one, pairwise_accuracy) - self._by_group(other, pairwise_accuracy)
+            return bootstrap_mean(each, None, method="mean over prompts of the difference in accuracy", **options)
+
+        def apart(rows: Sequence[int]) -> float | None:
+            chosen = list(rows)
+            first, second = (pairwise_accuracy(self.human[chosen], values[chosen]) for values in (one, other))
+            return None if first is None or second is None else first - second
+
+        return bootstrap(range(len(self)), apart, method="difference in accuracy, drawn by story", **options)
+
+    def _kappa(self, dials: Dials) -> Scored:
+        """Cohen's kappa of whole scores: unweighted for two labels, else with quadratic weights."""
+        human, judge = np.round(self.human), np.round(self.judge)
+        labels = len(set(human.tolist()) | set(judge.tolist()))
+        if labels > _FEW_LABELS:
+            return Unscored(f"kappa is for a few labels, not for {labels} different scores", len(self))
+        weights = "quadratic" if labels > PAIR else None
+
+        def kappa(chosen: Sequence[NDArray[np.int64]]) -> float | None:
+            rows = np.concatenate(chosen)
+            return cohen_kappa(human[rows].tolist(), judge[rows].tolist(), weights)  # type: ignore[arg-type] # a literal
+
+        told = f"Cohen's kappa{' with quadratic weights' if weights else ''} of mean scores, rounded; drawn by prompt"
+        found = bootstrap(self.units(), kappa, resamples=dials.resamples, seed=dials.seed, method=told)
+        return replace(found, n=len(self))
+
+    # by system ------------------------------------------------------------------------------------------------------
+
+    def _by_system(self, values: Array, what: str, dials: Dials) -> Scored:
+        systems = sorted(set(self.systems))
+        if "" in systems:
+            return Unscored("the ratings do not name the system of every story", len(self))
+        if len(systems) < PAIR:
+            return Unscored("fewer than two systems", len(systems))
+        sums = self._sums(systems, values)
+        value = _rowwise(what, *sums.means(np.ones((1, len(sums.counts)))))[0]
+        if not math.isfinite(value):
+            return Unscored("one of the two sides sees no difference between the systems", len(systems))
+        drawn = [np.empty(0)]
+        at_once = max(1, _CELLS // len(systems) ** 2)
+        for counts in draw_counts(len(sums.counts), dials.resamples, dials.seed) if len(sums.counts) > 1 else ():
+            starts = range(0, len(counts), at_once)
+            drawn += [_rowwise(what, *sums.means(counts[start : start + at_once])) for start in starts]
+        units = f"{len(sums.counts)} {'prompts' if self.within else 'stories'}"
+        told = f"{what} of the means of {len(systems)} systems, drawn by {units}"
+        return estimated(float(value), len(systems), np.concatenate(drawn), level=_LEVEL, method=told)
+
+    def _sums(self, systems: Sequence[str], values: Array) -> _Sums:
+        place = {name: column for column, name in enumerate(systems)}
+        columns = np.array([place[name] for name in self.systems])
+        human, judge, counts = (np.zeros((len(self.units()), len(systems))) for _ in range(3))
+        for row, member in enumerate(self.units()):
+            np.add.at(human[row], columns[member], self.human[member])
+            np.add.at(judge[row], columns[member], values[member])
+            np.add.at(counts[row], columns[member], 1)
+        return _Sums(human, judge, counts)
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """Sums of scores by unit and system (units x systems), from which any draw of units gives the systems' means."""
+
+    human: Array
+    judge: Array
+    counts: Array
+
+    def means(self, chosen: Array) -> tuple[Array, Array]:
+        """The systems' means of draws (draws x units); NaN where a draw has no story of a system."""
+        total = chosen @ self.counts
+        with np.errstate(invalid="ignore"):
+            return (chosen @ self.human) / total, (chosen @ self.judge) / total
+
+
+def _rowwise(what: str, x: Array, y: Array) -> Array:
+    """A coefficient of each row of two tables; NaN where it is undefined."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        if what == "pearson":
+            return _pearson(x, y)
+        a, b = (np.sign(z[:, :, None] - z[:, None, :]) for z in (x, y))
+        if what == "spearman":
+            return _pearson(a.sum(axis=2), b.sum(axis=2))  # ranks, but for scale and origin
+        if what == "kendall":
+            return np.asarray((a * b).sum((1, 2)) / np.sqrt((a**2).sum((1, 2)) * (b**2).sum((1, 2))))
+        agree, tied = (a * b > 0).sum((1, 2)), ((a == 0) ^ (b == 0)).sum((1, 2))
+        share = (agree + tied / 2) / ((a != 0) | (b != 0)).sum((1, 2))
+        return np.where(np.isnan(a).any((1, 2)) | np.isnan(b).any((1, 2)), np.nan, share)
+
+
+def _pearson(x: Array, y: Array) -> Array:
+    a, b = x - x.mean(axis=1, keepdims=True), y - y.mean(axis=1, keepdims=True)
+    flat = (np.ptp(x, axis=1) == 0) | (np.ptp(y, axis=1) == 0)
+    return np.where(flat, np.nan, (a * b).sum(axis=1) / np.sqrt((a**2).sum(axis=1) * (b**2).sum(axis=1)))

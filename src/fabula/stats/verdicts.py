@@ -1,0 +1,135 @@
+"""Opinions on stories as numbers: scores of one, choices between two; and what each side makes of a story or a pair."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import TypeAlias
+
+    from numpy.typing import NDArray
+
+    from fabula.stats.estimate import Scored
+
+    Array: TypeAlias = NDArray[np.float64]
+    Pair: TypeAlias = tuple[str, str]
+    # The scores of a trivial baseline by story, or why it has none.
+    Trivial: TypeAlias = Mapping[str, float] | str
+
+JUDGE: Final = "judge"
+PAIR: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One opinion as a number.
+
+    Attributes:
+        items: one story, which has the score `value`; or two as shown, and `value` is 1 where the first is better, 0
+            where the second is, 0.5 where they are the same.
+        systems: who wrote them; empty where not known.
+        prompt: what they answer; intervals are drawn by it.
+    """
+
+    rater: str
+    items: tuple[str, ...]
+    value: float
+    systems: tuple[str, ...] = ()
+    prompt: str = ""
+
+    @property
+    def pair(self) -> Pair | None:
+        """The two stories in sorted order, or `None` for a score."""
+        if len(self.items) != PAIR:
+            return None
+        first, second = sorted(self.items)
+        return first, second
+
+    @property
+    def of_pair(self) -> float:
+        """The value from the side of the first story of `pair`."""
+        return self.value if self.items == self.pair else 1 - self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One number: of the judge, of people among themselves, or of a trivial baseline."""
+
+    of: str
+    what: str
+    scored: Scored
+
+
+@dataclass(frozen=True, slots=True)
+class Dials:
+    """Of the bootstrap, and of the random baseline."""
+
+    resamples: int = 1000
+    seed: int = 1
+
+
+def scores_of(verdicts: Sequence[Verdict]) -> dict[str, float]:
+    """The mean score of each story, or the share of its comparisons that it wins, ties half a win."""
+    found: dict[str, list[float]] = defaultdict(list)
+    for verdict in verdicts:
+        for place, item in enumerate(verdict.items):
+            found[item].append(verdict.value if place == 0 else 1 - verdict.value)
+    return {item: float(np.mean(values)) for item, values in found.items()}
+
+
+def preferences_of(verdicts: Sequence[Verdict]) -> dict[Pair, float]:
+    """The mean preference for the first story of each pair, 0 to 1."""
+    found: dict[Pair, list[float]] = defaultdict(list)
+    for verdict in verdicts:
+        if verdict.pair is not None:
+            found[verdict.pair].append(verdict.of_pair)
+    return {pair: float(np.mean(values)) for pair, values in found.items()}
+
+
+def homes_of(verdicts: Sequence[Verdict]) -> dict[str, tuple[str, str]]:
+    """Prompt and system of each story, from whichever verdict names them."""
+    found: dict[str, tuple[str, str]] = {}
+    for verdict in verdicts:
+        for place, item in enumerate(verdict.items):
+            prompt, system = found.get(item, ("", ""))
+            named = verdict.systems[place] if verdict.systems else ""
+            found[item] = (prompt or verdict.prompt, system or named)
+    return found
+
+
+def by_rater(verdicts: Sequence[Verdict]) -> tuple[list[str], list[str], Array]:
+    """Units (stories, or pairs) x raters, NaN where one did not rate; with the prompt of each unit, and the raters.
+
+    A rater's several verdicts on one unit are averaged; of a pair that mean becomes first (1), same (0.5), second (0).
+    """
+    cells: dict[tuple[str, ...], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    prompts: dict[tuple[str, ...], str] = {}
+    for verdict in verdicts:
+        unit = verdict.pair or verdict.items
+        cells[unit][verdict.rater].append(verdict.of_pair if verdict.pair else verdict.value)
+        prompts[unit] = prompts.get(unit) or verdict.prompt
+    raters = sorted({verdict.rater for verdict in verdicts})
+    table = np.full((len(cells), len(raters)), np.nan)
+    for row, (unit, given) in enumerate(sorted(cells.items())):
+        for rater, values in given.items():
+            mean = float(np.mean(values))
+            table[row, raters.index(rater)] = preferred(mean) if len(unit) == PAIR else mean
+    return [prompts[unit] or " / ".join(unit) for unit in sorted(cells)], raters, table
+
+
+def preferred(value: float) -> float:
+    """A preference as one of three: 1 the first, 0 the second, 0.5 the same."""
+    return float(np.sign(value - 0.5) + 1) / 2
+
+
+def grouped(names: Sequence[str]) -> list[NDArray[np.int64]]:
+    """The places of each name."""
+    members: dict[str, list[int]] = defaultdict(list)
+    for index, name in enumerate(names):
+        members[name].append(index)
+    return [np.array(member) for member in members.values()]

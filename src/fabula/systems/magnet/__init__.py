@@ -1,0 +1,1 @@
+"""MAGNET: characters propose, a critic checks, a narrator tells, and goals follow one another."""

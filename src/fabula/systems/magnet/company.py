@@ -1,0 +1,43 @@
+"""Who plays: the author's personas, those of a plan, or some that are made from the brief."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from fabula.craft.personas import Company, Persona, parse_company, write_company
+from fabula.craft.planning import PlanWish, given_plan, settle
+from fabula.rehearsal import STALE
+
+if TYPE_CHECKING:
+    from fabula.run import Run
+    from fabula.story import Brief
+    from fabula.systems.magnet.algorithm import Config
+
+PERSONAS: Final = "personas"
+
+
+async def company_for(run: Run, brief: Brief, config: Config) -> Company:
+    """The personas and the first goal, kept as `plan/personas.yaml`, which a person can write or edit.
+
+    Made from the author's plan if there is one, else from the brief, which costs 3 calls and at most 1 for each
+    character.
+
+    Raises:
+        PlanError: the author's personas or plan have problems; all are named.
+        ReplyError: a planner's reply could not be read.
+    """
+    plan = await given_plan(run)
+
+    async def make(own: Run) -> str:
+        if plan is not None:
+            return write_company(Company.of(plan))
+        wish = PlanWish(characters=config.characters)
+        settled, people = await settle(own, brief, wish)
+        personas = tuple(map(Persona.of, people.characters))
+        return write_company(Company(f"{settled.conflict}", personas))
+
+    text = await run.keep(PERSONAS, make, folder="plan", suffix="yaml")
+    company = parse_company(text.replace(STALE, ""))
+    goal = company.goal or (plan.conflict if plan else "") or brief.text
+    return replace(company, goal=goal + STALE if STALE in text else goal)

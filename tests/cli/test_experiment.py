@@ -1,0 +1,146 @@
+"""`fabula experiment`: the dry estimate, the run with its tables and reports, what failed, and the end of the money."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from commandline import BRIEF, script_of
+from fabula.cli.terminal import Terminal
+from fabula.cli.watch import Watch
+from fabula.events import CallFinished, CallRetried, RunFinished, RunStarted
+from fabula.models.base import Usage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from commandline import Cli
+
+STORY = "The lamp was dark. Mara lit it. The boats came home one after the other, and she slept."
+EXPERIMENT = """\
+name = "Two rooms"
+briefs = ["brief.md", "second.md"]
+systems = ["agents-room"]
+models = [{ model = "scripted:script.toml", label = "script" }]
+preset = "faithful"
+"""
+
+
+@pytest.fixture
+def exp(here: Path) -> Path:
+    """`exp.toml` with two briefs, a room and the baseline that is added."""
+    (here / "second.md").write_text(BRIEF.replace("Lamp", "Second Lamp"), encoding="utf-8")
+    (here / "exp.toml").write_text(EXPERIMENT, encoding="utf-8")
+    with (here / "script.toml").open("a", encoding="utf-8") as script:
+        script.write(f"writer = {json.dumps(STORY)}\n")
+    return here / "exp.toml"
+
+
+def test_the_estimate_asks_nobody_and_says_what_comes(cli: Cli, exp: Path) -> None:
+    ran = cli("experiment", "exp.toml", "--estimate")
+    assert ran.code == 0
+    rows = {line.split()[0]: line.split()[1:] for line in ran.out.splitlines() if line.strip()}
+    assert rows["agents-room-faithful-script"][:2] == ["2", "18"]
+    assert rows["end-to-end-faithful-script"][:2] == ["2", "2"]
+    assert rows["surface"][:2] == ["4", "0"]
+    assert "Nothing was asked. Next: `fabula experiment exp.toml`." in ran.err
+    assert not (exp.parent / "exp").exists()
+    told = cli("experiment", "exp.toml", "--estimate", "--json").json
+    assert [line["calls"] for line in told["contenders"]] == [18, 2]
+    assert told["cost"] == 0
+
+
+def test_runs_are_told_one_by_one_and_the_reports_lie_in_the_folder(cli: Cli, exp: Path) -> None:
+    ran = cli("experiment", "exp.toml")
+    assert ran.code == 0
+    assert "Two rooms, in exp: 4 runs of 4 to do, about 20 calls" in ran.err
+    assert "[4/4] second/end-to-end-faithful-script-1  1 call" in ran.err
+    assert "surface: measured" in ran.err
+    assert "agents-room-faithful-script  2 of 2" in ran.out
+    assert "exp/report.html" in ran.out
+    folder = exp.parent / "exp"
+    assert sorted(path.name for path in folder.glob("report.*")) == ["report.csv", "report.html", "report.json"]
+    data = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+    assert data["complete"] is True
+    assert [run["state"] for run in data["runs"]] == ["done"] * 4
+    assert [c["baseline"] for c in data["contenders"]] == [False, True]
+    assert (folder / "experiment.toml").read_text(encoding="utf-8") == EXPERIMENT
+    again = cli("experiment", "exp.toml")
+    assert "Two rooms, in exp: nothing to ask" in again.err
+    assert json.loads((folder / "report.json").read_text(encoding="utf-8")) == data
+
+
+def test_json_holds_the_results_and_their_files(cli: Cli, exp: Path) -> None:
+    ran = cli("experiment", "exp.toml", "--json", "--out", "elsewhere", "--workers", "3")
+    assert ran.code == 0
+    assert ran.json["asked"] == 20
+    assert ran.json["files"]["html"] == "elsewhere/report.html"
+    assert not [line for line in ran.err.splitlines() if "Next:" in line]
+
+
+def test_a_failed_run_ends_with_1_and_is_tried_again_when_asked(cli: Cli, exp: Path) -> None:
+    (exp.parent / "script.toml").write_text(script_of({"writer": STORY}), encoding="utf-8")
+    ran = cli("experiment", "exp.toml")
+    assert ran.code == 1
+    assert "failed: The script has no reply for the role 'conflict'" in ran.err
+    assert "Failed (--retry tries runs again):" in ran.out
+    assert (exp.parent / "exp" / "report.html").is_file()
+    again = cli("experiment", "exp.toml")
+    assert again.code == 1
+    assert "nothing to ask" in again.err
+    assert "2 runs of 4 to do" in cli("experiment", "exp.toml", "--retry").err
+
+
+def test_the_end_of_the_budget_is_told_after_the_reports(cli: Cli, exp: Path) -> None:
+    ran = cli("experiment", "exp.toml", "--budget-tokens", "5000")
+    assert ran.code == 1
+    assert "fabula: Stopped before the budget of 5,000 tokens is passed" in ran.err
+    data = json.loads((exp.parent / "exp" / "report.json").read_text(encoding="utf-8"))
+    assert data["complete"] is False
+    assert data["stopped"]
+    assert cli("experiment", "exp.toml").code == 0
+
+
+def test_a_run_that_waits_for_a_person_is_told(cli: Cli, exp: Path) -> None:
+    exp.write_text(EXPERIMENT + '[settings.roles.plot]\nplay = "me"\n', encoding="utf-8")
+    exp.write_text(exp.read_text(encoding="utf-8") + "[settings.roles.plot.x]\n", encoding="utf-8")
+    assert "exp.toml: settings: roles.plot.x: " in cli("experiment", "exp.toml").err
+    mine = '{ system = "agents-room", settings = { roles = { plot = { play = "me" } } } }'
+    exp.write_text(EXPERIMENT.replace('"agents-room"', mine), encoding="utf-8")
+    ran = cli("experiment", "exp.toml")
+    assert ran.code == 0
+    assert "You play plot" in ran.err
+    assert "Not finished; the same command goes on, and measures when no run is left: brief/agents-room" in ran.out
+    again = cli("experiment", "exp.toml", "--json", stdin="A storm.\n.\nAnother storm.\n.\n")
+    assert again.json["complete"] is True
+
+
+def test_what_is_at_work_is_shown_live(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(Terminal, "lively", property(lambda _: True))
+    watch = Watch(Terminal(), 9, lambda: 12.0, over=2)
+    with watch.alive():
+        for number in range(8):
+            watch.hear(f"lamp/room-{number}", RunStarted("agents-room"))
+        watch.hear("lamp/room-0", CallFinished("plot", "plot", "m", Usage(prompt=700, reply=300), replayed=False))
+        watch.hear("", CallRetried("m", 1, 4.0, "busy"))
+        shown = watch.lines()
+        with watch.aside():
+            assert watch.lines() == shown
+    assert shown[0] == "▸ lamp/room-0  1 call, 0 s"
+    assert shown[-1] == "  2 of 9 runs over, 8 at work · 1 call, 1,000 tokens"
+    assert len(shown) == 7
+    watch.hear("lamp/room-7", RunFinished("agents-room"))
+    assert "7 at work" in watch.lines()[-1]
+    assert "m failed (busy); try 2 in 4 s" in capsys.readouterr().err
+
+
+def test_a_wrong_file_ends_with_2(cli: Cli, exp: Path) -> None:
+    exp.write_text(EXPERIMENT.replace("agents-room", "agents-rom"), encoding="utf-8")
+    ran = cli("experiment", "exp.toml")
+    assert (ran.code, ran.err) == (
+        2, "fabula: exp.toml: systems[1]: Unknown system 'agents-rom'. Did you mean 'agents-room'?\n",
+    )  # fmt: skip
+    assert cli("experiment", "none.toml").code == 2
+    assert cli("experiment").code == 2

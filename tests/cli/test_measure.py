@@ -1,0 +1,178 @@
+"""`fabula measure`: its tables, files and errors."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from commandline import Cli
+
+LAMP = 'The lamp was dark. "Who put it out?" she asked. Nobody knew.\n\nShe lit it again.\n'
+BOAT = "A boat came home. A boat came home late. Nobody asked why.\n"
+
+
+@pytest.fixture
+def stories(here: Path) -> Path:
+    (here / "lamp.md").write_text(LAMP, encoding="utf-8")
+    (here / "boat.md").write_text(BOAT, encoding="utf-8")
+    for system, first, second in (("room", LAMP, BOAT), ("alone", BOAT, LAMP)):
+        (here / "set" / system).mkdir(parents=True)
+        (here / "set" / system / "one.md").write_text(first, encoding="utf-8")
+        (here / "set" / system / "two.md").write_text(second, encoding="utf-8")
+    return here
+
+
+@pytest.mark.usefixtures("stories")
+def test_one_story_is_a_line_of_numbers_with_their_definitions(cli: Cli) -> None:
+    ran = cli("measure", "lamp.md")
+    assert ran.code == 0
+    head, line = (part.split() for part in ran.out.splitlines()[:2])
+    assert head[:4] == ["story", "words", "para", "sent"]
+    assert line[:4] == ["lamp", "16", "2", "4"]
+    assert "surface: tokens whitespace, trigram_tokens whitespace, overlap_tokens words" in ran.out
+    assert "prompt overlap: 1 of 1 not scored (the story's prompt is not known)." in ran.out
+    assert "mean of stories" not in ran.out
+    assert "--csv FILE give every number" in ran.err
+
+
+@pytest.mark.usefixtures("stories")
+def test_systems_have_means_with_intervals(cli: Cli) -> None:
+    ran = cli("measure", "set", "--quiet")
+    assert ran.code == 0
+    assert "mean of stories" in ran.out
+    means = [line.split() for line in ran.out.splitlines() if line.startswith("words")]
+    assert means[0][:3] == ["words", "alone", "14"]
+    assert "12 to 16" in ran.out
+    assert ran.err == ""
+
+
+@pytest.mark.usefixtures("stories")
+def test_a_brief_gives_the_overlap_and_a_reference_gives_rouge(cli: Cli) -> None:
+    ran = cli("measure", "lamp.md", "--brief", "brief.md", "--reference", "lamp.md", "--json")
+    assert ran.code == 0
+    assert set(ran.json["reports"]) == {"surface", "rouge"}
+    rows = {row["what"]: row for row in ran.json["reports"]["rouge"]["rows"] if row["of"] == "lamp"}
+    assert rows["rougeL"]["value"] == rows["rougeLsum/recall"]["value"] == 1
+    surface = {row["what"]: row for row in ran.json["reports"]["surface"]["rows"] if row["of"] == "lamp"}
+    assert surface["prompt overlap"]["value"] == 0
+
+
+def test_references_are_found_by_prompt(cli: Cli, stories: Path) -> None:
+    (stories / "gold").mkdir()
+    (stories / "gold" / "one.md").write_text(LAMP, encoding="utf-8")
+    (stories / "gold" / "three.md").write_text(BOAT, encoding="utf-8")
+    rows = cli("measure", "set", "--reference", "gold", "--json").json["reports"]["rouge"]["rows"]
+    found = {row["of"]: row["value"] for row in rows if row["what"] == "rougeL"}
+    assert found["room/one"] == 1
+    assert found["room/two"] is None
+    (stories / "gold" / "one.md").rename(stories / "gold" / "four.md")
+    assert (
+        "None of the 2 references in gold is for a prompt of the stories"
+        in cli("measure", "set", "--reference", "gold").err
+    )
+    told = cli("measure", "lamp.md", "--reference", "set").err
+    assert "set holds two references for one prompt" in told
+
+
+@pytest.mark.usefixtures("stories")
+def test_a_project_is_measured_where_one_stands(cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project)
+    ran = cli("measure", "--json")
+    rows = {row["what"]: row["value"] for row in ran.json["reports"]["surface"]["rows"] if row["of"] == "lamp"}
+    assert rows["words"] > 0
+    assert rows["prompt overlap"] is not None, "the brief is the project's"
+
+
+def test_every_number_goes_into_csv_with_how_it_was_made(cli: Cli, stories: Path) -> None:
+    assert cli("measure", "set", "--csv", "numbers.csv").code == 0
+    text = (stories / "numbers.csv").read_text(encoding="utf-8")
+    printed = cli("measure", "set", "--csv", "-")
+    assert printed.out == text
+    rows = list(csv.DictReader(io.StringIO(text)))
+    first = next(row for row in rows if (row["of"], row["what"]) == ("room/one", "words"))
+    assert (first["evaluator"], first["value"], first["method"]) == ("surface", "16", "number of whitespace tokens")
+    missing = next(row for row in rows if row["what"] == "prompt overlap")
+    assert (missing["value"], missing["unscored"]) == ("", "the story's prompt is not known")
+
+
+def test_a_long_set_shows_its_first_stories_and_counts_the_rest(cli: Cli, here: Path) -> None:
+    lines = [json.dumps({"id": f"a story with quite a long name {n}", "text": "word " * 1200}) for n in range(42)]
+    (here / "many.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    out = cli("measure", "many.jsonl").out
+    assert "... and 2 more stories" in out
+    assert "…" in out
+    assert "1200" in out
+
+
+@pytest.mark.usefixtures("stories")
+def test_settings_reach_the_evaluators_that_have_them(cli: Cli) -> None:
+    sets = ("--set", "tokens=words", "--set", "rouge.variants=rouge2", "--set", "resamples=50")
+    reports = cli("measure", "lamp.md", "--reference", "boat.md", "--preset", "faithful", *sets, "--json").json[
+        "reports"
+    ]
+    assert reports["surface"]["how"]["tokens"] == "words"
+    assert not reports["surface"]["how"]["more"]
+    assert reports["rouge"]["how"]["variants"] == "rouge2"
+    assert {reports[name]["how"]["resamples"] for name in reports} == {50}
+
+
+@pytest.mark.usefixtures("stories")
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("lamp.md", "--set", "token=words"), "Unknown setting of `fabula measure` 'token'. Did you mean 'tokens'?"),
+        (("lamp.md", "--set", "rouge.stemer=1"), "Unknown setting of rouge 'stemer'. Did you mean 'stemmer'?"),
+        (
+            ("lamp.md", "--set", "rogue.stemmer=1"),
+            "Unknown evaluator of `fabula measure` 'rogue'. Did you mean 'rouge'?",
+        ),
+        (
+            ("lamp.md", "--set", "stemmer=1"),
+            "--set stemmer is for rouge, which is not run here. Give --reference PATH.",
+        ),
+        (("lamp.md", "--set", "model=x"), "which is not run here. Give --reference PATH and --bertscore."),
+        (("lamp.md", "--set", "tokens"), "--set 'tokens' is not of the form FIELD=VALUE."),
+        (("lamp.md", "--set", "fold_case=perhaps"), "surface.fold_case = 'perhaps' does not fit"),
+        (("lamp.md", "--preset", "faithfull"), "Unknown preset 'faithfull'. Did you mean 'faithful'?"),
+        (("lamp.md", "lamp.md"), "Two stories have the id 'lamp'."),
+        (("lamp.md", "--bertscore"), "BERTScore compares with a reference. Give one with --reference PATH."),
+        (("lamp.md", "--csv", "none/x.csv"), "Its folder does not exist."),
+        (("lamp.md", "--csv", "-", "--json"), "both print on stdout"),
+        (("set", "--brief", "brief.md"), "--brief brief.md is one brief, but the stories answer 2 prompts."),
+        (("empty",), "No story found in empty."),
+        (("-C", "empty"), "Name a story to measure"),
+        (("absent.md",), "Cannot read absent.md"),
+    ],
+)
+def test_what_cannot_be_measured_is_named(cli: Cli, words: tuple[str, ...], told: str) -> None:
+    ran = cli("measure", *words)
+    assert ran.code == (1 if "folder" in told else 2)
+    assert told in ran.err
+
+
+def test_an_empty_story_and_a_bad_line_are_named(cli: Cli, here: Path) -> None:
+    (here / "empty.md").write_text("\n", encoding="utf-8")
+    assert "The story in empty.md is empty" in cli("measure", "empty.md").err
+    (here / "bad.jsonl").write_text('{"id": "a", "text": "x"}\n{"id": \n', encoding="utf-8")
+    assert "bad.jsonl, line 2: no JSON" in cli("measure", "bad.jsonl").err
+
+
+@pytest.mark.usefixtures("stories")
+def test_bertscore_says_what_to_install_or_runs_on_a_stand_in(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    command = ("measure", "lamp.md", "--reference", "boat.md", "--bertscore")
+    ran = cli(*command)
+    assert ran.code == 2
+    assert "pip install 'fabula[bertscore]'" in ran.err
+    ran = cli(*command, "--set", "embedder=letters")
+    assert ran.code == 0
+    assert "bertscore" in ran.out.splitlines()[0]
+    assert "0 of 2 texts are longer than 100 tokens" in ran.out

@@ -1,0 +1,111 @@
+"""`fabula rank`: systems of stories, ratings that are there, and the files it writes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from commandline import Cli
+
+FAITHFUL = ("--preset", "faithful", "--model", "scripted:judge.toml", "--set", "resamples=20")
+OVERALL = ("--set", "questions=overall")
+
+
+@pytest.fixture
+def entries(here: Path) -> Path:
+    """Two systems with two prompts, and a judge that says A but likes the cape's second story in either order."""
+    for system, text in (("cape", "Mara lit the lamp."), ("harbour", "There was a lamp, and it was lit.")):
+        (here / "entries" / system).mkdir(parents=True)
+        for prompt in ("one", "two"):
+            (here / "entries" / system / f"{prompt}.md").write_text(f"{text} {prompt}\n", encoding="utf-8")
+    (here / "judge.toml").write_text(
+        '[replies]\njudge = "It moves.\\n\\nOverall: A"\n"compare/harbour/two/cape/two/1/compare" = "Overall: B"\n',
+        encoding="utf-8",
+    )
+    return here / "entries"
+
+
+@pytest.mark.usefixtures("entries")
+def test_prints_strengths_the_judge_the_baselines_and_where_the_report_is(cli: Cli) -> None:
+    told = cli("rank", "entries", *FAITHFUL, *OVERALL)
+    lines = told.out.splitlines()
+    assert lines[0] == "overall"
+    assert lines[1].split()[:2] == ["system", "strength"]
+    assert lines[2].split()[0] == "cape"
+    assert lines[3].split()[0] == "harbour"
+    assert "0.75" in lines[2]
+    for word in ("first position wins", "order consistency", "longer wins", "type-token ratio", "random"):
+        assert word in told.out
+    assert "about 4 calls to make" in told.err
+    assert "evaluation/pairwise.html" in told.err
+
+
+def test_writes_a_page_a_picture_the_numbers_and_the_verdicts(cli: Cli, entries: Path) -> None:
+    cli("rank", "entries", *FAITHFUL, *OVERALL, "--out", "found")
+    folder = entries.parent / "found"
+    assert {path.name for path in folder.iterdir()} == {
+        ".fabula",
+        "pairwise.html",
+        "pairwise-overall.svg",
+        "pairwise.json",
+        "ratings.jsonl",
+    }
+    ET.fromstring((folder / "pairwise-overall.svg").read_text(encoding="utf-8"))  # noqa: S314 - our own
+    assert "It moves." in (folder / "pairwise.html").read_text(encoding="utf-8")
+
+
+def test_ratings_are_ranked_without_asking_and_give_the_same(cli: Cli, entries: Path) -> None:
+    asked = cli("rank", "entries", *FAITHFUL, *OVERALL, "--json").json
+    (entries.parent / "judge.toml").unlink()
+    options = ("--preset", "faithful", "--set", "resamples=20", "--out", "again")
+    again = cli("rank", "entries", "--ratings", "evaluation/ratings.jsonl", *options, "--json").json
+    assert again["asked"] == 0
+    assert again["report"]["rows"] == asked["report"]["rows"]
+    assert (entries.parent / "again" / "ratings.html").exists()
+
+
+def test_a_system_more_asks_only_for_its_own_pairs(cli: Cli, entries: Path) -> None:
+    assert cli("rank", "entries", *FAITHFUL, *OVERALL, "--json").json["asked"] == 4
+    (entries / "quay").mkdir()
+    (entries / "quay" / "one.md").write_text("A quay.\n", encoding="utf-8")
+    more = cli("rank", "entries", *FAITHFUL, *OVERALL, "--json").json
+    assert (more["asked"], more["replayed"]) == (4, 4)
+
+
+@pytest.mark.usefixtures("entries")
+def test_files_without_systems_are_ranked_one_by_one(cli: Cli, entries: Path) -> None:
+    for name in ("a", "b", "c"):
+        (entries.parent / f"{name}.md").write_text(f"Story {name}.\n", encoding="utf-8")
+    found = cli("rank", "a.md", "b.md", "c.md", *FAITHFUL, *OVERALL, "--json").json
+    assert found["report"]["details"]["names"] == ["a", "b", "c"]
+    assert found["asked"] == 6
+
+
+def test_what_cannot_be_ranked_is_an_error_that_says_what_to_do(cli: Cli, entries: Path) -> None:
+    (entries.parent / "bad.jsonl").write_text('{"rater": 3}\n', encoding="utf-8")
+    (entries.parent / "empty.jsonl").write_text("\n", encoding="utf-8")
+    for words, message in (
+        ((), "nothing to rank"),
+        (("--ratings", "bad.jsonl"), "bad.jsonl, line 1"),
+        (("--ratings", "empty.jsonl"), "None of the 0 ratings"),
+        (("--ratings", "none.jsonl"), "none.jsonl"),
+        (("entries", "--set", "tie=half"), "setting of pairwise"),
+    ):
+        told = cli("rank", *words)
+        assert told.code == 2
+        assert message in told.err
+    assert not (entries.parent / "evaluation").exists()
+
+
+def test_one_system_only_is_named(cli: Cli, entries: Path) -> None:
+    for path in (entries / "harbour").iterdir():
+        path.unlink()
+    (entries / "harbour").rmdir()
+    told = cli("rank", "entries", *FAITHFUL)
+    assert told.code == 2, told.err
+    assert "All 2 stories are of one system, cape. Give stories of another one to compare it with." in told.err

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from commandline import script_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from commandline import Cli
+
+JUDGE = ("--model", "scripted:judge.toml")
+REPLIES = {
+    "judge:compare": "A: a count that comes back. B: <script>alert(1)</script> only. Hence: [[A>B]]",
+    "lamp/fluency/narrative-ending/candidate-first/compare": "Both end well.",
+    "judge:compare_again": "6",
+    "judge:question": "It holds together.\nAnswer: Yes",
+    "lamp/originality/originality-in-thought/alone/question": "A heart of gold.\nAnswer: No",
+    "reader": "A keeper sells her light. Nobody asks why.",
+    "writer": "She sold the light in spring and kept the key in her apron.",
+}
+
+
+@pytest.fixture
+def stories(here: Path) -> Path:
+    (here / "judge.toml").write_text(script_of(REPLIES), encoding="utf-8")
+    (here / "lamp.md").write_text("Mara lit the lamp and sat down with her back to it.\n", encoding="utf-8")
+    (here / "other.md").write_text("Once upon a time there was a lamp, and a lamp, and a lamp.\n", encoding="utf-8")
+    (here / "reference.md").write_text("They sold the lighthouse in spring.\n", encoding="utf-8")
+    return here
+
+
+def test_a_story_alone_gets_the_plain_tests_and_is_told_of_references(cli: Cli, stories: Path) -> None:
+    ran = cli("ttcw", "lamp.md", *JUDGE)
+    assert ran.code == 0, ran.err
+    lines = [line.split() for line in ran.out.splitlines()]
+    assert lines[0] == ["story", "fluency", "flexibility", "originality", "elaboration", "score"]
+    assert lines[1] == ["lamp", "5/5", "3/3", "2/3", "3/3", "13/14", "[9.6,", "13.8]"]
+    assert ["originality/originality-in-thought", "no"] in lines
+    assert "One story: compare its score" in ran.out
+    assert "--reference FILE" in ran.err
+    kept = json.loads((stories / "evaluation" / "ttcw.json").read_text(encoding="utf-8"))
+    assert kept["how"]["method"] == "plain"
+    assert len((stories / "evaluation" / "ratings.jsonl").read_text(encoding="utf-8").splitlines()) == 14
+
+
+def test_beside_a_reference_an_unreadable_label_is_told_and_counted(cli: Cli, stories: Path) -> None:
+    ran = cli("ttcw", "lamp.md", "--reference", "reference.md", *JUDGE)
+    assert ran.code == 0, ran.err
+    assert "13/13" in ran.out
+    assert "fluency/narrative-ending" in ran.out
+    assert "no outcome" in ran.out
+    assert "1 of 14 tests (in 1 of 1 stories) have no outcome" in ran.out
+    assert "changed its mind" in ran.out
+    page = (stories / "evaluation" / "ttcw.html").read_text(encoding="utf-8")
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "<script" not in page
+    assert "Both end well." in page
+
+
+def test_a_judge_without_answers_gives_no_score(cli: Cli, stories: Path) -> None:
+    (stories / "judge.toml").write_text(script_of({"judge": "Hm."}), encoding="utf-8")
+    ran = cli("ttcw", "lamp.md", "--method", "plain", *JUDGE)
+    assert ran.code == 0, ran.err
+    assert ran.out.count("not scored") == 5
+    assert "14 of 14 tests (in 1 of 1 stories) have no outcome" in ran.out
+    page = (stories / "evaluation" / "ttcw.html").read_text(encoding="utf-8")
+    assert "could not be read after 2 repairs" in page
+    assert "none of 14 tests has an answer that can be read" in page
+
+
+def test_what_was_asked_is_not_asked_again(cli: Cli, stories: Path) -> None:
+    first = cli("ttcw", "lamp.md", "--json", *JUDGE)
+    again = cli("ttcw", "lamp.md", "--json", "--frozen", *JUDGE)
+    assert (first.json["asked"], again.json["asked"], again.json["replayed"]) == (14, 0, 14)
+    assert first.json["rows"] == again.json["rows"]
+    assert first.json["page"].endswith("ttcw.html")
+
+
+def test_several_stories_have_trivial_baselines_beside_them(cli: Cli, stories: Path) -> None:
+    ran = cli("ttcw", "lamp.md", "other.md", "--method", "plain", *JUDGE)
+    assert ran.code == 0, ran.err
+    rows = {line.split("  ")[0]: line for line in ran.out.splitlines()}
+    assert "14/14" in rows["other"]
+    assert "constant" in ran.out
+    assert "spearman of score and length" in ran.out
+
+
+def test_references_of_a_set_are_matched_by_prompt_or_name(cli: Cli, stories: Path) -> None:
+    (stories / "refs").mkdir()
+    for name in ("lamp", "spare"):
+        (stories / "refs" / f"{name}.md").write_text(f"The reference {name}.\n", encoding="utf-8")
+    ran = cli("ttcw", "lamp.md", "--reference", "refs", "--json", *JUDGE)
+    assert ran.code == 0, ran.err
+    assert ran.json["how"]["method"] == "reference"
+    ran = cli("ttcw", "other.md", "--reference", "refs", *JUDGE)
+    assert (ran.code, ran.err.splitlines()[-1]) == (
+        2,
+        "fabula: No reference is named 'other', as the story other would need. Add it, or name one.",
+    )
+
+
+def test_tests_of_a_file_stand_for_ours(cli: Cli, stories: Path) -> None:
+    test = {"torrance_dimension": "Flow", "category": "End", "question": "Well ended?", "full_prompt": "B.\n\nx\n\nQ"}
+    (stories / "bank.json").write_text(json.dumps([test]), encoding="utf-8")
+    ran = cli("ttcw", "lamp.md", "--tests", "bank.json", "--json", *JUDGE)
+    assert ran.code == 0, ran.err
+    assert ran.json["how"]["tests"].startswith("given-")
+    assert ran.json["ratings"] == 1
+
+
+def test_a_plot_and_a_candidate_are_printed_alone(cli: Cli, stories: Path) -> None:
+    ran = cli("ttcw", "--plot-of", "reference.md", *JUDGE)
+    assert ran.code == 0, ran.err
+    assert ran.out == "A keeper sells her light.\n"
+    (stories / "plot.txt").write_text(ran.out, encoding="utf-8")
+    ran = cli("ttcw", "--candidate-from", "plot.txt", "--words", "12", *JUDGE)
+    assert ran.code == 0, ran.err
+    assert ran.out == f"{REPLIES['writer']}\n"
+    ran = cli("ttcw", "--plot-of", "reference.md", "--json", *JUDGE)
+    assert ran.json["plot"] == {"reference": "A keeper sells her light."}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "Give stories to test, or --plot-of REF, or --candidate-from PLOT: one of the three."),
+        (("lamp.md", "--plot-of", "reference.md"), "one of the three"),
+        (("lamp.md", "--words", "9"), "--words is the length of a candidate"),
+        (("--plot-of", "reference.md", "--method", "plain"), "are for stories that are tested"),
+        (("lamp.md", "--method", "reference"), "The reference method compares a story with a reference, and lamp has"),
+        (("lamp.md", "--set", "sample=2"), "Unknown setting of ttcw 'sample'. Did you mean 'samples'?"),
+        (("none.md",), "none.md"),
+        (("--candidate-from", "reference.md", "--words", "many"), "'many' is no number of words"),
+    ],
+)
+def test_what_cannot_be_done_is_named(arguments: tuple[str, ...], message: str, cli: Cli, stories: Path) -> None:
+    ran = cli("ttcw", *arguments, *JUDGE)
+    assert ran.code == 2
+    assert message in ran.err
+    assert ran.out == ""

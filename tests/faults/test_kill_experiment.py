@@ -1,0 +1,121 @@
+"""An experiment is killed at many of its calls and started again: no call is made twice, and the numbers are the same.
+
+As in `test_kill.py`, the process is real and so is SIGKILL: the scripted model in it kills its own process.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CHILD = """
+import os, signal, sys
+from pathlib import Path
+from fabula import casting
+from fabula.cli.main import main
+from fabula.models.scripted import ScriptedModel
+
+log, number, dies_at = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+calls = 0
+
+class Killed(ScriptedModel):
+    async def ask(self, request, on_text=None):
+        global calls
+        calls += 1
+        if calls == dies_at:
+            os.kill(os.getpid(), number)
+        reply = await super().ask(request, on_text)
+        text = f"{request.path} {request.body()}"
+        with log.open("a") as file:
+            file.write(f"{hash(text)}\\n")
+        return reply
+
+shared = Killed.read(Path("script.toml"))
+casting.open_model = lambda spec, table, world: shared
+sys.exit(main(["experiment", "exp.toml", "--json"]))
+"""
+SCRIPT = """\
+[replies]
+writer = "The lamp was dark. Mara lit it, and the boats came home one after the other."
+judge = "Both are alike.\\n\\nOverall: Same"
+"""
+EXPERIMENT = """\
+briefs = ["one.md", "two.md"]
+systems = ["end-to-end", { system = "end-to-end", preset = "faithful" }]
+models = [{ model = "smollm2", label = "m" }]
+replicates = 2
+workers = 2
+[[evaluators]]
+evaluator = "pairwise"
+model = "smollm2"
+config = { questions = "overall", samples = 1, verdicts = "written" }
+"""
+RUNS, VERDICTS = 8, 16
+
+
+def ready(folder: Path) -> Path:
+    folder.mkdir()
+    for name in ("one", "two"):
+        (folder / f"{name}.md").write_text(f"Write of a lamp, number {name}.\n", encoding="utf-8")
+    (folder / "script.toml").write_text(SCRIPT, encoding="utf-8")
+    (folder / "exp.toml").write_text(EXPERIMENT, encoding="utf-8")
+    return folder
+
+
+def run(folder: Path, number: int = signal.SIGKILL, dies_at: int = 0) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", CHILD, "log", str(int(number)), str(dies_at)]
+    return subprocess.run(
+        command, cwd=folder, env=environment(), capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+def environment() -> dict[str, str]:
+    import os  # noqa: PLC0415 - the guard's environment at the time of the call
+
+    return {**os.environ, "PYTHONHASHSEED": "1"}
+
+
+def told(folder: Path) -> tuple[Any, Counter[str]]:
+    """The report, and how often each call was answered."""
+    data = json.loads((folder / "exp" / "report.json").read_text(encoding="utf-8"))
+    return data, Counter((folder / "log").read_text(encoding="utf-8").split())
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Counter[str]]:
+    """The report of an unbroken experiment, and its calls."""
+    folder = ready(tmp_path_factory.mktemp("whole") / "here")
+    done = run(folder)
+    assert done.returncode == 0, done.stderr
+    assert told(folder)[1].total() == RUNS + VERDICTS
+    return told(folder)
+
+
+@pytest.mark.parametrize("dies_at", [4, RUNS + 1, RUNS + VERDICTS])
+def test_killed_and_started_again_makes_no_call_twice(
+    tmp_path: Path, whole: tuple[Any, Counter[str]], dies_at: int
+) -> None:
+    folder = ready(tmp_path / "here")
+    assert run(folder, dies_at=dies_at).returncode == -signal.SIGKILL
+    again = run(folder)
+    assert again.returncode == 0, again.stderr
+    assert told(folder) == whole
+
+
+def test_an_interrupt_stops_cleanly_and_says_how_to_go_on(tmp_path: Path, whole: tuple[Any, Counter[str]]) -> None:
+    folder = ready(tmp_path / "here")
+    stopped = run(folder, signal.SIGINT, 3)
+    assert stopped.returncode == 130
+    assert "Stopped. Every finished call is kept; go on with `fabula experiment exp.toml`." in stopped.stderr
+    assert "Traceback" not in stopped.stderr
+    assert run(folder).returncode == 0
+    assert told(folder) == whole

@@ -1,0 +1,53 @@
+"""A number never stands alone, and where there is none it says why."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fabula.ratings import Rating
+from fabula.report import Report, Row
+from fabula.stats.estimate import Estimate, Unscored
+
+
+def test_an_estimate_tells_its_interval_and_n() -> None:
+    assert str(Estimate(0.51234, 12, 0.4, 0.6, "mean")) == "0.5123 [0.4, 0.6] (n 12)"
+    assert str(Estimate(3, 1)) == "3 (n 1)"
+    assert Estimate(1, 2, 0, 2, "m").as_data() == {
+        "value": 1, "n": 2, "low": 0, "high": 2, "level": 0.95, "method": "m",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("numbers", [(float("nan"), 1.0, 2.0), (1.0, float("-inf"), 2.0), (1.0, 0.0, float("inf"))])
+def test_an_estimate_is_finite(numbers: tuple[float, float, float]) -> None:
+    value, low, high = numbers
+    with pytest.raises(ValueError, match=r"An estimate is finite; got .* Say `Unscored` where there is no number"):
+        Estimate(value, 3, low, high)
+
+
+def test_what_is_not_scored_says_why() -> None:
+    assert str(Unscored("one story only")) == "not scored: one story only"
+    assert Unscored("why", 2).as_data() == {"value": None, "n": 2, "unscored": "why"}
+
+
+def test_a_report_counts_its_verdicts_and_those_that_are_missing() -> None:
+    ratings = (
+        Rating(rater="m", kind="model", items=("a",), question="q", answer=1.0),
+        Rating(rater="m", kind="model", items=("b",), question="q", answer=None, unscored="no verdict"),
+    )
+    rows = (Row("a", "words", Estimate(3, 1)), Row("all", "constant", Unscored("no"), baseline=True))
+    report = Report("e", {"preset": "faithful"}, rows, ratings, ("a note",), {"matrix": [[0]]})
+    data = json.loads(json.dumps(report.as_data(), allow_nan=False))
+    assert (data["format"], data["evaluator"], data["ratings"], data["unscored"]) == (1, "e", 2, 1)
+    assert data["rows"][0] == {"of": "a", "what": "words", "value": 3, "n": 1, "low": None, "high": None,
+                               "level": 0.95, "method": ""}  # fmt: skip
+    assert data["rows"][1]["baseline"] is True
+    assert (data["notes"], data["details"], data["how"]) == (["a note"], {"matrix": [[0]]}, {"preset": "faithful"})
+
+
+def test_a_row_is_found_by_what_it_is_of() -> None:
+    report = Report("e", rows=(Row("a", "words", Estimate(3, 1)),))
+    assert report.row("a", "words").scored == Estimate(3, 1)
+    with pytest.raises(KeyError):
+        report.row("a", "sentences")

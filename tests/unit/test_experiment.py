@@ -1,0 +1,496 @@
+"""Experiments: the file and its complaints, the grid of runs, budgets, and numbers that say what they rest on."""
+
+from __future__ import annotations
+
+import csv
+import fcntl
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fabula.errors import BudgetError, PausedError, ProjectError, UsageError
+from fabula.events import CallFinished
+from fabula.experiment.company import Company
+from fabula.experiment.dry import forecast
+from fabula.experiment.grid import read_experiment
+from fabula.experiment.pages import as_page
+from fabula.experiment.purse import Purse, WholeBudgetError
+from fabula.experiment.results import Outcome, outcome_of, record_outcome
+from fabula.experiment.tables import COLUMNS, as_csv, as_data, complete
+from fabula.experiment.working import How, run_experiment
+from fabula.models.base import Usage
+from fabula.models.budget import Budget
+from fabula.models.prices import Price
+from fabula.models.scripted import ScriptedModel
+from fabula.project import Project
+from fabula.report import Report, Row
+from fabula.settings import Settings
+from fabula.stats.estimate import Estimate, Unscored
+from fabula.systems import find
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fabula.events import Event
+    from fabula.experiment.grid import Experiment
+    from fabula.experiment.results import Results
+    from fabula.models.base import OnText, Reply, Request
+
+STORY = "The lamp was dark. Mara lit it, and the boats came home one after the other."
+SYSTEMS = 'systems = ["end-to-end"]\n'
+BASE = f'briefs = ["briefs"]\n{SYSTEMS}models = [{{ model = "scripted:script.toml", label = "small" }}]\n'
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A folder with two briefs and a script."""
+    (tmp_path / "briefs").mkdir()
+    for name in ("lamp", "clock"):
+        (tmp_path / "briefs" / f"{name}.md").write_text(f"# {name.title()}\n\nWrite of a {name}.\n", encoding="utf-8")
+    (tmp_path / "script.toml").write_text(f'[replies]\nwriter = "{STORY}"\n', encoding="utf-8")
+    return tmp_path
+
+
+def read(home: Path, text: str) -> Experiment:
+    (home / "exp.toml").write_text(text, encoding="utf-8")
+    return read_experiment(home / "exp.toml", {})
+
+
+async def do(home: Path, text: str = BASE, **how: Any) -> Results:  # noqa: ANN401 - fields of `How`
+    return await run_experiment(read(home, text), How(now=lambda: "now", **how))
+
+
+# the file -------------------------------------------------------------------------------------------------------------
+
+
+def test_every_run_has_its_folder(home: Path) -> None:
+    found = read(
+        home,
+        'name = "Two"\nbriefs = ["briefs/l*.md"]\nseeds = [3, 5]\npreset = "faithful"\n'
+        'systems = ["end-to-end", { system = "agents-room", label = "room", preset = "improved" }]\n'
+        'models = ["scripted:script.toml", { model = "smollm2", label = "tiny" }]\n',
+    )
+    assert found.title == "Two"
+    assert found.folder == home / "exp"
+    assert [trial.id for trial in found.trials] == [
+        "lamp/end-to-end-faithful-scripted-script-3",
+        "lamp/room-improved-scripted-script-3",
+        "lamp/end-to-end-faithful-scripted-script-5",
+        "lamp/room-improved-scripted-script-5",
+        "lamp/end-to-end-faithful-tiny-3",
+        "lamp/room-improved-tiny-3",
+        "lamp/end-to-end-faithful-tiny-5",
+        "lamp/room-improved-tiny-5",
+    ]
+    assert found.trials[0].settings.model == f"scripted:{home / 'script.toml'}"
+    assert found.project(found.trials[0]) == home / "exp" / "runs" / found.trials[0].id
+    assert [measure.label for measure in found.measures] == ["surface"]
+
+
+def test_a_baseline_on_every_model_is_added_unless_it_is_there_or_not_wanted(home: Path) -> None:
+    room = BASE.replace("end-to-end", "agents-room").replace("]\n", "]\n")
+    models = room.replace("models = [", 'models = ["smollm2", ')
+    added = [c.label for c in read(home, models).contenders if c.baseline]
+    assert added == ["end-to-end-improved-smollm2", "end-to-end-improved-small"]
+    assert [c.label for c in read(home, room + "baseline = false\n").contenders] == ["agents-room-improved-small"]
+    assert not any(c.baseline for c in read(home, BASE).contenders)
+
+
+def test_settings_reach_runs_and_judges_and_files_in_them_are_found(home: Path) -> None:
+    text = BASE + (
+        'evaluators = [{ evaluator = "pairwise", model = "scripted:script.toml", config = { samples = 2 } }, "rouge"]\n'
+        '[settings.prices."openai:x"]\ninput = 1.0\noutput = 2.0\n'
+        '[settings.sampling]\ntemperature = 0.5\n[settings.roles.writer]\nmodel = "scripted:script.toml"\n'
+    )
+    found = read(home, text)
+    (writer,) = {contender.settings.roles["writer"].model for contender in found.contenders}
+    assert writer == f"scripted:{home / 'script.toml'}"
+    assert found.trials[0].settings.sampling.temperature == 0.5
+    judge = {measure.label: measure for measure in found.measures}["pairwise"]
+    assert (judge.config.samples, judge.settings.sampling.temperature) == (2, None)
+    assert judge.settings.prices["openai:x"].output == 2.0
+    assert [measure.label for measure in found.measures] == ["surface", "pairwise", "rouge"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("briefs = [\n", "exp.toml is no sound TOML: "),
+        (SYSTEMS, "exp.toml: briefs: this field is needed. Add it."),
+        ('briefs = "x"\n' + SYSTEMS, "exp.toml: briefs: Input should be a list (got 'x')."),
+        ("briefs = []\n" + SYSTEMS, "exp.toml: briefs: "),
+        ('briefs = ["briefs"]\nsystms = []\n', "'systms'. Did you mean 'systems'?"),
+        ('briefs = ["briefs"]\nsystems = [{ system = "end-to-end", pre = 1 }]\n', "systems[1]: 'pre'. Did you mean"),
+        (BASE + "[budget]\ntoken = 3\n", "exp.toml, budget: 'token'. Did you mean 'tokens'?"),
+        (BASE + "[budget]\ntokens = -3\n", "exp.toml: budget.tokens: Input should be greater"),
+        (BASE + 'preset = "best"\n', "exp.toml: preset: Input should be 'faithful' or 'improved' (got 'best')."),
+        (BASE + "replicates = 2\nseeds = [1]\n", "exp.toml: replicates: `seeds` is given too"),
+        (BASE + "seeds = [1, 1]\n", "exp.toml: seeds: a seed stands there twice."),
+        (BASE + "workers = 0\n", "exp.toml: workers: Input should be greater than or equal to 1 (got 0)."),
+        ('briefs = ["no.md"]\n' + SYSTEMS, "exp.toml: briefs[1]: no brief is found at "),
+        ('briefs = ["briefs", "*.toml"]\n' + SYSTEMS, "exp.toml: briefs[2]: no brief is found at "),
+        ('briefs = ["briefs"]\nsystems = ["end-to-and"]\n', "exp.toml: systems[1]: Unknown system 'end-to-and'. Did"),
+        ('briefs = ["briefs"]\nmodels = ["smolm2"]\n' + SYSTEMS, "exp.toml: models[1]: Unknown model 'smolm2'. Did"),
+        (
+            'briefs = ["briefs"]\nsystems = [{ system = "end-to-end", config = { word = 3 } }]\n',
+            "exp.toml: systems[1]: Unknown setting of end-to-end 'word'. Did you mean 'words'?",
+        ),
+        ('briefs = ["briefs"]\nsystems = ["end-to-end", "end_to_end"]\n', "two of them are called 'end-to-end"),
+        (BASE + 'evaluators = ["surfac"]\n', "exp.toml: evaluators[1]: Unknown evaluator 'surfac'. Did you mean"),
+        (BASE + 'evaluators = ["pairwise"]\n', 'evaluators[1]: pairwise asks a model, but names none. Add model = "'),
+        (BASE + 'evaluators = ["rouge", "rouge"]\n', "exp.toml: evaluators: two of them are called 'rouge'."),
+        (BASE + "[settings]\nsed = 1\n", "exp.toml: settings: sed: Extra inputs are not permitted"),
+        (BASE + "[settings]\nseed = 1\n", "exp.toml: settings.seed: an experiment says this with a field of its own."),
+        (BASE + '[settings.roles.plotter]\nmodel = "smollm2"\n', "exp.toml: systems[1]: Unknown role 'plotter'."),
+        (BASE + '[settings]\nprompts = "nowhere"\n', "exp.toml: systems[1]: settings.prompts: "),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_in_the_file_is_named_with_its_field(home: Path, text: str, told: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read(home, text)
+    assert told in str(caught.value)
+    assert "exp.toml" in str(caught.value)
+
+
+def test_briefs_of_one_name_are_a_clash(home: Path) -> None:
+    (home / "more").mkdir()
+    (home / "more" / "Lamp.md").write_text("Another lamp.", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"would both be called 'lamp'. Rename one"):
+        read(home, BASE.replace('"briefs"]', '"briefs", "more"]'))
+
+
+def test_a_file_that_is_not_there_is_named(home: Path) -> None:
+    with pytest.raises(UsageError, match=r"Cannot read .*none.toml"):
+        read_experiment(home / "none.toml", {})
+
+
+# doing it -------------------------------------------------------------------------------------------------------------
+
+
+async def test_an_experiment_writes_measures_and_says_what_it_rests_on(home: Path) -> None:
+    heard: list[tuple[str, Event]] = []
+    ended: list[tuple[str, str]] = []
+    results = await do(
+        home, BASE + "replicates = 2\n", hear=lambda *told: heard.append(told),
+        ended=lambda trial, outcome: ended.append((trial.id, outcome.state)),
+    )  # fmt: skip
+    assert complete(results)
+    assert len(results.of_state("done")) == 4
+    assert ended == [(trial.id, "done") for trial in results.experiment.trials]
+    project = Project.open(results.runs[0].folder)
+    assert project.settings == results.runs[0].trial.settings
+    assert project.brief == results.runs[0].trial.brief
+    (contender,) = results.experiment.contenders
+    rows = {row.what: row.scored for row in results.rows(contender)}
+    words = rows["words"]
+    assert isinstance(words, Estimate)
+    assert (words.n, words.value) == (4, results.runs[0].words)
+    assert "2 groups" in words.method
+    assert rows["US dollars"].as_data()["value"] == 0
+    assert {where for where, _ in heard} == {*(trial.id for trial in results.experiment.trials), "surface"}
+    surface = results.reports["surface"]
+    assert {row.of for row in results.measured(surface)} == {contender.label}
+
+
+async def test_a_second_session_asks_nobody_and_finds_the_same(home: Path) -> None:
+    first = await do(home)
+    heard: list[Event] = []
+    again = await do(home, hear=lambda _, event: heard.append(event))
+    assert not [event for event in heard if isinstance(event, CallFinished)]
+    assert as_data(again) == as_data(first)
+
+
+async def test_a_changed_brief_or_setting_is_noticed_before_anything_is_asked(home: Path) -> None:
+    await do(home)
+    with pytest.raises(UsageError, match=r"was begun with other settings \(sampling\) than .*exp.toml says now. Give"):
+        await do(home, BASE + "[settings.sampling]\ntop_k = 3\n")
+    (home / "briefs" / "lamp.md").write_text("Another one.", encoding="utf-8")
+    with pytest.raises(UsageError, match="was begun with another brief than"):
+        await do(home)
+
+
+async def test_a_failed_run_is_a_record_and_is_tried_again_only_when_asked(home: Path) -> None:
+    text = BASE.replace('["end-to-end"]', '["agents-room"]')  # the script has no reply for its roles
+    results = await do(home, text)
+    states = {run.trial.id: run.outcome.state for run in results.runs}
+    assert states == {
+        "clock/agents-room-improved-small-1": "failed", "clock/end-to-end-improved-small-1": "done",
+        "lamp/agents-room-improved-small-1": "failed", "lamp/end-to-end-improved-small-1": "done",
+    }  # fmt: skip
+    failed = results.of_state("failed")[0]
+    assert failed.outcome.kind == "ModelError"
+    assert failed.outcome.error.startswith("The script has no reply for the role 'conflict'")
+    record = json.loads((failed.folder / "run.json").read_text(encoding="utf-8"))
+    assert record["error"] == failed.outcome.error
+    assert complete(results)
+    assert "2 runs failed." in as_page(results)
+    heard: list[str] = []
+    await do(home, text, hear=lambda where, _: heard.append(where))
+    assert set(heard) == {"surface"}
+    await do(home, text, retry=True, hear=lambda where, _: heard.append(where))
+    assert {run.trial.id for run in results.of_state("failed")} < set(heard)
+
+
+async def test_a_program_that_breaks_fails_its_run_and_no_other(home: Path) -> None:
+    (home / "own.py").write_text("def speak(request):\n    return 1 / 0\n", encoding="utf-8")
+    entry = '{ system = "end-to-end", label = "own", settings = { roles = { writer = { play = "own.py:speak" } } } }'
+    results = await do(home, BASE.replace('["end-to-end"]', f'[{entry}, "end-to-end"]'))
+    assert [run.outcome.state for run in results.runs] == ["failed", "done", "failed", "done"]
+    assert results.runs[0].outcome.error == "ZeroDivisionError: division by zero"
+
+
+async def test_runs_side_by_side_share_one_model_that_is_closed_once(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[Counting] = []
+
+    def opening(*_: object) -> Counting:
+        opened.append(Counting(lambda _: STORY))
+        return opened[-1]
+
+    monkeypatch.setattr("fabula.casting.open_model", opening)
+    results = await do(home, BASE + "replicates = 3\nworkers = 4\n")
+    assert len(results.of_state("done")) == 6
+    used = [model for model in opened if model.asked]
+    assert len(used) == 1
+    assert used[0].closed == 1
+    assert used[0].most > 1
+
+
+class Counting(ScriptedModel):
+    """Counts calls that run at once, and closings."""
+
+    running = most = closed = 0
+
+    async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
+        self.running += 1
+        self.most = max(self.most, self.running)
+        try:
+            return await super().ask(request, on_text)
+        finally:
+            self.running -= 1
+
+    async def close(self) -> None:
+        self.closed += 1
+
+
+async def test_a_model_is_closed_after_its_last_run() -> None:
+    company = Company({})
+    settings, method = Settings(model="scripted:x"), find("end-to-end")
+    with pytest.raises(UsageError, match="Cannot read the script"):
+        company.expect([(settings, method)])
+    await company.close()
+
+
+async def test_another_process_at_work_is_said_so(home: Path) -> None:
+    (home / "exp").mkdir()
+    with (home / "exp" / ".lock").open("w", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(ProjectError, match=r"Another process is at work on the experiment in .*exp"):
+            await do(home)
+    assert complete(await do(home))
+
+
+async def test_a_folder_that_cannot_be_made_is_named(home: Path) -> None:
+    (home / "exp").write_text("a file", encoding="utf-8")
+    with pytest.raises(ProjectError, match=r"Cannot write in .*exp: .*Choose another folder with --out"):
+        await do(home)
+
+
+async def test_a_person_who_leaves_makes_a_run_wait_and_the_others_go_on(home: Path) -> None:
+    entry = '{ system = "end-to-end", label = "mine", settings = { roles = { writer = { play = "me" } } } }'
+    text = BASE.replace('["end-to-end"]', f'[{entry}, "end-to-end"]').replace('["briefs"]', '["briefs/lamp.md"]')
+    said: list[str] = []
+
+    async def answer(request: Request) -> str:
+        if not said:
+            raise PausedError("The role waits for your text.", path=request.path)
+        return said[0]
+
+    results = await do(home, text, person=answer)
+    assert [run.outcome.state for run in results.runs] == ["unfinished", "done"]
+    assert not results.reports
+    said.append("I wrote this about the lamp myself.")
+    whole = await do(home, text, person=answer)
+    assert complete(whole)
+    assert whole.runs[0].calls[0].performer == "person:me"
+
+
+# budgets --------------------------------------------------------------------------------------------------------------
+
+
+async def test_the_whole_budget_stops_everything_and_a_higher_one_goes_on(home: Path) -> None:
+    text = BASE + "replicates = 2\n[settings.sampling]\nmax_tokens = 100\n"
+    stopped = await do(home, text, budget_tokens=160)
+    assert stopped.stopped.startswith("Stopped before the budget of 160 tokens is passed")
+    assert "--budget-tokens" in stopped.stopped
+    done, left = len(stopped.of_state("done")), len(stopped.of_state("unfinished"))
+    assert done >= 1
+    assert left == 4 - done
+    assert not stopped.reports
+    assert not complete(stopped)
+    assert "Not complete." in as_page(stopped)
+    # What was spent before counts: the same cap has no room for more.
+    heard: list[Event] = []
+    again = await do(home, text, budget_tokens=160, hear=lambda _, event: heard.append(event))
+    assert len(again.of_state("done")) >= done
+    whole = await do(home, text, hear=lambda _, event: heard.append(event))
+    assert complete(whole)
+    assert not [event for event in heard if isinstance(event, CallFinished) and event.replayed]
+
+
+async def test_a_budget_that_does_not_reach_for_a_judge_stops_there(home: Path) -> None:
+    twins = BASE.replace('["end-to-end"]', '["end-to-end", { system = "end-to-end", label = "twin" }]')
+    done = await do(home, twins)
+    spent = sum(run.tokens for run in done.runs)
+    text = twins + 'evaluators = [{ evaluator = "pairwise", model = "scripted:script.toml" }]\n'
+    results = await do(home, text, budget_tokens=spent + 100)
+    assert results.stopped.startswith(f"The budget of the experiment ({spent + 100:,}) does not reach for pairwise.")
+    assert not complete(results)
+    assert "surface" in results.reports
+
+
+async def test_the_budget_of_one_run_fails_that_run(home: Path) -> None:
+    results = await do(home, BASE + "[budget]\nrun_tokens = 10\n")
+    assert [run.outcome.kind for run in results.runs] == ["BudgetError"] * 2
+    assert "Raise `run_tokens` or `run_usd` under [budget] and say --retry." in results.runs[0].outcome.error
+    more = await do(home, BASE + "[budget]\nrun_tokens = 100000\n", retry=True)
+    assert complete(more)
+
+
+def test_a_purse_pays_both_bills_and_gives_both_back() -> None:
+    whole = Budget(tokens=100)
+    one, other = Purse(80, whole=whole), Purse(80, whole=whole)
+    held = one.reserve("a", "m", 10, 40, None)
+    with pytest.raises(WholeBudgetError, match="Stopped before the budget of 100 tokens"):
+        other.reserve("a", "m", 10, 45, None)
+    assert (whole.held_tokens, other.held_tokens) == (50, 0)
+    one.settle(held, Usage(prompt=10, reply=20))
+    assert (one.spent_tokens, whole.spent_tokens, whole.held_tokens) == (30, 30, 0)
+    released = other.reserve("a", "m", 10, 45, None)
+    other.release(released)
+    other.release(released)
+    assert (whole.held_tokens, whole.spent_tokens) == (0, 30)
+    with pytest.raises(BudgetError, match="That is the budget of one run"):
+        other.reserve("a", "m", 10, 71, None)
+
+
+@pytest.mark.parametrize("purse", [Purse(usd=1.0), Purse(whole=Budget(usd=1.0))])
+def test_a_budget_in_dollars_needs_prices(purse: Purse) -> None:
+    with pytest.raises(UsageError, match=r"\[settings.prices.\"openai-chat:x\"\] input = 1.0"):
+        purse.reserve("a", "openai-chat:x", 10, 10, None)
+    assert purse.held_tokens == 0
+    purse.reserve("a", "openai-chat:x", 10, 10, Price(1.0, 1.0))
+
+
+# estimate -------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_forecast_asks_nobody_writes_nothing_and_knows_what_is_done(home: Path) -> None:
+    text = BASE + (
+        'replicates = 2\nevaluators = [{ evaluator = "pairwise", model = "scripted:script.toml", '
+        'config = { questions = "overall", samples = 1, verdicts = "written" } }]\n'
+    )
+    rooms = text.replace('["end-to-end"]', '["end-to-end", { system = "end-to-end", label = "twin" }]')
+    found = await forecast(read(home, rooms), How())
+    assert not (home / "exp").exists()
+    assert [(line.of, line.runs, line.calls) for line in found.contenders] == [
+        ("end-to-end-improved-small", 4, 4), ("twin-improved-small", 4, 4),
+    ]  # fmt: skip
+    pairwise = found.measures[1]
+    assert (pairwise.of, pairwise.runs) == ("pairwise", 8)
+    assert pairwise.calls == 2 * 2 * 2 * 2  # briefs, seeds of each side, orders
+    await do(home)
+    after = await forecast(read(home, BASE), How())
+    assert after.done == 2
+    assert [line.calls for line in after.contenders] == [0]
+
+
+# records and tables ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"state": "done"}', '{"state":"odd","kind":"","error":"","ended":""}']
+)
+def test_a_record_that_cannot_be_read_counts_as_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / "run.json").write_text(text, encoding="utf-8")
+    assert outcome_of(tmp_path) == Outcome("unfinished")
+
+
+def test_a_run_without_its_story_is_not_done(tmp_path: Path) -> None:
+    record_outcome(tmp_path / "run", Outcome("done"))
+    assert outcome_of(tmp_path / "run") == Outcome("unfinished")
+    (tmp_path / "run" / "story.md").write_text("x", encoding="utf-8")
+    assert outcome_of(tmp_path / "run") == Outcome("done")
+
+
+async def test_numbers_of_stories_become_means_of_contenders_and_what_is_missing_is_counted(home: Path) -> None:
+    results = await do(home, BASE + "replicates = 2\n")
+    first, second, third, fourth = (run.trial.id for run in results.runs)
+    rows = (
+        Row(first, "score", Estimate(1, 1, method="a score")), Row(second, "score", Estimate(3, 1, method="a score")),
+        Row(third, "score", Unscored("no verdict")), Row(fourth, "score", Estimate(2, 1, method="a score")),
+        Row(first, "odd", Unscored("never")), Row("all", "constant", Estimate(1, 1), baseline=True),
+    )  # fmt: skip
+    score, odd = results.measured(Report("e", rows=rows))
+    assert isinstance(score.scored, Estimate)
+    assert (score.scored.value, score.scored.n) == (2, 3)
+    assert "1 not scored" in score.scored.method
+    assert score.scored.method.endswith("each: a score")
+    assert odd.scored == Unscored("never", 1)
+
+
+async def test_the_csv_has_every_number_with_its_interval(home: Path) -> None:
+    results = await do(home)
+    lines = list(csv.DictReader(io.StringIO(as_csv(results))))
+    assert tuple(lines[0]) == COLUMNS
+    words = next(line for line in lines if line["what"] == "words" and not line["evaluator"])
+    assert (words["system"], words["preset"], words["n"], words["value"]) == ("end-to-end", "improved", "2", "16.0")
+    assert all(line["method"] or line["unscored"] for line in lines)
+    assert {line["evaluator"] for line in lines} == {"", "surface"}
+
+
+async def test_the_page_leads_from_every_number_to_the_calls_behind_it(home: Path) -> None:
+    results = await do(home)
+    page = as_page(results)
+    run = results.runs[0].trial.id
+    anchor = f"run-{run.replace('/', '--')}"
+    assert f'<div id="{anchor}">' in page
+    assert f'<a href="#{anchor}">{run}</a>' in page
+    assert f'href="runs/{run}/story.md"' in page
+    assert '<a href="#contender-end-to-end-improved-small">16 [16 to 16]</a>' in page
+    assert '<h3 id="contender-end-to-end-improved-small">' in page
+    assert '<span id="call-' in page
+    for part in page.split('href="#')[1:]:
+        assert f'id="{part.partition(chr(34))[0]}"' in page, part[:60]
+    assert "<script" not in page
+    assert json.dumps(as_data(results), allow_nan=False)
+
+
+async def test_a_run_that_was_changed_by_hand_is_said_so(home: Path) -> None:
+    results = await do(home)
+    project = Project.open(results.runs[0].folder)
+    with project.lock(), project.journal as journal:
+        project.edit(journal, "story", "Mine.")
+    again = await do(home)
+    assert again.runs[0].changed == ("story",)
+    assert "was changed by hand (story)" in as_page(again)
+
+
+async def test_an_evaluator_that_fails_is_recorded_and_goes_on_the_next_time(home: Path) -> None:
+    text = BASE.replace('["end-to-end"]', '["end-to-end", { system = "end-to-end", label = "twin" }]') + (
+        'evaluators = [{ evaluator = "pairwise", model = "scripted:judge.toml" }]\n'
+    )
+    (home / "judge.toml").write_text('[replies]\nnobody = "x"\n', encoding="utf-8")
+    results = await do(home, text)
+    assert "The script has no reply for the role 'judge'" in results.failures["pairwise"]
+    assert not complete(results)
+    assert "surface" in results.reports
+    (home / "judge.toml").write_text('[replies]\njudge = "Both are alike.\\n\\nOverall: Same"\n', encoding="utf-8")
+    mended = await do(home, text)
+    assert complete(mended)
+    page = as_page(mended)
+    assert "Every verdict (" in page
+    assert 'href="#call-pairwise--' in page

@@ -1,0 +1,114 @@
+"""Stories that are measured come from files, folders, projects and JSON lines; bad ones are named."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fabula.errors import UsageError
+from fabula.item_files import item_of, read_items
+from fabula.project import Project
+from fabula.story import Brief
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TEXT = "The lamp was dark.\n\nThen it was lit."
+
+
+def put(path: Path, text: str = TEXT) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def project(folder: Path, system: str = "end-to-end", story: str = TEXT) -> Path:
+    Project.create(folder, Brief("Write about a lamp.", "The Lamp"), {"system": system})
+    if story:
+        put(folder / "story.md", story)
+    return folder
+
+
+def test_a_text_file_is_a_story_named_after_it(tmp_path: Path) -> None:
+    (item,) = read_items([put(tmp_path / "one.txt", "# Title\n\nA story.")])
+    assert (item.id, item.story.title, item.story.text) == ("one", "Title", "A story.")
+    assert (item.system, item.prompt, item.brief, item.reference) == ("", "", None, None)
+
+
+def test_json_lines_hold_all_that_is_known(tmp_path: Path) -> None:
+    told = {"id": "x/1", "text": TEXT, "system": "x", "prompt": "1", "brief": "# B\n\nA lamp.", "reference": "Ref.",
+            "title": "T"}  # fmt: skip
+    file = put(tmp_path / "set.jsonl", json.dumps(told) + "\n\n" + json.dumps({"id": "y", "text": "Short."}) + "\n")
+    first, second = read_items([file])
+    assert first.brief == Brief("A lamp.", "B")
+    assert first.reference is not None
+    assert (first.reference.text, first.story.title, first.system, first.prompt) == ("Ref.", "T", "x", "1")
+    assert (second.id, second.reference) == ("y", None)
+
+
+def test_a_folder_of_systems_names_system_and_prompt(tmp_path: Path) -> None:
+    for name in ("cape/lamp.md", "cape/clock.md", "harbour/lamp.txt", "cape/notes.json", ".hidden/x.md"):
+        put(tmp_path / name)
+    found = read_items([tmp_path])
+    assert [(item.id, item.system, item.prompt) for item in found] == [
+        ("cape/clock", "cape", "clock"), ("cape/lamp", "cape", "lamp"), ("harbour/lamp", "harbour", "lamp"),
+    ]  # fmt: skip
+
+
+def test_projects_are_read_with_their_brief_and_system(tmp_path: Path) -> None:
+    project(tmp_path / "one")
+    (item,) = read_items([tmp_path / "one"])
+    assert (item.id, item.system, item.prompt) == ("one", "end-to-end", "The Lamp")
+    assert item.brief == Brief("Write about a lamp.", "The Lamp")
+    project(tmp_path / "all" / "a")
+    put(tmp_path / "all" / "b.md")
+    assert [item.id for item in read_items([tmp_path / "all"])] == ["a", "b"]
+    project(tmp_path / "sets" / "cape" / "lamp")
+    (inner,) = read_items([tmp_path / "sets"])
+    assert (inner.id, inner.system, inner.prompt) == ("cape/lamp", "cape", "lamp")
+    (story,) = read_items([tmp_path / "one" / "story.md"])
+    assert story.id == "one"
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("{", "set.jsonl, line 2: no JSON"),
+        ("[" * 100_000, "set.jsonl, line 2: no JSON"),
+        ("[]", "line 2: not an object with texts in id, text, system"),
+        ('{"id": 3, "text": "x"}', "line 2: not an object with texts in"),
+        ('{"text": "x"}', "line 2: the story has no id. Give it one."),
+        ('{"id": "b", "text": " "}', "The story in .*line 2 is empty"),
+        ('{"id": "b"}', "The story in .*line 2 is empty"),
+        ('{"id": "b", "text": "x", "reference": "--"}', "line 2, reference is empty"),
+        ('{"id": "a", "text": "x"}', "Two stories have the id 'a'. Rename one"),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path: Path, line: str, told: str) -> None:
+    file = put(tmp_path / "set.jsonl", '{"id": "a", "text": "One."}\n' + line + "\n")
+    with pytest.raises(UsageError, match=told):
+        read_items([file])
+
+
+def test_what_cannot_be_measured_is_named(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match=r"No story found in .*empty. Give .md, .txt or .jsonl files."):
+        read_items([tmp_path / "empty"])
+    with pytest.raises(UsageError, match="No story found in nothing"):
+        read_items([])
+    with pytest.raises(UsageError, match=r"The story in .*blank.md is empty. Give one with text in it."):
+        read_items([put(tmp_path / "blank.md", "\n---\n")])
+    with pytest.raises(UsageError, match=r"has no story yet. Write it with `fabula write"):
+        read_items([project(tmp_path / "begun", story="")])
+    with pytest.raises(UsageError, match=r"Cannot read .*none.md"):
+        read_items([tmp_path / "none.md"])
+    with pytest.raises(UsageError, match="Two stories have the id 'same'"):
+        read_items([put(tmp_path / "x" / "same.md"), put(tmp_path / "y" / "same.md")])
+
+
+@pytest.mark.parametrize("data", [None, 3, "text", [], {"id": "a", "text": ["x"]}])
+def test_what_is_no_item_is_said_so(data: object) -> None:
+    with pytest.raises(UsageError, match="here: not an object with texts"):
+        item_of(data, "here")

@@ -1,0 +1,155 @@
+"""A judge beside people: coefficients by system agree with the plain ones, and properties that must hold."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fabula.stats.correlation import COEFFICIENTS
+from fabula.stats.estimate import Estimate, Unscored
+from fabula.stats.meta import meta
+from fabula.stats.meta_pairs import Pairs
+from fabula.stats.meta_stories import _ROWWISE, Stories, _rowwise
+from fabula.stats.verdicts import Dials, Verdict, by_rater, preferences_of, scores_of
+
+DIALS = Dials(100, 1)
+VALUES = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=7)
+
+
+def score(system: str, prompt: str, value: float, rater: str = "a") -> Verdict:
+    return Verdict(rater, (f"{system}/{prompt}",), value, (system,), prompt)
+
+
+def both(pairs: list[tuple[int, int]], prompts: int = 2) -> tuple[list[Verdict], list[Verdict]]:
+    """People's and the judge's scores of as many systems as there are pairs, the same on every prompt."""
+    human = [score(f"s{n}", f"p{p}", h) for p in range(prompts) for n, (h, _) in enumerate(pairs)]
+    judge = [score(f"s{n}", f"p{p}", m, "m") for p in range(prompts) for n, (_, m) in enumerate(pairs)]
+    return human, judge
+
+
+@settings(deadline=None)
+@given(VALUES, st.sampled_from(_ROWWISE))
+def test_coefficients_of_many_rows_are_those_of_single_ones(values: list[tuple[int, int]], what: str) -> None:
+    x, y = (np.array([pair[side] for pair in values], dtype=np.float64) for side in (0, 1))
+    plain = COEFFICIENTS[what](x, y)  # type: ignore[index] # one of its names
+    for number in _rowwise(what, np.stack([x, x]), np.stack([y, y])):
+        assert (not math.isfinite(number)) if plain is None else number == pytest.approx(plain)
+
+
+@settings(max_examples=30, deadline=None)
+@given(VALUES)
+def test_within_prompts_that_are_alike_the_mean_is_the_plain_coefficient(values: list[tuple[int, int]]) -> None:
+    human, judge = both(values)
+    x, y = [float(h) for h, _ in values], [float(m) for _, m in values]
+    found = {(f.of, f.what): f.scored for f in meta(judge, human, {}, DIALS).findings}
+    scored = found["judge", "stories: spearman"]
+    if len(set(x)) == 1:
+        assert isinstance(scored, Unscored)
+        return
+    assert isinstance(scored, Estimate)
+    assert scored.value == pytest.approx(COEFFICIENTS["spearman"](x, y) or 0)
+    assert [scored.low, scored.high] == pytest.approx([scored.value, scored.value])
+    constant = found["constant", "stories: accuracy"]
+    assert isinstance(constant, Estimate)
+    assert constant.value == 0.5
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.booleans(), st.sampled_from([0.0, 0.5, 1.0])), min_size=1))
+def test_the_order_in_which_a_pair_is_shown_makes_no_difference(told: list[tuple[str, bool, float]]) -> None:
+    straight = [Verdict(who, ("x", "y"), value) for who, _, value in told]
+    turned = [Verdict(v.rater, ("y", "x"), 1 - v.value) if flip else v
+              for v, (_, flip, _) in zip(straight, told, strict=True)]  # fmt: skip
+    assert preferences_of(turned) == pytest.approx(preferences_of(straight))
+    assert scores_of(turned) == pytest.approx(scores_of(straight))
+    np.testing.assert_allclose(by_rater(turned)[2], by_rater(straight)[2])
+
+
+def test_raters_are_columns_and_what_is_missing_is_no_number() -> None:
+    verdicts = [score("x", "p", 1), score("x", "p", 2), score("y", "p", 4), score("x", "p", 3, "b")]
+    prompts, raters, table = by_rater(verdicts)
+    assert (prompts, raters) == (["p", "p"], ["a", "b"])
+    np.testing.assert_array_equal(table, [[1.5, 3.0], [4.0, np.nan]])
+
+
+def test_stories_without_prompts_are_compared_with_each_other() -> None:
+    human = [Verdict("a", (f"i{n}",), n) for n in range(6)]
+    judge = [Verdict("m", (f"i{n}",), n % 4) for n in range(6)]
+    found = meta(judge, human, {f"i{n}": "word " * n for n in range(6)}, DIALS)
+    by = {(f.of, f.what): f.scored for f in found.findings}
+    plain = COEFFICIENTS["kendall"]([float(n) for n in range(6)], [float(n % 4) for n in range(6)])
+    kendall = by["judge", "stories: kendall"]
+    assert isinstance(kendall, Estimate)
+    assert kendall.value == plain
+    assert by["judge", "systems: spearman"] == Unscored("the ratings do not name the system of every story", 6)
+    assert found.notes[0].startswith("No two prompts with several stories")
+    assert found.sentence.startswith("The judge does not beat the trivial baseline 'length': accuracy")
+
+
+def test_a_judge_that_is_only_a_little_better_is_not_shown_to_be() -> None:
+    human, _ = both([(0, 0), (1, 0), (2, 0)], 4)
+    judge = [score(v.systems[0], v.prompt, v.value if v.prompt != "p0" else -v.value, "m") for v in human]
+    texts = {v.items[0]: "word " * int(v.value + 1 if v.prompt != "p1" else 5 - v.value) for v in human}
+    found = meta(judge, human, texts, DIALS)
+    assert found.beats is False
+    assert "does not beat the trivial baseline 'length': accuracy 0.750 against 0.750" in found.sentence
+    better = [score(v.systems[0], v.prompt, v.value, "m") for v in human]
+    close = meta(better, human, texts, DIALS)
+    assert close.beats is False
+    assert "is not shown to beat the trivial baseline 'length'" in close.sentence
+    assert "reaches 0" in close.sentence
+
+
+def test_nothing_in_common_is_an_error() -> None:
+    with pytest.raises(ValueError, match="No story was judged by both sides"):
+        meta([score("x", "p", 1)], [score("y", "p", 1)], {}, DIALS)
+
+
+def test_pairs_that_one_side_did_not_compare_are_left_to_the_stories() -> None:
+    human = [Verdict("a", ("x/p", "y/p"), 1.0, ("x", "y"), "p"), Verdict("a", ("x/q", "y/q"), 0.0, ("x", "y"), "q")]
+    judge = [Verdict("m", ("y/p", "x/p"), 0.0, ("y", "x"), "p"), Verdict("m", ("x/q", "z/q"), 1.0, ("x", "z"), "q")]
+    pairs = Pairs.of(judge, human)
+    assert pairs.pairs == (("x/p", "y/p"),)
+    assert pairs.credit(pairs.judge).tolist() == [1.0]
+    assert pairs.shown_first.tolist() == [0.0]
+    stories = Stories.of(judge, human)
+    assert stories.items == ("x/p", "x/q", "y/p")
+    assert not stories.scored
+
+
+def test_where_people_see_no_difference_nothing_can_be_said() -> None:
+    human, judge = both([(3, 1), (3, 2)])
+    found = meta(judge, human, {}, DIALS)
+    assert found.beats is None
+    assert found.sentence.startswith("Whether the judge beats the trivial baselines cannot be said")
+    by = {(f.of, f.what): f.scored for f in found.findings}
+    assert by["judge", "stories: accuracy"] == Unscored(
+        "no two stories of a prompt between which people see a difference", 4
+    )
+    assert by["judge", "systems: pearson"] == Unscored("one of the two sides sees no difference between the systems", 2)
+    assert found.notes == ("Prompts left out by story: 2 (one story, or people see no difference).",)
+
+
+def test_one_system_a_missing_text_and_fine_scores_are_said_so() -> None:
+    human = [score("s", f"p{n}", n / 10, rater) for n in range(20) for rater in "ab"]
+    judge = [score("s", f"p{n}", n, "m") for n in range(20)]
+    by = {(f.of, f.what): f.scored for f in meta(judge, human, {"s/p0": "word"}, DIALS).findings}
+    assert by["judge", "systems: spearman"] == Unscored("fewer than two systems", 1)
+    assert by["length", "stories: spearman"] == Unscored("the text of 's/p1' is not there; give it with --stories", 20)
+    assert by["judge", "stories: kappa"] == Unscored("kappa is for a few labels, not for 20 different scores", 20)
+    assert isinstance(by["people", "Fleiss' kappa"], Unscored)
+    alpha = by["people", "Krippendorff's alpha, interval"]
+    assert isinstance(alpha, Estimate)
+    assert alpha.value == pytest.approx(1)
+
+
+def test_a_missing_text_is_said_for_pairs_too() -> None:
+    human = [Verdict("a", ("x/p", "y/p"), 1.0, ("x", "y"), "p")]
+    found = meta([Verdict("m", ("x/p", "y/p"), 1.0, ("x", "y"), "p")], human, {"x/p": "word"}, DIALS)
+    by = {(f.of, f.what): f.scored for f in found.findings}
+    assert by["length", "pairs: accuracy"] == Unscored("the text of 'y/p' is not there; give it with --stories", 1)
+    assert found.beats is None or found.beats is False

@@ -1,0 +1,103 @@
+"""`ratings.jsonl`: one format for people, models and programs; every bad line is named."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fabula.errors import UsageError
+from fabula.ratings import SAME, Rating, parse_ratings, read_ratings, write_line, write_ratings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCORE = Rating(rater="Ines", kind="person", items=("cape/1",), question="plot", answer=4.0, shown="4")
+CHOICE = Rating(
+    rater="m", kind="model", items=("a", "b"), systems=("x", "y"), question="overall", answer=SAME, shown="Same",
+    prompt="lamp", reason="Alike.", rubric="1", evaluator="pairwise", call="compare/1",
+    started="2026-01-01T10:00:00Z", ended="2026-01-01T10:00:09Z",
+)  # fmt: skip
+MISSING = Rating(rater="m", kind="model", items=("a",), question="plot", answer=None, unscored="no verdict")
+
+
+def test_what_is_written_is_read_and_defaults_are_left_out() -> None:
+    ratings = (SCORE, CHOICE, MISSING)
+    assert parse_ratings(write_ratings(ratings)) == ratings
+    assert json.loads(write_line(SCORE)) == {
+        "rater": "Ines", "kind": "person", "items": ["cape/1"], "question": "plot", "answer": 4.0, "shown": "4",
+    }  # fmt: skip
+    assert json.loads(write_line(MISSING))["answer"] is None
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(TEXTS, TEXTS, st.one_of(TEXTS, st.floats(-1e9, 1e9)), TEXTS), max_size=5))
+def test_any_texts_come_back(told: list[tuple[str, str, str | float, str]]) -> None:
+    ratings = tuple(
+        Rating(rater=who, kind="program", items=(f"{n}{item}",), question="q", answer=answer, reason=reason)
+        for n, (who, item, answer, reason) in enumerate(told)
+    )
+    assert parse_ratings(write_ratings(ratings)) == ratings
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"answer": None}, "has an answer, or `unscored` says why"),
+        ({"unscored": "but there is one"}, "has an answer, or `unscored` says why"),
+        ({"answer": float("nan")}, "number is finite, not nan"),
+        ({"answer": float("inf")}, "number is finite, not inf"),
+        ({"systems": ("x", "y")}, "1 items have 2 systems; name one for each"),
+    ],
+)
+def test_a_rating_that_makes_no_sense_cannot_be_made(fields: dict[str, Any], told: str) -> None:
+    known: dict[str, Any] = {"rater": "a", "kind": "person", "items": ("i",), "question": "q", "answer": 1.0}
+    with pytest.raises(ValueError, match=told):
+        Rating(**known | fields)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("{", "line 2: Invalid JSON"),
+        ("[1]", "line 2: "),
+        ('{"rater": "a"}', "line 2: kind: Field required"),
+        (
+            '{"rater": "a", "kind": "cat", "items": ["i"], "question": "q", "answer": 1}',
+            "line 2: kind: Input should be",
+        ),
+        ('{"rater": "a", "kind": "person", "items": ["i"], "question": "q", "answer": null}', "`unscored` says why"),
+        ('{"rater": "a", "kind": "person", "items": ["i"], "question": "q", "answer": NaN}', "line 2: "),
+    ],
+)
+def test_a_bad_line_is_named_with_its_file(tmp_path: Path, line: str, told: str) -> None:
+    file = tmp_path / "form.jsonl"
+    file.write_text(f"{write_line(SCORE)}\n{line}\n", encoding="utf-8")
+    with pytest.raises(UsageError) as caught:
+        read_ratings(file)
+    assert told in str(caught.value)
+    assert str(caught.value).startswith(f"{file}, line 2: ")
+    assert str(caught.value).endswith("Mend the line or take it out.")
+
+
+def test_the_same_verdict_twice_is_an_error_that_names_both_lines() -> None:
+    text = f"{write_line(SCORE)}\n\n{write_line(CHOICE)}\n{write_line(SCORE)}\n"
+    with pytest.raises(UsageError, match=r"ratings, line 4: the same verdict stands in line 1. Take one out."):
+        parse_ratings(text)
+
+
+def test_the_same_question_in_the_other_order_or_at_another_time_is_another_verdict() -> None:
+    lines = [{"rater": "a", "kind": "person", "items": items, "question": "q", "answer": "same", "started": at}
+             for items in (["i", "j"], ["j", "i"]) for at in ("", "2026-01-02")]  # fmt: skip
+    assert len(parse_ratings("\n".join(map(json.dumps, lines)))) == 4
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"Cannot read .*none.jsonl"):
+        read_ratings(tmp_path / "none.jsonl")

@@ -1,0 +1,153 @@
+"""World files that people write, and what is told where they are wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fabula.errors import UsageError
+from fabula.world import Entity, Fact, Moment, WorldState
+from fabula.world.file import parse_world, read_world, write_world
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+YAML = """\
+many: [owns]
+entities:
+  - name: Mara
+    kind: character
+    aliases: [the keeper]
+scenes:
+  - no: 2
+    title: The storm
+facts:
+  - subject: Mara
+    slot: eye colour
+    value: grey
+    durability: permanent
+  - subject: Mara
+    slot: owns
+    value: the lamp
+    denied: yes
+    modality: reported
+    source: Tobias
+    scene: 2
+    offset: 4
+    from: 1921-10-30
+    witnesses: []
+    about: Jonas
+    quote: it was never hers
+    span: [120, 137]
+    confidence: 0.8
+    learned:
+      - who: Ada
+        scene: 5
+"""
+
+
+def test_a_file_is_read_field_by_field() -> None:
+    found = parse_world(YAML)
+    assert found.many == ("owns",)
+    assert found.entities == (Entity("Mara", "character", ("the keeper",)),)
+    assert found.scenes == ((2, "The storm"),)
+    assert found.learned == ((1, "Ada", Moment(5)),)
+    assert found.facts == (
+        Fact("Mara", "eye colour", "grey", modality="author", durability="permanent"),
+        Fact("Mara", "owns", "the lamp", Moment(2, 4), polarity=False, modality="reported", source="Tobias",
+             witnesses=(), about=("Jonas",), story_from="1921-10-30", quote="it was never hers", span=(120, 137),
+             confidence=0.8),
+    )  # fmt: skip
+
+
+def test_an_exported_file_reads_back_with_who_learned_later(tmp_path: Path) -> None:
+    file = tmp_path / "world.json"
+    with WorldState() as world, WorldState() as other:
+        parse_world(YAML).pour(world)
+        world.add([Fact("Mara", "eye colour", "green", Moment(3)), Fact("Mara", "letters", (1, None, "x"), Moment(3))])
+        file.write_text(write_world(world), encoding="utf-8")
+        read_world(file).pour(other)
+        assert other.facts() == world.facts()
+        assert other.learned(2) == (("Ada", Moment(5)),)
+        assert other.scenes()[0].title == "The storm"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("subject: Mara\n    slot: owns", "subjekt: Mara\n    slot: owns", "w.yaml:14: fact 2 > subjekt: is no field"),
+        ("scene: 2\n    off", "scene: two\n    off", "w.yaml:20: fact 2 > scene: is 'two'. Give a whole number from 0"),
+        ("denied: yes", "denied: maybe", "w.yaml:17: fact 2 > denied: is 'maybe'. Write yes or no."),
+        ("modality: reported", "modality: said", "w.yaml:18: fact 2 > modality: is 'said'. Give one of: asserted"),
+        ("confidence: 0.8", "confidence: high", "fact 2 > confidence: is 'high'. Give a number, such as 0.8."),
+        ("confidence: 0.8", "confidence: nan", "fact 2 > confidence: is nan. Give a number from 0 to 1."),
+        ("from: 1921-10-30", "from: long ago", "w.yaml:22: fact 2 > from: is 'long ago', which is no story time."),
+        ("value: grey", "value: {a: b}", "fact 1 > value: is a mapping. Write a text, or a list of texts."),
+        ("about: Jonas", "about: [[a]]", "fact 2 > about: is no list of names. Write [Mara, Tobias], or one name."),
+        ("span: [120, 137]", "span: here", "fact 2 > span: is no pair of numbers. Write [120, 145]."),
+        ("value: grey", "value: grey\n    value: blue", "w.yaml:13: 'value' comes twice. Keep one."),
+        ("  - name: Mara", "  - nane: Mara", "w.yaml:3: entity 1 > name: is missing. Give it."),
+        ("      - who: Ada\n        scene: 5", "      - ada", "w.yaml:28: fact 2 > learned: learned 1 is no mapping."),
+        ("facts:\n", "facts: none\nfact:\n", "w.yaml:9: facts: is no list. Begin every entry with '- '."),
+        ("many: [owns]", "many: *x", "w.yaml:1: '*x' refers to another place."),
+        ("many: [owns]", "many: [owns", "w.yaml:1: A bracket is opened here and not closed"),
+        ("many: [owns]", "format: fabula-world-9", "format: is 'fabula-world-9'; this fabula reads fabula-world-1."),
+    ],
+)
+def test_what_is_wrong_is_told_with_file_line_entry_and_field(old: str, new: str, said: str) -> None:
+    assert old in YAML
+    with pytest.raises(UsageError) as caught:
+        parse_world(YAML.replace(old, new, 1), "w.yaml")
+    assert said in str(caught.value)
+
+
+def test_all_problems_are_told_at_once_but_not_a_thousand() -> None:
+    lines = "".join(f"  - subject: Mara\n    slot: s{n}\n    scene: x{n}\n" for n in range(1000))
+    with pytest.raises(UsageError) as caught:
+        parse_world("facts:\n" + lines, "w.yaml")
+    told = str(caught.value).splitlines()
+    assert len(told) == 51
+    assert told[1].startswith("w.yaml:7: fact 2 > scene: is 'x1'.")
+    assert told[-1] == "w.yaml: More may be wrong; these are the first problems."
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[1]", "A mapping with 'facts' is wanted here"),
+        ("{", "This is not JSON"),
+        ("[" * 100_000, "Too deeply nested"),
+        ('{"facts": [{"subject": "a", "slot": "b", "value": NaN}]}', "This is not JSON (NaN is no JSON)"),
+        ('{"facts": [{"subject": "a", "slot": "b", "value": ' + "9" * 5000 + "}]}", "This is not JSON"),
+        (
+            '{"facts": [{"subject": "a", "slot": "b", "value": 99999999999999999999}]}',
+            "w: fact 1 > value: cannot stand",
+        ),
+        ('{"facts": [{"subject": true, "slot": "b"}]}', "w: fact 1 > subject: is no text. Write one."),
+        ('{"facts": [3]}', "w: facts: fact 1 is no mapping."),
+        ('{"facts": [{"subject": "a", "slot": "b", "step": -1}]}', "w: fact 1 > step: is '-1'."),
+    ],
+)
+def test_hostile_json_is_told(text: str, said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_world(text, "w", is_json=True)
+    assert said in str(caught.value)
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    (tmp_path / "empty.yaml").write_text("just words", encoding="utf-8")
+    with pytest.raises(UsageError, match="A mapping with 'facts:' is wanted here"):
+        read_world(tmp_path / "empty.yaml")
+    (tmp_path / "large.yaml").write_text("#" * 4_000_001, encoding="utf-8")
+    with pytest.raises(UsageError, match="is larger than 4,000,000 bytes"):
+        read_world(tmp_path / "large.yaml")
+    with pytest.raises(UsageError, match="Cannot read"):
+        read_world(tmp_path / "none.json")
+
+
+def test_json_keeps_types_and_yaml_keeps_text() -> None:
+    (fact,) = parse_world('{"facts": [{"subject": "a", "slot": "b", "value": [1, true, null]}]}', is_json=True).facts
+    assert fact.value == (1, True, None)
+    (fact,) = parse_world("facts:\n  - subject: a\n    slot: b\n    value: No\n").facts
+    assert fact.value == "No"

@@ -1,0 +1,140 @@
+"""W as MAGNET commits it (section 4 of the specification), its graph, and what is drawn of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fabula.errors import UsageError
+from fabula.world import Entity, Fact, Moment, WorldState
+from fabula.world.export import graphml, mermaid, node_link
+from fabula.world.flat import Write, commit, flat, near_keys, updates_of, variables
+from fabula.world.graph import flat_of, graph_of, magnet_graph
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture
+def world() -> Iterator[WorldState]:
+    with WorldState() as state:
+        yield state
+
+
+def test_writes_come_in_order_new_keys_are_inserted_and_old_ones_overwritten(world: WorldState) -> None:
+    commit(world, 0, [Write("lamp_lit", value=False, actor="author"), Write("boats_out", 3, "author")])
+    done = commit(world, 1, [Write("boats_out", 2, "Mara"), Write("door_open", value=True, actor="Tobias")])
+    assert [(row.key, row.old, row.new, row.actor, row.op) for row in done.rows] == [
+        ("boats_out", 3, 2, "Mara", "replace"),
+        ("door_open", None, True, "Tobias", "insert"),
+    ]
+    assert list(flat(world).items()) == [("lamp_lit", False), ("boats_out", 2), ("door_open", True)]
+    assert list(flat(world, step=0).items()) == [("lamp_lit", False), ("boats_out", 3)]
+    assert [(v.step, v.actor) for v in variables(world)] == [(0, "author"), (1, "Mara"), (1, "Tobias")]
+
+
+def test_of_two_values_of_one_step_the_last_wins_and_the_conflict_is_told(world: WorldState) -> None:
+    done = commit(world, 1, [Write("door_open", value=True, actor="a"), Write("door_open", value=False, actor="b")])
+    assert done.conflicts == ("door_open",)
+    assert [(row.old, row.op) for row in done.rows] == [(None, "insert"), (True, "replace")]
+    assert flat(world) == {"door_open": False}
+    assert commit(world, 2, [Write("door_open", value=False, actor="c")]).rows[0].op == "same"
+
+
+def test_reserved_and_impossible_keys_are_refused_and_told(world: WorldState) -> None:
+    writes = [Write("current_goal", "mine", "critic"), Write("No Key", 1, "critic"), Write("lamp", 1, "critic")]
+    done = commit(world, 1, writes, system={"current_goal": "find the boat"})
+    assert [(one.key, one.why) for one in done.refused] == [
+        ("current_goal", "the key is reserved"),
+        ("No Key", "a key has 1 to 64 letters, digits and _, a letter first"),
+    ]
+    assert flat(world) == {"lamp": 1, "current_goal": "find the boat"}
+
+
+def test_a_critics_updates_are_laid_flat_and_cleaned() -> None:
+    taken, refused = updates_of(
+        {"Lucia's alibi": "gone", "door": {"front": {"open": True}, "back": [1, "x"]}, "turn": 9, "12": 1, "k" * 65: 1,
+         "deep": [[1]], "nan": float("nan"), "Café": None}
+    )  # fmt: skip
+    assert taken == {"lucias_alibi": "gone", "door_front_open": True, "door_back": (1, "x"), "cafe": None}
+    assert [one.key[:8] for one in refused] == ["turn", "12", "kkkkkkkk", "deep", "nan"]
+    taken, refused = updates_of({f"key {n}": n for n in range(5000)})
+    assert (len(taken), [one.why for one in refused][:1]) == (200, ["a step writes at most 200 keys"])
+
+
+def test_nearly_the_same_key_is_told(world: WorldState) -> None:
+    commit(world, 1, [Write("lucia_has_letter", value=True, actor="a", about=("Lucia",))])
+    done = commit(world, 2, [Write("lucia_has_the_letter", value=True, actor="a", about=("lucia",))])
+    assert done.near == (("lucia_has_the_letter", "lucia_has_letter"),)
+    done = commit(world, 3, [Write("marco_has_letter", value=True, actor="a", about=("Marco",))])
+    assert done.near == ()
+    assert near_keys("holding_back_evidence", ["lucia_has_letter", "holding_evidence"]) == ("holding_evidence",)
+
+
+def test_a_step_gone_through_again_is_not_written_twice(world: WorldState) -> None:
+    first = commit(world, 1, [Write("lamp", 1, "a")], record={"paragraph": "It burned."})
+    commit(world, 2, [Write("lamp", 2, "a")])
+    assert commit(world, 1, [Write("lamp", 1, "a")]) == first
+    assert len(world.facts()) == 2
+    with pytest.raises(UsageError, match=r"Step 1 is committed with other writes. Take it back with forget_steps\(1\)"):
+        commit(world, 1, [Write("lamp", 7, "a")])
+    with pytest.raises(UsageError, match="Step 0 cannot follow step 2, which is recorded"):
+        commit(world, 0, [Write("lamp", 7, "a")], at=Moment(9))
+    with pytest.raises(UsageError, match="Step 3 is told in scene 1, before step 2"):
+        commit(world, 3, [Write("lamp", 7, "a")], at=Moment(1))
+
+
+def test_steps_taken_back_leave_w_as_it_was(world: WorldState) -> None:
+    commit(world, 1, [Write("lamp", 1, "a")])
+    commit(world, 2, [Write("lamp", 2, "a"), Write("door", 1, "a")])
+    assert world.forget_steps(2) == 2
+    assert flat(world) == {"lamp": 1}
+    commit(world, 2, [Write("lamp", 5, "a")])
+    assert flat(world) == {"lamp": 5}
+
+
+def test_the_graph_has_the_papers_nodes_and_edges(world: WorldState) -> None:
+    world.describe([Entity("Lucia", "character"), Entity("Marco", "character")])
+    world.add([Fact("Lucia", "rel", "distrusts him", modality="author", about=("Marco",))])
+    commit(world, 1, [Write("letter_read", value=True, actor="Lucia", about=("Lucia",))])
+    graph = magnet_graph(world)
+    assert [(node.id, node.kind) for node in graph.nodes] == [
+        ("world", "world"),
+        ("character:lucia", "character"),
+        ("character:marco", "character"),
+        ("state:letter_read", "state"),
+    ]
+    assert {(edge.source, edge.relation, edge.target) for edge in graph.edges} == {
+        ("world", "contains", "character:lucia"),
+        ("world", "contains", "character:marco"),
+        ("world", "has_state", "state:letter_read"),
+        ("state:letter_read", "about", "character:lucia"),
+        ("character:lucia", "rel", "character:marco"),
+    }
+    assert graph.nodes[3].attributes == {"value": True, "last_step": 1, "last_actor": "Lucia"}
+    assert flat_of(graph) == flat(world)
+    assert flat_of(magnet_graph(world, step=0)) == {}
+
+
+def test_what_is_drawn(world: WorldState) -> None:
+    world.add([Fact("Mara", "loves", "dearly", about=("Tobias",)), Fact('Ma"ra', "eyes", "<b>")])
+    graph = graph_of(world, world.snapshot())
+    assert mermaid(graph) == (
+        'flowchart LR\n  n0("Mara")\n  n1("Tobias")\n  n2("Ma#34;ra")\n  n3["eyes#58; #60;b#62;"]\n'
+        '  n0 -->|"loves"| n1\n  n2 -->|"has_state"| n3\n'
+    )
+    assert mermaid(graph, most=1).endswith('|"loves"| n1\n  %% 1 more edges are left out\n')
+    assert mermaid(graph_of(world, [])) == 'flowchart LR\n  n0("world")\n'
+    text = graphml(graph)
+    assert '<node id="entity:ma-ra"><data key="kind">entity</data><data key="label">Ma&quot;ra</data></node>' in text
+    assert 'target="entity:tobias"><data key="relation">loves</data><data key="value">&quot;dearly&quot;</data>' in text
+    assert {"source": "entity:mara", "target": "entity:tobias", "relation": "loves", "value": "dearly", "scene": 0,
+            "modality": "asserted"} in node_link(graph)["links"]  # fmt: skip
+
+
+def test_names_of_one_slug_are_two_nodes(world: WorldState) -> None:
+    world.add([Fact("Ma ra", "x", 1), Fact("Ma-ra", "x", 1), Fact("World", "two words", 1)])
+    ids = [node.id for node in graph_of(world, world.snapshot()).nodes]
+    assert len(set(ids)) == len(ids)
+    assert {"entity:ma-ra", "entity:ma-ra-2", "state:two-words"} <= set(ids)
