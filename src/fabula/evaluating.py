@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fabula.hands import Hands
     from fabula.items import Item
     from fabula.models.budget import Budget
+    from fabula.ratings import Rating
     from fabula.rehearsal import Rehearsal
     from fabula.report import Report
     from fabula.settings import Settings
@@ -109,10 +110,16 @@ def _journal(folder: Path | None) -> Journal:
     return Journal(folder / ".fabula" / "journal.db")
 
 
+def _verdict(rating: Rating) -> tuple[object, ...]:
+    """What makes two ratings one verdict."""
+    return rating.evaluator, rating.rater, rating.items, rating.question, rating.call
+
+
 def _write(folder: Path, report: Report) -> None:
-    """Write the report, and its ratings over earlier ones of the same evaluator."""
+    """Write the report, and its ratings beside those that are there; a verdict that is given again replaces the old."""
     file = folder / RATINGS
-    others = [r for r in (read_ratings(file) if file.exists() else ()) if r.evaluator != report.evaluator]
+    new = {_verdict(rating) for rating in report.ratings}
+    others = [rating for rating in (read_ratings(file) if file.exists() else ()) if _verdict(rating) not in new]
     if others or report.ratings:
         write_atomically(file, write_ratings([*others, *report.ratings]))
     told = json.dumps(report.as_data(), indent=2, ensure_ascii=False, allow_nan=False)

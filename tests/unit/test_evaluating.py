@@ -53,12 +53,14 @@ async def test_report_ratings_and_calls_are_kept_and_a_second_run_asks_nobody(tm
         assert [run["system"] for run in journal.runs()] == ["pairwise", "pairwise"]
 
 
-async def test_ratings_of_others_in_the_folder_stay(tmp_path: Path) -> None:
+async def test_ratings_in_the_folder_stay_and_a_verdict_given_again_replaces_the_old(tmp_path: Path) -> None:
     other = Rating(rater="Ines", kind="person", items=("a",), question="plot", answer=3.0)
     old = Rating(rater="m", kind="model", items=("gone", "too"), question="plot", answer="gone", evaluator="pairwise")
     (tmp_path / RATINGS).write_text(write_line(other) + "\n" + write_line(old) + "\n", encoding="utf-8")
     done = await evaluate_in(task(tmp_path), SETTINGS, Wishes())
-    assert read_ratings(tmp_path / RATINGS) == (other, *done.report.ratings)
+    assert read_ratings(tmp_path / RATINGS) == (other, old, *done.report.ratings)
+    again = await evaluate_in(task(tmp_path), SETTINGS, Wishes())
+    assert read_ratings(tmp_path / RATINGS) == (other, old, *again.report.ratings)
 
 
 async def test_without_a_folder_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
