@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 sys.path.append(str(Path(__file__).parents[2]))  # `pytest`, unlike `python -m pytest`, does not find what lies there
 
 from benchmarks import __main__ as commands
-from benchmarks import engine, growth, measures, overhead, prefix, schedule, startup, world
+from benchmarks import atlas, engine, growth, measures, overhead, prefix, schedule, startup, world
 from benchmarks.table import Row, Table, told
 from benchmarks.theatre import plan_of
 
 NAMES = {
+    "atlas",
     "continuity",
     "engine",
     "growth",
@@ -177,6 +178,10 @@ async def test_latencies_are_fixed_by_seed_and_path(monkeypatch: pytest.MonkeyPa
 
 def test_measures_are_beside_their_peer() -> None:
     check(measures.bench(measures.Sizes(stories=3, words=120, pairs=1, rounds=1)), 1)
+
+
+def test_a_check_counts_its_calls_and_tokens() -> None:
+    check(atlas.bench(atlas.Sizes(pages=(1, 2), scene_words=(0,), data=Path("none"))), 1)
 
 
 def test_a_world_is_loaded_and_asked() -> None:

@@ -52,12 +52,15 @@ COMMANDS: Final = {
     "judge": Entry("judge", MEASURING, "Have a judge compare two stories, side by side, in both orders."),
     "rank": Entry("rank", MEASURING, "Rank systems or stories by side-by-side verdicts, with intervals."),
     "ttcw": Entry("ttcw", MEASURING, "Put a story to the 14 tests of creative writing, alone or beside a reference."),
+    "review": Entry("review", MEASURING, "Have an editor comment on stories, and a judge score them side by side."),
+    "check": Entry("check", MEASURING, "Find continuity errors: both passages, and why they cannot both be true."),
     "meta": Entry("meta", MEASURING, "Say how far a judge agrees with people, beside trivial baselines."),
     "experiment": Entry(
         "experiment", MEASURING, "Run briefs x systems x models, then evaluators; go on where it stopped."
     ),
     "reproduce": Entry("reproduce", MEASURING, "Compute the papers' published tables again from their data."),
     "inject": Entry("inject", MEASURING, "Put labelled continuity errors into a story, to test who finds them."),
+    "card": Entry("card", SETTING_UP, "Show a character card, or turn one into personas and back."),
     "systems": Entry("systems", SETTING_UP, "List the writing systems, or tell about one."),
     "models": Entry("models", SETTING_UP, "List models; fetch one, or check that one answers."),
     "doctor": Entry("doctor", SETTING_UP, "Say what this machine has and what is missing."),

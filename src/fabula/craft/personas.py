@@ -29,11 +29,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
-from fabula.errors import PlanError
+from fabula.craft.sheets import SheetProblem, read_sheet
 from fabula.story import one_line, slug
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from pydantic import TypeAdapter
 
@@ -48,7 +48,6 @@ _LONGEST: Final = 64
 MAX_PERSONAS: Final = 50
 _NUMBER: Final = re.compile(r"-?\d{1,15}(\.\d{1,15})?")
 _LISTS: Final = ("personality", "goals", "abilities", "fears", "aliases")
-_PLACES: Final = {"too_short": "Give at least one.", "too_long": "Give fewer.", "missing": "is missing. Write it."}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,32 +123,17 @@ def parse_company(text: str, where: str = "plan/personas.yaml") -> Company:
     Raises:
         PlanError: something is wrong; names all problems, "FILE:LINE: field: what, and what to do".
     """
-    from pydantic import ValidationError  # noqa: PLC0415 - keeps `fabula --help` fast
+    return read_sheet(text, where, "personas", _reader().validate_python, _checked)
 
-    from fabula import yamltext  # noqa: PLC0415 - the same
 
-    try:
-        node, refused = yamltext.read(text)
-    except yamltext.YamlError as error:
-        raise PlanError([f"{where}:{error.line}: personas: {error}"]) from error
-    if refused:
-        raise PlanError(f"{where}:{line}: personas: {what}" for line, what in refused)
-    lines: dict[tuple[str | int, ...], int] = {}
-    data = _plain(node, (), lines)
-    try:
-        company: Company = _reader().validate_python(data)
-    except ValidationError as error:
-        found = [_told(problem, lines, where) for problem in error.errors()]
-        raise PlanError(dict.fromkeys(found)) from error
+def _checked(company: Company) -> list[SheetProblem]:
     twice = [name for name, count in Counter(map(slug, company.names)).items() if count > 1]
-    if twice:
-        raise PlanError([f"{where}:1: personas: Two personas are called {twice[0]!r}. Rename one of them."])
-    return company
+    return [SheetProblem((), f"Two personas are called {twice[0]!r}. Rename one of them.")] if twice else []
 
 
 def write_company(company: Company) -> str:
     """The company as YAML that `parse_company` reads back; empty fields are left out."""
-    from fabula import yamltext  # noqa: PLC0415 - as above
+    from fabula import yamltext  # noqa: PLC0415 - keeps `fabula --help` fast
     from fabula.yamltext import Items, Pairs, Text  # noqa: PLC0415 - as above
 
     def node(value: object) -> Node:
@@ -168,35 +152,6 @@ def write_company(company: Company) -> str:
 
 
 # reading ------------------------------------------------------------------------------------------------------------
-
-
-def _plain(node: Node | None, path: tuple[str | int, ...], lines: dict[tuple[str | int, ...], int]) -> Any:  # noqa: ANN401 - data of any kind
-    """The tree as plain data, and the line of every place in it."""
-    from fabula.yamltext import Items, Pairs, Text  # noqa: PLC0415 - as above
-
-    if node is None:
-        return {}
-    lines[path] = node.line
-    if isinstance(node, Text):
-        return node.value.strip()
-    if isinstance(node, Items):
-        return [_plain(item, (*path, n), lines) for n, item in enumerate(node.items)]
-    if isinstance(node, Pairs):
-        return {key.value: _plain(value, (*path, key.value), lines) for key, value in node.pairs}
-    return None
-
-
-def _told(problem: Mapping[str, Any], lines: Mapping[tuple[str | int, ...], int], where: str) -> str:
-    """A problem of validation as a line with its place."""
-    path = tuple(part for part in problem["loc"] if not (isinstance(part, str) and part.startswith("function-")))
-    place = path
-    while place and place not in lines:
-        place = place[:-1]
-    named = " > ".join(str(part + 1) if isinstance(part, int) else str(part) for part in path) or "personas"
-    if problem["type"] == "extra_forbidden":
-        return f"{where}:{lines.get(place, 1)}: {named}: There is no such field. Take it out or mend its name."
-    what = _PLACES.get(problem["type"], f"{problem['msg']}.")
-    return f"{where}:{lines.get(place, 1)}: {named}: {what}"
 
 
 def scalar(text: object) -> Scalar:

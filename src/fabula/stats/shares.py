@@ -1,16 +1,20 @@
-"""Shares with Wilson's interval (Wilson 1927), which holds for few trials and for shares near 0 and 1."""
+"""Shares and counts with intervals that hold for few trials too: Wilson's (1927), and Garwood's (1936) for counts."""
 
 from __future__ import annotations
 
-from math import sqrt
+from math import exp, fsum, lgamma, log, sqrt
 from typing import TYPE_CHECKING, Final
 
 from fabula.stats.estimate import Estimate, Unscored
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fabula.stats.estimate import Scored
 
 _Z: Final = 1.959964  # 95 % of a normal distribution lie within so many standard deviations
+_TAIL: Final = 0.025
+_HALVINGS: Final = 50
 
 
 def wilson(hits: int, n: int) -> tuple[float, float]:
@@ -33,3 +37,35 @@ def share(hits: int, n: int, what: str) -> Scored:
         return Unscored(f"there are no {what}")
     low, high = wilson(hits, n)
     return Estimate(hits / n, n, low, high, f"share of {what}, Wilson interval")
+
+
+def garwood(count: int) -> tuple[float, float]:
+    """The ends of the exact 95 % interval of a Poisson count's mean: 0 gives 0 and 3.69.
+
+    Raises:
+        ValueError: the count is below 0.
+    """
+    if count < 0:
+        raise ValueError(f"{count} is no count.")
+    low = _where(lambda mean: 1 - _at_most(count - 1, mean), count) if count else 0.0
+    return low, _where(lambda mean: 1 - _at_most(count, mean), count, 1 - _TAIL)
+
+
+def _at_most(count: int, mean: float) -> float:
+    """The probability of a Poisson count of at most `count`."""
+    return fsum(exp(k * log(mean) - mean - lgamma(k + 1)) for k in range(count + 1))
+
+
+def _where(rising: Callable[[float], float], count: int, wanted: float = _TAIL) -> float:
+    """The mean at which a probability that rises with it is `wanted`."""
+    low, high = 0.0, 2.0 * count + 10
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rising(middle) < wanted else (low, middle)
+    return high
+
+
+def count_estimate(count: int, n: int, what: str, times: float = 1.0) -> Estimate:
+    """A count over `n` units, and its interval, both times a factor."""
+    low, high = garwood(count)
+    return Estimate(count * times, n, low * times, high * times, f"{what}, exact Poisson interval")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.craft.raters import kind_of, mark_for
 from fabula.evaluators.pairwise.criteria import CRITERIA, RUBRIC, label
 from fabula.models.base import Sampling
 from fabula.ratings import SAME, Rating
 from fabula.replies import SIDES, ReplyProblem, read_chances, read_choice, read_verdicts
-from fabula.roles import is_person
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,14 +19,12 @@ if TYPE_CHECKING:
     from fabula.evaluators.pairwise.pairs import Pair
     from fabula.items import Item
     from fabula.models.base import Reply
-    from fabula.ratings import RaterKind
     from fabula.run import Run
 
 ROLE: Final = "judge"
 _ASSESSMENT_WORDS: Final = 300  # for estimates: the length of the assessment in Agents' Room appendix E
 _ENDING_TOKENS: Final = 120
 _WORD: Final = Sampling(temperature=0.0, max_tokens=4)
-_MARK_LETTERS: Final = 8
 
 
 @dataclass(frozen=True)
@@ -175,18 +172,3 @@ def _read(text: str, labels: Sequence[str]) -> tuple[dict[str, str], str]:
     except ReplyProblem as problem:
         return {}, str(problem)
     return found, "The judge's ending has no verdict on it."
-
-
-def mark_for(*texts: str) -> str:
-    """A mark that stands in none of the texts, and is the same whatever their order."""
-    digest = sha256("\0".join(sorted(texts)).encode("utf-8", "replace")).hexdigest()
-    while any(digest[:_MARK_LETTERS] in text for text in texts):
-        digest = sha256(digest.encode()).hexdigest()
-    return digest[:_MARK_LETTERS]
-
-
-def kind_of(performer: str) -> RaterKind:
-    """What kind of rater a performer is."""
-    if is_person(performer):
-        return "person"
-    return "program" if performer.startswith("program:") else "model"

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fabula.craft.raters import kind_of, mark_for
 from fabula.errors import ConfigError, UnknownNameError, UsageError
 from fabula.evaluators import find
-from fabula.evaluators.pairwise.asking import kind_of, mark_for
 from fabula.evaluators.pairwise.criteria import CRITERIA, QUESTIONS, questions_in
 from fabula.evaluators.pairwise.ranking import Counting, ranked
 from fabula.evaluators.pairwise.showing import page_of, strengths_picture, wins_picture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import sqrt
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.evaluators.ttcw.asking import AGAIN, EVALUATOR
@@ -10,6 +9,7 @@ from fabula.evaluators.ttcw.trivial import baseline_rows
 from fabula.report import Report, Row
 from fabula.stats.bootstrap import bootstrap_mean
 from fabula.stats.estimate import Estimate, Unscored
+from fabula.stats.shares import wilson
 from fabula.story import slug
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from fabula.stats.estimate import Scored
 
 SCORE: Final = "score"
-_Z: Final = 1.959964  # 95 % of a normal distribution lie within so many standard deviations
 _MOST_LOST: Final = 0.5  # a judge that changes its mind with the side more often than this is not to be trusted
 
 
@@ -81,14 +80,6 @@ def passes(found: Sequence[Result]) -> Scored:
     if lost:
         told += f"; {lost} could not be read and count as not passed"
     return Estimate(passed, n, low * n, high * n, told)
-
-
-def wilson(hits: int, n: int) -> tuple[float, float]:
-    """The 95 % interval of a share after Wilson (1927)."""
-    share, square = hits / n, _Z * _Z
-    middle = (share + square / (2 * n)) / (1 + square / n)
-    half = _Z / (1 + square / n) * sqrt(share * (1 - share) / n + square / (4 * n * n))
-    return max(middle - half, 0.0), min(middle + half, 1.0)
 
 
 def _passed(result: Result) -> Scored:

@@ -1,0 +1,211 @@
+"""`fabula card`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+import typer
+
+from fabula.cards import Card, card_of, left_out, persona_of, read_card, scan
+from fabula.cards.card import MAX_FILE_BYTES
+from fabula.cli.opening import terminal_of
+from fabula.cli.options import Common, bundled
+from fabula.cli.progress import counted
+from fabula.cli.session import near
+from fabula.cli.terminal import table
+from fabula.craft.personas import MAX_PERSONAS, Company, parse_company, write_company
+from fabula.errors import UnknownNameError, UsageError
+from fabula.files import read_text, write_atomically
+from fabula.story import one_line, slug
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.cli.terminal import Terminal
+    from fabula.craft.personas import Persona
+
+_MAX_PERSONAS_BYTES: Final = 2_000_000
+_WIDE: Final = 88
+_SHOWN: Final = (
+    ("description", "description"),
+    ("personality", "personality"),
+    ("scenario", "scenario"),
+    ("first_mes", "first message"),
+    ("creator", "by"),
+    ("creator_notes", "its maker says"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """What is made of the card, and where it goes."""
+
+    to: Annotated[
+        Literal["personas", "json", "png"] | None,
+        typer.Option("--to", help="Write it as personas for `fabula write`, or as a card."),
+    ] = None
+    from_: Annotated[
+        tuple[str, str] | None,
+        typer.Option("--from", metavar="PERSONAS NAME", help="Take the character from a file of personas."),
+    ] = None
+    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="With --to: a new file.")] = ""
+    picture: Annotated[
+        str, typer.Option("--picture", metavar="PNG", help="With --to png: the picture that the card goes into.")
+    ] = ""
+
+
+@bundled
+def card(
+    common: Common,
+    making: Making,
+    files: Annotated[
+        list[str] | None, typer.Argument(metavar="[FILE]...", help="Character cards, PNG or JSON.")
+    ] = None,
+    say: Annotated[
+        str, typer.Option("--say", metavar="TEXT", help="Show what the lorebook tells where this is said.")
+    ] = "",
+) -> None:
+    """Show a character card, or turn it into personas or another card, and back."""
+    terminal = terminal_of(common)
+    _check(files or [], making, say)
+    cards = [read_card(Path(file)) for file in files or []]
+    if making.from_:
+        cards = [card_of(_persona(*making.from_), *cards)]
+    if making.to:
+        _write(terminal, cards, making)
+        return
+    if say:
+        _scan(terminal, cards[0], say)
+        return
+    for number, one in enumerate(cards):
+        terminal.say(("\n" if number else "") + _told(one))
+    if len(cards) == 1:
+        terminal.advise(f"Next: `fabula card {(files or ['FILE'])[0]} --to personas --out personas.yaml`.")
+    terminal.document({"cards": [_data(one) for one in cards]})
+
+
+def _check(files: Sequence[str], making: Making, say: str) -> None:
+    """Say which options do not go together."""
+    to, one = making.to, len(files) <= 1
+    wrong = {
+        "Give a character card, or a character with --from PERSONAS NAME.": not files and not making.from_,
+        "--from makes one card. Give at most one card that it is laid over.": making.from_ and not one,
+        "--from goes with --to json or --to png. Say which.": making.from_ and to not in ("json", "png"),
+        "--out and --picture go with --to. Say what is to be written.": (making.out or making.picture) and not to,
+        "--picture goes with --to png.": making.picture and to != "png",
+        "Cards are written one at a time. Give one; only personas share a file.": to in ("json", "png") and not one,
+        "A picture cannot be printed. Say where it goes with --out FILE.": to == "png" and not making.out,
+        "--say goes with one card and without --to.": say and (to or len(files) != 1),
+    }
+    for told, holds in wrong.items():
+        if holds:
+            raise UsageError(told)
+
+
+def _persona(file: str, name: str) -> Persona:
+    company = parse_company(read_text(Path(file), _MAX_PERSONAS_BYTES), file)
+    known = {slug(persona.name): persona for persona in company.personas}
+    if slug(name) not in known:
+        raise UnknownNameError("persona", name, company.names)
+    return known[slug(name)]
+
+
+def _write(terminal: Terminal, cards: Sequence[Card], making: Making) -> None:
+    """Write or print what was made."""
+    if making.to == "personas":
+        data = write_company(_company(cards)).encode()
+        lost = [f"{one.name}: {told}" for one in cards for told in left_out(one)]
+    else:
+        data, lost = _card_bytes(cards[0], making), []
+    if not making.out:
+        terminal.say(data.decode("utf-8-sig").rstrip("\n"))
+        terminal.document({"text": data.decode("utf-8-sig"), "left_out": lost})
+        return
+    file = Path(making.out)
+    if file.exists():
+        raise UsageError(f"{near(file)} is there already. Give another file, or take it away first.")
+    write_atomically(file, data)
+    names = ", ".join(one.name for one in cards)
+    terminal.say(f"{names}: written to {near(file)}.")
+    for told in lost:
+        terminal.advise(f"Left out: {told}")
+    terminal.document({"file": str(file), "names": [one.name for one in cards], "left_out": lost})
+
+
+def _company(cards: Sequence[Card]) -> Company:
+    personas = tuple(map(persona_of, cards))
+    if len(personas) > MAX_PERSONAS:
+        raise UsageError(f"{len(personas)} cards are too many for one file. Give at most {MAX_PERSONAS}.")
+    if len({slug(persona.name) for persona in personas}) < len(personas):
+        raise UsageError("Two of the cards have the same name. Rename one, or write them into two files.")
+    return Company("", personas)
+
+
+def _card_bytes(one: Card, making: Making) -> bytes:
+    if making.to == "json":
+        return one.as_json()
+    return one.as_png(_picture(Path(making.picture)) if making.picture else b"")
+
+
+def _picture(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"Cannot read {path}: {error.strerror}. Give a PNG.") from error
+    if len(data) > MAX_FILE_BYTES:
+        raise UsageError(f"{path} is larger than {MAX_FILE_BYTES:,} bytes. Give a smaller picture.")
+    return data
+
+
+def _told(one: Card) -> str:
+    """A card in lines: its first words of each field; nothing in it is rendered."""
+    rows = [("name", one.name), ("version", str(one.version))]
+    rows += [(label, _short(one.text(name))) for name, label in _SHOWN if one.text(name)]
+    if len(one.greetings) > 1:
+        rows.append(("other greetings", str(len(one.greetings) - 1)))
+    if one.texts("tags"):
+        rows.append(("tags", _short(", ".join(one.texts("tags")))))
+    if one.book:
+        rows.append(("lorebook", counted(len(one.book.entries), "entry", "entries")))
+    notes = [*one.notes, *(one.book.notes if one.book else ())]
+    return "\n".join([table(rows), *notes])
+
+
+def _short(text: str) -> str:
+    line = one_line(text)
+    return line if len(line) <= _WIDE else f"{line[:_WIDE].rstrip()} ... ({len(text):,} characters)"
+
+
+def _data(one: Card) -> dict[str, Any]:
+    book = one.book
+    return {
+        "name": one.name,
+        "version": one.version,
+        **{name: one.text(name) for name, _ in _SHOWN},
+        "greetings": list(one.greetings),
+        "tags": list(one.texts("tags")),
+        "lorebook": len(book.entries) if book else 0,
+        "notes": [*one.notes, *(book.notes if book else ())],
+        "left_out": list(left_out(one)),
+    }
+
+
+def _scan(terminal: Terminal, one: Card, said: str) -> None:
+    """Show which entries of the lorebook a message calls."""
+    book = one.book
+    if book is None:
+        raise UsageError(f"The card of {one.name} has no lorebook.")
+    found = scan(book, [said])
+    rows = [(entry.name or ", ".join(entry.keys) or "always", _short(entry.content)) for entry in found.told]
+    terminal.say(table(rows) if rows else "No entry is called.")
+    terminal.say(f"\nAbout {found.tokens} tokens; {counted(len(found.left_out), 'entry', 'entries')} did not fit.")
+    terminal.document(
+        {
+            "told": [{"name": e.name, "keys": list(e.keys), "content": e.content} for e in found.told],
+            "left_out": len(found.left_out),
+            "tokens": found.tokens,
+        }
+    )

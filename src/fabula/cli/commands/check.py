@@ -1,0 +1,218 @@
+"""`fabula check`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from fabula.cli.evaluation import Evaluating
+from fabula.cli.opening import terminal_of
+from fabula.cli.options import Common, Judges, Limits, bundled
+from fabula.cli.progress import counted
+from fabula.cli.session import near
+from fabula.cli.terminal import table
+from fabula.errors import UnknownNameError, UsageError
+from fabula.evaluating import Task
+from fabula.evaluators import find
+from fabula.evaluators.atlas.dismissed import FILE, read_dismissed, write_dismissed
+from fabula.evaluators.atlas.page import all_findings, as_page
+from fabula.files import read_text, write_atomically
+from fabula.item_files import MAX_STORY_BYTES, read_items
+from fabula.items import Item
+from fabula.story import Scene, Story, count_words, slug
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fabula.cli.terminal import Terminal
+    from fabula.evaluators import Evaluator
+
+_CHECKING: Final = "Checking"
+_MOST_BYTES: Final = 200_000_000
+_DEFAULT_OUT: Final = "evaluation"
+_WIDE: Final = 140
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """How stories are checked, and what is done about findings."""
+
+    no_model: Annotated[
+        bool,
+        typer.Option(
+            "--no-model", help="Ask nobody: variants of names and sure collisions only.", rich_help_panel=_CHECKING
+        ),
+    ] = False
+    gold: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE",
+            help="Known errors (JSON) to score against, or labels of `inject`.",
+            rich_help_panel=_CHECKING,
+        ),
+    ] = ""
+    dismiss: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ID=REASON", help="A finding that is none, and why; kept. Repeatable.", rich_help_panel=_CHECKING
+        ),
+    ] = None
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="Exit with 1 where findings are left, or none could be looked for.",
+            rich_help_panel=_CHECKING,
+        ),
+    ] = False
+
+
+@bundled
+def check(
+    common: Common,
+    judges: Judges,
+    limits: Limits,
+    checks: Checks,
+    stories: Annotated[
+        list[str],
+        typer.Argument(metavar="STORY...", help="Text, Markdown, Fountain, JSON of scenes, a project or folder."),
+    ],
+) -> None:
+    """Find where a story contradicts itself: both passages, quoted."""
+    terminal = terminal_of(common)
+    folder = Path(judges.out)
+    if checks.dismiss:
+        report, bill = _stored(folder), dict[str, Any]()
+        _dismiss(folder, report, checks.dismiss)
+    else:
+        report, bill = _checked(terminal, stories, judges, limits, checks)
+    dismissed = read_dismissed(folder)
+    pages = _write(folder, report, dismissed, _command(stories, judges))
+    left = _say(terminal, report, dismissed)
+    if not report["details"]["stories"][0].get("plain_judge") and checks.no_model:
+        terminal.advise("A model finds more: leave --no-model out.")
+    terminal.advise(f"Both passages of each: {near(pages)}. One that is none: --dismiss ID=REASON.")
+    terminal.document({**report, "page": str(pages), "dismissed": dismissed, "left": left, **bill})
+    unknown = [story["id"] for story in report["details"]["stories"] if not story["scored"]]
+    if checks.strict and (left or unknown):
+        raise typer.Exit(1)
+
+
+def _checked(
+    terminal: Terminal, stories: Sequence[str], judges: Judges, limits: Limits, checks: Checks
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The report of a new check, as data, and its bill."""
+    said = [*(judges.set_ or ()), *([f"gold={checks.gold}"] if checks.gold else [])]
+    evaluator = find("atlas")
+    if checks.no_model:
+        evaluator, said = _alone(evaluator), [*said, "method=rules"]
+    evaluating = Evaluating(terminal, evaluator, replace(judges, set_=said), limits)
+    items = tuple(item for story in stories for item in _items(Path(story)))
+    task = Task(evaluator, items, evaluating.config, Path(judges.out))
+    report = evaluating.finish(task)
+    evaluating.tell_bill()
+    return report.as_data(), evaluating.data()
+
+
+def _alone(evaluator: Evaluator) -> Evaluator:
+    """The evaluator without its roles: nobody is cast, nobody is asked."""
+    return replace(evaluator, paper={**evaluator.paper, "roles": {}})
+
+
+def _items(path: Path) -> tuple[Item, ...]:
+    """The stories of a path; a single file is taken as it is, so that scenes, headings and places in it stay its own.
+
+    Raises:
+        UsageError: it cannot be read, or has no words.
+    """
+    if path.is_dir() or path.suffix == ".jsonl":
+        return read_items([path])
+    whole = read_text(path, MAX_STORY_BYTES)
+    if not count_words(whole):
+        raise UsageError(f"The story in {path} is empty. Give one with text in it.")
+    return (Item(path.resolve().stem, Story("", (Scene("story", whole),))),)
+
+
+def _stored(folder: Path) -> dict[str, Any]:
+    """The report of the last check in `folder`."""
+    file = folder / "atlas.json"
+    if not file.is_file():
+        raise UsageError(f"Nothing was checked in {near(folder)} yet. Say `fabula check STORY` first.")
+    try:
+        report: Any = json.loads(read_text(file, _MOST_BYTES))
+        for story in report["details"]["stories"]:
+            all_findings(story)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise UsageError(f"{near(file)} is no report of a check. Say `fabula check STORY` to make it anew.") from error
+    return dict(report)
+
+
+def _dismiss(folder: Path, report: Mapping[str, Any], said: Sequence[str]) -> None:
+    """Keep the reasons of findings that are dismissed."""
+    sentences = {
+        one["key"]: one["hallucination"] for story in report["details"]["stories"] for one in all_findings(story)
+    }
+    reasons = read_dismissed(folder)
+    for value in said:
+        key, equals, reason = (part.strip() for part in value.partition("="))
+        if not equals or not key or not count_words(reason):
+            raise UsageError(f"--dismiss {value!r} is not of the form ID=REASON. Say why it is no error.")
+        if key not in sentences:
+            raise UnknownNameError("finding", key, sentences)
+        reasons[key] = reason
+    write_dismissed(folder, reasons, sentences)
+
+
+def _command(stories: Sequence[str], judges: Judges) -> list[str]:
+    out = ["--out", judges.out] if judges.out != _DEFAULT_OUT else []
+    return ["fabula", "check", *stories, *out]
+
+
+def _write(folder: Path, report: Mapping[str, Any], dismissed: Mapping[str, str], command: Sequence[str]) -> Path:
+    """The page, and for each story its findings as a file in the paper's format."""
+    file = folder / "atlas.html"
+    write_atomically(file, as_page(report, dismissed, command))
+    for story in report["details"]["stories"]:
+        told = json.dumps(all_findings(story), indent=2, ensure_ascii=False)
+        write_atomically(folder / f"findings-{slug(story['id'])}.json", told + "\n")
+    return file
+
+
+def _say(terminal: Terminal, report: Mapping[str, Any], dismissed: Mapping[str, str]) -> int:
+    """Print what is left, what was dismissed and the numbers; how many findings are left."""
+    stories, left = report["details"]["stories"], 0
+    for story in stories:
+        open_ = [one for one in all_findings(story) if one["key"] not in dismissed]
+        gone = len(all_findings(story)) - len(open_)
+        left += len(open_)
+        told = f", {gone} dismissed (see {FILE})" if gone else ""
+        terminal.say(f"{story['id']}: {counted(len(open_), 'finding')}{told}")
+        for one in open_:
+            terminal.say(f"\n  {one['key']}  {one['hallucination']}")
+            terminal.say(f"            scene {one['x']}: {_quoted(one['quote_x'])}")
+            terminal.say(f"            scene {one['y']}: {_quoted(one['quote_y'])}")
+        terminal.say("")
+    rows = [("of", "measure", "value"), *((r["of"], _what(r), _value(r)) for r in report["rows"])]
+    terminal.say(table(rows))
+    for note in report["notes"]:
+        terminal.say(f"\n{note}")
+    return left
+
+
+def _quoted(words: str) -> str:
+    return f'"{words if len(words) <= _WIDE else words[: _WIDE - 5] + " ..."}"'
+
+
+def _what(row: Mapping[str, Any]) -> str:
+    return f"{row['what']} (baseline)" if row.get("baseline") else str(row["what"])
+
+
+def _value(row: Mapping[str, Any]) -> str:
+    if row.get("unscored"):
+        return f"not scored: {row['unscored']}"
+    interval = "" if row.get("low") is None else f" [{row['low']:.2f}, {row['high']:.2f}]"
+    return f"{row['value']:.4g}{interval} (n {row['n']})"

@@ -1,0 +1,58 @@
+"""Whether a quotation stands in a text, when both may differ in blanks, quotation marks, dashes and capitals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from fabula.story import count_words
+
+_ALIKE: Final = str.maketrans(
+    dict.fromkeys('\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u2039\u203a\u00ab\u00bb"`\u00b4', "'")
+    | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-")
+    | {"\u2026": "...", "\u00ad": "", "\ufeff": "", "\u200b": "", "*": "", "_": ""}
+)
+_EDGES: Final = " '.,;:!?-"
+_LEFT_OUT: Final = "..."
+
+
+def folded(text: str) -> str:
+    """`text` as quotations are compared: one kind of quotation mark and dash, single blanks, no case, no emphasis."""
+    return " ".join(text.translate(_ALIKE).split()).casefold()
+
+
+@dataclass(frozen=True)
+class Quotable:
+    """A text in which quotations are looked for; folded once."""
+
+    text: str
+
+    @classmethod
+    def of(cls, text: str) -> Quotable:
+        """Ready for `has`."""
+        return cls(folded(text))
+
+    def has(self, quote: str) -> bool:
+        """Whether the words of `quote` stand there in a row; where it leaves words out (...), its parts in their order.
+
+        Punctuation at the ends of a part does not count. A quotation without a word stands nowhere.
+        """
+        at = 0
+        pieces = folded(quote).replace("[...]", _LEFT_OUT).replace("(...)", _LEFT_OUT).split(_LEFT_OUT)
+        parts = [part for piece in pieces if (part := piece.strip(_EDGES)) and count_words(part)]
+        for part in parts:
+            found = self._word(part, at)
+            if found < 0:
+                return False
+            at = found + len(part)
+        return bool(parts)
+
+    def _word(self, part: str, at: int) -> int:
+        """Where `part` stands from `at` on, not within a longer word; -1 if nowhere."""
+        while (found := self.text.find(part, at)) >= 0:
+            end = found + len(part)
+            before, after = self.text[found - 1 : found], self.text[end : end + 1]
+            if not ((before.isalnum() and part[0].isalnum()) or (after.isalnum() and part[-1].isalnum())):
+                return found
+            at = found + 1
+        return -1

@@ -1,0 +1,50 @@
+"""How far scores order stories as measures do that read nothing: what stands beside every claim about quality."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fabula.report import Row
+from fabula.stats.baselines import constant, length, random_scores, type_token_ratio
+from fabula.stats.correlation import correlation, correlation_within
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fabula.items import Item
+    from fabula.stats.estimate import Scored
+
+
+def order_rows(items: Sequence[Item], scores: Mapping[str, float], called: str, resamples: int) -> list[Row]:
+    """Spearman's rho of the scores, by item, with each trivial measure; no row for one story, which has no order.
+
+    Whether a judge beats these measures can be said only beside people's verdicts: `fabula meta`.
+
+    Args:
+        items: all stories; those without a score are left out.
+        scores: by the item's id.
+        called: what the scores are, for the rows' names.
+        resamples: of the bootstrap.
+    """
+    if len(items) < 2:  # noqa: PLR2004 - a pair
+        return []
+    known = [item for item in items if item.id in scores]
+    texts, prompts = [item.story.text for item in known], [item.prompt for item in known]
+    measures = {
+        "constant": constant(texts),
+        "length": length(texts),
+        "type-token ratio": type_token_ratio(texts),
+        "random": random_scores(texts),
+    }
+    mine = [scores[item.id] for item in known]
+    return [
+        Row("all", f"spearman of {called} and {name}", _rho(mine, values, prompts, resamples), baseline=True)
+        for name, values in measures.items()
+    ]
+
+
+def _rho(scores: Sequence[float], values: Sequence[float], prompts: Sequence[str], resamples: int) -> Scored:
+    """Within prompts that have several stories, else over all."""
+    if all(prompts) and len(set(prompts)) < len(prompts):
+        return correlation_within(scores, values, "spearman", prompts, resamples=resamples)
+    return correlation(scores, values, "spearman", resamples=resamples)

@@ -1,0 +1,1 @@
+"""ATLAS: contradictions between the passages of a story, each with both quotations."""

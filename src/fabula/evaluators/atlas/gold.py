@@ -1,0 +1,206 @@
+"""Known errors to score against, and how far findings are them: three rules, each with its interval."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.craft.matching import Accuracy, Finding, match_findings, parse_finding
+from fabula.craft.packing import overlap, words
+from fabula.craft.quoting import Quotable
+from fabula.craft.stems import stem
+from fabula.errors import UsageError
+from fabula.files import read_text
+from fabula.report import Row
+from fabula.stats.estimate import Estimate, Unscored
+from fabula.stats.shares import share
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from fabula.stats.estimate import Scored
+
+MAX_BYTES: Final = 20_000_000
+STRICT: Final = 0.35
+_REJECTED: Final = frozenset({"rejected", "incorrect", "wrong", "no error"})
+RULES: Final = ("strict", "evidence", "assignment")
+_EMPTY_WORDS: Final = frozenset(
+    {"a", "an", "the", "of", "in", "on", "at", "by", "to", "and", "or", "is", "was", "being", "having", "s"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A known error; quotations are empty where the file has none.
+
+    `place` is where it stands in the story's file, for labels of `fabula inject`, which know no scenes.
+    """
+
+    finding: Finding
+    quote_x: str = ""
+    quote_y: str = ""
+    place: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a method says, as it is scored; the plain judge quotes nothing. `spans` are in the story's file."""
+
+    finding: Finding
+    quote_x: str = ""
+    quote_y: str = ""
+    spans: tuple[tuple[int, int], ...] = ()
+
+
+def read_gold(path: str, ids: Sequence[str]) -> dict[str, tuple[Known, ...] | None]:
+    """The known errors of each story, by its id; `None` for each where no file is named.
+
+    The file holds a JSON array or JSON lines of objects with `hallucination` (the paper's sentence) or `x`, `y`, `fact`
+    and `event` (or `scene_x`, `scene_y`); where known `quote_x` and `quote_y`; those whose `verdict` says that they
+    are none are left out; `story` names the story, where there are several. Labels of `fabula inject` are known errors
+    too; its negatives are none.
+
+    Raises:
+        UsageError: it cannot be read, an entry is no finding, or it is of no story here.
+    """
+    if not path:
+        return dict.fromkeys(ids)
+    found: dict[str, list[Known]] = {name: [] for name in ids}
+    for number, entry in enumerate(_entries(read_text(Path(path), MAX_BYTES), path), 1):
+        where = f"{path}, entry {number}"
+        if not isinstance(entry, dict):
+            raise UsageError(f"{where}: no object with x, y, fact and event. Mend the entry or take it out.")
+        if str(entry.get("verdict", "")).casefold() in _REJECTED or entry.get("error") is False:
+            continue
+        story = ids[0] if len(ids) == 1 else str(entry.get("story", ""))
+        if story not in found:
+            raise UsageError(f"{where}: the story {story!r} is none of {', '.join(ids)}. Give `story` the id of one.")
+        found[story].append(_known(entry, where))
+    return {name: tuple(known) for name, known in found.items()}
+
+
+def _entries(text: str, path: str) -> list[Any]:
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        data = None
+    if isinstance(data, list):
+        return data
+    if isinstance(data, dict) and isinstance(data.get("findings"), list):
+        return list(data["findings"])
+    try:
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
+    except (ValueError, RecursionError) as error:
+        raise UsageError(
+            f"{path} is neither a JSON array nor JSON lines ({error}). Give the known errors so."
+        ) from error
+
+
+def _known(entry: dict[str, Any], where: str) -> Known:
+    if isinstance(place := entry.get("place"), dict):
+        return _label(entry, place, where)
+    x, y = entry.get("x", entry.get("scene_x")), entry.get("y", entry.get("scene_y"))
+    fact, event = entry.get("fact"), entry.get("event")
+    if isinstance(x, int) and isinstance(y, int) and isinstance(fact, str) and isinstance(event, str):
+        finding: Finding | None = Finding(x, y, fact, event)
+    else:
+        finding = parse_finding(str(entry.get("hallucination", "")))
+    if finding is None:
+        raise UsageError(f"{where}: neither x, y, fact, event nor 'In scene X, ..., yet in scene Y, ...'. Mend it.")
+    quotes = [entry.get(name) if isinstance(entry.get(name), str) else "" for name in ("quote_x", "quote_y")]
+    return Known(finding, quotes[0] or "", quotes[1] or "")
+
+
+def _label(entry: dict[str, Any], place: dict[str, Any], where: str) -> Known:
+    """A label of `fabula inject`."""
+    start, end, fact = place.get("start"), place.get("end"), entry.get("fact")
+    if not (isinstance(start, int) and isinstance(end, int) and isinstance(fact, dict)):
+        raise UsageError(f"{where}: no whole label of `fabula inject`. Mend the entry or take it out.")
+    quotes = str(fact.get("quote", "")), str(place.get("quote", ""))
+    return Known(Finding(0, 0, *quotes), *quotes, (start, end))
+
+
+def accuracies(told: Sequence[Told], known: Sequence[Known]) -> dict[str, Accuracy]:
+    """By rule, how many of the known errors are found: each finding is at most one of them.
+
+    Known errors without scenes can be scored by their places alone.
+    """
+    if any(one.place for one in known):
+        return {"evidence": _greedy(told, known, _evidence)}
+    return {
+        "strict": _greedy(told, known, _strict),
+        "evidence": _greedy(told, known, _evidence),
+        "assignment": match_findings([one.finding for one in told], [one.finding for one in known]).accuracy,
+    }
+
+
+def _greedy(told: Sequence[Told], known: Sequence[Known], alike: Callable[[Told, Known], float]) -> Accuracy:
+    """The likest pair first, each side once."""
+    pairs = sorted(
+        ((score, i, j) for i, one in enumerate(told) for j, other in enumerate(known) if (score := alike(one, other))),
+        key=lambda pair: (-pair[0], pair[1], pair[2]),
+    )
+    left, right = set(range(len(told))), set(range(len(known)))
+    for _, i, j in pairs:
+        if i in left and j in right:
+            left.discard(i)
+            right.discard(j)
+    hits = len(told) - len(left)
+    return Accuracy(hits, len(left), len(right))
+
+
+def _strict(one: Told, other: Known) -> float:
+    """The published rule: the same two scenes, fact like fact and event like event."""
+    if (one.finding.x, one.finding.y) != (other.finding.x, other.finding.y):
+        return 0.0
+    scores = _like(one.finding.fact, other.finding.fact), _like(one.finding.event, other.finding.event)
+    return sum(scores) if min(scores) >= STRICT else 0.0
+
+
+def _evidence(one: Told, other: Known) -> float:
+    """Ours: the same later scene, and the quotations meet; X may be any scene that states the fact."""
+    if place := other.place:
+        return float(any(start < place[1] and place[0] < end for start, end in one.spans))
+    if one.finding.y != other.finding.y:
+        return 0.0
+    sides = ((one.quote_x, other.quote_x, one.finding.fact, other.finding.fact),
+             (one.quote_y, other.quote_y, one.finding.event, other.finding.event))  # fmt: skip
+    scores = [_meets(quote, gold, clause, wanted) for quote, gold, clause, wanted in sides]
+    return sum(scores) if min(scores) >= STRICT else 0.0
+
+
+def _meets(quote: str, gold: str, clause: str, wanted: str) -> float:
+    """How far a quotation meets the gold's; where one side has none, how far the words of both sides do."""
+    if quote and gold:
+        inside = Quotable.of(quote).has(gold) or Quotable.of(gold).has(quote)
+        return 1.0 if inside else _like(quote, gold)
+    return _like(_stems(f"{quote} {clause}"), _stems(f"{gold} {wanted}"))
+
+
+def _stems(text: str) -> str:
+    """The stems of a text's words: a quotation tells in the past what a clause calls by a participle."""
+    return " ".join(stem(word) for word in words(text) - _EMPTY_WORDS)
+
+
+def _like(one: str, other: str) -> float:
+    """The larger of Jaccard and containment of the words of two texts."""
+    left, right = words(one) - _EMPTY_WORDS, words(other) - _EMPTY_WORDS
+    contained = len(left & right) / min(len(left), len(right)) if left and right else 0.0
+    return max(overlap(left, right), contained)
+
+
+def rows(of: str, accuracy: dict[str, Accuracy], *, baseline: bool = False) -> Iterator[Row]:
+    """Precision and recall with Wilson's intervals, and F1, by each rule."""
+    for rule, one in accuracy.items():
+        yield Row(of, f"precision/{rule}", share(one.tp, one.tp + one.fp, "findings"), baseline)
+        yield Row(of, f"recall/{rule}", share(one.tp, one.tp + one.fn, "known errors"), baseline)
+        yield Row(of, f"f1/{rule}", _f1(one), baseline)
+
+
+def _f1(one: Accuracy) -> Scored:
+    if one.f1 is None:
+        return Unscored("there are neither findings nor known errors")
+    total = one.tp + one.fp + one.fn
+    return Estimate(one.f1, total, method=f"harmonic mean of precision and recall; {one.tp} of both")

@@ -1,0 +1,213 @@
+"""The report: findings and what they rest on, beside the plain judge, and what was dropped on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.craft.matching import Accuracy, Finding
+from fabula.evaluators.atlas.desk import EVALUATOR
+from fabula.evaluators.atlas.gold import Told, accuracies, rows
+from fabula.ratings import Rating
+from fabula.report import Report, Row
+from fabula.stats.estimate import Estimate, Unscored
+from fabula.stats.shares import share
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from fabula.craft.continuity import Scenes
+    from fabula.evaluators.atlas.algorithm import Config
+    from fabula.evaluators.atlas.desk import Desk
+    from fabula.evaluators.atlas.findings import Found, Proposal
+    from fabula.evaluators.atlas.gold import Known
+    from fabula.items import Item
+    from fabula.stats.estimate import Scored
+
+_PER: Final = 10_000
+_RULES: Final = "program:fabula.craft.continuity"
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A story with all that was found in it.
+
+    Attributes:
+        found: all findings, those inside scenes among them.
+        baseline: what the plain judge lists; `None` where it was not asked, or gave no reply.
+        by: what the method went by, for the report.
+        gold: the known errors; `None` where there are none to score against.
+    """
+
+    item: Item
+    split: Scenes
+    found: tuple[Found, ...]
+    baseline: tuple[Proposal, ...] | None
+    desk: Desk
+    by: Mapping[str, Any]
+    gold: tuple[Known, ...] | None
+
+    @property
+    def across(self) -> tuple[Found, ...]:
+        """Findings between two scenes, which are the paper's."""
+        return tuple(one for one in self.found if one.x < one.y)
+
+    @property
+    def inside(self) -> tuple[Found, ...]:
+        """Findings inside one scene."""
+        return tuple(one for one in self.found if one.x == one.y)
+
+    @property
+    def blind(self) -> str:
+        """Why there is no number of findings; empty where there is one."""
+        counts = self.desk.counts
+        asked = counts["confirmed"] + counts["rejected"] + counts["ungrounded_verdicts"]
+        if counts["missing_verdicts"] and not asked:
+            return "the verifier gave no verdict that can be read"
+        unread = counts["unreadable_events"] + counts["unreadable_propose"]
+        return "nothing that the models said of the scenes could be read" if unread and not asked else ""
+
+
+def report_of(told: Sequence[Checked], config: Config, how: Mapping[str, Any]) -> Report:
+    """Numbers, verdicts and findings of all stories."""
+    ratings = [rating for one in told for rating in _ratings(one, config)]
+    numbers = [row for one in told for row in _rows(one, config)]
+    if len(told) > 1 and any(one.gold is not None for one in told):
+        numbers += _together(told)
+    performers = {role: told[0].desk.who(role) for role in _roles(config)} if told else {}
+    return Report(
+        EVALUATOR,
+        dict(how) | {"performers": performers},
+        tuple(numbers),
+        tuple(ratings),
+        tuple(note for one in told for note in _notes(one, config)),
+        {"stories": [_data(one, config) for one in told]},
+    )
+
+
+def _roles(config: Config) -> tuple[str, ...]:
+    if config.method == "rules":
+        return ()
+    return ("grapher", "proposer", "verifier", *(["judge"] if config.baseline else []))
+
+
+def _ratings(one: Checked, config: Config) -> Iterator[Rating]:
+    yield from one.desk.ratings
+    if config.method == "rules":
+        for found in one.found:
+            yield Rating(
+                rater=_RULES, kind="program", items=(one.item.id,), prompt=one.item.prompt, question=found.key,
+                answer="error", shown=found.sentence, reason=found.reason, evaluator=EVALUATOR, rubric=found.source,
+            )  # fmt: skip
+
+
+def _rows(one: Checked, config: Config) -> Iterator[Row]:
+    of, words = one.item.id, one.split.words
+    why = one.blind
+    scenes = len(one.split.scenes)
+    yield Row(of, "findings", _count(len(one.across), scenes, why))
+    if config.method != "paper":
+        yield Row(of, "findings inside scenes", _count(len(one.inside), scenes, why))
+    yield Row(of, "root causes", _count(len({found.root for found in one.found}), scenes, why))
+    rate = _PER * len(one.found) / max(words, 1)
+    told = Estimate(rate, words, method="findings in 10,000 words of one story; n words")
+    yield Row(of, "findings per 10,000 words", Unscored(why, words) if why else told)
+    if config.method != "rules":
+        counts = one.desk.counts
+        judged = counts["confirmed"] + counts["rejected"] + counts["ungrounded_verdicts"]
+        yield Row(of, "confirmed", share(counts["confirmed"], judged, "verdicts on proposals"))
+    if config.baseline and config.method != "rules":
+        unread = "" if one.baseline is not None else "the judge's reply could not be had"
+        yield Row(of, "findings of the plain judge", _count(len(one.baseline or ()), scenes, unread), baseline=True)
+    for told_by, accuracy, baseline in _accuracies(one):
+        yield from rows(of if not baseline else f"{of} (plain judge)", accuracy, baseline=bool(told_by))
+
+
+def _accuracies(one: Checked) -> Iterator[tuple[str, dict[str, Accuracy], bool]]:
+    """Of the method and of the plain judge, where there are known errors."""
+    if one.gold is None:
+        return
+    across = [
+        Told(Finding(f.x, f.y, f.fact, f.event), f.before.quote, f.after.quote, _spans(one.split, f)) for f in one.found
+    ]
+    yield "", accuracies(across, one.gold), False
+    if one.baseline is not None:
+        plain = [Told(Finding(p.x, p.y, p.fact, p.event)) for p in one.baseline]
+        yield "judge", accuracies(plain, one.gold), True
+
+
+def _spans(split: Scenes, found: Found) -> tuple[tuple[int, int], ...]:
+    """Where both passages stand in the story's file; nothing where it is no plain text."""
+    starts = {scene.number: scene.start for scene in split.scenes}
+    return tuple(
+        (start + part.start, start + part.end)
+        for part in (found.before, found.after)
+        if (start := starts[part.scene]) is not None
+    )
+
+
+def _together(told: Sequence[Checked]) -> Iterator[Row]:
+    """The micro averages over all stories."""
+    sums: dict[bool, dict[str, Accuracy]] = {}
+    for one in told:
+        for _, accuracy, baseline in _accuracies(one):
+            known = sums.setdefault(baseline, {})
+            for rule, more in accuracy.items():
+                known[rule] = known[rule] + more if rule in known else more
+    for baseline, accuracy in sums.items():
+        yield from rows("all (plain judge)" if baseline else "all", accuracy, baseline=baseline)
+
+
+def _count(number: int, scenes: int, why: str) -> Scored:
+    if why:
+        return Unscored(why, scenes)
+    return Estimate(float(number), scenes, method="count in one story; n scenes")
+
+
+def _notes(one: Checked, config: Config) -> Iterator[str]:
+    counts, name = one.desk.counts, one.item.id
+    if config.method == "rules":
+        yield (
+            f"{name}: no model was asked. These are variants of names and collisions for which a strict rule holds; "
+            "most contradictions are not of this kind."
+        )
+    missed = sum(n for what, n in counts.items() if what.startswith("unreadable_"))
+    if missed:
+        yield f"{name}: {missed} replies could not be had; what they would have said is missing."
+    if cut := counts["candidates_not_verified"] + counts["candidates_of_rules_cut"]:
+        yield f"{name}: {cut} candidates with the lowest scores were not verified, to keep the cost bounded."
+    if counts["sparse_scenes"]:
+        told = "scenes with fewer than 3 events or no entity; little can be compared there"
+        yield f"{name}: {counts['sparse_scenes']} {told}."
+    if one.split.counts:
+        told = ", ".join(f"{what.replace('_', ' ')} {n}" for what, n in one.split.counts.items())
+        yield f"{name}: read as {one.split.form}; {told}."
+
+
+def _data(one: Checked, config: Config) -> dict[str, Any]:
+    """All that is known of a story's check, for JSON and for the page."""
+    numbered = {found.key: number for number, found in enumerate(one.found, 1)}
+    data: dict[str, Any] = {
+        "id": one.item.id,
+        "form": one.split.form,
+        "words": one.split.words,
+        "scenes": [{"number": scene.number, "title": scene.title} for scene in one.split.scenes],
+        "mended": dict(one.split.counts),
+        "counts": {name: n for name, n in sorted(one.desk.counts.items()) if n},
+        "by": dict(one.by),
+        "findings": [found.as_data(numbered[found.key]) for found in one.across],
+        "intra_scene": [found.as_data(numbered[found.key]) for found in one.inside],
+        "scored": bool(not one.blind),
+    }
+    if config.baseline and config.method != "rules":
+        plain = one.baseline
+        data["plain_judge"] = None if plain is None else [
+            {"x": p.x, "y": p.y, "fact": p.fact, "event": p.event,
+             "hallucination": str(Finding(p.x, p.y, p.fact, p.event))} for p in plain
+        ]  # fmt: skip
+    if one.gold is not None:
+        data["scoring"] = {
+            told_by or "method": {rule: {"tp": a.tp, "fp": a.fp, "fn": a.fn} for rule, a in accuracy.items()}
+            for told_by, accuracy, _ in _accuracies(one)
+        }
+    return data

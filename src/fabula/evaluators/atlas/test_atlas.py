@@ -1,0 +1,599 @@
+"""ATLAS: what is dropped, what a verdict needs, who is who, how findings are joined and scored."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fabula.craft.continuity import NumberedScene, split
+from fabula.craft.matching import Finding, parse_finding
+from fabula.errors import UsageError
+from fabula.evaluators import find
+from fabula.evaluators.atlas.algorithm import Config, check
+from fabula.evaluators.atlas.desk import Desk
+from fabula.evaluators.atlas.dismissed import read_dismissed, write_dismissed
+from fabula.evaluators.atlas.entities import Table
+from fabula.evaluators.atlas.findings import Proposal, merged, settled
+from fabula.evaluators.atlas.gold import Known, Told, accuracies, read_gold
+from fabula.evaluators.atlas.graph import Grapher, joined
+from fabula.evaluators.atlas.grounding import Ground
+from fabula.evaluators.atlas.hybrid import united
+from fabula.evaluators.atlas.ledger import Ledger
+from fabula.evaluators.atlas.page import as_page
+from fabula.evaluators.atlas.paper import sound
+from fabula.evaluators.atlas.pieces import pieces_of
+from fabula.evaluators.atlas.schema import Edge, allowed, normal
+from fabula.evaluators.atlas.shapes import Facts, ProposalSaid, VerdictSaid
+from fabula.evaluators.atlas.verifying import sound_clause, weighed
+from fabula.items import Item
+from fabula.journal import Journal
+from fabula.models.base import Capabilities
+from fabula.models.budget import estimate_tokens
+from fabula.models.scripted import ScriptedModel
+from fabula.prompts import Prompts
+from fabula.roles import Cast
+from fabula.run import Hands, Run
+from fabula.story import Scene, Story
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from fabula.evaluators.atlas.findings import Found
+    from fabula.models.base import Request
+    from fabula.report import Report
+
+ATLAS = find("atlas")
+SCENES = (
+    NumberedScene(
+        1, "The lamp", "Elena Voss came in a red jeep. “The opening night is Friday,” she said.\n\nShe limped."
+    ),
+    NumberedScene(2, "The quay", "They had moved the opening night to Saturday. Nobody minded the rain."),
+    NumberedScene(3, "The end", "Voss parked her blue jeep. The opening night was Saturday, and everybody came."),
+)
+GROUND = Ground(SCENES)
+JEEP = Proposal(1, 3, "Elena's jeep being red", "Elena's jeep being blue", "jeep", "appearance")
+
+
+def verdict(**told: Any) -> VerdictSaid:  # noqa: ANN401 - fields of a verdict
+    said = {"quote_x": "a red jeep", "quote_y": "her blue jeep", "attribute": "colour", "decision": "error"}
+    return VerdictSaid(number=1, **(said | told))
+
+
+@pytest.fixture
+def desk() -> Iterator[Desk]:
+    with Journal() as journal:
+        hands = Hands(journal, Prompts(ATLAS.prompts), Cast.of(ScriptedModel({})))
+        yield Desk(Run(hands), Item("lamp", Story()))
+
+
+# what stands in the text ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("quote", "found"),
+    [
+        ("a red jeep", "a red jeep"),
+        ('"the opening night is friday"', "The opening night is Friday"),
+        ("came in ... Friday", "came in a red jeep. “The opening night is Friday"),
+        ("red", "red"),
+        ("a red car", None),
+        ("jee", None),
+        ("Friday ... came in", None),
+        ("", None),
+        ("...", None),
+    ],
+)
+def test_a_quotation_stands_word_for_word_but_for_blanks_case_and_marks(quote: str, found: str | None) -> None:
+    passage = GROUND.find(1, quote)
+    assert (passage and passage.words) == found
+
+
+def test_nearly_is_four_fifths_of_the_words_in_a_row() -> None:
+    assert GROUND.find(3, "The opening night was Saturday and all came") is None
+    near = GROUND.find(3, "The opening night was Saturday and everyone came", nearly=True)
+    assert near is not None
+    assert near.quote == "The opening night was Saturday, and everybody came."
+    assert GROUND.find(3, "The opening day is Saturday and everyone came", nearly=True) is None
+    assert GROUND.find(3, "blue jeeps", nearly=True) is None
+    assert GROUND.find(9, "blue jeep") is None
+
+
+def test_what_is_left_out_is_a_few_words_and_the_nearest_beginning_counts() -> None:
+    far = "She came. " + "It rained and rained. " * 60 + "She came in the end and left."
+    ground = Ground([NumberedScene(1, "", far)])
+    passage = ground.find(1, "She came ... and left")
+    assert passage is not None
+    assert passage.quote == "She came in the end and left."
+    assert ground.find(1, "It rained ... the end") is not None
+    assert Ground([NumberedScene(1, "", far[:-30] + "So she left.")]).find(1, "She came ... she left") is None
+
+
+def test_a_passage_is_whole_sentences_and_verbatim() -> None:
+    passage = GROUND.find(1, "limped")
+    assert passage is not None
+    assert SCENES[0].text[passage.start : passage.end] == passage.quote == "She limped."
+
+
+# the paper's graph --------------------------------------------------------------------------------------------------
+
+
+def test_relations_join_only_what_the_schema_says_and_have_one_form() -> None:
+    assert allowed("possesses", "Character", "Object")
+    assert not allowed("possesses", "Object", "Character")
+    assert not allowed("loves", "Character", "Character")
+    assert normal(Edge("b", "occurs_after", "a", 1, "x")) == Edge("a", "precedes", "b", 1, "x")
+    assert normal(Edge("b", "kinship_with", "a", 1, "x")) == normal(Edge("a", "kinship_with", "b", 1, "x"))
+
+
+async def graphed(replies: dict[str, Any]) -> tuple[Any, dict[str, int]]:
+    empty: dict[str, Any] = {"relations": {"relations": []}, "attributes": {"attributes": []}}
+    model = ScriptedModel({f"grapher:{name}": json.dumps(told) for name, told in (empty | replies).items()})
+    with Journal() as journal:
+        desk = Desk(Run(Hands(journal, Prompts(ATLAS.prompts), Cast.of(model))), Item("lamp", Story()))
+        graph = await Grapher(desk, GROUND, "scene").read(SCENES[0])
+    return graph, dict(desk.counts)
+
+
+async def test_unknown_types_foreign_edges_and_evidence_that_is_not_there_are_dropped_and_counted() -> None:
+    graph, counts = await graphed(
+        {
+            "events": {
+                "events": [
+                    {"name": "Elena comes", "evidence": "came in a red jeep"},
+                    {"name": "a storm", "evidence": "a storm came"},
+                ]
+            },
+            "entities": {
+                "entities": [
+                    {"name": "Elena", "type": "Character", "evidence": "Elena Voss", "events": [1, 9]},
+                    {"name": "jeep", "type": "Object", "evidence": "a red jeep", "events": [1]},
+                    {"name": "hope", "type": "Feeling", "evidence": "red", "events": [1]},
+                    {"name": "boat", "type": "Object", "evidence": "a green boat", "events": [1]},
+                    {"name": "night", "type": "TimePoint", "evidence": "opening night", "events": [7]},
+                ]
+            },
+            "relations": {
+                "relations": [
+                    {"source": "N1", "relation": "possesses", "target": "n2", "evidence": "a red jeep"},
+                    {"source": "n2", "relation": "possesses", "target": "n1", "evidence": "a red jeep"},
+                    {"source": "n1", "relation": "admires", "target": "n2", "evidence": "a red jeep"},
+                    {"source": "n1", "relation": "possesses", "target": "n8", "evidence": "a red jeep"},
+                    {"source": "n1", "relation": "performs", "target": "e1", "evidence": "she sailed in"},
+                ]
+            },
+            "attributes": {
+                "attributes": [
+                    {"node": "n2", "predicate": "colour", "value": "red", "evidence": "a red jeep"},
+                    {"node": "n2", "predicate": "age", "value": "old", "evidence": "an old jeep"},
+                    {"node": "n7", "predicate": "colour", "value": "red", "evidence": "a red jeep"},
+                ]
+            },
+        }
+    )
+    assert [node.name for node in graph.nodes] == ["Elena comes", "Elena", "jeep"]
+    assert [(edge.source, edge.relation) for edge in graph.edges] == [("1:n1", "possesses")]
+    assert [(one.predicate, one.value) for one in graph.attributes] == [("colour", "red")]
+    dropped = {name: n for name, n in counts.items() if name.startswith("dropped_") and n}
+    assert dropped == {
+        "dropped_event_without_evidence": 1,
+        "dropped_unknown_type": 1,
+        "dropped_entity_without_evidence": 1,
+        "dropped_without_event": 1,
+        "dropped_outside_schema": 2,
+        "dropped_edge_without_node": 1,
+        "dropped_edge_without_evidence": 1,
+        "dropped_attribute_without_evidence": 1,
+        "dropped_attribute_without_node": 1,
+    }
+    assert graph.sparse
+    assert counts["sparse_scenes"] == 1
+
+
+async def test_scenes_share_the_ids_of_entities_that_they_name_differently() -> None:
+    event = {"events": {"events": [{"name": "Elena comes", "evidence": "came in"}]}}
+    who = {"name": "Captain Elena Voss", "type": "Character", "evidence": "Elena", "events": [1]}
+    first, _ = await graphed(event | {"entities": {"entities": [who]}})
+    second, _ = await graphed(event | {"entities": {"entities": [who | {"name": "Voss"}]}})
+    table = Table()
+    ids = [
+        {node.id for node in joined(graph, table).nodes} & {row.id for row in table.rows} for graph in (first, second)
+    ]
+    assert ids[0] == ids[1] != set()
+
+
+def test_a_part_of_two_names_is_nobodys() -> None:
+    table = Table()
+    elena, tom = table.meet("Character", "Elena Voss", (), 1), table.meet("Character", "Tom Voss", ("the boy",), 1)
+    assert table.meet("Character", "Elena", (), 2) is elena
+    assert table.meet("Character", "the boy", (), 2) is tom
+    assert table.meet("Character", "Voss", (), 3) not in (elena, tom)
+    assert table.meet("Object", "Elena", (), 3).id == "object:elena"
+
+
+# proposals ------------------------------------------------------------------------------------------------------------
+
+
+def test_proposals_out_of_order_of_unknown_scenes_or_with_long_clauses_are_dropped(desk: Desk) -> None:
+    said = [
+        ProposalSaid(x=1, y=3, fact="the jeep being red.", event="the jeep being blue", category="appearance"),
+        ProposalSaid(x=3, y=3, fact="a", event="b"),
+        ProposalSaid(x=4, y=3, fact="a", event="b"),
+        ProposalSaid(x=1, y=2, fact="a", event="b"),
+        ProposalSaid(x=1, y=3, fact="word " * 16, event="b"),
+        ProposalSaid(x=1, y=3, fact="a was established", event="b"),
+        ProposalSaid(x=1, y=3, fact="a", event="b happens", category="nonsense"),
+    ]
+    kept = list(sound(said, {1, 2, 3}, desk, later=3))
+    assert [(one.fact, one.event) for one in kept] == [("the jeep being red", "the jeep being blue")]
+    assert desk.counts == {"dropped_not_before": 1, "dropped_unknown_scene": 2, "dropped_clause": 3}
+
+
+def test_near_duplicates_are_merged_earlier_where_they_share_a_name() -> None:
+    one = Proposal(1, 3, "Elena's jeep being red", "Elena's car being blue")
+    same = Proposal(1, 3, "the jeep of Elena is red", "her blue Elena jeep")
+    other = Proposal(1, 2, "Elena's jeep being red", "Elena's car being blue")
+    assert merged([one, same, other], frozenset({"elena"})) == ([one, other], 1)
+    assert merged([one, same], frozenset())[1] == 0
+    assert merged([one, one], frozenset())[1] == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "In scene 1, a red jeep was established, yet in scene 3, a blue jeep happens",
+        "In scene 1, a red jeep was established, yet in scene 3, a blue jeep happens.",
+        "In scene 1, a red jeep, yet in scene 3, a blue jeep",
+    ],
+)
+def test_the_sentence_is_written_and_read_in_all_its_forms(text: str) -> None:
+    found = parse_finding(text)
+    assert found == Finding(1, 3, "a red jeep", "a blue jeep")
+    assert parse_finding(str(found)) == found
+
+
+# verdicts -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_true_contradiction_is_kept_with_both_passages() -> None:
+    found = weighed(JEEP, verdict(fact="Elena's jeep being red", event="x " * 20), GROUND).found
+    assert found is not None
+    assert found.sentence == (
+        "In scene 1, Elena's jeep being red was established, yet in scene 3, Elena's jeep being blue happens"
+    )
+    assert (found.before.words, found.after.quote) == ("a red jeep", "Voss parked her blue jeep.")
+
+
+@pytest.mark.parametrize(
+    ("told", "rejected", "unscored"),
+    [
+        ({"quote_x": "a green jeep"}, "ungrounded", "Its quotation is not in scene 1."),
+        ({"quote_y": "a red jeep"}, "ungrounded", "Its quotation is not in scene 3."),
+        ({"quote_y": ""}, "ungrounded", "Its quotation is not in scene 3."),
+        ({"quote_x": "jeep"}, "ungrounded", "Its quotation is not in scene 1."),
+        ({"decision": "explained"}, "explained", ""),
+        ({"decision": "other_thing"}, "other_thing", ""),
+        ({"decision": "yes"}, "", "The verifier decided 'yes', which is no decision."),
+        ({"explanation_quote": "Nobody minded the rain"}, "explained", ""),
+    ],
+)
+def test_a_verdict_without_grounds_is_no_finding(told: dict[str, Any], rejected: str, unscored: str) -> None:
+    outcome = weighed(JEEP, verdict(**told), GROUND)
+    assert (outcome.found, outcome.rejected, outcome.unscored) == (None, rejected, unscored)
+
+
+def test_an_explanation_that_is_not_in_the_story_or_one_of_the_quotations_explains_nothing() -> None:
+    for quote in ("it was painted", "her blue jeep", None, ""):
+        assert weighed(JEEP, verdict(explanation_quote=quote), GROUND).found is not None
+
+
+def test_an_announced_change_is_no_error_although_the_model_says_so() -> None:
+    opening = Proposal(1, 3, "the opening night being Friday", "the opening night being Saturday")
+    said = verdict(
+        quote_x="The opening night is Friday",
+        quote_y="The opening night was Saturday",
+        explanation_quote="They had moved the opening night to Saturday",
+    )
+    assert weighed(opening, said, GROUND).rejected == "explained"
+
+
+def test_a_missing_verdict_is_no_verdict() -> None:
+    assert weighed(JEEP, None, GROUND).unscored == "The verifier gave no verdict on it."
+
+
+def test_clauses_are_short_and_bring_no_words_of_the_frame() -> None:
+    assert sound_clause(" a red\njeep. ") == "a red jeep"
+    assert sound_clause("it happens") == sound_clause("") == sound_clause("w " * 16) == ""
+
+
+# findings -------------------------------------------------------------------------------------------------------------
+
+
+def found_at(x: str, y: str, attribute: str = "colour", subject: str = "jeep") -> Found:
+    said = verdict(quote_x=x, quote_y=y, attribute=attribute)
+    scenes = [n for n in (1, 2, 3) if GROUND.find(n, x)], [n for n in (1, 2, 3) if GROUND.find(n, y)]
+    found = weighed(Proposal(scenes[0][0], scenes[1][-1], "a", "b", subject), said, GROUND).found
+    assert found is not None
+    return found
+
+
+def test_the_earliest_scene_is_x_and_the_others_are_told() -> None:
+    late = found_at("moved the opening night to Saturday", "The opening night was", "date", "opening night")
+    early = found_at("The opening night is Friday", "The opening night was", "date", "opening night")
+    (one,) = settled([late, early])
+    assert (one.x, one.y, one.also) == (1, 3, (2,))
+
+
+def test_findings_about_one_attribute_have_one_root() -> None:
+    jeep = found_at("a red jeep", "her blue jeep")
+    again = found_at("red jeep", "everybody came")
+    night = found_at("The opening night is Friday", "The opening night was", "date", "opening night")
+    told = settled([night, jeep, again])
+    assert sorted(one.root for one in told) == [1, 1, 2]
+    assert len({one.key for one in told}) == 3
+
+
+def test_keys_do_not_hang_on_clauses_or_typography() -> None:
+    straight = Ground([NumberedScene(s.number, s.title, s.text.replace("“", '"').replace("”", '"')) for s in SCENES])
+    said = verdict(quote_x="The opening night is Friday", quote_y="night was Saturday")
+    one = weighed(Proposal(1, 3, "a", "b"), said, GROUND).found
+    other = weighed(Proposal(1, 3, "c", "d"), said, straight).found
+    assert one is not None
+    assert other is not None
+    assert one.key == other.key
+
+
+def test_what_was_proposed_by_its_place_keeps_its_key() -> None:
+    places = GROUND.find(1, "a red jeep"), GROUND.find(3, "her blue jeep")
+    proposal = Proposal(1, 3, "a", "b", before=places[0], after=places[1])
+    one = weighed(proposal, verdict(), GROUND).found
+    other = weighed(proposal, verdict(quote_x="She limped"), GROUND).found
+    assert one is not None
+    assert other is not None
+    assert one.key == other.key == proposal.key
+
+
+# the hybrid -----------------------------------------------------------------------------------------------------------
+
+
+def test_pieces_hold_everything_once_and_are_about_as_large_as_they_may_be() -> None:
+    text = "\n\n".join(f"Paragraph {n} " + "tells of the sea and the lamp. " * 9 for n in range(60))
+    scenes = [NumberedScene(n, "", text) for n in (1, 2, 3)] + [NumberedScene(4, "", "word " * 9000)]
+    pieces = pieces_of(scenes, 1000)
+    assert all(estimate_tokens(piece.text) <= 1100 for piece in pieces)
+    for scene in scenes:
+        parts = [part for piece in pieces for part in piece.parts if part.scene is scene]
+        assert [part.start for part in parts] == [0, *(part.end for part in parts[:-1])]
+        assert parts[-1].end == len(scene.text)
+    assert [piece.number for piece in pieces] == list(range(1, len(pieces) + 1))
+
+
+def test_short_scenes_share_a_piece() -> None:
+    (piece,) = pieces_of(SCENES)
+    assert piece.scenes == (1, 2, 3)
+    assert piece.text.startswith("[Scene 1: The lamp]\nElena Voss came")
+
+
+def test_facts_without_quotation_are_dropped_and_two_values_of_a_slot_collide(desk: Desk) -> None:
+    told = [
+        {"subject": "the jeep", "slot": "Colour", "value": "red", "quote": "a red jeep"},
+        {"subject": "Jeep", "slot": "colour", "value": "blue", "quote": "her blue jeep"},
+        {"subject": "jeep", "slot": "colour", "value": "dark blue", "quote": "blue jeep"},
+        {"subject": "jeep", "slot": "colour", "value": "green", "quote": "a green jeep"},
+        {
+            "subject": "opening night",
+            "slot": "day",
+            "value": "Friday",
+            "quote": "is Friday",
+            "told": "reported",
+            "by": "E",
+        },
+        {"subject": "opening night", "slot": "day", "value": "Saturday", "quote": "was Saturday"},
+        {"subject": "Elena", "slot": "x", "value": "comes", "quote": "came in", "kind": "event"},
+        {"subject": "Elena", "slot": "y", "value": "parks", "quote": "parked", "kind": "event"},
+        {"subject": "a", "slot": "b", "value": "c", "quote": "came in", "kind": "idea"},
+        {"subject": "", "slot": "b", "value": "c", "quote": "came in"},
+    ]
+    ledger = Ledger(GROUND, desk)
+    (piece,) = pieces_of(SCENES)
+    with ledger.world:
+        ledger.add(piece, Facts.model_validate({"facts": told}))
+        found = list(ledger.collisions())
+        assert [(one.x, one.y, one.fact) for one in found if "blue" in one.event and "dark" not in one.event] == [
+            (1, 3, "jeep having colour red")
+        ]
+        assert not [one for one in found if "opening" in one.subject or one.subject == "elena"]
+        assert ledger.known(piece) == []
+    assert desk.counts["dropped_fact_without_quote"] == 1
+    assert desk.counts["dropped_unknown_kind"] == 1
+    assert desk.counts["dropped_empty_fact"] == 1
+
+
+def test_what_two_ways_propose_stands_higher() -> None:
+    rule = Proposal(1, 3, "a", "b", source="rule colour", score=0.5)
+    other = Proposal(1, 3, "c", "d", source="rule age", score=0.6)
+    model = Proposal(1, 3, "a", "b", source="model", score=0.4)
+    told = united([rule, other, model, rule])
+    assert [(one.source, round(one.score, 2)) for one in told] == [("rule colour", 0.65), ("rule age", 0.6)]
+
+
+# whole checks ---------------------------------------------------------------------------------------------------------
+
+
+def checked(text: str, config: Config, answer: Any = None) -> Report:  # noqa: ANN401 - a script of any kind
+    model = ScriptedModel(answer or (lambda _: "{}"), capabilities=Capabilities(schema=True))
+
+    async def one() -> Report:
+        with Journal() as journal:
+            run = Run(Hands(journal, Prompts(ATLAS.prompts), Cast.of(model)))
+            item = Item("long", Story("", (Scene("story", text),)))
+            report: Report = await ATLAS.evaluate((item,), run, config)
+            return report
+
+    return asyncio.run(one())
+
+
+def test_without_a_model_names_and_sure_collisions_come_out() -> None:
+    text = (
+        "\n\n".join(f"{scene.title}\n\n{scene.text}" for scene in SCENES)
+        + " We saw Okonkwo." * 5
+        + " Then we saw Okonkow."
+    )
+    report = checked(f"# A\n\n{text}", Config(method="rules"))
+    told = [one for story in report.details["stories"] for one in (*story["findings"], *story["intra_scene"])]
+    assert {one["category"] for one in told} <= {"name", "appearance"}
+    assert any("Okonkow" in one["event"] for one in told)
+    assert {rating.kind for rating in report.ratings} == {"program"}
+    assert "no model was asked" in report.notes[0]
+
+
+def test_a_model_with_little_room_gets_smaller_pieces_and_no_whole_story() -> None:
+    asked: list[Request] = []
+
+    def answer(request: Request) -> str:
+        asked.append(request)
+        return json.dumps({"facts": [], "findings": [], "verdicts": []})
+
+    text = "\n\n".join(f"Mara counted {n} boats and went home over the hill in the rain." * 5 for n in range(120))
+    model = ScriptedModel(answer, capabilities=Capabilities(schema=True, context=6000))
+
+    async def one() -> Report:
+        with Journal() as journal:
+            run = Run(Hands(journal, Prompts(ATLAS.prompts), Cast.of(model)))
+            return await ATLAS.evaluate((Item("long", Story("", (Scene("s", text),))),), run, Config.improved())
+
+    report = asyncio.run(one())
+    assert {request.role for request in asked} >= {"grapher", "proposer"}
+    assert "judge" not in {request.role for request in asked}
+    row = report.row("long", "findings of the plain judge")
+    assert row.scored.as_data()["unscored"] == "the judge's reply could not be had"
+    assert any("Give this role a model with more" in rating.unscored for rating in report.ratings)
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "mended"),
+    [
+        (
+            json.dumps([{"_id": 1, "content": "Mara came."}, {"_id": 0, "content": "She left."}]),
+            "json",
+            {"reordered": 1},
+        ),
+        (
+            json.dumps([{"content": "Mara came."}, {"content": "She left."}, 7]),
+            "json",
+            {"unnumbered": 2, "not_a_scene": 1},
+        ),
+        ("INT. LAMP - DAY\n\nMara came.\n\nEXT. QUAY - DAY\n\nShe left.", "fountain", {}),
+        ("word " * 20_000, "prose", {"cut_by_length": 9, "without_paragraphs": 1}),
+    ],
+)
+def test_stories_in_any_layout_are_read_and_what_was_mended_is_told(
+    text: str, form: str, mended: dict[str, int]
+) -> None:
+    report = checked(text, Config(method="rules"))
+    (story,) = report.details["stories"]
+    assert (story["form"], story["mended"]) == (form, mended)
+    assert bool(mended) == any(note.startswith("long: read as") for note in report.notes)
+
+
+def test_settings_out_of_range_are_named() -> None:
+    for config, message in (
+        (Config(batch=13), "batch = 13 cannot be verified in one call. Give 1 to 12."),
+        (Config(temperature=-1), "temperature = -1 is below 0"),
+        (Config(scene_words=0), "scene_words = 0 is too few"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            check(config)
+
+
+# scoring --------------------------------------------------------------------------------------------------------------
+
+
+def test_three_rules_each_match_one_to_one() -> None:
+    known = [
+        Known(Finding(1, 3, "the red jeep", "the blue jeep")),
+        Known(Finding(1, 3, "night on Friday", "night on Saturday")),
+    ]
+    told = [
+        Told(Finding(1, 3, "a red jeep", "a blue jeep")),
+        Told(Finding(1, 3, "the jeep is red", "blue jeep")),
+        Told(Finding(2, 3, "opening night on Friday", "opening night on Saturday")),
+    ]
+    counted = {rule: (a.tp, a.fp, a.fn) for rule, a in accuracies(told, known).items()}
+    assert counted == {"strict": (1, 2, 1), "evidence": (2, 1, 0), "assignment": (2, 1, 0)}
+
+
+def test_quotations_settle_evidence_where_both_sides_have_them() -> None:
+    known = [Known(Finding(1, 3, "a", "b"), "a red jeep", "her blue jeep")]
+    right = Told(Finding(2, 3, "c", "d"), "Elena Voss came in a red jeep.", "Voss parked her blue jeep.")
+    wrong = Told(Finding(1, 3, "a", "b"), "She limped.", "Nobody came.")
+    assert accuracies([right], known)["evidence"].tp == 1
+    assert accuracies([wrong], known)["evidence"].tp == 0
+
+
+def test_labels_of_injected_errors_are_met_by_their_place(tmp_path: Path) -> None:
+    file = tmp_path / "labels.jsonl"
+    fact, place = {"start": 0, "end": 5, "quote": "a"}, {"start": 90, "end": 95, "quote": "b"}
+    labels = [{"error": True, "fact": fact, "place": place}, {"error": False, "fact": fact, "place": place}]
+    file.write_text("\n".join(map(json.dumps, labels)), encoding="utf-8")
+    known = read_gold(str(file), ["lamp"])["lamp"]
+    assert known is not None
+    counted = accuracies([Told(Finding(1, 1, "a", "b"), spans=((0, 5), (80, 91)))], known)
+    assert {rule: (a.tp, a.fp, a.fn) for rule, a in counted.items()} == {"evidence": (1, 0, 0)}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nonsense", "neither a JSON array nor JSON lines"),
+        ('[{"x": 1}]', "entry 1: neither x, y, fact, event"),
+        ("[3]", "entry 1: no object"),
+        ('[{"story": "b", "x": 1, "y": 2, "fact": "a", "event": "b"}]', "the story 'b' is none of a, c"),
+        ('[{"place": {}, "fact": "a"}]', "no whole label"),
+    ],
+)
+def test_known_errors_that_cannot_be_read_are_named(text: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "gold.json"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError, match=message):
+        read_gold(str(file), ["a", "c"] if "story" in text else ["a"])
+
+
+# page and dismissals --------------------------------------------------------------------------------------------------
+
+
+def test_the_page_escapes_marks_quotations_and_has_the_command() -> None:
+    evil = "<script>alert(1)</script>"
+    text = f"# A\n\nMara took {evil} her blue umbrella.\n\nThe blue umbrella dripped."
+    text += "\n\n# B\n\nThe red umbrella of Mara dripped."
+    report = checked(text, Config(method="rules")).as_data()
+    (one,) = report["details"]["stories"][0]["findings"]
+    told = as_page(report, {}, ["fabula", "check", "my story.md"])
+    assert "<script" not in told
+    assert "&lt;script&gt;" in told
+    assert "<mark>" in told
+    assert f"fabula check &#x27;my story.md&#x27; --dismiss {one['key']}=" in told
+    gone = as_page(report, {one["key"]: "two umbrellas"}, ["fabula", "check", "s.md"])
+    assert "Dismissed: two umbrellas" in gone
+    assert "--dismiss" not in gone
+
+
+def test_dismissals_are_kept_and_a_bad_line_is_named(tmp_path: Path) -> None:
+    assert read_dismissed(tmp_path) == {}
+    write_dismissed(tmp_path, {"abc": "one\nreason"}, {"abc": "In scene 1, ..."})
+    file = write_dismissed(tmp_path, read_dismissed(tmp_path) | {"def": "another"}, {"def": "In scene 2, ..."})
+    assert [json.loads(line)["finding"] for line in file.read_text(encoding="utf-8").splitlines()] == [
+        "In scene 1, ...",
+        "In scene 2, ...",
+    ]
+    assert read_dismissed(tmp_path) == {"abc": "one reason", "def": "another"}
+    file.write_text('{"key": "abc"}\n', encoding="utf-8")
+    with pytest.raises(UsageError, match="line 1: not of the form"):
+        read_dismissed(tmp_path)
+
+
+def test_scenes_of_a_real_layout_are_found() -> None:
+    assert [scene.number for scene in split("# A\n\nOne.\n\n# B\n\nTwo.").scenes] == [1, 2]

@@ -1,0 +1,133 @@
+"""How many of an editor's annotations people accept (MAGNET, appendix A.2.2), beside annotations that fit nothing.
+
+A sheet is a ratings file with one line for each annotation, to be answered with yes or no. Among them stand decoys: a
+comment of another passage beside this quotation. People who accept those as well would accept anything.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from itertools import chain
+from typing import TYPE_CHECKING, Final
+
+from fabula.craft.levels import LEVELS
+from fabula.evaluators.editorial.asking import Annotation, annotation_id
+from fabula.evaluators.editorial.scoring import RUBRIC
+from fabula.ratings import Rating
+from fabula.report import Row
+from fabula.stats.shares import share
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.report import Report
+
+ACCEPT: Final = "accept/"
+OPEN: Final = "not answered yet"
+EVERY: Final = 5  # a decoy for so many annotations
+_ANSWERS: Final = {"yes": True, "true": True, "accept": True, "no": False, "false": False, "reject": False}
+_PAIR: Final = 2
+
+
+def annotations_of(report: Report) -> tuple[Annotation, ...]:
+    """The annotations of an editorial report."""
+    return tuple(Annotation(**told) for told in report.details["annotations"])
+
+
+def named(annotation: Annotation) -> str:
+    """Which passage an annotation is about."""
+    return annotation.level if annotation.level == "story" else f"{annotation.level} {annotation.place}"
+
+
+def decoys_of(annotations: Sequence[Annotation]) -> tuple[Annotation, ...]:
+    """For every fifth annotation one that has its quotation and the comment on another passage of the same level."""
+    found = []
+    for n in range(0, len(annotations), EVERY):
+        one = annotations[n]
+        others = chain(annotations[n + 1 :], annotations[:n])
+        other = next((a for a in others if a.level == one.level and (a.item, a.place) != (one.item, one.place)), None)
+        if other is not None:
+            name = annotation_id("decoy", one.id, other.id)
+            found.append(Annotation(name, one.item, one.level, one.place, other.category, other.comment, one.quote))
+    return tuple(found)
+
+
+def sheet_of(report: Report) -> tuple[Rating, ...]:
+    """One open rating for each annotation and decoy, by story, otherwise in an order that tells nothing.
+
+    To answer one, write "yes" or "no" as `answer`, a name as `rater`, and take `unscored` out.
+    """
+    real = annotations_of(report)
+    homes = {told["id"]: told for told in report.details["stories"]}
+    return tuple(
+        Rating(
+            rater="",
+            kind="person",
+            items=(one.item,),
+            systems=(),  # who wrote the story must not be seen
+            prompt=homes[one.item]["prompt"],
+            question=f"{ACCEPT}{one.id}",
+            answer=None,
+            unscored=OPEN,
+            reason=f'{named(one)}, {one.category}: {one.comment} On: "{one.quote}"',
+            rubric=RUBRIC,
+        )
+        for one in sorted([*real, *decoys_of(real)], key=lambda one: (one.item, one.id))
+    )
+
+
+def accepted(report: Report, people: Sequence[Rating]) -> tuple[list[Row], list[str]]:
+    """The share of annotations that people accept, by level and in all, and the share of decoys; with notes.
+
+    Where several people answered one, it is accepted if more than half of them say yes.
+    """
+    real = annotations_of(report)
+    known = {one.id: one for one in (*real, *decoys_of(real))}
+    given, left = _answers(people, known)
+    votes = {name: sum(said) * _PAIR > len(said) for name, said in given.items()}
+    ids = {one.id for one in real}
+    rows = []
+    for level in LEVELS:
+        mine = [vote for name, vote in votes.items() if name in ids and known[name].level == level]
+        if mine:
+            rows.append(Row("people", f"accept/{level}", share(sum(mine), len(mine), f"annotations of the {level}")))
+    everything = [vote for name, vote in votes.items() if name in ids]
+    rows.append(Row("people", "accept", share(sum(everything), len(everything), "annotations that people answered")))
+    lures = [vote for name, vote in votes.items() if name not in ids]
+    rows.append(Row("decoys", "accept", share(sum(lures), len(lures), "decoys that people answered"), baseline=True))
+    several = [said for said in given.values() if len(said) > 1]
+    if several:
+        same = sum(len(set(said)) == 1 for said in several)
+        rows.append(Row("people", "of one mind", share(same, len(several), "annotations with several answers")))
+    return rows, _notes(real, votes, left)
+
+
+def _answers(people: Sequence[Rating], known: dict[str, Annotation]) -> tuple[dict[str, list[bool]], Counter[str]]:
+    """What was said of each annotation, and what could not be used, by reason."""
+    given: defaultdict[str, list[bool]] = defaultdict(list)
+    left: Counter[str] = Counter()
+    for rating in people:
+        name = rating.question.removeprefix(ACCEPT)
+        if name == rating.question:
+            continue
+        said = _ANSWERS.get(str(rating.answer).strip().casefold())
+        if name not in known:
+            left["of annotations that this report does not have"] += 1
+        elif rating.answer is None:
+            left["open"] += 1
+        elif said is None:
+            left["neither yes nor no"] += 1
+        else:
+            given[name].append(said)
+    return given, left
+
+
+def _notes(real: Sequence[Annotation], votes: dict[str, bool], left: Counter[str]) -> list[str]:
+    notes = []
+    rated = sum(one.id in votes for one in real)
+    if rated < len(real):
+        notes.append(f"People answered {rated} of {len(real)} annotations.")
+    if left:
+        told = ", ".join(f"{count} {reason}" for reason, count in left.most_common())
+        notes.append(f"Answers that do not count: {told}.")
+    return notes

@@ -1,0 +1,39 @@
+"""The editor's report as sections of a page: counts with intervals, and every comment beside its quotation."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from fabula.evaluators.editorial.agreement import annotations_of, named
+from fabula.evaluators.editorial.scoring import ALL
+from fabula.report.page import Html, Section, details, figure, html_table, joined, paragraph, report_section
+from fabula.report.pictures import intervals_svg
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fabula.report import Report
+
+
+def sections_of(report: Report) -> Iterator[Section]:
+    """A picture of each level's counts, the comments on each story, and all numbers."""
+    names = [told["id"] for told in report.details["stories"]]
+    pictures = [
+        figure(intervals_svg([(name, report.row(name, level).scored) for name in names], title=f"Comments: {level}"))
+        for level in report.details["levels"]
+    ]
+    yield Section("Comments of the editor", joined(*pictures))
+    for name in names:
+        yield Section(name, _story(report, name))
+    yield report_section(report)
+
+
+def _story(report: Report, name: str) -> Html:
+    mine = [annotation for annotation in annotations_of(report) if annotation.item == name]
+    parts = [paragraph(f"{ALL}: {report.row(name, ALL).scored}")]
+    for place, found in groupby(mine, key=named):
+        rows = [(one.category, one.comment, one.quote) for one in found]
+        told = html_table(("category", "comment", "quotation"), rows)
+        parts.append(details(f"{place}: {len(rows)}", told))
+    return joined(*parts)

@@ -1,0 +1,82 @@
+"""In how many comparisons people prefer the story that the judge scores higher (MAGNET, appendix A.2.3, Table 8)."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from statistics import fmean
+from typing import TYPE_CHECKING, Final
+
+from fabula.craft.levels import LEVELS
+from fabula.evaluators.rubric.scoring import EVALUATOR
+from fabula.ratings import SAME
+from fabula.report import Row
+from fabula.stats.shares import share
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fabula.ratings import Rating
+    from fabula.report import Report
+
+_PAIR: Final = 2
+
+
+def decided(report: Report, people: Sequence[Rating], words: Mapping[str, int]) -> tuple[list[Row], list[str]]:
+    """The share of people's choices between two stories that the judge's mean scores share, by level and in all.
+
+    Beside it stands how often the longer story is the one that people choose. People's ratings have the two stories as
+    `items`, a question of the report ("chapter/overall"), and the better one or "same" as answer. Several people's
+    choices on one pair and question are decided by majority; the judge and they agree on "same" only if both say so.
+
+    Args:
+        report: of the evaluator.
+        people: ratings of any kind; those that are not side by side on the report's questions are counted and left out.
+        words: of each story by id.
+    """
+    scores = report.details["scores"]
+    votes: defaultdict[tuple[str, str, str], list[int]] = defaultdict(list)
+    left: Counter[str] = Counter()
+    for rating in people:
+        if len(rating.items) != _PAIR or rating.evaluator == EVALUATOR:
+            continue
+        first, second = rating.items
+        places = {first: 1, second: -1, SAME: 0}
+        if {scores.get(item, {}).get(rating.question) for item in rating.items} & {None}:
+            left["on stories or questions that this report has no scores of"] += 1
+        elif rating.answer not in places:
+            left["neither a story nor the same"] += 1
+        else:
+            low, high = sorted(rating.items)
+            sign = 1 if first == low else -1
+            votes[low, high, rating.question].append(sign * places[str(rating.answer)])
+    rows = _rows(votes, scores, words)
+    told = ", ".join(f"{count} {reason}" for reason, count in left.most_common())
+    return rows, [f"Choices that do not count: {told}."] if told else []
+
+
+def _rows(
+    votes: Mapping[tuple[str, str, str], Sequence[int]],
+    scores: Mapping[str, Mapping[str, float]],
+    words: Mapping[str, int],
+) -> list[Row]:
+    found: defaultdict[str, list[bool]] = defaultdict(list)
+    longer = []
+    for (low, high, question), said in votes.items():
+        wanted = _sign(fmean(said))
+        found[question.partition("/")[0]].append(_sign(scores[low][question] - scores[high][question]) == wanted)
+        longer.append(_sign(words.get(low, 0) - words.get(high, 0)) == wanted)
+    if not longer:
+        return []
+    rows = [
+        Row("people", f"prefer/{level}", share(sum(found[level]), len(found[level]), f"comparisons of the {level}"))
+        for level in LEVELS
+        if found[level]
+    ]
+    everything = [same for agreed in found.values() for same in agreed]
+    rows.append(Row("people", "prefer", share(sum(everything), len(everything), "comparisons that people decided")))
+    longest = share(sum(longer), len(longer), "comparisons in which people prefer the longer story")
+    return [*rows, Row("length", "prefer", longest, baseline=True)]
+
+
+def _sign(value: float) -> int:
+    return (value > 0) - (value < 0)

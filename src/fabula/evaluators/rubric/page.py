@@ -1,0 +1,43 @@
+"""The rubric's report as sections of a page: scores with intervals, and what the judge said of each text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fabula.evaluators.rubric.asking import OVERALL
+from fabula.evaluators.rubric.scoring import question
+from fabula.report.page import Html, Section, details, figure, html_table, joined, report_section
+from fabula.report.pictures import intervals_svg
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fabula.ratings import Rating
+    from fabula.report import Report
+
+
+def levels_of(report: Report) -> list[str]:
+    """The levels that were scored."""
+    return list(dict.fromkeys(name.partition("/")[0] for name in report.details["questions"]))
+
+
+def sections_of(report: Report) -> Iterator[Section]:
+    """A picture of each level's overall scores, the judge's reasons, and all numbers."""
+    names = report.details["names"]
+    pictures = []
+    for level in levels_of(report):
+        rows = [(name, report.row(name, question(level, OVERALL)).scored) for name in names]
+        pictures.append(figure(intervals_svg(rows, title=f"Overall score of 100: {level}")))
+    yield Section("Scores by rubric", joined(*pictures))
+    yield Section("What the judge said", joined(*(_said(report, level) for level in levels_of(report))))
+    yield report_section(report)
+
+
+def _said(report: Report, level: str) -> Html:
+    mine = [rating for rating in report.ratings if rating.question in (level, question(level, OVERALL))]
+    return details(f"{level}: {len(mine)} verdicts", _table(mine))
+
+
+def _table(ratings: Sequence[Rating]) -> Html:
+    rows = [(" ".join(r.items), r.shown or "not scored", r.reason or r.unscored, r.call) for r in ratings]
+    return html_table(("text", "overall", "reason", "call"), rows, right=(1,))

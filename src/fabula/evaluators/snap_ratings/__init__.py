@@ -1,0 +1,1 @@
+"""Ratings of dialogues: continuity, information appropriateness, non-redundancy, linearity (SNAP, section 5)."""

@@ -1,0 +1,77 @@
+"""One character's turn out of a reply, who is named in a text, and whether a turn was said before."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+_MARKS: Final = " \t*_>#-•"
+_ASIDE: Final = r"(?:[ \t]*[(\[][^)\]\n]{1,60}[)\]])?"
+_WORD: Final = re.compile(r"\w+")
+_MODEL: Final = re.compile(
+    r"\b(?:as an? (?:ai\b|language model|assistant|large language)|i(?:['\u2019]m| am) (?:just |only )?an? (?:ai\b|"
+    r"language model|virtual assistant)|openai|chatgpt|my training data)",
+    re.IGNORECASE,
+)
+_SORRY: Final = re.compile(
+    r"\A\W*(?:i(?:['\u2019]m| am) (?:very |so )?sorry|i apologi[sz]e|apologies)\b.{0,60}\b(?:confusion|assist|request|"
+    r"role[- ]?play|character|script|conversation)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_STAGE: Final = re.compile(
+    r"\b(?:the director(?:['\u2019]s)? (?:guidance|instructions?|notes?)|(?:my|the|this|next) (?:script|dialogue) "
+    r"lines?|(?:stay|remain|staying) in character|(?:this|the) role[- ]?play|(?:the|your) prompt)\b",
+    re.IGNORECASE,
+)
+
+
+def read_turn(text: str, name: str, others: Sequence[str]) -> str:
+    """The first line that `name` has in a reply, without the name before it; possibly empty.
+
+    What other speakers are given in the reply is left out, and so is everything from there on.
+    """
+    own = _label((name, *name.split()) if len(name.split()) > 1 else (name,))
+    foreign = _label([other for other in others if other.casefold() != name.casefold()])
+    for raw in text.splitlines():
+        line = raw.strip().lstrip(_MARKS) if raw.strip(_MARKS) else ""
+        if not line:
+            continue
+        if foreign is not None and foreign.match(line):
+            return ""
+        said = own.sub("", line, count=1).strip() if own is not None else line
+        if said.strip(_MARKS):
+            return said
+    return ""
+
+
+def _label(names: Sequence[str]) -> re.Pattern[str] | None:
+    """What stands before a speech of one of `names`."""
+    known = "|".join(sorted({re.escape(name) for name in names if name.strip()}, key=len, reverse=True))
+    return re.compile(rf"[*_]*(?:{known})[*_]*{_ASIDE}[*_]*[ \t]*:[*_]*[ \t]*", re.IGNORECASE) if known else None
+
+
+def leaves_part(text: str) -> bool:
+    """Whether a turn speaks as a model, or about the play, instead of playing."""
+    return bool(_MODEL.search(text) or _SORRY.match(text) or _STAGE.search(text))
+
+
+def mentioned(text: str, aliases: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
+    """Whose aliases stand in `text` as whole words, in the order of `aliases`."""
+    found = _WORD.findall(text.casefold())
+    told = f" {' '.join(found)} "
+    return tuple(
+        name
+        for name, own in aliases.items()
+        if any(f" {' '.join(words)} " in told for alias in own if (words := _WORD.findall(alias.casefold())))
+    )
+
+
+def repeats(text: str, told: Iterable[str], threshold: float) -> bool:
+    """Whether `text` is more alike than `threshold` (0 to 1, by Levenshtein's distance) to one of `told`."""
+    from rapidfuzz.distance import Levenshtein  # noqa: PLC0415 - needed by one system alone
+
+    said = text.casefold()
+    return any(Levenshtein.normalized_similarity(said, other.casefold()) > threshold for other in told)

@@ -1,0 +1,822 @@
+"""IBSEN against its description: stage, director, actors, memories, players, interviews, and the story they give."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fabula.craft.planning import PROMPTS
+from fabula.errors import ModelError, PlanError, ReplyError, UnknownNameError, UsageError
+from fabula.events import Noted
+from fabula.journal import Journal
+from fabula.models.scripted import ScriptedModel
+from fabula.plan import Character, Event, Plan, Presence, ScenePlan
+from fabula.prompts import Prompts
+from fabula.roles import Cast, Part, Person
+from fabula.run import Hands, Run
+from fabula.story import Brief, Story
+from fabula.systems import find
+from fabula.systems.ibsen.interviewing import interview
+from fabula.systems.ibsen.log import Turn, Window, transcript, turns_of
+from fabula.systems.ibsen.performing import Performance, perform
+from fabula.systems.ibsen.script import NARRATION, Script
+from fabula.systems.ibsen.script_file import parse_script, write_script
+from fabula.systems.ibsen.staging import script_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fabula.events import Event as RunEvent
+    from fabula.methods import Preset
+    from fabula.models.base import Message, OnText, Reply, Request
+
+SYSTEM = find("ibsen")
+BRIEF = Brief("Write a story about Mara and Tobias.")
+ONE = """
+actors:
+  - name: Mara
+    description: Keeper of the light.
+    relations: {Tobias: the boy who brings her bread}
+  - name: Tobias
+acts:
+  - title: The letter
+    background: Dusk.
+    actors: [Mara, Tobias]
+    goals: [Tobias brings a letter.]
+"""
+TWO = ONE + "  - title: The light\n    actors: [Mara, Tobias]\n    goals: [Mara lights the lamp.]\n"
+SIDE = """
+actors: [{name: Mara}, {name: Tobias}, {name: Father}]
+players: [{name: A stranger, place: The room}]
+acts:
+  - title: The room
+    actors: [Mara]
+    goals: [Mara waits.]
+    player_out: The door falls shut.
+    next_act: The end
+  - title: The quay
+    meanwhile: yes
+    actors: [Tobias, Father]
+    goals: [They look for the boat.]
+    player_in: Somebody comes along the quay.
+  - title: The stairs
+    meanwhile: yes
+  - title: The hall
+  - title: The end
+    meanwhile: yes
+    actors: [Mara, Tobias]
+    goals: [They meet again.]
+"""
+
+
+def sentence(seed: str) -> str:
+    """A sentence that no other is like: words of syllables, drawn by a seed."""
+    drawn = random.Random(seed)  # noqa: S311 - a test's own draw
+    words = [
+        "".join(drawn.choice("bdfgklmnprstvz") + drawn.choice("aeiou") for _ in range(drawn.randint(1, 4)))
+        for _ in range(drawn.randint(6, 14))
+    ]
+    return " ".join(words).capitalize() + "."
+
+
+def line_at(request: Request) -> str:
+    """The line of a call."""
+    return sentence(request.path)
+
+
+def said(request: Request, **special: str) -> str:
+    """A company that does its work: every line is Mara's or Tobias's in turn, no objective is ever seen as reached."""
+    prompt = request.path.rpartition("/")[2]
+    if prompt in special:
+        return special[prompt]
+    if prompt == "retell":
+        return " ".join(sentence(f"{request.path} {n}") for n in range(60))
+    return {
+        "outline": json.dumps({"previous_outline": "They met.", "new_outline": "They talk."}),
+        "script": json.dumps({"scripts": [{"role": r, "content": f"{r} talks."} for r in names_in(request) * 2][:5]})
+        if request.path.endswith("script")
+        else "",
+        "instruct": "Be calm. Speak low.",
+        "act": line_at(request),
+        "check_line": '{"result": true}',
+        "check_goal": '{"completed": false}',
+        "part_goal": json.dumps({"steps": [f"Stage at {request.path} number {n}." for n in range(6)]}),
+        "sum_up": json.dumps({"points": [f"Tobias spoke at {' '.join(request.path.split('/')[1:4])}."]}),
+        "first_impressions": json.dumps(
+            {"impressions": [{"name": "Mara" if "tobias" in request.path else "Tobias", "impression": "young"}]}
+        ),
+        "relation": "still a friend",
+        "monologue": f"I remember {request.path}.",
+        "impression": "braver than before",
+        "step_in": '{"action": "none"}',
+        "answer": f"Because of {line_at(request)}",
+        "extend": sentence(request.path),
+    }[prompt]
+
+
+def names_in(request: Request) -> list[str]:
+    """Who is here, as the script prompt says."""
+    told = request.messages[-1].content.partition("# Who is here\n")[2].partition("\n")[0]
+    return told.split(", ")
+
+
+@dataclass
+class Played:
+    """A story, the calls it took, and what was noted."""
+
+    journal: Journal
+    story: Story = field(default_factory=Story)
+    asked: list[Request] = field(default_factory=list)
+    noted: list[str] = field(default_factory=list)
+
+    def hear(self, event: RunEvent) -> None:
+        if isinstance(event, Noted):
+            self.noted.append(event.text)
+
+    def paths(self, prompt: str) -> list[str]:
+        return [request.path for request in self.asked if request.path.endswith(f"/{prompt}")]
+
+    def last(self, path: str) -> str:
+        """The prompt of the call at a path."""
+        request = next(request for request in self.asked if request.path == path)
+        return "\n\n".join(message.content for message in request.messages)
+
+    def turns(self, name: str = "the-letter") -> list[str]:
+        return [str(turn) for turn in turns_of(self.journal.newest(f"role-play/{name}") or "")]
+
+
+def run_on(journal: Journal, model: Any, played: Played | None = None, **hands: Any) -> Run:  # noqa: ANN401 - fields of Hands
+    cast = hands.pop("cast", None) or Cast(Part(model), known=SYSTEM.roles, open_role="actor")
+    listeners = [played.hear] if played else []
+    return Run(Hands(journal, Prompts(SYSTEM.prompts, common=PROMPTS), cast, listeners=listeners, **hands))
+
+
+async def write(
+    script: Callable[[Request], str] = said,
+    preset: Preset = "faithful",
+    stage: str = ONE,
+    journal: Journal | None = None,
+    brief: Brief = BRIEF,
+    **config: Any,  # noqa: ANN401 - fields of Config
+) -> Played:
+    model, played = ScriptedModel(script), Played(journal or Journal())
+    if journal is None:
+        played.journal.open()
+        played.journal.decide("stage", "edit", stage)
+    run = run_on(played.journal, model, played)
+    played.story = await SYSTEM.write(brief, run, SYSTEM.config(preset, config))
+    played.asked = model.asked
+    return played
+
+
+async def performed(stage: str = TWO, preset: Preset = "improved", **config: Any) -> tuple[Performance, Run, Any]:  # noqa: ANN401 - fields of Config
+    journal = Journal()
+    journal.open()
+    journal.decide("stage", "edit", stage)
+    run, settled = run_on(journal, ScriptedModel(said)), SYSTEM.config(preset, config)
+    return await perform(BRIEF, run, settled), run, settled
+
+
+# objectives (section 2.6) -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("answer", "steps", "checks"), [("true", 5, 1), ("false", 9, 4)])
+async def test_an_objective_takes_5_to_9_steps(answer: str, steps: int, checks: int) -> None:
+    played = await write(lambda r: said(r, check_goal=f'{{"completed": {answer}}}'))
+    assert len(played.paths("act")) == steps
+    assert len(played.paths("check_goal")) == checks
+    assert len(played.turns()) == steps + 1  # and the opening narration
+
+
+async def test_the_check_sees_as_many_turns_as_the_objective_has_steps() -> None:
+    played = await write()
+    for step in range(5, 9):
+        told = played.last(f"role-play/the-letter/step/{step}/check_goal").partition("# Last lines of the script\n")[2]
+        assert len(told.partition("\n\n")[0].splitlines()) == step
+
+
+async def test_a_check_that_cannot_be_read_counts_as_no() -> None:
+    played = await write(lambda r: said(r, check_goal="maybe"))
+    assert len(played.paths("act")) == 9
+    assert any("Whether the objective is reached could not be read" in note for note in played.noted)
+
+
+async def test_with_a_new_objective_the_queue_is_empty_and_the_count_begins_again() -> None:
+    stage = ONE.replace("[Tobias brings a letter.]", "[Tobias brings a letter., Mara reads it.]")
+    played = await write(lambda r: said(r, check_goal='{"completed": true}'), stage=stage)
+    assert played.paths("outline") == [f"role-play/the-letter/step/{n}/outline" for n in (1, 5, 6, 10)]
+    log = played.journal.newest("role-play/the-letter") or ""
+    assert log.index("> Objective 1: Tobias") < log.index("> Objective 2: Mara reads it.")
+    assert [turn.goal for turn in turns_of(log)] == [0] * 6 + [1] * 5
+
+
+async def test_a_sub_act_without_goals_is_never_active() -> None:
+    stage = ONE.replace("acts:", "acts:\n  - title: The corridor\n    background: It is dark.\n    actors: [Mara]")
+    played = await write(stage=stage)
+    assert not [request.path for request in played.asked if "corridor" in request.path]
+    assert [scene.label for scene in played.story.scenes] == ["The letter"]
+
+
+# the director (section 2.4) -----------------------------------------------------------------------------------------
+
+
+async def test_a_plan_is_made_of_two_calls_for_up_to_five_lines() -> None:
+    played = await write(max_steps=9)
+    assert played.paths("script") == [f"role-play/the-letter/step/{n}/script" for n in (1, 5, 9)]
+    assert len(played.paths("instruct")) == 9
+
+
+async def test_the_instruction_reaches_the_actor_who_never_sees_the_planned_line() -> None:
+    played = await write()
+    told = played.last("role-play/the-letter/step/1/act")
+    assert "The director says to you: Be calm. Speak low." in told
+    assert "What happens now: They talk." in told
+    assert "Mara talks." not in told
+    assert "Mara talks." in played.last("role-play/the-letter/step/1/instruct")
+
+
+async def test_as_released_the_instruction_is_not_even_asked_for() -> None:
+    played = await write(use_instruction=False)
+    assert played.paths("instruct") == []
+    assert "The director says" not in played.last("role-play/the-letter/step/1/act")
+
+
+async def test_plans_that_cannot_be_read_are_made_four_times_and_then_end_the_run() -> None:
+    model = ScriptedModel(lambda r: said(r, script="no lines today"))
+    with Journal() as journal:
+        journal.decide("stage", "edit", ONE)
+        with pytest.raises(
+            ReplyError, match=r"planned no line at role-play/the-letter/step/1 in 4 tries\. Give the role"
+        ):
+            await SYSTEM.write(BRIEF, run_on(journal, model, repairs=1), SYSTEM.config("faithful", {}))
+    scripts = [request.path for request in model.asked if request.path.endswith("script")]
+    assert len(scripts) == 8  # each of the 4 with one repair
+    assert scripts[-1] == "role-play/the-letter/step/1/again/3/script"
+
+
+async def test_where_planning_fails_improved_lets_those_speak_who_were_silent_longest() -> None:
+    played = await write(lambda r: said(r, script="no lines today"), "improved", prose=False, plan_tries=1)
+    assert [turn.partition(":")[0] for turn in played.turns()][1:5] == ["Mara", "Tobias", "Mara", "Tobias"]
+
+
+async def test_an_outline_that_cannot_be_read_is_empty_and_the_play_goes_on() -> None:
+    played = await write(lambda r: said(r, outline="hm"))
+    assert "# What has happened\nNothing yet." in played.last("role-play/the-letter/step/1/script")
+    assert len(played.turns()) == 10
+
+
+async def test_narration_is_logged_word_for_word() -> None:
+    lines = json.dumps({"scripts": [{"role": NARRATION, "content": "The wind turns."}]})
+    played = await write(lambda r: said(r, script=lines), max_steps=1)
+    assert played.turns() == ["(Dusk.)", "(The wind turns.)"]
+    assert played.paths("act") == []
+
+
+async def test_faithful_shows_the_director_one_view_and_improved_everybody_s() -> None:
+    stage = ONE.replace(
+        "  - name: Tobias\n", "  - name: Tobias\n    description: Ten.\n    relations: {Mara: a giant}\n"
+    )
+    shown = [
+        (await write(preset=p, stage=stage, prose=False)).last("role-play/the-letter/step/1/outline")
+        for p in ("faithful", "improved")
+    ]
+    assert ["Mara to Tobias: the boy who brings her bread" in told for told in shown] == [True, True]
+    assert ["Tobias to Mara: a giant" in told for told in shown] == [False, True]
+    assert ["Ten." in told for told in shown] == [False, True]
+
+
+# actors (section 2.5) -----------------------------------------------------------------------------------------------
+
+
+async def test_a_line_is_what_comes_after_the_own_name_and_before_other_speakers() -> None:
+    def script(request: Request) -> str:
+        text = f"**{request.role} (softly):** {line_at(request)}\nMara: And I say this.\nTobias: No."
+        return text if request.path.endswith("/act") else said(request)
+
+    played = await write(script, max_steps=2)
+    assert all("And I say" not in turn and "softly" not in turn for turn in played.turns())
+
+
+async def test_the_self_check_mends_a_line() -> None:
+    played = await write(
+        lambda r: said(r, check_line='{"result": false, "revised_response": "Mara: I count to nine."}'), max_steps=1
+    )
+    assert played.turns()[-1] == "Mara: I count to nine."
+    kept = await write(lambda r: said(r, check_line="?"), max_steps=1)
+    assert kept.turns()[-1].startswith("Mara: ")
+    assert (await write(max_steps=1, self_check=False)).paths("check_line") == []
+
+
+async def test_a_line_much_like_an_earlier_one_is_spoken_again_once_with_the_first_turn_alone() -> None:
+    played = await write(
+        lambda r: said(r, act="The lamp stays lit until the boats are home."), max_steps=3, self_check=False
+    )
+    assert played.paths("act") == [
+        *("role-play/the-letter/step/1/act", "role-play/the-letter/step/2/act", "role-play/the-letter/step/2/anew/act"),
+        *("role-play/the-letter/step/3/act", "role-play/the-letter/step/3/anew/act"),
+    ]
+    told = played.last("role-play/the-letter/step/3/anew/act").partition("# The play so far\n")[2]
+    assert told.startswith("(Dusk.)\n\n")
+    assert len((await write(lambda r: said(r, act="Same."), max_steps=3, repeat_threshold=0.0)).paths("act")) == 3
+
+
+async def test_a_line_out_of_character_is_asked_again_twice_and_then_the_planned_one_stands_in() -> None:
+    played = await write(lambda r: said(r, act="As an AI language model, I do not drink tea."), max_steps=1)
+    assert len(played.paths("act")) == 3
+    assert played.turns()[-1] == "Mara: Mara talks."
+    assert any("the director's stands in" in note for note in played.noted)
+
+
+async def test_examples_of_an_actor_s_speech_are_shown_where_the_last_turn_is_like_one() -> None:
+    sayings = "    sayings: [{asked: Is it dusk already?, said: It is October.}]\n"
+    stage = ONE.replace("    relations: {Tobias", sayings + "    relations: {Tobias")
+    played = await write(stage=stage, max_steps=1, saying_threshold=0.1)
+    assert '- "Is it dusk already?" - "It is October."' in played.last("role-play/the-letter/step/1/act")
+    other = await write(stage=stage, max_steps=1, saying_threshold=0.99)
+    assert "October" not in other.last("role-play/the-letter/step/1/act")
+
+
+# memory (section 2.7) -----------------------------------------------------------------------------------------------
+
+
+async def test_memories_of_the_first_act_come_to_mind_in_the_second() -> None:
+    def script(request: Request) -> str:
+        points = json.dumps({"points": ["The stamp on the letter was red."]})
+        return said(request, sum_up=points, instruct="Think of the red stamp on the letter.")
+
+    played = await write(script, "improved", TWO, prose=False, window=6, window_keep=3)
+    assert "# What you remember\n- The stamp on the letter was red\n" in played.last("role-play/the-light/step/1/act")
+
+
+async def test_what_is_less_like_the_moment_is_shown_as_possibly_irrelevant() -> None:
+    memories = "    memories: [{event: The instruction manual of the lamp was burnt., thought: I burnt it.}]\n"
+    stage = ONE.replace("    relations: {Tobias", memories + "    relations: {Tobias")
+    played = await write(stage=stage, max_steps=1, memory_threshold=-1.0, relevant=2.0)
+    assert "it may have nothing to do with this\n- I burnt it." in played.last("role-play/the-letter/step/1/act")
+
+
+async def test_profile_memories_get_a_monologue_where_they_have_none_and_change_relations() -> None:
+    memories = "    memories: [{event: Tobias fell from the ladder.}]\n"
+    stage = ONE.replace("    relations: {Tobias", memories + "    relations: {Tobias")
+    performance, _, _ = await performed(stage, "faithful", max_steps=1)
+    mara = performance.actors["Mara"]
+    assert [memory.told for memory in mara.memories.kept] == ["I remember cast/mara/memory/1/monologue."]
+    assert mara.relations == {"Tobias": "still a friend"}
+    assert mara.impressions == {"Tobias": "young"}
+
+
+@pytest.mark.parametrize("preset", ["faithful", "improved"])
+async def test_a_window_never_holds_more_than_16_and_only_improved_keeps_old_summaries(preset: Preset) -> None:
+    performance, run, _ = await performed(TWO.replace("[Mara lights the lamp.]", "[a, b, c]"), preset, prose=False)
+    made = [call for call in run.hands.journal.calls("role-play") if call.path.endswith("sum_up")]
+    assert len(made) > 2
+    mara = performance.actors["Mara"]
+    assert len(mara.window.turns) <= 16
+    points = mara.memories.kept
+    shown = mara.window.turns[0].text
+    assert len(points) > 2
+    assert [point.text in shown for point in points[:-1]] == [preset == "improved"] * (len(points) - 1)
+    assert points[-1].text in shown
+
+
+async def test_every_prompt_shows_at_most_16_turns() -> None:
+    played = await write(stage=TWO.replace("[Mara lights the lamp.]", "[a, b, c]"))
+    for path in played.paths("act"):
+        told = played.last(path).partition("# The play so far\n")[2].partition("\n\n")[0]
+        assert len(told.splitlines()) <= 16
+
+
+async def test_those_who_heard_the_same_share_one_summary() -> None:
+    stage = ONE.replace("[Tobias brings a letter.]", "[a, b]")
+    alone, shared = [(await write(stage=stage, per_actor_summaries=each)).paths("sum_up") for each in (True, False)]
+    assert len(alone) == 3
+    assert len(shared) == 1
+
+
+async def test_a_summary_that_cannot_be_read_leaves_the_turns_cut_short() -> None:
+    performance, _, _ = await performed(ONE, "improved", prose=False, window=4, window_keep=2)
+    assert performance.actors["Mara"].window.turns[0].text.startswith("Before this, Tobias spoke at the-letter")
+    stage = ONE.replace("[Tobias brings a letter.]", "[a, b]")
+    played = await write(lambda r: said(r, sum_up="?"), "improved", stage, prose=False)
+    assert any("could not be summed up" in note for note in played.noted)
+    assert len(played.turns()) == 19
+
+
+def test_points_add_up_until_they_are_summed_up_anew() -> None:
+    window = Window(4, 2)
+    window.turns = [Turn("Mara", str(n)) for n in range(5)]
+    assert window.due
+    assert [turn.text for turn in window.old(keep_first=False)] == ["0", "1", "2"]
+    assert [turn.text for turn in window.old(keep_first=True)] == ["1", "2"]
+    window.fold(["one"], add=True, background="Dusk.")
+    assert [turn.text for turn in window.turns] == ["Before this, one", "Dusk.", "3", "4"]
+    window.turns += [Turn("Mara", "5")]
+    assert [turn.text for turn in window.old(keep_first=False)] == ["3"]
+    window.fold(["two"], add=True)
+    assert window.turns[0].text == "Before this, one; two"
+    window.fold(["all"], add=False)
+    assert window.turns[0].text == "Before this, all"
+
+
+# players (section 2.8) ----------------------------------------------------------------------------------------------
+
+
+def stepping_in(**steps: dict[str, str]) -> Callable[[Request], str]:
+    """A script in which the stranger does this in these steps, named `THE_PLACE_STEP`."""
+
+    def script(request: Request) -> str:
+        if request.path.endswith("step_in"):
+            parts = request.path.split("/")
+            at = parts.index("step")
+            return json.dumps(steps.get(f"{parts[1].replace('-', '_')}_{parts[at + 1]}", {"action": "none"}))
+        return said(request)
+
+    return script
+
+
+async def test_a_player_s_talk_drops_the_lines_planned_before() -> None:
+    script = stepping_in(the_letter_3={"action": "talk", "words": "Is anybody home?"})
+    played = await write(script, players="A stranger", max_steps=4)
+    assert played.paths("script") == [f"role-play/the-letter/step/{n}/script" for n in (1, 3)]
+    assert played.turns()[3] == "A stranger: Is anybody home?"
+    assert "A stranger: Is anybody home?" in played.last("role-play/the-letter/step/3/outline")
+    assert "# Objective\nTobias brings a letter." in played.last("role-play/the-letter/step/3/outline")
+
+
+async def test_a_player_whose_turn_it_is_and_who_waits_does_nothing() -> None:
+    lines = json.dumps({"scripts": [{"role": "A stranger", "content": "I am lost."}, {"role": "Mara", "content": "x"}]})
+    played = await write(lambda r: said(r, script=lines), players="A stranger", max_steps=3)
+    assert played.turns() == ["(Dusk.)", "(A stranger does nothing.)", "(A stranger does nothing.)"]
+    assert "The others wait for you" in played.last("role-play/the-letter/step/2/a-stranger/step_in")
+    assert "I am lost." not in "".join(played.turns())
+
+
+async def test_lines_of_a_player_who_has_just_spoken_are_skipped_and_an_empty_queue_is_planned_once_more() -> None:
+    lines = json.dumps({"scripts": [{"role": "A stranger", "content": "And more."}]})
+
+    def script(request: Request) -> str:
+        talk = stepping_in(the_letter_1={"action": "talk", "words": "Good evening."})
+        return said(request, script=lines) if request.path.endswith("script") else talk(request)
+
+    played = await write(script, players="A stranger", max_steps=2)
+    assert played.paths("script")[:2] == [
+        "role-play/the-letter/step/1/script",
+        "role-play/the-letter/step/1/replan/script",
+    ]
+    assert played.turns()[1:] == ["A stranger: Good evening.", "(A stranger does nothing.)"]
+
+
+async def test_players_move_between_places_and_on_to_the_next_act() -> None:
+    script = stepping_in(
+        the_room_2={"action": "move and talk", "place": "The quay", "words": "Any news?"},
+        the_quay_3={"action": "move", "place": "The stairs"},
+    )
+    played = await write(script, stage=SIDE, max_steps=4)
+    assert played.turns("the-room")[1] == "(The door falls shut.)"
+    assert played.turns("the-quay")[1:3] == ["(Somebody comes along the quay.)", "A stranger: Any news?"]
+    asked = [path for path in played.paths("step_in") if "the-hall" not in path]
+    assert asked == [
+        "role-play/the-room/step/1/a-stranger/step_in",
+        "role-play/the-room/step/2/a-stranger/step_in",
+        "role-play/the-quay/step/3/a-stranger/step_in",
+        "offstage/the-stairs/step/4/a-stranger/step_in",
+    ]
+    # The stairs lead nowhere, so the stranger is in the first place of the next act, where nobody plays.
+    assert {p.split("/")[1] for p in played.paths("step_in") if "the-hall" in p or "the-end" in p} == {"the-hall"}
+    assert "# Who is here\nTobias, Father, A stranger" in played.last("role-play/the-quay/step/2/script")
+
+
+async def test_an_actor_can_be_a_player_and_then_speaks_only_when_it_likes() -> None:
+    def script(request: Request) -> str:
+        if request.path.endswith("/mara/step_in"):
+            talks = "/2/" in request.path
+            return '{"action": "talk", "words": "Sit down, boy."}' if talks else '{"action": "none"}'
+        return said(request)
+
+    played = await write(script, players="Mara", max_steps=4)
+    assert not [r.path for r in played.asked if r.role == "Mara" and r.path.endswith("/act")]
+    assert "Mara: Sit down, boy." in played.turns()
+    assert "places" not in played.last("role-play/the-letter/step/1/mara/step_in")
+
+
+async def test_an_action_that_cannot_be_read_is_waiting() -> None:
+    played = await write(lambda r: said(r, step_in="?"), players="A stranger", max_steps=2)
+    assert any("A stranger waits" in note for note in played.noted)
+    assert len(played.turns()) == 3
+
+
+async def test_a_person_plays_a_character_and_means_what_they_write() -> None:
+    seen: list[str] = []
+
+    async def answer(request: Request) -> str:
+        seen.append(request.path)
+        return "As an AI?\n\nTobias: is what they call me."
+
+    model = ScriptedModel(said)
+    cast = Cast(Part(model), {"mara": Part(Person("me", answer))}, known=SYSTEM.roles, open_role="actor")
+    with Journal() as journal:
+        journal.decide("stage", "edit", ONE)
+        await SYSTEM.write(
+            BRIEF, run_on(journal, model, cast=cast), SYSTEM.config("improved", {"prose": False, "max_steps": 2})
+        )
+        log = journal.newest("role-play/the-letter")
+    assert seen == ["role-play/the-letter/step/1/act"]
+    assert log is not None
+    assert "**Mara:** As an AI?\nTobias: is what they call me." in log
+
+
+# stage --------------------------------------------------------------------------------------------------------------
+
+
+async def test_sub_acts_of_one_act_are_played_side_by_side_and_hear_nothing_of_each_other() -> None:
+    stage = SIDE.replace("players: [{name: A stranger, place: The room}]\n", "")
+    played = await write(stage=stage, max_steps=2)
+    first = [r.path for r in played.asked if r.path.endswith("/act")][:2]
+    assert sorted(first) == ["role-play/the-quay/step/1/act", "role-play/the-room/step/1/act"]
+    quay = set(played.turns("the-quay"))
+    told = played.last("role-play/the-room/step/2/act")
+    assert not any(turn in told for turn in quay)
+    assert [scene.label for scene in played.story.scenes] == ["The room", "The quay", "The end"]
+
+
+class Dying(ScriptedModel):
+    """A scripted model that fails at one call, as a killed process would."""
+
+    def __init__(self, script: Callable[[Request], str], dies_at: int) -> None:
+        super().__init__(script)
+        self.dies_at = dies_at
+
+    async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
+        if len(self.asked) == self.dies_at:
+            raise ModelError("killed here", model=self.name)
+        return await super().ask(request, on_text)
+
+
+async def test_killed_with_players_on_the_move_and_resumed_the_transcript_is_the_same() -> None:
+    script = stepping_in(the_room_2={"action": "move and talk", "place": "The quay", "words": "Any news?"})
+    config: dict[str, Any] = {"max_steps": 2, "window": 3, "window_keep": 1, "impressions": False, "monologues": False}
+    whole = await write(script, stage=SIDE, **config)
+    logs = [whole.turns(name) for name in ("the-room", "the-quay", "the-end")]
+    for dies_at in range(0, len(whole.asked), 9):
+        dying = Dying(script, dies_at)
+        journal = Journal()
+        journal.open()
+        journal.decide("stage", "edit", SIDE)
+        with pytest.raises((ModelError, ExceptionGroup)):
+            await SYSTEM.write(BRIEF, run_on(journal, dying), SYSTEM.config("faithful", config))
+        resumed = await write(script, journal=journal, **config)
+        assert resumed.story == whole.story
+        assert [resumed.turns(name) for name in ("the-room", "the-quay", "the-end")] == logs
+        assert len(dying.asked) + len(resumed.asked) == len(whole.asked)
+
+
+async def test_an_edited_log_is_lived_through_and_asks_only_what_comes_of_it() -> None:
+    config: dict[str, Any] = {"window": 4, "window_keep": 2, "prose": False, "preset": "improved"}
+    whole = await write(stage=TWO, **config)
+    log = whole.journal.newest("role-play/the-letter") or ""
+    last = whole.turns()[-1].partition(": ")[2]
+    whole.journal.decide("role-play/the-letter", "edit", log.replace(last, "I have read it, and it says dark."))
+    again = await write(journal=whole.journal, **config)
+    assert again.turns()[-1].endswith("I have read it, and it says dark.")
+    assert not [path for path in again.paths("act") if "the-letter" in path]
+    assert again.asked
+    assert {request.path.split("/")[1] for request in again.asked} == {"the-light"}
+    assert "I have read it, and it says dark." in again.last("role-play/the-light/step/1/act")
+    assert "I have read it" in again.story.scenes[0].text
+
+
+async def test_a_log_that_a_person_wrote_from_the_start_costs_no_line() -> None:
+    journal = Journal()
+    journal.open()
+    journal.decide("stage", "edit", TWO)
+    journal.decide("role-play/the-letter", "edit", "It is dark.\n\n**Mara:** The lamp stays lit.\n\n**Tobias:** Good.")
+    played = await write(journal=journal, max_steps=1)
+    assert not [request.path for request in played.asked if "the-letter" in request.path]
+    assert "Mara: The lamp stays lit." in played.last("role-play/the-light/step/1/act")
+
+
+async def test_a_dry_run_names_what_an_edit_would_ask_again() -> None:
+    config: dict[str, Any] = {"prose": False, "max_steps": 2}
+    whole = await write(stage=TWO, preset="improved", **config)
+    hands = run_on(whole.journal, ScriptedModel(said), mode="dry").hands
+    hands.pending = {"role-play/the-letter": "**Mara:** Nothing came today."}
+    await SYSTEM.write(BRIEF, Run(hands), SYSTEM.config("improved", config))
+    planned = {call.path.split("/")[1] for call in hands.rehearsal.planned}
+    assert planned == {"the-light"}
+
+
+# the script ---------------------------------------------------------------------------------------------------------
+
+
+def plan() -> Plan:
+    people = (Character("Mara", setup="Keeps the light.", goal="Boats home."), Character("Tobias"))
+    events = (Event("Tobias brings a letter."), Event("Mara reads it."))
+    scenes = (
+        ScenePlan("The letter", events, place="The lamp room", characters=(Presence("Mara"), Presence("Tobias"))),
+        ScenePlan("The light", (Event("Mara lights the lamp."),), characters=()),
+    )
+    return Plan(scenes, people, conflict="The lamp is to go dark.", title="The Last Lamp")
+
+
+def test_a_plan_s_scenes_become_acts_and_its_events_objectives() -> None:
+    script = script_of(plan(), scene_goals=False)
+    assert [act.goals for act in script.acts] == [
+        ("Tobias brings a letter.", "Mara reads it."),
+        ("Mara lights the lamp.",),
+    ]
+    assert script.acts[0].next_act == "The light"
+    assert script.acts[1].actors == ("Mara", "Tobias")
+    assert script_of(plan(), scene_goals=True).acts[0].goals == ("Tobias brings a letter. Mara reads it.",)
+    assert parse_script(write_script(script)) == script
+
+
+def test_a_script_of_all_fields_is_read_back_as_it_was_written() -> None:
+    for text in (ONE, TWO, SIDE):
+        script = parse_script(text)
+        assert parse_script(write_script(script)) == script
+    doc = (Script.__module__, parse_script(SIDE))
+    assert [[act.title for act in group] for group in doc[1].groups] == [
+        ["The room", "The quay", "The stairs"],
+        ["The hall", "The end"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("acts: []\nactors: []", "plan/stage.yaml:2: actors: Give at least one."),
+        ("actors: [{name: A}]", "plan/stage.yaml:1: acts: is missing. Write it."),
+        (
+            "actors:\n  - {name: A}\n  - {name: a}\nacts: [{title: T}]",
+            "3: actors > 2 > name: There are two called 'a'.",
+        ),
+        ("actors: [{name: A}]\nacts:\n  - title: T\n    actor: [A]", "4: acts > 1 > actor: There is no such field."),
+        ("actors: [{name: A}]\nacts:\n  - title: T\n    goals: x", "3: acts > 1 > actors: Goals need somebody"),
+        ("actors: [{name: A}]\nacts:\n  - title: T\n    actors: [A, Bo]", "4: acts > 1 > actors > 2: 'Bo' is none of"),
+        (
+            "actors: [{name: A}]\nacts:\n  - title: T\n    next_act: U",
+            "4: acts > 1 > next_act: There is no sub-act 'U'.",
+        ),
+        ("actors: [{name: Narration}]\nacts: [{title: T}]", "1: actors > 1 > name: 'Narration' is what"),
+        ("begins: now\nactors: [{name: A}]\nacts: [{title: T}]", "1: begins: 'now' is no time. Write it as 1962"),
+        (
+            "actors: [{name: A}]\nacts:\n  - {title: T, actors: A}\n  - title: U\n    meanwhile: yes\n    actors: A",
+            "6: acts > 2 > actors > 1: 'A' is at another place at the same time.",
+        ),
+        (
+            "players: [{name: P, place: X}]\nactors: [{name: A}]\nacts: [{title: T}]",
+            "1: players > 1 > place: There is no",
+        ),
+        ("actors: [\n", "plan/stage.yaml:2: stage: A bracket is opened here"),
+    ],
+)
+def test_problems_of_a_script_are_named_with_file_line_and_field(text: str, told: str) -> None:
+    with pytest.raises(PlanError) as error:
+        parse_script(text)
+    assert told in str(error.value)
+
+
+async def test_without_a_script_one_is_made_of_the_plan_and_kept() -> None:
+    def script(request: Request) -> str:
+        if not request.path.startswith("plan/"):
+            return said(request)
+        prompt = request.path.rpartition("/")[2]
+        if prompt == "plan_cast":
+            people = {"Mara": "She keeps the light.", "Tobias": "A boy."}
+            return json.dumps({"characters": [{"name": name, "setup": setup} for name, setup in people.items()]})
+        if prompt == "plan_scene":
+            number = request.path.split("/")[2]
+            return json.dumps(
+                {
+                    "name": f"Night {number}",
+                    "place": "The tower",
+                    "importance": 5,
+                    "characters": [{"name": "Mara", "goal": "x"}],
+                    "newcomers": [],
+                }
+            )
+        return f"On that night at {line_at(request)} Mara climbed the stairs and looked for the boat."
+
+    model = ScriptedModel(script)
+    with Journal() as journal:
+        story = await SYSTEM.write(
+            BRIEF, run_on(journal, model), SYSTEM.config("improved", {"scenes": 2, "prose": False, "max_steps": 1})
+        )
+        stage = journal.newest("stage")
+    assert [scene.label for scene in story.scenes] == ["Night 1", "Night 2"]
+    assert stage is not None
+    assert parse_script(stage).actors[0].description == "She keeps the light."
+
+
+async def test_a_person_can_only_be_cast_for_somebody_of_the_script() -> None:
+    model = ScriptedModel(said)
+    cast = Cast(Part(model), {"marra": Part(model)}, known=SYSTEM.roles, open_role="actor")
+    with Journal() as journal:
+        journal.decide("stage", "edit", ONE)
+        with pytest.raises(UnknownNameError, match="Did you mean 'mara'"):
+            await SYSTEM.write(BRIEF, run_on(journal, model, cast=cast), SYSTEM.config("faithful", {}))
+
+
+# transcripts --------------------------------------------------------------------------------------------------------
+
+
+def test_a_transcript_is_read_back() -> None:
+    turns = (Turn(NARRATION, "Dusk."), Turn("Mara", "Sit.\nDrink."), Turn("Tobias", "No.", 1))
+    text = transcript(turns, ["He comes.", "He\ngoes."])
+    assert turns_of(text) == turns
+    assert "> Objective 2: He goes." in text
+    assert turns_of("Dark.\n> a remark\n**A:**\n**B:** x\n\ny") == (Turn(NARRATION, "Dark."), Turn("B", "x\ny"))
+    assert Turn.of("A", "> **B:** x\n\n\ny").text == "B:** x\ny"
+
+
+# interviews (section 2.8) -------------------------------------------------------------------------------------------
+
+
+async def test_an_interview_leaves_no_trace() -> None:
+    performance, run, config = await performed(window=6, window_keep=3)
+    mara = performance.actors["Mara"]
+    before = (list(mara.window.turns), list(mara.memories.kept), dict(mara.relations), dict(mara.impressions))
+    answers = await interview(performance, run, config, "mara", ["Why did you light it?", "Are you sure?"])
+    assert len(set(answers)) == 2
+    assert (list(mara.window.turns), list(mara.memories.kept), dict(mara.relations), dict(mara.impressions)) == before
+    with pytest.raises(UnknownNameError, match="Did you mean 'Mara'"):
+        await interview(performance, run, config, "Marra", ["?"])
+
+
+async def test_a_question_sees_the_answers_before_it_and_ten_entries_at_most() -> None:
+    played = await write(preset="improved", prose=False, interview="Mara: Why? | Mara: Really? | Tobias: And you?")
+    told = played.last("role-play/interview-mara/interview/mara/2/answer").partition("# What was said\n")[2]
+    lines = told.partition("\n\n")[0].splitlines()
+    assert len(lines) == 10
+    assert lines[-1] == "Interviewer: Really?"
+    assert lines[-2].startswith("Mara: Because of")
+    assert "(The play is paused.)" in lines
+    kept = played.journal.newest("role-play/interview-tobias") or ""
+    assert kept.startswith("**Interviewer:** And you?\n\n**Tobias:** Because of")
+    plain = await write(preset="improved", prose=False)
+    assert plain.story == played.story
+
+
+async def test_a_question_without_a_name_says_how_to_write_it() -> None:
+    with pytest.raises(UsageError, match=r"'Why\?' is no question\. Write interview as NAME: question"):
+        await write(interview="Why?", max_steps=1)
+
+
+# the story ----------------------------------------------------------------------------------------------------------
+
+
+async def test_faithful_gives_the_dialogue_log_and_improved_prose_of_the_length_asked() -> None:
+    log = await write(stage=TWO)
+    assert log.story.scenes[0].text.startswith("(Dusk.)\n\nMara: ")
+    assert log.paths("retell") == []
+    brief = Brief("Write a story of 300 words about Mara and Tobias.")
+    prose = await write(preset="improved", stage=TWO, brief=brief)
+    assert 270 <= prose.story.words <= 330
+    assert prose.paths("retell") == ["the-letter/part/1/retell", "the-light/part/1/retell"]
+    told = prose.last("the-light/part/1/retell")
+    assert "This part ends the story" in told
+    assert prose.turns("the-light")[-1] in told
+
+
+async def test_for_a_long_story_objectives_are_parted_into_stages() -> None:
+    brief = Brief("Write a story of 2400 words about Mara and Tobias.")
+    played = await write(preset="improved", stage=ONE, brief=brief, max_steps=1, min_steps=1)
+    assert played.paths("part_goal") == [
+        "role-play/the-letter/goal/1/stages/1/part_goal",
+        "role-play/the-letter/goal/1/stages/7/part_goal",
+    ]
+    log = played.journal.newest("role-play/the-letter") or ""
+    assert log.count("> Objective") == 8
+    assert "> Objective 8: Tobias brings a letter." in log
+    assert len([path for path in played.paths("retell") if "again" not in path]) == 8
+    assert 2160 <= played.story.words <= 2640
+
+
+async def test_without_a_length_nothing_is_parted() -> None:
+    played = await write(preset="improved", max_steps=1)
+    assert played.paths("part_goal") == []
+
+
+async def test_prompts_do_not_grow_with_the_play() -> None:
+    def longest(played: Played) -> int:
+        def size(messages: tuple[Message, ...]) -> int:
+            return sum(len(message.content) for message in messages)
+
+        return max(size(request.messages) for request in played.asked)
+
+    few, many = [
+        await write(
+            preset="improved",
+            prose=False,
+            use_instruction=False,
+            max_steps=5,
+            stage=ONE.replace("[Tobias brings a letter.]", json.dumps(goals)),
+        )
+        for goals in (["a"] * 6, ["a"] * 24)
+    ]
+    assert longest(many) < 1.4 * longest(few)
+    assert len(many.paths("sum_up")) > 2 * len(few.paths("sum_up"))

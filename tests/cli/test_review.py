@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from commandline import script_of
+from fabula.ratings import parse_ratings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from commandline import Cli
+
+JUDGE = ("--model", "scripted:judge.toml", "--set", "passages=1", "--set", "resamples=50")
+COMMENTS = [
+    {"category": "logical consistency", "quote": "lit the lamp", "comment": "Nobody forbade it <b>yet</b>."},
+    {"category": "hook and close", "quote": "the lamp", "comment": "The opening gives the end away."},
+    {"category": "clarity", "quote": "lamp", "comment": "Too many lamps."},
+    {"category": "rhythm", "quote": "the ship sank", "comment": "Not in the text."},
+]
+
+
+def scores(value: int) -> dict[str, object]:
+    names = ("logical_consistency", "thematic_coherence", "character_arc_completion", "goal_conflict_outcome")
+    more = ("hook_and_close", "chapter_necessity", "rhythm", "clarity", "syntax_variety", "overall")
+    return {"reason": "So it is.", **dict.fromkeys((*names, *more), value)}
+
+
+REPLIES = {
+    "editor": json.dumps({"comments": COMMENTS}),
+    "judge": json.dumps({"A": scores(60), "B": scores(40)}),
+}
+
+
+@pytest.fixture
+def stories(here: Path) -> Path:
+    (here / "judge.toml").write_text(script_of(REPLIES), encoding="utf-8")
+    (here / "lamp.md").write_text("Mara lit the lamp. She sat down with her back to the lamp.\n", encoding="utf-8")
+    (here / "other.md").write_text("Tobias lit the lamp, and the lamp was lit.\n", encoding="utf-8")
+    return here
+
+
+def test_a_story_alone_gets_the_editors_comments(cli: Cli, stories: Path) -> None:
+    ran = cli("review", "lamp.md", *JUDGE)
+    assert ran.code == 0, ran.err
+    lines = [line.split() for line in ran.out.splitlines()]
+    assert lines[0] == ["comments", "story", "chapter", "sentence", "all", "levels", "words"]
+    one = ["1", "[0.02532,", "5.572]"]
+    assert lines[1] == ["lamp", *one, *one, *one, "3", "[0.6187,", "8.767]", "13"]
+    assert "story, logical consistency: Nobody forbade it <b>yet</b>." in ran.out
+    assert "sentence 1, clarity: Too many lamps." in ran.out or "sentence 2, clarity: Too many lamps." in ran.out
+    assert "ship sank" not in ran.out
+    assert "Comments that do not count" in ran.out
+    assert "One story" in ran.out
+    page = (stories / "evaluation" / "review.html").read_text(encoding="utf-8")
+    assert "Nobody forbade it &lt;b&gt;yet&lt;/b&gt;." in page
+    kept = json.loads((stories / "evaluation" / "editorial.json").read_text(encoding="utf-8"))
+    assert len(kept["details"]["annotations"]) == 3
+    assert not (stories / "evaluation" / "rubric.json").exists()
+
+
+def test_several_stories_are_commented_on_and_scored_in_all_orders(cli: Cli, stories: Path) -> None:
+    ran = cli("review", "lamp.md", "other.md", *JUDGE)
+    assert ran.code == 0, ran.err
+    rows = [line.split() for line in ran.out.splitlines()]
+    # The judge gives whatever stands first 20 points more: both stories have the same mean, and the effect is told.
+    assert ["lamp", "50", "50", "50", "50"] in rows
+    assert ["other", "50", "50", "50", "50"] in rows
+    assert "The place in which a text is shown moves its score" in ran.out
+    assert "first position (baseline)" in ran.out
+    assert "spearman of comments and length" in ran.out
+    ratings = parse_ratings((stories / "evaluation" / "ratings.jsonl").read_text(encoding="utf-8"))
+    assert {rating.evaluator for rating in ratings} == {"editorial", "rubric"}
+
+
+def test_what_was_asked_is_not_asked_again_and_json_has_both_reports(cli: Cli, stories: Path) -> None:
+    first = cli("review", "lamp.md", "other.md", "--json", *JUDGE)
+    again = cli("review", "lamp.md", "other.md", "--json", "--frozen", *JUDGE)
+    assert first.code == again.code == 0, again.err
+    assert (first.json["editorial"]["asked"], first.json["rubric"]["asked"]) == (6, 6)
+    assert (again.json["editorial"]["asked"], again.json["rubric"]["replayed"]) == (0, 6)
+    assert first.json["rubric"]["rows"] == again.json["rubric"]["rows"]
+    assert first.json["page"].endswith("review.html")
+
+
+def test_a_setting_goes_to_the_evaluator_that_knows_it(cli: Cli, stories: Path) -> None:
+    ran = cli("review", "lamp.md", "other.md", "--json", "--set", "orders=1", "--set", "cap=2", *JUDGE)
+    assert ran.code == 0, ran.err
+    assert (ran.json["rubric"]["how"]["orders"], ran.json["editorial"]["how"]["cap"]) == (1, 2)
+    assert ran.json["rubric"]["asked"] == 3
+
+
+def test_people_answer_a_sheet_and_their_agreement_is_told_beside_decoys(cli: Cli, stories: Path) -> None:
+    ran = cli("review", "lamp.md", "other.md", "--with", "editorial", "--sheet", "sheet.jsonl", *JUDGE)
+    assert ran.code == 0, ran.err
+    assert "8 comments to answer, decoys among them" in ran.err
+    lines = [json.loads(line) for line in (stories / "sheet.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert len(lines) == 6 + 2
+    assert all(line["unscored"] == "not answered yet" and "systems" not in line for line in lines)
+    ids = {told["id"] for told in _annotations(stories)}
+    for line in lines:
+        del line["unscored"]
+        line |= {"rater": "Ines", "answer": "yes" if line["question"].removeprefix("accept/") in ids else "no"}
+    (stories / "answers.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    ran = cli("review", "lamp.md", "other.md", "--with", "editorial", "--people", "answers.jsonl", *JUDGE)
+    assert ran.code == 0, ran.err
+    rows = [line.split() for line in ran.out.splitlines()]
+    assert ["people", "accept", "1", "[0.6097,", "1]", "(n", "6)"] in rows
+    assert ["decoys", "(baseline)", "accept", "0", "[0,", "0.6576]", "(n", "2)"] in rows
+    again = cli("review", "lamp.md", "--sheet", "sheet.jsonl", *JUDGE)
+    assert (again.code, again.err.splitlines()[-1]) == (
+        2,
+        "fabula: sheet.jsonl is there already, and may hold answers. Give another name.",
+    )
+
+
+def _annotations(folder: Path) -> list[dict[str, str]]:
+    told = json.loads((folder / "evaluation" / "editorial.json").read_text(encoding="utf-8"))
+    found: list[dict[str, str]] = told["details"]["annotations"]
+    return found
+
+
+def test_choices_of_people_are_compared_with_the_scores(cli: Cli, stories: Path) -> None:
+    (stories / "judge.toml").write_text(
+        script_of({"stories/story/1/1-2/score": json.dumps({"A": scores(90), "B": scores(20)}), **REPLIES}),
+        encoding="utf-8",
+    )
+    choice = {"rater": "Ines", "kind": "person", "items": ["other", "lamp"], "question": "story/overall"}
+    (stories / "people.jsonl").write_text(json.dumps({**choice, "answer": "lamp"}) + "\n", encoding="utf-8")
+    ran = cli("review", "lamp.md", "other.md", "--with", "rubric", "--people", "people.jsonl", "--json", *JUDGE)
+    assert ran.code == 0, ran.err
+    told = {(row["of"], row["what"]): row["value"] for row in ran.json["agreement"]["rows"]}
+    assert told == {("people", "prefer/story"): 1, ("people", "prefer"): 1, ("length", "prefer"): 1}
+
+
+def test_an_editor_without_answers_gives_no_count(cli: Cli, stories: Path) -> None:
+    (stories / "judge.toml").write_text(script_of({"editor": "Fine.", "judge": "Good."}), encoding="utf-8")
+    ran = cli("review", "lamp.md", "other.md", *JUDGE)
+    assert ran.code == 0, ran.err
+    assert "6 of 6 passages have no annotations" in ran.out
+    assert "6 of 6 calls have no scores" in ran.out
+    assert ran.out.count("not scored") > 8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("lamp.md", "--sheet", "s.jsonl", "--with", "rubric"), "--sheet writes the editor's comments"),
+        (("lamp.md", "--set", "passage=2"), "Unknown setting of editorial 'passage'. Did you mean 'passages'?"),
+        (("lamp.md", "other.md", "--set", "order=2"), "Unknown setting of editorial 'order'"),
+        (("lamp.md", "--set", "levels=chapters"), "levels = 'chapters': give one or more of story, chapter, sentence"),
+        (("lamp.md", "--set", "passages=0"), "passages = 0 is too few. Give 1 or more."),
+        (("none.md",), "none.md"),
+        (("lamp.md", "--people", "none.jsonl"), "none.jsonl"),
+    ],
+)
+def test_what_cannot_be_done_is_named(arguments: tuple[str, ...], message: str, cli: Cli, stories: Path) -> None:
+    ran = cli("review", *arguments, "--model", "scripted:judge.toml")
+    assert ran.code == 2
+    assert message in ran.err
+    assert ran.out == ""
