@@ -27,7 +27,7 @@ SCHEMA: Final = Capabilities(schema=True, parallel=64)
 SYSTEM: Final = find("character-simulation")
 _BRIEF: Final = Brief.parse("Write a story about a lamp that is to go dark, and about those who see it from the sea.")
 _WORDS: Final = {"memory": 80, "state": 30, "respond": 60, "rewrite": 400, "command": 15, "event": 14}
-_VOCABULARY: Final = (
+VOCABULARY: Final = (
     "keeper boy boat storm letter lamp sister harbour stranger dog widow clerk ferry lantern gull reef stairs quay "
     "window orchard chapel market bridge cellar meadow tower road river waited turned listened laughed fell sang slept "
     "answered wept hurried burned drifted rose sank slowly twice alone below before after without under near until"
@@ -36,7 +36,7 @@ _VOCABULARY: Final = (
 
 def prose(draw: random.Random, words: int) -> str:
     """About that many words in sentences of which no two are alike, so that nothing takes them for a loop."""
-    known = _VOCABULARY.split()
+    known = VOCABULARY.split()
     lines = (" ".join(draw.choices(known, k=draw.randint(6, 14))) for _ in range(max(2, words // 10)))
     return " ".join(f"{line.capitalize()}." for line in lines)
 

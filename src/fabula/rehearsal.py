@@ -8,7 +8,7 @@ text is therefore different from the recorded one and counts as asked again: exa
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from hashlib import sha256
+from hashlib import shake_128
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 STALE: Final = "\ue0fb"
 _SENTENCE: Final = 12
+_LETTERS: Final = 4  # of a word, beside the first one
 _FEW, _MANY, _PER_WORD = 8, 120, 14  # words of a text in a typed reply; half of what its bound allows
 
 
@@ -51,10 +52,14 @@ class Rehearsal:
 
 
 def placeholder(words: int, path: str) -> str:
-    """Text of `words` words whose sentences all differ, also between paths, so that no check cuts it."""
-    tag = sha256(path.encode()).hexdigest()[:6]
-    numbered = [f"{'W' if n % _SENTENCE == 0 else 'w'}{tag}x{n}" for n in range(max(words, 1))]
-    lines = [" ".join(numbered[i : i + _SENTENCE]) + "." for i in range(0, len(numbered), _SENTENCE)]
+    """Text of `words` words whose sentences all differ, also between paths, so that no check cuts it.
+
+    Its words are as long as English ones, since later prompts, whose tokens are estimated, hold it.
+    """
+    drawn = shake_128(path.encode()).digest(_LETTERS * max(words, 1))
+    letters = "".join(chr(ord("a") + byte % 26) for byte in drawn)
+    told = ["w" + letters[at : at + _LETTERS] for at in range(0, len(letters), _LETTERS)]
+    lines = [" ".join(told[i : i + _SENTENCE]).capitalize() + "." for i in range(0, len(told), _SENTENCE)]
     return " ".join(lines)
 
 

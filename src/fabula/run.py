@@ -19,7 +19,7 @@ from fabula.events import CallFinished, CallStarted, Kept, Noted, Repaired, Text
 from fabula.hands import Freshness, Hands, Mode
 from fabula.journal import call_key
 from fabula.models.base import Message, Reply, Request, Sampling
-from fabula.models.budget import prompt_tokens
+from fabula.models.budget import estimate_tokens, prompt_tokens
 from fabula.models.prices import cost, paid, price_of
 from fabula.rehearsal import STALE, PlannedCall, example, placeholder
 from fabula.roles import answered_by, drawn, is_person
@@ -42,6 +42,7 @@ _LIKELIEST = 20  # tokens whose probabilities are told
 DEFAULT_REPLY_TOKENS = 4096  # target length of Agents' Room, section 5
 _WORDS_PER_TOKEN = 0.75
 _UNSET = Sampling()
+RECORD = "json"  # suffix of artefacts that nobody approves
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ class Run:
         if hands.mode == "live":
             hands.journal.keep(path, text, kept.source)
         self._announce(kept)
-        if kept.source == "made" and hands.approve and not hands.journal.approved(path, text):
+        if kept.source == "made" and hands.approve and kept.suffix != RECORD and not hands.journal.approved(path, text):
             approved = await hands.approve(kept)
             if approved != text:
                 hands.journal.decide(path, "edit", approved)
@@ -377,10 +378,11 @@ class Run:
         most = request.sampling.max_tokens or DEFAULT_REPLY_TOKENS
         words = expect or int(most * _WORDS_PER_TOKEN)
         reply = old or Reply(sketch if sketch is not None else placeholder(words, request.path))
-        tokens = old.usage.reply if old and old.usage.reply else min(most, int(words / _WORDS_PER_TOKEN))
+        made = int(words / _WORDS_PER_TOKEN) if sketch is None else estimate_tokens(sketch)
+        tokens = old.usage.reply if old and old.usage.reply else min(most, made)
         prompt = prompt_tokens(request)
-        price = price_of(performer.name, hands.prices)
         usage = replace(reply.usage, prompt=prompt, cached=0, reply=tokens)
+        price = price_of(performer.name, hands.prices)
         paid = None if price is None else cost(price, usage)
         hands.rehearsal.planned.append(
             PlannedCall(request.path, request.role, performer.identity, prompt, tokens, paid)

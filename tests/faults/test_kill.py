@@ -18,42 +18,11 @@ import pytest
 from fabula.project import Project
 from fabula.story import Brief
 from fabula.systems import systems
+from killed import CHILD
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-CHILD = """
-import asyncio, os, signal, sys
-from pathlib import Path
-from fabula import authoring
-from fabula.authoring import Wishes, write_in
-from fabula.models.scripted import ScriptedModel
-from fabula.project import Project
-from fabula.roles import Cast
-
-folder, script, log, moment, dies_at = *map(Path, sys.argv[1:4]), sys.argv[4], int(sys.argv[5])
-calls = 0
-
-class Killed(ScriptedModel):
-    async def ask(self, request, on_text=None):
-        global calls
-        calls += 1
-        if moment == "asked" and calls == dies_at:
-            os.kill(os.getpid(), signal.SIGKILL)
-        reply = await super().ask(request, on_text)
-        with log.open("a") as file:
-            file.write(request.path + "\\n")
-        return reply
-
-def listen(event):
-    if moment == type(event).__name__ and calls == dies_at:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-model = Killed.read(script)
-authoring.open_cast = lambda settings, roles, world, open_role: Cast.of(model)
-project = Project.open(folder)
-asyncio.run(write_in(project, project.settings, Wishes(listeners=[listen])))
-"""
 ROOM = systems()["agents-room"]
 CALLS = 9
 FILES = ["01-exposition.md", "02-rising-action.md", "03-climax.md", "04-falling-action.md", "05-resolution.md"]

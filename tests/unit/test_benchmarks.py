@@ -33,6 +33,7 @@ NAMES = {
     "continuity",
     "engine",
     "growth",
+    "long",
     "measures",
     "overhead",
     "prefix",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from fabula.cli.terminal import Terminal
 from fabula.errors import UsageError
 from fabula.project import Project
+from fabula.run import RECORD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +33,11 @@ def project_of(common: Common, where: str = "") -> Project:
     if where and common.folder and Path(where).resolve() != Path(common.folder).resolve():
         raise UsageError(f"Two projects are named: {where} and -C {common.folder}. Give one.")
     return Project.open(Path(where or common.folder or "."))
+
+
+def authored(journal: Journal) -> dict[str, str]:
+    """The files of the artefacts that a person may want to read, by path; records of a run are none of them."""
+    return {path: file for path, file in journal.places().items() if not file.endswith(f".{RECORD}")}
 
 
 @contextmanager

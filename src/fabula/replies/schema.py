@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -22,7 +23,17 @@ def schema_of(type_: Any, *, max_length: int = MAX_LENGTH, max_items: int = MAX_
         type_: pydantic model, dataclass, or any annotation that pydantic understands.
         max_length: characters of a string for which the type sets no bound.
         max_items: entries of an array or mapping for which the type sets no bound.
+
+    Returns:
+        The schema, not to be changed: a type's is made once.
     """
+    try:
+        return _made_once(type_, max_length, max_items)
+    except TypeError:  # an annotation that has no hash
+        return _made(type_, max_length, max_items)
+
+
+def _made(type_: Any, max_length: int, max_items: int) -> Json:  # noqa: ANN401 - any type
     from pydantic import TypeAdapter  # noqa: PLC0415 - heavy at start-up
 
     raw = TypeAdapter(type_).json_schema()
@@ -32,6 +43,9 @@ def schema_of(type_: Any, *, max_length: int = MAX_LENGTH, max_items: int = MAX_
     if shaper.kept:
         schema["$defs"] = {name: shaper.shape(definitions[name], (name,)) for name in sorted(shaper.kept)}
     return schema
+
+
+_made_once = lru_cache(maxsize=256)(_made)
 
 
 class _Shaper:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabula.cli.opening import project_of, recorded, terminal_of
+from fabula.cli.opening import authored, project_of, recorded, terminal_of
 from fabula.cli.options import Artefact, Common, Limits, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
@@ -105,7 +105,7 @@ def approve(
     """Approve an artefact, or all that wait."""
     terminal, project = terminal_of(common), project_of(common)
     with recorded(project) as journal:
-        asked = [project.artefact(journal, artefact)] if artefact else list(journal.places())
+        asked = [project.artefact(journal, artefact)] if artefact else list(authored(journal))
         waiting = [path for path in asked if _source(journal, path) in {"", "continued"}]
         approved = [path for path in waiting if not journal.approved(path, _text(journal, path))]
         for path in approved:

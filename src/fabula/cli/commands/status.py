@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fabula.cli.asked import check
 from fabula.cli.bill import bill_table, dollars, told, total
-from fabula.cli.opening import project_of, terminal_of
+from fabula.cli.opening import authored, project_of, terminal_of
 from fabula.cli.options import Common, Limits, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
@@ -39,7 +39,7 @@ def status(common: Common, where: Where = "") -> None:
     settings, brief = project.settings, project.brief
     with project.journal as journal:
         changes = project.changes(journal)
-        rows = [_row(journal, path, file, changes) for path, file in journal.places().items()]
+        rows = [_row(journal, path, file, changes) for path, file in authored(journal).items()]
         runs, spent = journal.runs(), journal.spent()
     coming, problem = _coming(terminal, project, settings)
     words = Story.parse(project.story_file.read_text(encoding="utf-8")).words if project.story_file.exists() else 0

@@ -15,13 +15,13 @@ from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
 from fabula.errors import ProjectError, UnknownNameError, UsageError
-from fabula.files import write_atomically
-from fabula.project import Project
-from fabula.story import one_line
+from fabula.files import read_text, write_atomically
+from fabula.project import MAX_FILE, Project
+from fabula.story import Story, one_line
 from fabula.world import NOW, Moment, WorldState
 from fabula.world.export import graphml, mermaid
 from fabula.world.facts import folded
-from fabula.world.file import fact_data, read_world, write_world
+from fabula.world.file import fact_data, parse_world, read_world, write_world
 from fabula.world.graph import graph_of
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from fabula.world import Conflict, Diff, Fact, Known
 
 _FILE: Final = Path(".fabula") / "world.db"
+_FOLDER: Final = "world"  # of what runs write
 _MOST_ROWS, _MOST_CONFLICTS, _WIDE = 200, 10, 48
 
 
@@ -102,14 +103,37 @@ def _opened(place: Path) -> Iterator[WorldState]:
             state = stack.enter_context(WorldState())
             read_world(place).pour(state)
         else:
-            file = Project.open(place).folder / _FILE
-            if not file.is_file():
-                raise ProjectError(
-                    f"{near(place)} has no world yet. A system that keeps one makes it, or take facts from a file of "
-                    "yours: `fabula world --import FILE`."
-                )
-            state = stack.enter_context(WorldState(file))
+            state = stack.enter_context(_of_project(Project.open(place).folder))
         yield state
+
+
+@contextmanager
+def _of_project(folder: Path) -> Iterator[WorldState]:
+    """A project's world: what a run told, chapter by chapter, and what its author laid down, in one."""
+    file, chapters = folder / _FILE, _chapters(folder)
+    if not (file.is_file() or chapters):
+        raise ProjectError(
+            f"{near(folder)} has no world yet. A system that keeps one makes it, or take facts from a file of "
+            "yours: `fabula world --import FILE`."
+        )
+    with ExitStack() as stack:
+        own = stack.enter_context(WorldState(file)) if file.is_file() else None
+        if own is not None and not chapters:
+            yield own
+            return
+        state = stack.enter_context(WorldState())
+        if own is not None:
+            parse_world(write_world(own), str(file), is_json=True).pour(state)
+        for chapter in chapters:
+            read_world(chapter).pour(state)
+        yield state
+
+
+def _chapters(folder: Path) -> list[Path]:
+    """The files of a run's world, those of the story's chapters alone: an earlier story may have been longer."""
+    files = sorted((folder / _FOLDER).glob("*.json"), key=lambda file: (len(file.stem), file.stem))
+    story = Project.open(folder).story_file
+    return files[: len(Story.parse(read_text(story, MAX_FILE)).scenes)] if story.is_file() else files
 
 
 def _import(terminal: Terminal, place: Path, file: Path) -> None:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from fabula.systems.magnet.company import company_for
-from fabula.systems.magnet.state import World
+from fabula.systems.magnet.state import State
 from fabula.systems.magnet.stepping import Play
 from fabula.systems.magnet.telling import Telling
+from fabula.world import WorldState
 
 if TYPE_CHECKING:
     from fabula.run import Run
@@ -31,7 +32,8 @@ class Config:
         slice_max: variables of W_c.
         state_max: variables of W that critic, narrator and goal generator are shown; 0 shows all, as in the paper.
         critic_history: the critic sees recent paragraphs and the character's last actions (the paper's does not).
-        strict_paper: what a refused action changes is committed too (Algorithm 1, line 6).
+        strict_paper: what a refused action changes is committed too (Algorithm 1, line 6); the critic sees no history.
+        present_only: those act who are where the story is; off, as in the paper, everybody does.
         truncate_after_goal: nothing happens after a chosen action that reaches the goal.
         critic: off is the ablation of section 4.4: the first action counts.
         world_updates: off drops all commits (section 4.4).
@@ -48,6 +50,7 @@ class Config:
         paragraph_words: of one step's paragraph, where length is controlled.
         length_control: the word range is met, and the story ends with a goal that closes it.
         plain_paragraph: the narrator chooses in one call and writes in another; else both come as JSON.
+        plain_action: a character tells its action in plain words; else as JSON.
         check: the detectors of continuity errors look at every paragraph, and what they find is written again once.
         tidy: chatter, echoes and loops are taken out of paragraphs.
         instruction_first: what is wanted stands before what is given; else after it.
@@ -67,6 +70,7 @@ class Config:
     state_max: int = 0
     critic_history: bool = True
     strict_paper: bool = False
+    present_only: bool = False
     truncate_after_goal: bool = True
     critic: bool = True
     world_updates: bool = True
@@ -83,6 +87,7 @@ class Config:
     paragraph_words: int = 110
     length_control: bool = False
     plain_paragraph: bool = False
+    plain_action: bool = False
     check: bool = False
     tidy: bool = False
     instruction_first: bool = True
@@ -104,6 +109,7 @@ class Config:
             narrator_temperature=0.0,
             length_control=True,
             plain_paragraph=True,
+            plain_action=True,
             check=True,
             tidy=True,
             instruction_first=False,
@@ -114,8 +120,11 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     """Steps of Algorithm 1, chapter by chapter, until the story has its length."""
     company = await company_for(run, brief, config)
     run.meet("character", company.names)
-    play = Play(company, World.of(company), config, [company.goal])
-    telling = Telling(brief, run, play)
-    while telling.goes_on:
-        await telling.chapter()
+    with WorldState() as world:
+        play = Play(company, State.of(company, world, places=config.present_only), config, [company.goal])
+        telling = Telling(brief, run, play)
+        while telling.goes_on:
+            await telling.chapter()
+    if problems := play.records.told(play.t):
+        run.note(problems)
     return telling.story

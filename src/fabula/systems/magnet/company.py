@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from fabula.craft.length import read_range
+from fabula.craft.packing import words
 from fabula.craft.personas import Company, Persona, parse_company, write_company
 from fabula.craft.planning import PlanWish, given_plan, settle
+from fabula.craft.sentences import sentences
 from fabula.rehearsal import STALE
 
 if TYPE_CHECKING:
@@ -35,9 +38,17 @@ async def company_for(run: Run, brief: Brief, config: Config) -> Company:
         wish = PlanWish(characters=config.characters)
         settled, people = await settle(own, brief, wish)
         personas = tuple(map(Persona.of, people.characters))
-        return write_company(Company(f"{settled.conflict}", personas))
+        return write_company(Company(_goal(settled.conflict, brief, personas), personas))
 
     text = await run.keep(PERSONAS, make, folder="plan", suffix="yaml")
     company = parse_company(text.replace(STALE, ""))
     goal = company.goal or (plan.conflict if plan else "") or brief.text
     return replace(company, goal=goal + STALE if STALE in text else goal)
+
+
+def _goal(conflict: str, brief: Brief, personas: tuple[Persona, ...]) -> str:
+    """The first goal: the conflict if it speaks of somebody who plays, else what the brief asks but its length."""
+    if any(words(persona.name) & words(conflict) for persona in personas):
+        return conflict
+    asked = [sentence for sentence in sentences(brief.text) if read_range(sentence) is None]
+    return " ".join(asked) or conflict

@@ -47,11 +47,11 @@ async def follow(play: Play, run: Run, status: Status, *, reached: bool) -> str:
             break
         reason = _objection(play, made, status)
         if not reason:
-            play.goals.append(" ".join(made.goal.split()))
-            play.domain = made.goal_domain
+            play.begin_goal(" ".join(made.goal.split()), made.goal_domain, reached=reached)
             return made.transition_paragraph
     else:
         run.note(f"No new goal in step {play.t}: {reason}")
+    play.records.counts["goal_failed"] += 1
     play.k = max(play.config.stall_steps - _LATER, 0)
     return ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, create_model
@@ -48,14 +49,31 @@ class NextGoal(BaseModel):
     ] = ""
 
 
-def narration_shape(actions: int) -> type[Any]:
-    """The narrator's choice and paragraph: `order`, numbers from 1 to `actions`, and `paragraph`."""
+_UPDATES: Any = (
+    Annotated[list[Change], Field(json_schema_extra={"maxItems": _MOST_UPDATES}, description="what they change")],
+    [],
+)
+
+
+@cache
+def narration_shape(actions: int, *, updates: bool = False) -> type[Any]:
+    """The narrator's choice and paragraph: `order`, numbers from 1 to `actions`, and `paragraph`.
+
+    With `updates` also `world_updates`, which else are the critic's.
+    """
     order = Annotated[list[int], Field(min_length=0, json_schema_extra={"maxItems": actions})]
-    return create_model("Narration", order=(order, ...), paragraph=(str, _text(1600, "the paragraph")))
+    more = {"world_updates": _UPDATES} if updates else {}
+    shape: type[Any] = create_model(
+        "Narration", order=(order, ...), paragraph=(str, _text(1600, "the paragraph")), **more
+    )
+    return shape
 
 
-def choice_shape(actions: int) -> type[Any]:
-    """The narrator's choice alone: `order`, numbers from 1 to `actions`."""
+@cache
+def choice_shape(actions: int, *, updates: bool = False) -> type[Any]:
+    """The narrator's choice alone: `order`, numbers from 1 to `actions`; with `updates` also `world_updates`."""
     item = Annotated[int, Field(ge=1, le=actions)]
     order = Annotated[list[item], Field(min_length=1, json_schema_extra={"maxItems": actions})]
-    return create_model("Choice", order=(order, ...))
+    more = {"world_updates": _UPDATES} if updates else {}
+    shape: type[Any] = create_model("Choice", order=(order, ...), **more)
+    return shape

@@ -1,181 +1,183 @@
-"""The world state W (section 3.3): variables that committed actions overwrite, and every write there was."""
+"""W, the world state of section 3.3, as a run keeps it: the flat view of `fabula.world`, and what prompts show of it.
+
+W is committed step by step into a world in memory, which is made again whenever the run goes through its steps; the
+chapters' part of it is kept with them (`records.py`). What is added here is W_c, which the paper does not define.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from heapq import nsmallest
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from fabula.craft.packing import overlap, words
-from fabula.craft.personas import KEY, Scalar, key_of, scalar
+from fabula.craft.packing import words
+from fabula.craft.personas import scalar
+from fabula.world import Entity, flat
+from fabula.world.facts import START, folded
+from fabula.world.flat import RESERVED, Commit, Refused, Variable, Write, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from fabula.craft.personas import Company, Persona
+    from fabula.world import Moment, WorldState
+    from fabula.world.facts import Value
 
-RESERVED: Final = frozenset(
-    ("turn", "characters", "story_id", "current_goal", "goal_history", "goal_domain", "goal_completed")
-)
 AUTHOR: Final = "author"
-_ALIKE: Final = 0.6  # share of common words in two keys, from which on they may mean one thing
+LOCATION: Final = "location"
 _MEMORY: Final = 20  # steps over which a variable's age counts
-
-
-@dataclass(frozen=True, slots=True)
-class Update:
-    """What an action changes: a variable, its new value, and whom it concerns."""
-
-    key: str
-    value: Scalar
-    about: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return f"{self.key} = {_shown(self.value)}"
-
-
-@dataclass(frozen=True, slots=True)
-class Variable:
-    """A state variable as it stands: its value, the step and the character that wrote it, whom it concerns."""
-
-    key: str
-    value: Scalar
-    step: int
-    actor: str
-    about: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return f"{self.key} = {_shown(self.value)}"
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """One write; `old` is `None` for an inserted key."""
-
-    key: str
-    old: Scalar | None
-    new: Scalar
-    step: int
-    actor: str
-    about: tuple[str, ...] = ()
+_NAMED: Final = 2  # points from which on a variable is a character's own
+_LONGEST: Final = 64  # letters of a key
+_MOST_WORDS: Final = 8  # of a key; what is longer is a sentence
+_Told: TypeAlias = "Iterable[tuple[str, str]]"
 
 
 @dataclass
-class World:
-    """W: the flat view in the order of insertion, and the writes that led to it.
+class State:
+    """W in memory: the variables in the order of insertion, each with the points that it has for each character.
 
-    The graph of section 3.3 is another view of the same: `world`, its characters, its variables, and an edge from each
-    variable to every character it concerns.
+    Attributes:
+        world: where commits go; `fabula.world.flat.variables` of it gives the same variables.
+        personas: those of the company.
     """
 
+    world: WorldState
+    personas: tuple[Persona, ...]
     variables: dict[str, Variable] = field(default_factory=dict)
-    writes: list[Write] = field(default_factory=list)
+    _points: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    _keys: dict[str, dict[str, None]] = field(default_factory=dict)
+    _latest: tuple[object, list[Variable]] | None = None
 
     @classmethod
-    def of(cls, company: Company) -> World:
-        """The world before the story: the author's variables, and each persona's state with the name before its key."""
-        world = cls()
-        world.commit(
-            0, AUTHOR, [Update(key, value, _named(key, value, company.personas)) for key, value in company.world]
+    def of(cls, company: Company, world: WorldState, *, places: bool = False) -> State:
+        """W before the story: the author's variables, and each persona's state with the name before its key.
+
+        With `places` it also holds where each persona is.
+        """
+        state = cls(world, company.personas)
+        names = Counter(folded(name) for p in company.personas for name in {p.name, *p.aliases})
+        world.describe(  # a name that means two people is nobody's alias
+            Entity(p.name, "character", tuple(a for a in p.aliases if names[folded(a)] == 1)) for p in company.personas
         )
+        writes = [Write(key, value, AUTHOR, state.named(key, value)) for key, value in company.world]
         for persona in company.personas:
-            own = [Update(key_of(f"{persona.name}_{key}"), value, (persona.name,)) for key, value in persona.state]
-            world.commit(0, AUTHOR, own)
-        return world
+            own = [*persona.state, *([(LOCATION, persona.location)] if places and persona.location else [])]
+            writes += [Write(key_of_persona(persona, key), value, AUTHOR, (persona.name,)) for key, value in own]
+        state.commit(0, START, writes, {"current_goal": company.goal} if company.goal else {})
+        return state
 
     @property
-    def flat(self) -> dict[str, Scalar]:
+    def flat(self) -> dict[str, Value]:
         """Keys and values, as agents see them."""
         return {key: variable.value for key, variable in self.variables.items()}
 
-    def commit(self, step: int, actor: str, updates: Iterable[Update]) -> list[str]:
-        """Write `updates` one after the other: a new key is inserted, an existing one overwritten.
+    def commit(self, step: int, at: Moment, writes: Sequence[Write], system: Mapping[str, Value]) -> Commit:
+        """Write a step's updates into W, in order; see `fabula.world.flat.commit`."""
+        made = flat.commit(self.world, step, writes, at=at, system=system)
+        lost = {refused.key for refused in made.refused}
+        for write in writes:
+            if write.key not in lost and write.key not in RESERVED:
+                self._set(Variable(write.key, write.value, step, write.actor, write.about, write.witnesses))
+        self._latest = None
+        return made
 
-        Returns:
-            Remarks: refused keys, a value written twice in one step, a key much like another one.
-        """
-        remarks = []
-        for update in updates:
-            if update.key in RESERVED or not KEY.fullmatch(update.key):
-                remarks.append(f"{actor} may not write {update.key!r}; dropped.")
-                continue
-            old = self.variables.get(update.key)
-            if old is None and (near := self.near(update.key)):
-                remarks.append(f"{update.key!r} is much like {near!r}, which is there already.")
-            elif old is not None and old.step == step and old.value != update.value:
-                remarks.append(f"{update.key!r} is written twice in step {step}; {_shown(update.value)} stands.")
-            self._write(Write(update.key, old.value if old else None, update.value, step, actor, update.about))
-        return remarks
+    def _set(self, variable: Variable) -> None:
+        self.variables[variable.key] = variable
+        self._points[variable.key] = tuple(_points(variable, persona) for persona in self.personas)
+        for word in variable.key.split("_"):
+            self._keys.setdefault(word, {})[variable.key] = None
 
-    def _write(self, write: Write) -> None:
-        self.writes.append(write)
-        known = self.variables.get(write.key)
-        about = tuple(dict.fromkeys((*(known.about if known else ()), *write.about)))
-        self.variables[write.key] = Variable(write.key, write.new, write.step, write.actor, about)
-
-    def at(self, step: int) -> World:
-        """The world as it stood after `step`, rebuilt from its writes."""
-        world = World()
-        for write in self.writes:
-            if write.step <= step:
-                world._write(write)
-        return world
-
-    def near(self, key: str) -> str:
-        """An existing key that may mean the same as `key`; empty if there is none."""
-        parts = set(key.split("_"))
-        for known in self.variables:
-            if known != key and overlap(parts, set(known.split("_"))) >= _ALIKE:
-                return known
-        return ""
+    # what prompts show ----------------------------------------------------------------------------------------------
 
     def of_character(self, persona: Persona, goal: str, step: int, most: int) -> list[Variable]:
         """W_c: at most `most` variables that matter to one character, those that matter most first.
 
         Three points for a variable about the character, two for its name in key or value, one for a variable about
-        somebody it has a tie with, one for a word of the goal, and up to one for a late write.
+        somebody it has a tie with, one for a word of the goal, and up to one for a late write. What it did not witness
+        is left out.
         """
-        return sorted(self.variables.values(), key=_relevance(persona, goal, step))[:most]
+        place = self.personas.index(persona)
+        seen = (v for v in self.variables.values() if v.witnesses is None or persona.name in v.witnesses)
+        points = self._points
+        return self._best(seen, goal, step, most, {key: mine for key, all_ in points.items() if (mine := all_[place])})
 
     def latest(self, goal: str, step: int, most: int) -> list[Variable]:
-        """At most `most` variables that matter to everybody now, in the order of insertion."""
-        chosen = set(map(id, sorted(self.variables.values(), key=_relevance(None, goal, step))[:most]))
-        return [variable for variable in self.variables.values() if id(variable) in chosen]
+        """At most `most` variables (0: all) that matter to everybody now, in the order of insertion."""
+        if not most or len(self.variables) <= most:
+            return list(self.variables.values())
+        asked = (goal, step, most)
+        if self._latest is None or self._latest[0] != asked:
+            chosen = {v.key for v in self._best(self.variables.values(), goal, step, most, {})}
+            self._latest = asked, [v for v in self.variables.values() if v.key in chosen]
+        return self._latest[1]
+
+    def keys_of(self, persona: Persona, shown: Iterable[Variable], most: int) -> list[str]:
+        """Keys of a character that are not among those `shown`, the latest first, for a critic to use again."""
+        place, hidden = self.personas.index(persona), {v.key for v in shown}
+        own = [v for key, v in self.variables.items() if self._points[key][place] >= _NAMED and key not in hidden]
+        return [v.key for v in nsmallest(most, own, key=lambda v: (-v.step, v.key))]
+
+    def _best(
+        self, pool: Iterable[Variable], goal: str, step: int, most: int, points: Mapping[str, int]
+    ) -> list[Variable]:
+        aims = {key for word in words(goal) for key in self._keys.get(word, ())}
+
+        def order(v: Variable) -> tuple[float, int, str]:
+            score = points.get(v.key, 0) + (v.key in aims) + max(0.0, 1.0 - (step - v.step) / _MEMORY)
+            return -score, -v.step, v.key
+
+        return nsmallest(most, pool, key=order)
+
+    def location(self, persona: Persona) -> str:
+        """Where a character is, as far as W says; else empty."""
+        found = self.variables.get(key_of_persona(persona, LOCATION))
+        return "" if found is None else str(found.value)
+
+    # reading updates ------------------------------------------------------------------------------------------------
+
+    def writes_of(
+        self, told: _Told, actor: str, witnesses: tuple[str, ...] | None = None
+    ) -> tuple[tuple[Write, ...], tuple[Refused, ...]]:
+        """Updates as a critic tells them, keys and values, as writes; and those that cannot be taken."""
+        taken, refused = flat.updates_of({key[:_LONGEST]: scalar(value) for key, value in told})
+        for key, value in list(taken.items()):
+            if value == "" or key.count("_") >= _MOST_WORDS:
+                why = f"a key has at most {_MOST_WORDS} words" if value != "" else "it has no value"
+                refused = (*refused, Refused(key, why))
+                del taken[key]
+        return tuple(Write(k, v, actor, self.named(k, v), witnesses) for k, v in taken.items()), refused
+
+    def named(self, key: str, value: Value) -> tuple[str, ...]:
+        """Whom a variable concerns, by the names and aliases in its key or value."""
+        told = set(key.split("_")) | words(str(value))
+        told |= {word.removesuffix("s") for word in told}
+        return tuple(p.name for p in self.personas if any(words(name) <= told for name in (p.name, *p.aliases)))
 
 
-def _relevance(persona: Persona | None, goal: str, step: int):  # type: ignore[no-untyped-def]  # noqa: ANN202 - a sort key
-    aims = words(goal)
-    names = (persona.name, *persona.aliases) if persona else ()
-    ties = {name for name, _ in persona.relationships} if persona else set()
-
-    def points(variable: Variable) -> tuple[float, int, str]:
-        told = f"{variable.key} {variable.value}".casefold()
-        score = 3.0 * any(name in variable.about for name in names)
-        score += 2.0 * any(name.casefold() in told or key_of(name) in variable.key for name in names)
-        score += 1.0 * bool(ties & set(variable.about))
-        score += 1.0 * bool(aims & set(variable.key.split("_")))
-        score += max(0.0, 1.0 - (step - variable.step) / _MEMORY)
-        return -score, -variable.step, variable.key
-
-    return points
+def key_of_persona(persona: Persona, key: str) -> str:
+    """The key of a persona's own variable; one whose name has no letters of a key has a key all the same."""
+    name = key_of(persona.name)
+    own = key_of(f"{name if name[:1].isalpha() else f'p_{name}'}_{key}")
+    return own[:_LONGEST].rstrip("_")
 
 
-def _named(key: str, value: Scalar, personas: Sequence[Persona]) -> tuple[str, ...]:
-    """Whom a variable concerns, by the names and aliases in its key or value."""
-    told = set(key.split("_")) | words(str(value))
-    return tuple(
-        persona.name for persona in personas if any(words(name) <= told for name in (persona.name, *persona.aliases))
-    )
+def _points(variable: Variable, persona: Persona) -> int:
+    """What a variable's content makes it matter to a character."""
+    names = (persona.name, *persona.aliases)
+    told = f"{variable.key} {variable.value}".casefold()
+    score = 3 * any(name in variable.about for name in names)
+    score += 2 * any(name.casefold() in told or (key_of(name) or name) in variable.key for name in names)
+    return score + any(name in variable.about for name, _ in persona.relationships)
 
 
-def updates_of(told: Iterable[Mapping[str, object]], personas: Sequence[Persona]) -> tuple[Update, ...]:
-    """Updates as a critic names them, with keys as they are written here."""
-    found = []
-    for update in told:
-        key, value = key_of(str(update["key"])), scalar(update["value"])
-        if key:
-            found.append(Update(key, value, _named(key, value, personas)))
-    return tuple(found)
+def told(variable: Variable | Write) -> str:
+    """A variable as prompts show it: key and value."""
+    return f"{variable.key} = {plain_value(variable.value)}"
 
 
-def _shown(value: Scalar) -> str:
+def plain_value(value: Value) -> str:
+    """A value as agents read and write it."""
+    if isinstance(value, tuple):
+        return ", ".join(map(plain_value, value))
     return str(value).lower() if isinstance(value, bool) else str(value)

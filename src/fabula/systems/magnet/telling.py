@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from fabula.craft.length import WordRange, parse_range, read_range
@@ -12,9 +13,10 @@ from fabula.errors import ReplyError
 from fabula.rehearsal import STALE
 from fabula.replies import clean_prose
 from fabula.story import Story, count_words, plain
-from fabula.systems.magnet.checking import objections
+from fabula.systems.magnet.checking import Memory
 from fabula.systems.magnet.goals import due, follow
-from fabula.systems.magnet.stepping import choose, commit, propose
+from fabula.systems.magnet.stepping import LABELS, choose, commit, propose
+from fabula.world import Moment
 
 if TYPE_CHECKING:
     from fabula.run import Run
@@ -26,10 +28,11 @@ WORDS_A_PAGE: Final = 400
 _CLOSING: Final = 0.05  # share of the words that is left for the ending
 _CLOSING_PARAGRAPHS: Final = 2  # and that many paragraphs at least
 _LAST: Final = 1.6  # what is left, in paragraphs, from which on one paragraph ends the story
+_LITTLE: Final = 40  # words that are too few for an ending, where the story is long enough without
 _SLACK: Final = 0.3  # of a paragraph's words
 _IDLE: Final = 5  # steps without a paragraph, after which the story cannot go on
 _PARAGRAPH_TOKENS: Final = 600
-_LABELS: Final = ("Goal", "Story", "World", "Action", "Paragraph", "What happens now", "Characters")
+_counted = lru_cache(maxsize=20_000)(count_words)  # the whole story is counted at every step
 
 
 @dataclass
@@ -43,6 +46,8 @@ class Telling:
     closing: bool = False
     over: bool = False
     idle: int = 0
+    chapters: int = 0
+    memory: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
         """Begin with no chapter."""
@@ -61,7 +66,7 @@ class Telling:
     @property
     def words(self) -> int:
         """Words told so far."""
-        return sum(map(count_words, self.play.told))
+        return sum(map(_counted, self.play.told))
 
     @property
     def left(self) -> int:
@@ -74,7 +79,9 @@ class Telling:
         config, play = self.play.config, self.play
         if self.over or (config.max_steps and play.t >= config.max_steps):
             return False
-        return self.words < (self.want.low if config.length_control else self.want.target)
+        if not config.length_control:
+            return self.left > 0
+        return self.words < self.want.low or self.left > _LITTLE
 
     def _paragraph(self) -> tuple[WordRange | None, bool]:
         """The words of the next paragraph, and whether it ends the story."""
@@ -94,7 +101,8 @@ class Telling:
 
         Where the text is a person's, its steps are gone through all the same, since they change the world.
         """
-        name = f"chapter-{len(self.story.scenes) + 1:02}"
+        self.chapters += 1
+        name = f"chapter-{self.chapters}"
         begin, done = len(self.play.told), False
 
         async def make(own: Run) -> str:
@@ -106,21 +114,22 @@ class Telling:
         text = await self.run.keep(name, make, folder="story")
         if not done:
             await self._steps(self.run.within(name), begin)
+        await self.play.records.keep(self.run, self.chapters, self.play.world)
         if plain(text.replace(STALE, "")):
             self.play.told[begin:] = paragraphs(text)
-            self.story = self.story.add(f"Chapter {len(self.story.scenes) + 1}", text)
+            self.story = self.story.add(f"Chapter {self.chapters}", text)
 
     async def _steps(self, run: Run, begin: int) -> None:
         config = self.play.config
         while self.goes_on:
-            ended = await self._step(run)
+            ended = await self._step(run, begin)
             written = sum(map(count_words, self.play.told[begin:]))
             if config.chapter_words and ended and written >= config.chapter_words:
                 return
 
-    async def _step(self, run: Run) -> bool:
+    async def _step(self, run: Run, begin: int) -> bool:
         """One step of Algorithm 1; whether a goal ended with it."""
-        play = self.play
+        play, before = self.play, len(self.play.told)
         play.t += 1
         here = run.scope("step", play.t)
         want, last = self._paragraph()
@@ -128,7 +137,11 @@ class Telling:
         if proposals := await propose(play, here):
             chosen = await choose(play, proposals, here)
             await self._tell(here, chosen, want, last=last)
-            reached = commit(play, chosen, here)
+            at = Moment(self.chapters, max(len(play.told) - begin, 1))
+            reached = commit(play, proposals, chosen, here, at)
+        else:
+            play.records.step(play.t, len(play.goals), (), (), None)
+        play.records.steps[-1]["paragraphs"] = play.told[before:]
         self.idle = 0 if proposals else self.idle + 1
         if self.idle >= _IDLE:
             raise ReplyError(
@@ -144,10 +157,15 @@ class Telling:
         text = chosen.paragraph
         if self.play.config.plain_paragraph:
             text = await self._prose(run, chosen, want, last=last, mend=())
-            if self.play.config.check and (mend := objections(self.play.told, text, self.play.company.names)):
+            if self.play.config.check and (mend := self._objections(text)):
                 run.note(f"Step {self.play.t} is told again: {' '.join(mend)}")
-                text = await self._prose(run.scope("mend"), chosen, want, last=last, mend=mend)
+                self.play.records.counts["mended"] += 1
+                again = await self._prose(run.scope("mend"), chosen, want, last=last, mend=mend)
+                text = min(text, again, key=lambda one: len(self._objections(one)))
         self.play.told += paragraphs(text)
+
+    def _objections(self, text: str) -> tuple[str, ...]:
+        return self.memory.objections(self.play.told, text, self.play.company.names)
 
     async def _prose(
         self, run: Run, chosen: Chosen, want: WordRange | None, *, last: bool, mend: tuple[str, ...]
@@ -164,7 +182,7 @@ class Telling:
             **play.fields(),
         }
         previous = play.told[-1] if play.told else ""
-        prose = Prose(last, want, (*_LABELS, *play.company.names), config.paragraph_words, previous)
+        prose = Prose(last, want, (*LABELS, *play.company.names), config.paragraph_words, previous)
         return await write_prose(
             run, "narrator", "tell", prose, _PARAGRAPH_TOKENS, before=play.told[-3:], fields=fields
         )
@@ -190,8 +208,9 @@ class Telling:
 
     async def _follow(self, run: Run, status: Status, *, reached: bool) -> None:
         told = await follow(self.play, run, status, reached=reached)
+        self.play.records.steps[-1]["event"] = {"status": status, "goal": self.play.goal, "paragraph": told}
         if self.play.config.tidy:
-            told = clean_prose(told, labels=(*_LABELS, *self.play.company.names), last=False, echo=()).text
+            told = clean_prose(told, labels=(*LABELS, *self.play.company.names), last=False, echo=()).text
             if count_words(told) > self.play.config.paragraph_words:
                 told = ""
         self.play.told += paragraphs(told)

@@ -1,0 +1,260 @@
+"""Long stories with MAGNET: what 100 and 300 pages cost, whether the estimate said so, and how deep their calls are.
+
+No model is asked and no second waited for: a scripted company answers as long as a good model would, each reply after
+the time that its tokens take, on a clock that skips waits (`schedule.SkippingLoop`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from benchmarks.schedule import SkippingLoop
+from benchmarks.table import Row, Table
+from benchmarks.theatre import SCHEMA, VOCABULARY, prose
+from fabula.craft.personas import Company, Persona, write_company
+from fabula.craft.planning import PROMPTS
+from fabula.journal import Journal
+from fabula.models.budget import estimate_tokens, prompt_tokens
+from fabula.models.limits import Limited
+from fabula.models.scripted import ScriptedModel
+from fabula.prompts import Prompts
+from fabula.roles import Cast
+from fabula.run import Hands, Run
+from fabula.story import Brief
+from fabula.systems import find
+
+if TYPE_CHECKING:
+    from fabula.models.base import Request
+    from fabula.run import Mode
+
+TITLE: Final = "long stories with MAGNET: growth, estimate, depth"
+_SYSTEM: Final = find("magnet")
+_BRIEF: Final = Brief.parse("Write a story about a harbour town whose lighthouse is to go dark.")
+_GROWTH, _DEPTH, _OFF, _SECONDS, _LARGEST = 3.2, 35.0, 20.0, 180.0, 6000.0
+_PERCENT: Final = 100.0
+_SPEED: Final = 50.0  # tokens a second of a hosted model
+_PARALLEL: Final = 8
+_REVISED, _REACHED, _KNOWN = 0.1, 0.03, 0.6  # how often a critic refuses, a goal is reached, a key is used again
+_MOST_UPDATES: Final = 3
+_ROUND: Final = 60.0  # seconds of a call where only the depth counts
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Pages of the shorter and the longer story, and of the one whose calls' depth is looked at."""
+
+    pages: tuple[int, int] = (100, 300)
+    people: int = 5
+    depth_pages: int = 10
+    rounds: int = 3
+
+
+@dataclass
+class Troupe:
+    """Every role of MAGNET. Replies are fixed by the seed and the call's path; `latency` 0 draws it by tokens."""
+
+    seed: int
+    people: int
+    latency: float = 0.0
+    revised: float = _REVISED
+    calls: int = 0
+    prompt: int = 0
+    reply: int = 0
+    largest: int = 0
+    by_prompt: dict[str, int] = field(default_factory=dict)
+
+    async def answer(self, request: Request) -> str:
+        """What the role says, after the time that it takes."""
+        draw = random.Random(f"{self.seed}/{request.path}")  # noqa: S311 - texts, not secrets
+        name = request.path.rpartition("/")[2]
+        text = self._said(name, request, draw)
+        read, written = prompt_tokens(request), estimate_tokens(text)
+        self.calls, self.prompt, self.reply = self.calls + 1, self.prompt + read, self.reply + written
+        self.largest = max(self.largest, read)
+        self.by_prompt[name] = self.by_prompt.get(name, 0) + read
+        await asyncio.sleep(self.latency or draw.uniform(0.3, 1.2) + written / _SPEED)
+        return text
+
+    def _said(self, name: str, request: Request, draw: random.Random) -> str:
+        if name in ("tell", "extend"):
+            room = ((request.sampling.max_tokens or 200) - 48) / 1.6  # the words that were asked for
+            return prose(draw, max(10, int(room * draw.uniform(0.85, 1.1))))
+        if name == "act" and request.schema is None:
+            return few(draw, 25)
+        return json.dumps(self._form(name, request, draw))
+
+    def _form(self, name: str, request: Request, draw: random.Random) -> dict[str, Any]:
+        if name == "act":
+            return {"action": few(draw, 25), "rationale": few(draw, 10)}
+        if name == "criticise":
+            return self._critique(draw)
+        if name == "set_goal":
+            return {
+                "goal": few(draw, 18),
+                "goal_domain": few(draw, 4),
+                "transition_paragraph": prose(draw, 50),
+            }
+        most = (request.schema or {})["properties"]["order"]["maxItems"]
+        order = draw.sample(range(1, most + 1), min(most, draw.randint(1, 3)))
+        return {"order": order} if name == "choose" else {"order": order, "paragraph": prose(draw, 110)}
+
+    def _critique(self, draw: random.Random) -> dict[str, Any]:
+        if draw.random() < self.revised:
+            return {"revise": True, "feedback": few(draw, 20), "goal_reached": False, "world_updates": []}
+        updates = [
+            {"key": self._key(draw), "value": few(draw, draw.randint(1, 5))}
+            for _ in range(draw.randint(0, _MOST_UPDATES))
+        ]
+        reached = draw.random() < _REACHED
+        return {"revise": False, "feedback": "", "goal_reached": reached, "world_updates": updates}
+
+    def _key(self, draw: random.Random) -> str:
+        """A key that was used before, or a new one of somebody or of something."""
+        who = f"person_{draw.randrange(self.people)}"
+        if draw.random() < _KNOWN:
+            return f"{who}_{draw.choice(('location', 'mood', 'aim', 'trust', 'wound', 'holds', 'knows', 'fear'))}"
+        return "_".join([who, *draw.sample(VOCABULARY.split(), 2)])
+
+
+def few(draw: random.Random, words: int) -> str:
+    """So many words as one sentence."""
+    return f"{' '.join(draw.choices(VOCABULARY.split(), k=words)).capitalize()}."
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A story of so many pages: what it took, and what a dry run had said that it would take."""
+
+    words: int
+    troupe: Troupe
+    wall: float
+    cpu: float
+    estimated: int
+
+    @property
+    def tokens(self) -> int:
+        """Tokens read and written."""
+        return self.troupe.prompt + self.troupe.reply
+
+
+def bench(sizes: Sizes | None = None) -> Table:
+    """Both lengths in the improved preset, one story each; depth over several draws."""
+    sizes = sizes or Sizes()
+    rows: list[Row] = []
+    found = {pages: written(pages, sizes.people, 1) for pages in sizes.pages}
+    for pages, one in found.items():
+        rows += _rows(pages, one)
+    short, long_ = (found[pages] for pages in sizes.pages)
+    name = f"prompt tokens, {sizes.pages[1]} pages / {sizes.pages[0]} pages"
+    rows.append(Row(name, (long_.troupe.prompt / short.troupe.prompt,), "", "pair", most=_GROWTH))
+    rows += _depths(sizes)
+    notes = (
+        (
+            f"{sizes.people} characters, improved preset, {_PARALLEL} calls at once. Critics refuse {_REVISED:.0%} of "
+            f"the actions, reach the goal with {_REACHED:.0%}, and name 0 to {_MOST_UPDATES} updates, {_KNOWN:.0%} of "
+            "them of keys that were there. Tokens are fabula's estimates."
+        ),
+        "The estimate is a dry run's before anything is written, with what the personas' file says and nothing else.",
+        "Depth counts calls that wait for one another, all calls taking the same time.",
+    )
+    return Table("long", TITLE, tuple(rows), notes)
+
+
+def _rows(pages: int, one: Written) -> list[Row]:
+    said = _PERCENT * one.estimated / one.tokens
+    return [
+        Row(f"{pages} pages: words", (float(one.words),), "", "story"),
+        Row(f"{pages} pages: calls", (float(one.troupe.calls),), "", "story"),
+        Row(f"{pages} pages: prompt tokens", (float(one.troupe.prompt),), "", "story"),
+        Row(f"{pages} pages: reply tokens", (float(one.troupe.reply),), "", "story"),
+        Row(f"{pages} pages: largest prompt", (float(one.troupe.largest),), "tokens", "story", most=_LARGEST),
+        Row(
+            f"{pages} pages: tokens estimated / used", (said,), "%", "story",
+            most=_PERCENT + _OFF, least=_PERCENT - _OFF,
+        ),
+        Row(f"{pages} pages: CPU of ours", (one.cpu,), "s", "story", most=_SECONDS),
+        Row(f"{pages} pages: hours with these models", (one.wall / 3600,), "h", "story"),
+    ]  # fmt: skip
+
+
+def _depths(sizes: Sizes) -> list[Row]:
+    """Calls that wait for one another, side by side as a share of one after another."""
+    rows = []
+    for preset, revised, most in (("faithful", 0.0, _DEPTH), ("improved", 0.0, _DEPTH), ("improved", _REVISED, None)):
+        shares = []
+        for seed in range(sizes.rounds):
+            walls = []
+            for parallel in (True, False):
+                troupe = Troupe(seed, sizes.people, _ROUND, revised)
+                config = {"pages": sizes.depth_pages, "parallel": parallel}
+                walls.append(_run(troupe, preset, config)[1])
+            shares.append(_PERCENT * walls[0] / walls[1])
+        refused = f"{revised:.0%} of the actions refused" if revised else "no action refused"
+        what = f"{preset}, {refused}: depth side by side / one after another"
+        rows.append(Row(what, tuple(shares), "%", f"{sizes.depth_pages} pages", most=most))
+    return rows
+
+
+def written(pages: int, people: int, seed: int) -> Written:
+    """A story of so many pages in the improved preset."""
+    config = {"pages": pages}
+    planned = _estimate(people, config)
+    troupe, begun = Troupe(seed, people), time.process_time()
+    words, wall = _run(troupe, "improved", config)
+    return Written(words, troupe, wall, time.process_time() - begun, planned)
+
+
+def company_of(people: int) -> str:
+    """The personas of a story, with sheets as long as authors make them."""
+    draw = random.Random(people)  # noqa: S311 - personas, not secrets
+    names = [f"Person {n}" for n in range(people)]
+    personas = tuple(
+        Persona(
+            name,
+            description=prose(draw, 30),
+            role="companion",
+            goals=(few(draw, 12),),
+            relationships=tuple((other, few(draw, 6)) for other in names if other != name)[:2],
+        )
+        for name in names
+    )
+    return write_company(Company(few(draw, 18), personas))
+
+
+def _estimate(people: int, config: dict[str, Any]) -> int:
+    """Tokens that a dry run plans."""
+    model = ScriptedModel(_never, capabilities=SCHEMA)
+    with Journal() as journal:
+        hands = _hands(journal, Cast.of(model), people, "dry")
+        asyncio.run(_SYSTEM.write(_BRIEF, Run(hands), _SYSTEM.config("improved", config)))
+    return hands.rehearsal.tokens
+
+
+def _never(request: Request) -> str:
+    raise AssertionError(request.path)
+
+
+def _run(troupe: Troupe, preset: Any, config: dict[str, Any]) -> tuple[int, float]:  # noqa: ANN401 - a literal
+    """Words of a story, and the seconds it takes on a clock that skips waits."""
+
+    async def timed() -> tuple[int, float]:
+        loop, begun = asyncio.get_running_loop(), 0.0
+        model = Limited(ScriptedModel(troupe.answer, name="slow", capabilities=SCHEMA), parallel=_PARALLEL)
+        with Journal() as journal:
+            run = Run(_hands(journal, Cast.of(model), troupe.people, "live"))
+            begun = loop.time()
+            story = await _SYSTEM.write(_BRIEF, run, _SYSTEM.config(preset, config))
+            return story.words, loop.time() - begun
+
+    with asyncio.Runner(loop_factory=SkippingLoop) as runner:
+        return runner.run(timed())
+
+
+def _hands(journal: Journal, cast: Cast, people: int, mode: Mode) -> Hands:
+    journal.decide("personas", "edit", company_of(people))
+    return Hands(journal, Prompts(_SYSTEM.prompts, common=PROMPTS), cast, mode=mode)

@@ -1,0 +1,111 @@
+"""`fabula world` on a project whose story MAGNET wrote."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from commandline import script_of
+
+if TYPE_CHECKING:
+    from commandline import Cli
+
+PERSONAS = """\
+goal: The lamp burns until the morning.
+world:
+  lamp_lit: false
+personas:
+  - name: Mara
+    aliases: [the keeper]
+  - name: Tobias
+"""
+CANON = "facts:\n  - {subject: world, slot: lamp_lit, value: broken, durability: permanent}\n"
+
+
+def critique(*updates: tuple[str, str]) -> str:
+    made = [{"key": key, "value": value} for key, value in updates]
+    return json.dumps({"revise": False, "goal_reached": False, "world_updates": made})
+
+
+REPLIES = {
+    "critic": critique(),
+    "Mara:act": '{"action": "Mara lights the lamp."}',
+    "Tobias:act": '{"action": "Tobias hides the letter."}',
+    "chapter-1/step/1/Mara/criticise": critique(("lamp_lit", "true")),
+    "chapter-2/step/2/Mara/criticise": critique(("lamp_lit", "false"), ("turn", "7")),
+    "chapter-2/step/2/Tobias/criticise": critique(("letter_hidden", "true"), ("lamp_lit", "true")),
+    "narrator": '{"order": [2, 1], "paragraph": "Tobias hid what he had brought. Mara saw to the lamp."}',
+    "goal-generator": '{"goal": "They find the letter.", "transition_paragraph": "Then it was day."}',
+}
+
+
+@pytest.fixture
+def tale(cli: Cli) -> str:
+    """A project of two chapters, one step each."""
+    (cli.folder / "magnet.toml").write_text(script_of(REPLIES), encoding="utf-8")
+    (cli.folder / "people.yaml").write_text(PERSONAS, encoding="utf-8")
+    chosen = ("max_steps=2", "words=400", "chapter_words=5", "stall_steps=1", "domain_shift_steps=99")
+    settings = [part for setting in chosen for part in ("--set", setting)]
+    ran = cli(
+        "write", "brief.md", "--system", "magnet", "--preset", "faithful", "--personas", "people.yaml", "--out", "tale",
+        "--model", "scripted:magnet.toml", *settings,
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    return "tale"
+
+
+def values(cli: Cli, *words: str) -> dict[str, object]:
+    return {fact["slot"]: fact["value"] for fact in cli("world", *words, "--json").json["facts"]}
+
+
+def test_the_world_of_a_run_can_be_asked_chapter_by_chapter(cli: Cli, tale: str) -> None:
+    assert values(cli, tale, "--at", "0")["lamp_lit"] is False
+    assert values(cli, tale, "--at", "1") == {"lamp_lit": True, "current_goal": "The lamp burns until the morning."}
+    assert values(cli, tale, "--at", "Chapter 2")["lamp_lit"] is False, "Mara is told last"
+    assert values(cli, tale, "--who", "the keeper", "--at", "2")["letter_hidden"] is True
+    changed = {pair["old"]["slot"] for pair in cli("world", tale, "--diff", "1", "2", "--json").json["changed"]}
+    assert changed == {"lamp_lit", "current_goal"}
+    assert "turn" not in values(cli, tale)
+
+
+def test_what_its_author_laid_down_is_beside_it(cli: Cli, tale: str) -> None:
+    (cli.folder / "canon.yaml").write_text(CANON, encoding="utf-8")
+    cli("world", tale, "--import", "canon.yaml")
+    assert "lamp_lit: in scene 0 'broken' was laid down" in cli("world", tale).out
+
+
+def test_every_step_has_a_record_and_what_went_wrong_is_counted(cli: Cli, tale: str) -> None:
+    steps = [
+        step
+        for chapter in (1, 2)
+        for step in json.loads((cli.folder / tale / "steps" / f"steps-{chapter}.json").read_text(encoding="utf-8"))
+    ]
+    first, second = steps
+    assert [p["character"] for p in second["proposals"]] == ["Mara", "Tobias"]
+    assert second["order"] == ["Tobias", "Mara"]
+    assert [(c["key"], c["new"], c["actor"]) for c in second["commits"]][:3] == [
+        ("letter_hidden", True, "Tobias"),
+        ("lamp_lit", True, "Tobias"),
+        ("lamp_lit", False, "Mara"),
+    ]
+    assert second["world_before"] == first["world_after"]
+    assert second["conflicts"] == ["lamp_lit"]
+    assert second["refused"] == [{"key": "turn", "why": "the key is reserved"}]
+    assert first["event"]["status"] == "stalled"
+    told = cli("write", tale).err
+    assert "In 2 steps: 1 refused keys, 1 keys written twice in a step" in told
+
+
+def test_a_run_asks_nobody_to_approve_its_records(cli: Cli, tale: str) -> None:
+    assert "story/01-chapter-1.md waits for your approval" in cli("write", tale, "--approve", "all").err
+    assert cli("approve", "chapter-1", "-C", tale).code == 0
+    assert "02-chapter-2.md waits for your approval" in cli("write", tale, "--approve", "all").err
+    assert cli("approve", "-C", tale).out == "Approved: chapter-2.\n"
+    assert cli("write", tale, "--approve", "all").code == 0
+
+
+def test_chapters_of_a_longer_story_of_before_are_left_out(cli: Cli, tale: str) -> None:
+    cli("write", tale, "--set", "max_steps=1")
+    assert values(cli, tale)["lamp_lit"] is True

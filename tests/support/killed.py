@@ -1,0 +1,40 @@
+"""A program that writes a project with a scripted model and kills its own process, for tests of what is left then.
+
+Its arguments: the project, the script, a file that gets the path of every call it answers, the moment (`asked`, or the
+name of an event), and the number of the call at which it dies.
+"""
+
+from __future__ import annotations
+
+CHILD = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from fabula import authoring
+from fabula.authoring import Wishes, write_in
+from fabula.models.scripted import ScriptedModel
+from fabula.project import Project
+from fabula.roles import Cast
+
+folder, script, log, moment, dies_at = *map(Path, sys.argv[1:4]), sys.argv[4], int(sys.argv[5])
+calls = 0
+
+class Killed(ScriptedModel):
+    async def ask(self, request, on_text=None):
+        global calls
+        calls += 1
+        if moment == "asked" and calls == dies_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        reply = await super().ask(request, on_text)
+        with log.open("a") as file:
+            file.write(request.path + "\\n")
+        return reply
+
+def listen(event):
+    if moment == type(event).__name__ and calls == dies_at:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+model = Killed.read(script)
+authoring.open_cast = lambda settings, roles, world, open_role: Cast.of(model)
+project = Project.open(folder)
+asyncio.run(write_in(project, project.settings, Wishes(listeners=[listen])))
+"""
