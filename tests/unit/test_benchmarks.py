@@ -30,6 +30,7 @@ from benchmarks.theatre import plan_of
 
 NAMES = {
     "atlas",
+    "chat",
     "continuity",
     "engine",
     "growth",

@@ -32,6 +32,7 @@ COMMANDS: Final = {
     "new": Entry("new", WRITING, "Make a project folder for a brief."),
     "plan": Entry("plan", WRITING, "Make a plan from a brief or a story, or check one."),
     "write": Entry("write", WRITING, "Write the story of a project or brief; go on where it stopped."),
+    "chat": Entry("chat", WRITING, "Talk with the characters of a story, who keep to it."),
     "update": Entry("update", WRITING, "Take your edits over: say what will be asked again and its cost, then do it."),
     "estimate": Entry("estimate", WRITING, "Say what writing would ask and cost, without asking anybody."),
     "export": Entry("export", WRITING, "Make a Markdown, EPUB, DOCX, Fountain, text or JSON file of the story."),

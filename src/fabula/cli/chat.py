@@ -1,0 +1,280 @@
+"""A conversation at the terminal: lines in, turns out as they come, and commands that begin with a slash."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.cli.bill import told
+from fabula.cli.progress import counted
+from fabula.cli.session import near
+from fabula.errors import FabulaError, UnknownNameError, UsageError
+from fabula.events import CallStarted
+from fabula.files import write_atomically
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from fabula.chatting import Session, Turn
+    from fabula.cli.bill import Bill
+    from fabula.cli.terminal import Terminal
+    from fabula.events import Event
+    from fabula.project import Project
+
+HELP: Final = """\
+  /plan             what is to happen in this cell, and where we are
+  /where            how far the story is
+  /next             let the story go on: to the next point, or the next cell
+  /undo             take the last turn back
+  /retry            draw the last answer anew
+  /freedom LEVEL    rails, guided or loose
+  /leave NAME, /join NAME   who is there, where you talk with several
+  /save [FILE]      write the conversation down as Markdown
+  /quit             end; the same command goes on from here"""
+_PREPARING: Final = frozenset({"labeller", "planner", "summariser"})
+_SHOWN: Final = 3  # turns of a session that goes on
+
+
+@dataclass
+class Chat:
+    """A session at the terminal; `session` is set before `run`."""
+
+    terminal: Terminal
+    project: Project
+    bill: Bill
+    session: Session = field(init=False)
+    _prepares: bool = False
+    _midline: bool = False
+
+    def hear(self, event: Event) -> None:
+        """A listener of the run: says so when a cell is made ready, which takes a while."""
+        if isinstance(event, CallStarted) and event.role in _PREPARING and not self._prepares:
+            self._prepares = True
+            self.terminal.advise("... the next part of the story is being prepared")
+
+    async def run(self, automatic: int) -> None:
+        """The conversation; `automatic` is how many turns two models have at most, 0 for a person's conversation."""
+        self._greet()
+        try:
+            if automatic:
+                await self._alone(automatic)
+            else:
+                await self._with_person()
+        finally:
+            self._end_line()
+            if self.session.turns and self.session.files is not None:
+                write_atomically(self.session.files.transcript, self._markdown())
+        self._farewell()
+
+    async def _alone(self, most: int) -> None:
+        for _ in range(most):
+            if self.session.state.over:
+                return
+            self.show(await self.session.play(None), with_said=True)
+
+    async def _with_person(self) -> None:
+        if not self.session.turns:
+            await self._try(lambda: self.session.begin(self._piece))
+        while (line := await self.terminal.line(f"{self.session.parties.player}: ")) is not None:
+            if not line.strip():
+                continue
+            if line.strip() in {"/quit", "/exit"}:
+                return
+            if line.startswith("/"):
+                await self._try(lambda line=line: self._command(line))  # type: ignore[misc] # a default binds the line
+            else:
+                await self._try(lambda line=line: self.session.say(line, self._piece))  # type: ignore[misc] # the same
+
+    async def _try(self, move: Callable[[], Awaitable[Turn | None]]) -> None:
+        """A move; where it fails and a person is there to try another, the conversation goes on."""
+        self._prepares = False
+        try:
+            turn = await move()
+        except UsageError as problem:
+            self._end_line()
+            self.terminal.tell(str(problem))
+        except FabulaError as problem:
+            self._end_line()
+            if not self.terminal.interactive:
+                raise
+            self.terminal.tell(f"{problem}\nThe conversation stands as before. Say it again, or something else.")
+        else:
+            if turn is not None:
+                self.show(turn)
+
+    # commands -------------------------------------------------------------------------------------------------------
+
+    async def _command(self, line: str) -> Turn | None:
+        word, _, rest = line.strip().partition(" ")
+        rest = rest.strip()
+        if word == "/next":
+            return await self.session.go_on(self._piece)
+        if word == "/retry":
+            return await self.session.retry(self._piece)
+        if word == "/undo":
+            last = await self.session.undo()
+            self.terminal.tell("Taken back." if last else "Taken back; nothing is said yet. /next begins.")
+            if last:
+                self._show_old(last)
+            return None
+        await self._quiet_command(word, rest)
+        return None
+
+    async def _quiet_command(self, word: str, rest: str) -> None:
+        """A command that brings no turn about."""
+        commands: dict[str, Callable[[str], Awaitable[None]]] = {
+            "/plan": self._plan,
+            "/where": self._where,
+            "/freedom": self._freedom,
+            "/leave": self._leave,
+            "/join": self._join,
+            "/save": self._save,
+            "/help": self._help,
+        }
+        if word not in commands:
+            raise UnknownNameError("command", word, [*commands, "/next", "/retry", "/undo", "/quit"])
+        await commands[word](rest)
+
+    async def _plan(self, _: str) -> None:
+        where = self.session.where
+        if not self.session.plan:
+            self.terminal.say("There is no plan here: the character has the whole story and finds its way.")
+        for number, step in enumerate(self.session.plan, 1):
+            mark = ">" if number == where.step else " "
+            self.terminal.say(self.terminal.wrapped(f"{mark} {number}. {step.title}"))
+            if step.detail:
+                self.terminal.say(self.terminal.wrapped(f"     {step.detail}"))
+
+    async def _where(self, _: str) -> None:
+        where = self.session.where
+        at = f", point {where.step} of {where.steps}: {where.headline}" if where.steps else ""
+        self.terminal.say(
+            f"Cell {where.cell} of {where.cells}{at}\n{counted(where.turns, 'turn')}; {where.share:.0%} of the story."
+        )
+
+    async def _freedom(self, rest: str) -> None:
+        self.terminal.tell(f"Freedom is now {await self.session.set_freedom(rest)}.")
+
+    async def _leave(self, rest: str) -> None:
+        there = [name for name in self.session.state.present if name.casefold() != rest.casefold()]
+        if len(there) == len(self.session.state.present):
+            raise UnknownNameError("character who is there", rest, self.session.state.present)
+        await self.session.set_present(there)
+        self._tell_present()
+
+    async def _join(self, rest: str) -> None:
+        await self.session.set_present((*self.session.state.present, rest))
+        self._tell_present()
+
+    def _tell_present(self) -> None:
+        self.terminal.tell(f"There now: {', '.join(self.session.state.present)}.")
+
+    async def _save(self, rest: str) -> None:
+        if self.session.files is None:
+            return
+        target = _free(rest) if rest else self.session.files.transcript
+        write_atomically(target, self._markdown())
+        self.terminal.tell(f"Saved as {near(target)}.")
+
+    async def _help(self, _: str) -> None:
+        self.terminal.tell(HELP)
+
+    # showing --------------------------------------------------------------------------------------------------------
+
+    def show(self, turn: Turn, *, with_said: bool = False) -> None:
+        """A turn that has just come; its words may stand there already."""
+        if with_said and turn.said:
+            self.terminal.say(f"{self.session.parties.player}: {turn.said}")
+        if self._midline:
+            self._end_line()
+        elif turn.line is not None:
+            self.terminal.say(f"{turn.line.who}: {turn.line.text}")
+        if turn.ends_story:
+            self.terminal.advise("-- The story has been told. /undo takes the last turn back, /quit ends. --")
+        elif turn.ends_cell:
+            self.terminal.advise(f"-- Cell {turn.cell} of {self.session.where.cells} ends. Say something, or /next. --")
+
+    def _show_old(self, turn: Turn) -> None:
+        if turn.said:
+            self.terminal.say(f"{self.session.parties.player}: {turn.said}")
+        if turn.line is not None:
+            self.terminal.say(f"{turn.line.who}: {turn.line.text}")
+
+    def _piece(self, text: str) -> None:
+        """A piece of an answer, as it comes."""
+        if self.terminal.json:
+            return
+        if not self._midline:
+            self._midline = True
+            text = f"{self.session.speaker}: {text}"
+        sys.stdout.write(self.terminal.shown(text))
+        sys.stdout.flush()
+
+    def _end_line(self) -> None:
+        if self._midline:
+            self._midline = False
+            sys.stdout.write("\n")
+            sys.stdout.flush()
+
+    def _greet(self) -> None:
+        parties, where = self.session.parties, self.session.where
+        self.terminal.advise(
+            f"{parties.player} talks with {', '.join(parties.others)}; {counted(where.cells, 'cell')}. "
+            f"Session {self.session.name!r}. /help names the commands."
+        )
+        if self.session.turns:
+            self.terminal.advise(f"Going on after {counted(len(self.session.turns), 'turn')}:")
+            for turn in self.session.turns[-_SHOWN:]:
+                self._show_old(turn)
+
+    def _farewell(self) -> None:
+        where = self.session.where
+        folder, asked = near(self.project.folder), sum(self.bill.calls.values())
+        self.terminal.advise(
+            f"{counted(len(self.session.turns), 'turn')}, {where.share:.0%} of the story, {counted(asked, 'call')}, "
+            f"{self.bill.tokens:,} tokens. Go on with `fabula chat {folder} --session {self.session.name}`."
+        )
+        self.terminal.document(self.data())
+
+    def data(self) -> dict[str, Any]:
+        """The session as plain data."""
+        where, files = self.session.where, self.session.files
+        return {
+            "project": str(self.project.folder),
+            "session": self.session.name,
+            "log": str(files.log) if files else "",
+            "player": self.session.parties.player,
+            "others": list(self.session.parties.others),
+            "cell": where.cell,
+            "cells": where.cells,
+            "step": where.step,
+            "steps": where.steps,
+            "over": where.over,
+            "turns": [
+                {
+                    "number": turn.number,
+                    "cell": turn.cell,
+                    "step": turn.step,
+                    "said": turn.said,
+                    "who": turn.line.who if turn.line else "",
+                    "answer": turn.line.text if turn.line else "",
+                    "ends_cell": turn.ends_cell,
+                }
+                for turn in self.session.turns
+            ],
+            "bill": {role: told(usage) for role, usage in self.bill.roles.items()},
+        }
+
+    def _markdown(self) -> str:
+        parties = self.session.parties
+        return f"# {parties.player} and {', '.join(parties.others)}\n\n{self.session.transcript}\n"
+
+
+def _free(name: str) -> Path:
+    """The path of a file that is not there yet."""
+    target = Path(name).expanduser()
+    if target.exists():
+        raise UsageError(f"{target} exists. Give /save another name.")
+    return target

@@ -1,0 +1,182 @@
+"""`fabula chat`."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fabula.authoring import Wishes
+from fabula.chatting import Parties, SessionFiles
+from fabula.chatting.store import sessions_in
+from fabula.chatting.talk import freedom_of
+from fabula.cli.asked import changes_of, check
+from fabula.cli.bill import Bill
+from fabula.cli.chat import Chat
+from fabula.cli.opening import project_of, terminal_of
+from fabula.cli.options import Choices, Common, bundled
+from fabula.cli.people import People
+from fabula.cli.session import near, stoppable
+from fabula.conversing import conversing, lay_narrative, parties_in, settings_for
+from fabula.errors import BriefError, UsageError
+from fabula.files import read_text
+from fabula.project import MAX_FILE, Project
+from fabula.settings import Settings
+from fabula.story import Brief, Story, count_words, plain, slug
+
+if TYPE_CHECKING:
+    from fabula.chatting import Freedom
+    from fabula.cli.terminal import Terminal
+
+
+@dataclass(frozen=True, slots=True)
+class Talking:
+    """Who talks, and which conversation it is."""
+
+    as_: Annotated[str, typer.Option("--as", metavar="NAME", help="The character that you play.")] = ""
+    with_: Annotated[
+        list[str] | None,
+        typer.Option("--with", metavar="NAME", help="Who answers you. Repeatable: several in one scene."),
+    ] = None
+    session: Annotated[
+        str, typer.Option(metavar="NAME", help="The conversation; default: the last one, or a new one.")
+    ] = ""
+    new: Annotated[bool, typer.Option("--new", help="Begin a new conversation.")] = False
+    freedom: Annotated[
+        str, typer.Option(metavar="rails|guided|loose", help="How far you may lead away from the story.")
+    ] = ""
+    auto: Annotated[bool, typer.Option("--auto", help="A model plays your character too.")] = False
+    turns: Annotated[int, typer.Option(min=1, metavar="N", help="With --auto: turns at most.")] = 1000
+    out: Annotated[
+        str, typer.Option(metavar="DIR", help="Project folder for a story file; default: its name, here.")
+    ] = ""
+
+
+@bundled
+def chat(
+    common: Common,
+    choices: Choices,
+    talking: Talking,
+    where: Annotated[
+        str, typer.Argument(metavar="[STORY]", help="A story file, or a project folder.", show_default="this folder")
+    ] = "",
+) -> None:
+    """Talk with the characters of a story, who keep to it."""
+    terminal = terminal_of(common)
+    freedom = freedom_of(talking.freedom) if talking.freedom else None
+    if choices.words is not None:
+        raise UsageError("--words is for writing; a conversation is as long as you make it. Leave it out.")
+    named = _parties(talking)
+    project, settings = _project(choices, talking, common, where, terminal)
+    name, parties = _session(project, talking, named)
+    again = f"`fabula chat {near(project.folder)} --session {name}`"
+    asyncio.run(stoppable(_talk(terminal, project, settings, talking, (name, parties, freedom)), again))
+
+
+async def _talk(
+    terminal: Terminal,
+    project: Project,
+    settings: Settings,
+    talking: Talking,
+    wanted: tuple[str, Parties | None, Freedom | None],
+) -> None:
+    """The conversation, until the person or the story ends it."""
+    bill = Bill()
+    name, parties, freedom = wanted
+    chat_ = Chat(terminal, project, bill)
+    wishes = Wishes(
+        listeners=(chat_.hear, bill), environ=terminal.environ, person=People(terminal, project.folder).answer
+    )
+    async with conversing(project, settings, wishes) as open_:
+        session = await open_.session(name, parties, freedom)
+        if freedom is not None and session.state.freedom != freedom:
+            await session.set_freedom(freedom)
+        chat_.session = session
+        await chat_.run(talking.turns if talking.auto else 0)
+
+
+def _parties(talking: Talking) -> Parties | None:
+    """Who talks, where the options say it."""
+    others = tuple(name.strip() for name in talking.with_ or () if name.strip())
+    parties = Parties(talking.as_.strip(), others) if talking.as_.strip() and others else None
+    if parties is None and (talking.as_.strip() or others):
+        raise UsageError("Say both who you are (--as NAME) and who answers you (--with NAME), or neither.")
+    if talking.session:
+        SessionFiles.in_(Path(), talking.session)
+    return parties
+
+
+def _session(project: Project, talking: Talking, given: Parties | None) -> tuple[str, Parties | None]:
+    """The name of the conversation, and who talks in it: in a new one those of the last one, where nobody is named."""
+    known = sessions_in(project.folder)
+    if talking.session and talking.new and talking.session in known:
+        raise UsageError(f"There is a session {talking.session!r} already. Leave --new out, or name another.")
+    if talking.session in known or (known and not (given or talking.session or talking.new)):
+        return talking.session or known[0], given
+    parties = given or (_parties_of(project, known[0]) if known else None)
+    if talking.session:
+        return talking.session, parties
+    same = [name for name in known if not talking.new and _parties_of(project, name) == parties]
+    return same[0] if same else _free_name(slug("-".join(parties.names) if parties else "talk"), known), parties
+
+
+def _free_name(wanted: str, known: list[str]) -> str:
+    """`wanted`, with a number where there is a session of that name."""
+    number, free = 1, wanted
+    while free in known:
+        number += 1
+        free = f"{wanted[:50].rstrip('-')}-{number}"
+    return free
+
+
+def _parties_of(project: Project, name: str) -> Parties | None:
+    return parties_in(SessionFiles.in_(project.folder, name))
+
+
+def _project(
+    choices: Choices, talking: Talking, common: Common, where: str, terminal: Terminal
+) -> tuple[Project, Settings]:
+    """The project that is talked in, made for a story file where it is not there yet."""
+    file = Path(where) if where else None
+    if file is not None and not file.exists():
+        raise UsageError(f"There is no file or folder {where}. Give a story (a text file) or a project folder.")
+    if file is None or file.is_dir():
+        if talking.out:
+            raise UsageError("--out goes with a story file; a project folder is talked in where it is.")
+        project = project_of(common, where)
+        return project, _settings(choices, project.settings, terminal)
+    story = Story.parse(read_text(file, MAX_FILE))
+    if not count_words(story.text):
+        raise BriefError(f"The story {file} is empty. Give a text in which somebody does something.")
+    folder = Path(talking.out or file.stem)
+    if (folder / "brief.md").exists():
+        project = Project.open(folder)
+        settings = _settings(choices, project.settings, terminal)
+        _check_names(talking, story.text)
+    else:
+        settings = _settings(choices, Settings(), terminal)
+        _check_names(talking, story.text)
+        changes = changes_of(replace(choices, system=settings.system), Settings())
+        title = story.title or file.stem
+        project = Project.create(folder, Brief(f"Talk the story {title} through with its characters.", title), changes)
+    lay_narrative(project, plain(story.text))
+    return project, settings
+
+
+def _check_names(talking: Talking, narrative: str) -> None:
+    """Find a misspelt name before anything is made."""
+    from fabula.craft.narratives import check_people  # noqa: PLC0415 - only where names are given
+
+    names = [name for name in (talking.as_.strip(), *(talking.with_ or ())) if name.strip()]
+    check_people(names, narrative)
+
+
+def _settings(choices: Choices, stored: Settings, terminal: Terminal) -> Settings:
+    """The settings in force: the project's, as far as they fit the system, with the options on top."""
+    base = settings_for(stored, choices.system or "")
+    settings = base.with_(changes_of(replace(choices, system=base.system), base))
+    check(settings, terminal.environ)
+    return settings

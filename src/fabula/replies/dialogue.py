@@ -1,0 +1,165 @@
+"""Plans of a dialogue and turns in it, as SNAP's prompts ask for them (Tables 5 and 8).
+
+#1. What happens                       [Squidward: (sighs) It is closing time.]
+- the details                          EOD
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from fabula.replies.problem import ReplyProblem
+from fabula.replies.sentences import paragraphs, sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_I: Final = re.IGNORECASE
+_THOUGHT: Final = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | _I)
+_HASHED: Final = re.compile(
+    r"[ \t]*[*_]*#{1,4}[ \t]*(?:(?:sub-?)?plan|step)?[ \t]*(\d{1,3})[ \t]*[.):-]?[ \t]*(.*)", _I
+)
+_NUMBERED: Final = re.compile(
+    r"[ \t]{0,3}[*_]*(?:(?:sub-?)?plan|step)?[ \t]*(\d{1,3})[ \t]*[.):][*_]*[ \t]+(.*)|"
+    r"[ \t]{0,3}[*_#]*(?:sub-?plan|step)[ \t]*(\d{1,3})[ \t]*[.):-]?[ \t]*(.*)",
+    _I,
+)
+_BULLET: Final = re.compile(r"[ \t]*(?:[-*\u2022\u2013]|\(?[a-z]\))[ \t]+(?=\S)")
+_MARKS: Final = " \t*_#"
+_EOD: Final = re.compile(r"[\[({*_\"' \t]*\bE\.?O\.?D\b\.?[\])}*_\"'. \t]*(?=\n|\Z|\[)|\[[ \t]*EOD[ \t]*\]")
+_ACTION: Final = re.compile(r"\A[ \t]*(?:\(([^()]*(?:\([^()]*\)[^()]*)*)\)|\*([^*\n]+)\*)[ \t:,.-]*", re.DOTALL)
+_UNOPENED: Final = re.compile(r"\A[^()\[\]\"\u201c]{1,160}\)")
+_NEXT_TURN: Final = re.compile(
+    r"\n\s*\[?[*_]*[A-Z][\w.' -]{0,40}[*_]*[ \t]*:|\n?[ \t]*\[[*_]*[A-Z][\w.' -]{0,40}[*_]*[ \t]*:"
+)
+_QUOTES: Final = {'"': '"', "\u201c": "\u201d"}
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One turn: what its speaker does, what it says, and whether it ends the dialogue (EOD). Any may be missing."""
+
+    action: str = ""
+    message: str = ""
+    ended: bool = False
+
+    @property
+    def text(self) -> str:
+        """`(action) message`."""
+        return " ".join(part for part in (f"({self.action})" if self.action else "", self.message) if part)
+
+
+def read_said(text: str, name: str, others: Sequence[str] = ()) -> Said:
+    """The first turn that `name` has in a reply, `[Name: (action) message]`; brackets, name and action may be missing.
+
+    What other speakers are given, and everything from there on, is left out. EOD counts at the end of a line, where
+    it stands alone or behind the turn.
+    """
+    text = _THOUGHT.sub("", text)
+    end = _EOD.search(text)
+    body = text[: end.start()] if end else text
+    turn = _own_turn(body.strip(), name, others)
+    if _UNOPENED.match(turn):
+        turn = f"({turn}"
+    action = ""
+    if found := _ACTION.match(turn):
+        action, turn = found[1] or found[2] or "", turn[found.end() :]
+    elif turn.startswith("("):  # never closed: a reply that was cut off
+        action, turn = turn[1:], ""
+    if action.strip().casefold() == name.casefold():  # the name instead of a deed
+        action = ""
+    return Said(" ".join(action.split()), _unquoted(" ".join(turn.split())), ended=end is not None)
+
+
+def first_sentences(text: str, most: int) -> str:
+    """The first `most` sentences of a message."""
+    return " ".join(sentences(text)[:most])
+
+
+def _own_turn(body: str, name: str, others: Sequence[str]) -> str:
+    """The inner text of the first turn of `name`; empty where only others speak."""
+    own = _label((name, *(part for part in name.split() if len(part) > 2)))  # noqa: PLR2004 - no titles, no initials
+    foreign = _label([other for other in others if other.casefold() != name.casefold()])
+    if found := own.match(body):
+        body = body[found.end() :]
+    elif foreign.match(body):
+        later = re.compile(rf"\n\s*{own.pattern}", _I).search(body)
+        if later is None:
+            return ""
+        body = body[later.end() :]
+    else:
+        body = body.lstrip("[ \t\n")
+    if cut := _NEXT_TURN.search(body):
+        body = body[: cut.start()]
+    return body.partition("]")[0].strip()
+
+
+@lru_cache(maxsize=256)
+def _labels(names: tuple[str, ...]) -> re.Pattern[str]:
+    known = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+    return re.compile(
+        rf"\s*\[?[ \t]*[*_\"]*(?:{known})(?: [\w'-]+)?[*_\"]*(?:[ \t]*\((?:user|player|npc)\))?[*_]*[ \t]*:[*_]*[ \t]*",
+        _I,
+    )
+
+
+def _label(names: Iterable[str]) -> re.Pattern[str]:
+    """What stands before a turn of one of `names`; never matches for no names."""
+    return _labels(tuple(name for name in dict.fromkeys(names) if name.strip())) if any(names) else _NOTHING
+
+
+_NOTHING: Final = re.compile(r"(?!)")
+
+
+def _unquoted(message: str) -> str:
+    """`message` without quotation marks around the whole."""
+    closer = _QUOTES.get(message[:1])
+    whole = closer is not None and message.endswith(closer) and message.count(closer) <= (2 if closer == '"' else 1)
+    if whole and len(message) > 1:
+        return message[1:-1].strip()
+    unclosed = closer is not None and message.count(closer) == (1 if closer == '"' else 0)
+    return message[1:].strip() if unclosed else message
+
+
+def read_plan(text: str, most: int = 30) -> tuple[tuple[str, str], ...]:
+    """The sub-plans of a reply, each with its headline and its details on one line, at most `most`.
+
+    They begin with `#1.`, else with numbers; where there are none, bullets, paragraphs or sentences stand for them.
+    One that says the same as one before it is left out.
+
+    Raises:
+        ReplyProblem: there is no word in it.
+    """
+    lines = [line.rstrip() for line in _THOUGHT.sub("", text).splitlines() if line.strip(" \t*_#-`")]
+    head = _HASHED if any(_HASHED.match(line) for line in lines) else _NUMBERED
+    found: list[tuple[str, list[str]]] = []
+    for line in lines:
+        if match := head.match(line):
+            said = next(group for group in reversed(match.groups()) if group is not None)
+            found.append((said.strip(_MARKS), []))
+        elif found:
+            found[-1][1].append(_BULLET.sub("", line, count=1).strip(_MARKS))
+    steps = [(title, " ".join(details)) for title, details in found] if found else [(one, "") for one in _loose(text)]
+    told: dict[str, tuple[str, str]] = {}
+    for title, detail in steps:
+        step = (title, detail) if title else (detail, "")
+        if any(letter.isalnum() for letter in step[0]):
+            told.setdefault(step[0].casefold(), step)
+    if not told:
+        raise ReplyProblem(
+            "It holds no plan. Write numbered points: `#1.` and a headline, then a line `-` with details."
+        )
+    return tuple(told.values())[:most]
+
+
+def _loose(text: str) -> list[str]:
+    """What stands for sub-plans in a reply without numbers."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    bullets = [_BULLET.sub("", line, count=1).strip(_MARKS) for line in lines if _BULLET.match(line)]
+    parts = [" ".join(part.split()) for part in paragraphs(text)]
+    if len(bullets) > 1:
+        return bullets
+    return parts if len(parts) > 1 else sentences(" ".join(text.split()))

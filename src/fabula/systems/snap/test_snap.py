@@ -1,0 +1,437 @@
+"""SNAP against its paper: cells, the filter's arithmetic, the nine rules, summaries from cell to cell."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from fabula.chatting import Parties, Session, open_session
+from fabula.errors import ReplyError, UnknownNameError, UsageError
+from fabula.journal import Journal
+from fabula.models.base import Capabilities, Reply
+from fabula.models.scripted import ScriptedModel
+from fabula.prompts import Prompts
+from fabula.roles import Cast
+from fabula.run import Hands, Run
+from fabula.story import Brief
+from fabula.systems import find
+from fabula.systems.snap.algorithm import PUBLISHED, open_talk
+from fabula.systems.snap.filtering import fit, min_max, rank_one, ranked
+from ground_truth import data_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fabula.chatting import Turn
+    from fabula.methods import Preset
+    from fabula.models.base import Request
+
+SYSTEM = find("snap")
+TWO = Parties("Tobias", ("Mara",))
+STORY = (
+    "Mara kept the lamp of the lighthouse. The boy Tobias brought her a letter. She read it twice. It said the lamp "
+    "was to go dark.\n\nOn Saturday the wind turned. Tobias asked Mara for the light. Mara lit the lamp. "
+    "The boat came home."
+)
+PLANS = {
+    1: "#1. Tobias brings Mara a letter\n- He has run.\n#2. Mara reads the letter twice\n- The lamp is to go dark.",
+    2: "#1. The wind turns and Tobias asks for the light\n#2. Mara lights the lamp and the boat comes home",
+}
+LABELS = json.dumps(
+    {
+        "characters": [
+            {"name": "Tobias", "traits": ["quick"], "background": "A boy of ten."},
+            {"name": "Mara", "traits": ["stubborn"], "background": "She keeps the lamp."},
+            {"name": "Neptune", "traits": [], "background": "A god of another story."},
+        ]
+    }
+)
+
+
+PRESETS: tuple[tuple[Preset, bool], ...] = (("faithful", False), ("improved", True))
+
+
+def cell_of(request: Request) -> int:
+    return int(request.path.split("cell-")[1][0])
+
+
+@dataclass
+class Troupe:
+    """A model that plays all roles; `turns` are what Mara says, in turn, by cell."""
+
+    turns: dict[int, list[str]] = field(default_factory=dict)
+    asked: list[Request] = field(default_factory=list)
+    plan: Callable[[Request], str] = lambda request: PLANS[cell_of(request)]
+    rate: Callable[[Request], str | Reply] = lambda _: "3"
+
+    def __call__(self, request: Request) -> str | Reply:
+        self.asked.append(request)
+        prompt = request.path.rpartition("/")[2]
+        if prompt == "answer":
+            said = self.turns.get(cell_of(request), [])
+            number = int(request.path.split("/turn/")[1].split("/")[0])
+            draw = int(request.path.split("/again/")[1].split("/")[0]) if "/again/" in request.path else 0
+            return said[number - 1 + draw] if number - 1 + draw < len(said) else f"(waits) Turn {request.path[-40:]}."
+        if prompt == "plan":
+            return self.plan(request)
+        if request.role == "judge":
+            return self.rate(request)
+        replies = {
+            "label": LABELS,
+            "summarise": f"Summary of cell {cell_of(request)}.",
+            "play": "[Tobias: (nods) Go on, Mara, with the story.]",
+        }
+        return replies[prompt]
+
+    def prompts(self, name: str) -> list[str]:
+        """The user's messages of a prompt's calls."""
+        return [request.messages[-1].content for request in self.asked if request.path.endswith(f"/{name}")]
+
+
+async def session_of(
+    troupe: Troupe,
+    preset: Preset = "improved",
+    story: str = STORY,
+    parties: Parties = TWO,
+    *,
+    capabilities: Capabilities | None = None,
+    **config: Any,  # noqa: ANN401 - fields of Config
+) -> Session:
+    journal = Journal()
+    journal.open()
+    hands = Hands(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(troupe, capabilities=capabilities)))
+    settings_ = SYSTEM.config(preset, {"sentences": 4, "samples": 2, "candidates": 1} | config)
+    return open_session(None, await open_talk(story, Run(hands), settings_, parties), hands, settings_.freedom)
+
+
+# the filter ---------------------------------------------------------------------------------------------------------
+
+TABLES = arrays(np.float64, st.tuples(st.integers(2, 12), st.just(3)), elements=st.floats(0, 1, width=32))
+
+
+@settings(max_examples=60, deadline=None)
+@given(TABLES)
+def test_weights_are_the_first_right_singular_vector(table: np.ndarray[Any, np.dtype[np.float64]]) -> None:
+    _, values, right = np.linalg.svd(table)
+    if values[0] < 1e-3 or values[1] > 0.99 * values[0]:  # no first one, or two that share the first place
+        return
+    expected = np.abs(right[0]) / np.abs(right[0]).sum()
+    assert np.allclose(rank_one(table), expected, atol=1e-6)
+
+
+def test_min_max_of_a_constant_column_is_zero() -> None:
+    scores = np.array([[0.99, 3.0, 5.0], [0.97, 3.0, 1.0], [0.98, 3.0, 2.0]])
+    assert np.allclose(min_max(scores), np.array([[1, 0, 1], [0, 0, 0], [0.5, 0, 0.25]]))
+
+
+def test_the_sum_is_equation_1() -> None:
+    scores = np.array([[0.99, 3.0, 5.0], [0.97, 4.0, 1.0]])
+    assert np.allclose(ranked(scores, PUBLISHED), [1.1618 + 1.4323, 1.4210])
+
+
+def test_the_published_constants_are_the_preset() -> None:
+    told = json.loads((data_folder("snap") / "published_seed003.json").read_text())
+    component = np.array(told["nmf_first_component"], dtype=float)
+    assert list(SYSTEM.config("faithful").weights) == component.tolist()
+    # Any table of rank one along the published component gives its shares back.
+    table = np.outer(np.linspace(0.1, 1, 9), component)
+    assert np.allclose(rank_one(table), np.array(told["sum_normalised"], dtype=float), atol=5e-5)
+
+
+def test_weights_cannot_be_learned_from_plans_that_are_all_alike() -> None:
+    with pytest.raises(UsageError, match="Weights need a table of scores, none below 0 and not all 0"):
+        fit(np.ones((4, 3)))
+
+
+async def test_the_plan_with_the_highest_sum_is_chosen() -> None:
+    def plan(request: Request) -> str:
+        number = int(request.path.split("/candidate/")[1].split("/")[0])
+        return f"#1. Tobias brings the letter to Mara, plan {number}\n#2. Mara reads it"
+
+    def rate(request: Request) -> str:
+        best = "plan 2" in request.messages[-1].content
+        return "5" if best else "2" if request.path.endswith("connectivity") else "not a score"
+
+    troupe = Troupe(plan=plan, rate=rate)
+    session = await session_of(troupe, "faithful", candidates=3, samples=20)
+    await session.begin()
+    assert session.plan[0].title.endswith("plan 2")
+    judged = [request for request in troupe.asked if request.role == "judge"]
+    assert len(judged) == 3 * 2 * 20
+    sampling = judged[0].sampling
+    assert (sampling.temperature, sampling.max_tokens, sampling.top_p) == (1.0, 1, 1.0)
+    assert len({request.sampling.seed for request in judged}) == len(judged)
+
+
+async def test_log_probabilities_stand_for_samples_where_the_engine_tells_them() -> None:
+    def plan(request: Request) -> str:
+        return f"#1. Tobias brings the letter, plan {request.path.split('/candidate/')[1][0]}\n#2. Mara reads it"
+
+    def rate(request: Request) -> Reply:
+        high = 0.9 if "plan 3" in request.messages[-1].content else 0.4
+        return Reply("4", logprobs={"5": float(np.log(high)), "1": float(np.log(1 - high))})
+
+    troupe = Troupe(plan=plan, rate=rate)
+    able = Capabilities(logprobs=True, choices=True)
+    session = await session_of(troupe, candidates=3, capabilities=able)
+    await session.begin()
+    assert session.plan[0].title.endswith("plan 3")
+    judged = [request for request in troupe.asked if request.role == "judge"]
+    assert len(judged) == 3 * 2
+    assert all(request.logprobs and request.choices == ("1", "2", "3", "4", "5") for request in judged)
+
+
+# a cell -------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_cell_sees_its_segment_its_persona_and_the_summary_before_and_no_more() -> None:
+    troupe = Troupe({1: ["(looks) You ran.", "(reads) It goes dark. EOD"], 2: ["(counts) One is late."]})
+    session = await session_of(troupe)
+    await session.begin()
+    await session.go_on()
+    await session.go_on()
+    assert session.where.cell == 2
+    (first, *_), (*_, last) = troupe.prompts("answer"), troupe.prompts("answer")
+    assert "brought her a letter" in first
+    assert "the wind turned" not in first
+    assert "The story begins here." in first
+    assert "the wind turned" in last
+    assert "brought her a letter" not in last
+    assert "Summary of cell 1." in last
+    assert "stubborn" in last
+    assert "Summary of cell 1." in troupe.prompts("plan")[-1]
+
+
+async def test_labels_count_for_those_that_the_segment_names() -> None:
+    troupe = Troupe()
+    session = await session_of(troupe)
+    await session.begin()
+    text = session.hands.journal.newest("cell-1-people")
+    assert text is not None
+    assert "Mara" in text
+    assert "Neptune" not in text
+
+
+async def test_two_sessions_share_labels_and_make_plans_of_their_own() -> None:
+    troupe = Troupe()
+    session = await session_of(troupe)
+    other = open_session(None, session.talk, session.hands)
+    await session.begin()
+    await other.begin()
+    assert len(troupe.prompts("label")) == 1
+
+
+async def test_the_faithful_summary_holds_its_own_cell_and_the_improved_one_what_was_before_too() -> None:
+    story = f"{STORY}\n\nOn Sunday it was calm. Mara slept. Tobias slept. The office wrote."
+    PLANS[3] = "#1. Mara sleeps"
+    for preset, held in PRESETS:
+        troupe = Troupe()
+        session = await session_of(troupe, preset, story)
+        await session.begin()
+        for _ in range(4):
+            await session.go_on()
+        assert ("Summary of cell 1." in troupe.prompts("summarise")[1]) is held
+
+
+async def test_a_plan_reply_without_any_word_is_an_error_or_the_segment_stands_in() -> None:
+    with pytest.raises(ReplyError, match=r"No plan could be read at .*cell-1/plan in 1 replies"):
+        await (await session_of(Troupe(plan=lambda _: "---"), "faithful")).begin()
+    session = await session_of(Troupe(plan=lambda _: "---"))
+    await session.begin()
+    assert session.plan[0].title == "Mara kept the lamp of the lighthouse. The boy Tobias brought her a letter."
+
+
+async def test_a_plan_of_another_story_is_not_kept() -> None:
+    session = await session_of(Troupe(plan=lambda _: "#1. A dragon burns towns\n#2. Knights kill dragons"))
+    await session.begin()
+    assert session.plan[1].title == "She read it twice. It said the lamp was to go dark."
+
+
+async def test_a_plan_without_numbers_is_read() -> None:
+    session = await session_of(Troupe(plan=lambda _: "Tobias brings Mara the letter. Mara reads the letter twice."))
+    await session.begin()
+    assert [step.title for step in session.plan] == ["Tobias brings Mara the letter.", "Mara reads the letter twice."]
+
+
+# turns --------------------------------------------------------------------------------------------------------------
+
+
+async def test_eod_in_the_first_turn_does_not_end_the_cell() -> None:
+    for preset, _ in PRESETS:
+        session = await session_of(Troupe({1: ["(looks) You ran. EOD"]}), preset)
+        turn = await session.begin()
+        assert not turn.ends_cell
+        assert turn.line is not None
+        assert turn.line.text == "(looks) You ran."
+
+
+async def test_faithful_eod_ends_a_cell_anywhere_and_improved_at_the_last_point() -> None:
+    said = {1: ["(looks) You ran.", "(nods) So it is said. EOD", "(nods) So it is dark. EOD"]}
+    assert (await after(await session_of(Troupe(said), "faithful"), "Hm, what now?")).ends_cell
+    session = await session_of(Troupe(said))
+    turn = await after(session, "Hm, what now?")
+    assert (turn.step, turn.ends_cell) == (1, False)
+    await session.go_on()
+    assert session.turns[-1].ends_cell
+
+
+async def after(session: Session, message: str) -> Turn:
+    await session.begin()
+    return await session.say(message)
+
+
+async def test_the_plan_goes_on_by_the_words_of_a_turn_and_a_plan_that_stalls_moves_on() -> None:
+    session = await session_of(Troupe({1: ["(looks) You ran.", "(reads the letter twice) The lamp is to go dark."]}))
+    turn = await after(session, "Read the letter, Mara!")
+    assert (turn.step, session.where.step) == (1, 2)
+    session = await session_of(Troupe({1: ["(looks) Hm.", "(smiles) Ha."]}), turns_per_step=2)
+    await after(session, "Cats.")
+    assert session.where.step == 2
+    for _ in range(2):
+        await session.say("Cats.")
+    assert session.turns[-1].ends_cell
+
+
+async def test_the_reminder_names_the_point_and_the_faithful_prompt_has_none() -> None:
+    for preset, there in PRESETS:
+        troupe = Troupe({1: ["(looks) You ran."]})
+        await (await session_of(troupe, preset)).begin()
+        assert ("Mara is still at point 1 of 2: Tobias brings Mara a letter." in troupe.prompts("answer")[0]) is there
+        assert "You speak first." in troupe.prompts("answer")[0]
+
+
+async def test_freedom_changes_the_first_rule() -> None:
+    rules = {"rails": "you put aside", "guided": "you bring it back to the story", "loose": "You may follow the player"}
+    for freedom, rule in rules.items():
+        troupe = Troupe()
+        await (await session_of(troupe, freedom=freedom)).begin()
+        assert rule in troupe.prompts("answer")[0]
+
+
+async def test_what_cannot_be_used_is_drawn_again_warmer_and_at_last_the_plan_stands_in() -> None:
+    troupe = Troupe({1: ["As a language model I do not play.", "(looks) You ran up all the stairs."]})
+    session = await session_of(troupe)
+    turn = await session.begin()
+    assert turn.line is not None
+    assert turn.line.message == "You ran up all the stairs."
+    draws = [request.sampling.temperature for request in troupe.asked if request.role == "npc"]
+    assert draws == [0.3, 0.6]
+    session = await session_of(Troupe({1: ["", "", "", ""]}))
+    turn = await session.begin()
+    assert turn.line is not None
+    assert turn.line.text == "(Tobias brings Mara a letter)"
+
+
+async def test_one_sentence_a_turn_in_improved_mode() -> None:
+    said = {1: ["(looks) You ran up all the stairs. Sit down. What is it?"]}
+    for preset, cut in PRESETS:
+        text = "You ran up all the stairs." if cut else said[1][0].partition(") ")[2]
+        turn = await (await session_of(Troupe(said), preset)).begin()
+        assert turn.line is not None
+        assert turn.line.message == text
+
+
+async def test_prompts_of_a_cell_begin_alike_and_are_bounded() -> None:
+    troupe = Troupe()
+    session = await session_of(troupe, turns_per_step=0, history_tokens=300)
+    await session.begin()
+    for number in range(30):
+        await session.say(f"{number} " + "I ask you about the light on the cape once more. " * 3)
+    prompts = troupe.prompts("answer")
+    assert max(map(len, prompts)) < 6000
+    head = prompts[0].index("# The dialogue so far")
+    assert len({prompt[:head] for prompt in prompts}) == 1
+
+
+# who talks ----------------------------------------------------------------------------------------------------------
+
+
+async def test_who_is_not_in_the_story_cannot_talk() -> None:
+    with pytest.raises(UnknownNameError, match="Unknown character 'Batman'"):
+        await session_of(Troupe(), parties=Parties("Batman", ("Mara",)))
+
+
+async def test_a_narrative_without_characters_has_nobody_to_talk_with() -> None:
+    troupe = Troupe()
+    journal = Journal()
+    with journal:
+        hands = Hands(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(troupe)))
+        with pytest.raises(UsageError, match=r"names fewer than two characters.*--as and --with"):
+            await open_talk("It rained. The sea rose.", Run(hands), SYSTEM.config("improved"))
+        with pytest.raises(UsageError, match="The narrative has no sentence"):
+            await open_talk("  ", Run(hands), SYSTEM.config("improved"))
+
+
+async def test_a_narrative_of_one_sentence_can_be_talked_through() -> None:
+    session = await session_of(Troupe(), story="Mara gave Tobias the lamp.")
+    assert session.where.cells == 1
+    assert (await session.begin()).line is not None
+
+
+async def test_the_authors_personas_hold_before_labels() -> None:
+    troupe = Troupe()
+    with Journal() as journal:
+        journal.decide("personas", "edit", "personas:\n  - name: Mara\n    description: Seventy and tired.\n")
+        hands = Hands(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(troupe)))
+        config = SYSTEM.config("improved", {"sentences": 4, "candidates": 1})
+        session = open_session(None, await open_talk(STORY, Run(hands), config, TWO), hands)
+        await session.begin()
+    assert "Seventy and tired." in troupe.prompts("answer")[0]
+    assert "stubborn" not in troupe.prompts("answer")[0]
+
+
+async def test_a_character_knows_only_what_it_witnessed() -> None:
+    three = Parties("Tobias", ("Mara", "Jonas"))
+    story = "Mara, Jonas and Tobias stood on the quay. Jonas and Mara and Tobias waited."
+    troupe = Troupe(plan=lambda _: "#1. Mara and Jonas and Tobias stand on the quay and wait")
+    session = await session_of(troupe, story=story + " " + story, sentences=2, parties=three, turns_per_step=0)
+    await session.begin()
+    await session.set_present(["Mara"])
+    await session.say("The secret is under the third stair.")
+    await session.set_present(["Mara", "Jonas"])
+    await session.say("Jonas, what do you say?")
+    last = troupe.asked[-1].messages[-1].content
+    assert "# Jonas" in last
+    assert "third stair" not in last
+    assert "Jonas, what do you say?" in last
+    await session.go_on()
+    summaries = troupe.prompts("summarise")
+    assert len(summaries) == 2
+    assert [("third stair" in text) for text in summaries] == [True, False]
+
+
+# the automatic mode -------------------------------------------------------------------------------------------------
+
+
+async def test_two_agents_turn_a_narrative_into_a_dialogue() -> None:
+    troupe = Troupe({1: ["(looks) You ran.", "(reads it twice) It is to go dark. EOD"], 2: ["(waits) One is late."]})
+    with Journal() as journal:
+        hands = Hands(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(troupe)))
+        config = SYSTEM.config(
+            "faithful", {"sentences": 4, "candidates": 1, "player": "Tobias", "npc": "Mara", "max_turns": 2}
+        )
+        story = await SYSTEM.write(Brief(STORY, "The Lamp"), Run(hands), config)
+    assert [scene.label for scene in story.scenes] == ["cell-1/dialogue", "cell-2/dialogue"]
+    assert story.scenes[0].text == (
+        "Mara: (looks) You ran.\n\nTobias: (nods) Go on, Mara, with the story.\n\n"
+        "Mara: (reads it twice) It is to go dark."
+    )
+
+
+async def test_an_edited_dialogue_is_what_is_summed_up() -> None:
+    troupe = Troupe()
+    with Journal() as journal:
+        journal.decide("cell-1/dialogue", "edit", "Mara: (laughs) Burn the letter.\n\nTobias: Never!")
+        hands = Hands(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(troupe)))
+        config = SYSTEM.config("improved", {"sentences": 4, "candidates": 1})
+        await SYSTEM.write(Brief(STORY), Run(hands), config)
+    (summed,) = troupe.prompts("summarise")
+    assert "Mara: (laughs) Burn the letter." in summed
+    assert "Tobias: Never!" in summed

@@ -1,0 +1,79 @@
+"""Vanilla against Table 9: one prompt with the whole narrative and nine rules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fabula.chatting import Parties, Session, open_session
+from fabula.errors import ReplyError, UnknownNameError, UsageError
+from fabula.journal import Journal
+from fabula.models.scripted import ScriptedModel
+from fabula.prompts import Prompts
+from fabula.roles import Cast
+from fabula.run import Hands, Run
+from fabula.systems import find
+from fabula.systems.vanilla.algorithm import open_talk
+
+if TYPE_CHECKING:
+    from fabula.methods import Preset
+
+SYSTEM = find("vanilla")
+STORY = "One night Mara kept the lamp. Then Tobias came, and Mara read the letter of Tobias. " * 20
+
+
+async def session_of(said: str, preset: Preset, parties: Parties | None = None) -> tuple[Session, ScriptedModel]:
+    model = ScriptedModel({"npc": said})
+    journal = Journal()
+    journal.open()
+    hands = Hands(journal, Prompts(SYSTEM.prompts), Cast.of(model))
+    config = SYSTEM.config(preset)
+    return open_session(None, await open_talk(STORY, Run(hands), config, parties), hands), model
+
+
+async def test_the_whole_narrative_and_nine_rules_are_in_every_prompt() -> None:
+    session, model = await session_of("[Mara: (looks) You ran.]", "faithful", Parties("Tobias", ("Mara",)))
+    await session.begin()
+    prompt = model.asked[0].messages[-1].content
+    assert STORY.strip() in prompt
+    assert [f"\n{n}. " in prompt for n in range(1, 11)] == [True] * 9 + [False]
+    assert "You speak first." in prompt
+    assert model.asked[0].sampling.temperature == 0.3
+    assert session.where.cells == 1
+    assert session.plan == ()
+
+
+async def test_the_agent_alone_ends_the_story() -> None:
+    session, _ = await session_of("[Mara: (nods) So it was. EOD]", "faithful")
+    assert not (await session.begin()).ends_story
+    turn = await session.say("And then?")
+    assert (turn.step, turn.ends_story) == (0, True)
+    with pytest.raises(UsageError, match="The story is over"):
+        await session.say("And then?")
+
+
+async def test_the_names_that_are_repeated_most_talk_where_nobody_is_named() -> None:
+    session, _ = await session_of("Hm.", "faithful")
+    assert session.parties == Parties("Mara", ("Tobias",))
+
+
+async def test_silence_is_an_error_or_a_turn() -> None:
+    session, _ = await session_of("", "faithful")
+    with pytest.raises(ReplyError, match="Tobias gave no turn"):
+        await session.begin()
+    session, _ = await session_of("", "improved")
+    turn = await session.begin()
+    assert turn.line is not None
+    assert turn.line.text == "(says nothing)"
+
+
+async def test_who_is_not_there_cannot_talk() -> None:
+    with pytest.raises(UnknownNameError, match="Batman"):
+        await session_of("", "faithful", Parties("Batman", ("Mara",)))
+    with Journal() as journal:
+        run = Run(Hands(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel({}))))
+        with pytest.raises(UsageError, match="names fewer than two characters"):
+            await open_talk("It rained.", run, SYSTEM.config("faithful"))
+        with pytest.raises(UsageError, match="has no sentence"):
+            await open_talk("...", run, SYSTEM.config("faithful"))

@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from commandline import script_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from commandline import Cli, Ran
+
+STORY = """\
+# The Lamp
+
+One night Mara kept the lamp. Then Tobias brought Mara a letter. Mara read it twice.
+The lamp was to go dark, and Jonas wept.
+
+On Saturday the wind turned. Tobias asked Mara for the light. Mara lit the lamp. The boat came home.
+"""
+REPLIES = {
+    "labeller": '{"characters": [{"name": "Mara", "traits": ["stubborn"]}, {"name": "Tobias"}, {"name": "Jonas"}]}',
+    "planner": "#1. Tobias brings Mara a letter\n- He has run.\n#2. Mara lights the lamp",
+    "judge": "3",
+    "npc": "[Mara: (counts the boats) Ten are home.]",
+    "player": "[Tobias: (nods) I hear you, Mara.]",
+    "summariser": "Tobias brought a letter.",
+}
+TURN = "Mara: (counts the boats) Ten are home."
+OPTIONS = ("--model", "scripted:chat.toml", "--set", "sentences=4", "--set", "candidates=1")
+
+
+@pytest.fixture(autouse=True)
+def ready(here: Path) -> None:
+    (here / "lamp.md").write_text(STORY, encoding="utf-8")
+    (here / "chat.toml").write_text(script_of(REPLIES), encoding="utf-8")
+
+
+def talk(cli: Cli, *more: str, stdin: str = "") -> Ran:
+    return cli("chat", "lamp.md", "--as", "Tobias", "--with", "Mara", *OPTIONS, *more, stdin=stdin)
+
+
+def test_a_conversation_is_led_shown_and_kept(cli: Cli) -> None:
+    ran = talk(cli, stdin="What now?\n/where\n/plan\n/quit\nNot heard.\n")
+    assert ran.code == 0, ran.err
+    lines = ran.out.splitlines()
+    assert lines[:2] == [TURN, TURN]
+    assert lines[2] == "Cell 1 of 2, point 1 of 2: Tobias brings Mara a letter"
+    assert lines[3] == "2 turns; 0% of the story."
+    assert lines[4:] == ["> 1. Tobias brings Mara a letter", "     He has run.", "  2. Mara lights the lamp"]
+    assert "Tobias talks with Mara; 2 cells. Session 'tobias-mara'." in ran.err
+    assert "... the next part of the story is being prepared" in ran.err
+    assert "Go on with `fabula chat lamp --session tobias-mara`." in ran.err
+    folder = cli.folder / "lamp"
+    assert "**Tobias:** What now?" in (folder / "chat/tobias-mara.md").read_text()
+    assert "stubborn" in (folder / "plan/cell-1-people.yaml").read_text()
+    assert (folder / "plan/narrative.md").read_text().startswith("One night Mara")
+    assert not [file.name for file in (folder / "plan").glob("*plan*")]
+
+
+def test_it_goes_on_where_it_stood(cli: Cli) -> None:
+    talk(cli, stdin="What now?\n")
+    ran = cli("chat", "lamp", stdin="And then?\n")
+    assert ran.code == 0, ran.err
+    assert "Going on after 2 turns:" in ran.err
+    assert ran.out.splitlines() == [TURN, "Tobias: What now?", TURN, TURN]
+    ran = talk(cli, "--json", stdin="")
+    assert [turn["said"] for turn in ran.json["turns"]] == ["", "What now?", "And then?"]
+    assert ran.json["bill"] == {}
+
+
+def test_new_and_named_sessions(cli: Cli) -> None:
+    talk(cli)
+    assert talk(cli, "--new", "--json").json["session"] == "tobias-mara-2"
+    assert talk(cli, "--session", "evening", "--json").json["session"] == "evening"
+    again = cli("chat", "lamp", "--new", "--json").json
+    assert (again["session"], again["player"], again["others"]) == ("tobias-mara-3", "Tobias", ["Mara"])
+    assert cli("chat", "lamp", "--session", "evening", "--json").json["session"] == "evening"
+    ran = talk(cli, "--session", "evening", "--new")
+    assert (ran.code, "There is a session 'evening' already." in ran.err) == (2, True)
+    ran = cli("chat", "lamp", "--as", "Mara", "--with", "Tobias", "--session", "evening")
+    assert ran.code == 2
+    assert "Tobias talks with Mara." in ran.err
+
+
+def test_undo_retry_next_and_save(cli: Cli) -> None:
+    said = "What now?\n/undo\n/retry\n/next\n/freedom loose\n/save talk.md\n/save talk.md\n/help\n/dance\n"
+    ran = talk(cli, "--json", stdin=said)
+    assert ran.code == 0, ran.err
+    assert [turn["said"] for turn in ran.json["turns"]] == ["", ""]
+    assert (ran.json["cell"], ran.json["step"]) == (1, 2)
+    assert "Taken back." in ran.err
+    assert "Freedom is now loose." in ran.err
+    assert "Saved as talk.md." in ran.err
+    assert "talk.md exists. Give /save another name." in ran.err
+    assert "/freedom LEVEL" in ran.err
+    assert "Unknown command '/dance'." in ran.err
+    assert (cli.folder / "talk.md").read_text().startswith("# Tobias and Mara\n\n## Cell 1\n\n**Mara:** (counts")
+
+
+def test_the_story_is_told_to_its_end(cli: Cli) -> None:
+    ran = talk(cli, stdin="/next\nHm.\nHm.\nHm.\nHm.\n.\n/next\nHm.\nHm.\nHm.\nHm.\nMore?\n")
+    assert ran.code == 0, ran.err
+    assert "-- Cell 1 of 2 ends. Say something, or /next. --" in ran.err
+    assert "-- The story has been told." in ran.err
+    assert "The story is over. Say /undo" in ran.err
+
+
+def test_two_models_talk_by_themselves(cli: Cli) -> None:
+    ran = talk(cli, "--auto")
+    assert ran.code == 0, ran.err
+    assert ran.out.splitlines()[:3] == [TURN, "Tobias: (nods) I hear you, Mara.", TURN]
+    assert "100% of the story" in ran.err
+    assert len(talk(cli, "--auto", "--turns", "2", "--new", "--json").json["turns"]) == 2
+
+
+def test_several_characters_come_and_go(cli: Cli) -> None:
+    ran = cli(
+        "chat", "lamp.md", "--as", "Tobias", "--with", "Mara", "--with", "Jonas", *OPTIONS, "--json",
+        stdin="/leave mara\nHm?\n/join Mara\nMara?\n/leave Tom\n/leave Jonas\n/leave Mara\n",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert [turn["who"] for turn in ran.json["turns"]] == ["Mara", "Jonas", "Mara"]
+    assert "There now: Jonas." in ran.err
+    assert "There now: Mara, Jonas." in ran.err
+    assert "Unknown character who is there 'Tom'" in ran.err
+    assert "Somebody has to be there" in ran.err
+
+
+def test_too_long_a_message_is_refused_and_the_conversation_goes_on(cli: Cli) -> None:
+    ran = talk(cli, "--json", stdin="x" * 100_000 + "\n\nHm.\n")
+    assert ran.code == 0
+    assert "Your message has 100,000 letters; 4,000 are the most." in ran.err
+    assert [turn["said"] for turn in ran.json["turns"]] == ["", "Hm."]
+
+
+def test_the_vanilla_baseline_can_be_talked_to(cli: Cli) -> None:
+    ran = cli(
+        "chat", "lamp.md", "--system", "vanilla", "--as", "Tobias", "--with", "Mara", "--model", "scripted:chat.toml",
+        stdin="/plan\n/where\n",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert "There is no plan here" in ran.out
+    assert "Cell 1 of 1\n1 turn;" in ran.out
+
+
+def test_a_written_story_of_any_system_can_be_talked_to(cli: Cli, project: Path) -> None:
+    before = (project / "fabula.toml").read_text()
+    (cli.folder / "chat.toml").write_text(script_of(REPLIES | {"npc": "[Jonas: (waits) Hm, so be it.]"}))
+    ran = cli("chat", "lamp", "--as", "Mara", "--with", "Jonas", *OPTIONS, stdin="")
+    assert (ran.code, ran.out) == (0, "Jonas: (waits) Hm, so be it.\n"), ran.err
+    assert (project / "fabula.toml").read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("chat", "nowhere.md"), "There is no file or folder nowhere.md."),
+        (("chat", "lamp.md", "--as", "Tobias", "--with", "Marla"), "Unknown character 'Marla'. Did you mean 'Mara'?"),
+        (("chat", "lamp.md", "--as", "Tobias"), "Say both who you are (--as NAME) and who answers"),
+        (("chat", "lamp.md", "--system", "agents-room"), "One cannot talk to `agents-room`. Systems that can be"),
+        (("chat", "lamp.md", "--words", "100"), "--words is for writing"),
+        (("chat", "lamp.md", "--freedom", "wild"), "There is no freedom 'wild'."),
+        (("chat", "lamp.md", "--session", "A b"), "cannot name a session"),
+        (("chat", "empty", "--out", "x"), "--out goes with a story file"),
+        (("chat", "blank.md"), "The story blank.md is empty."),
+    ],
+)
+def test_what_cannot_be_is_told_before_anything_is_made(cli: Cli, arguments: tuple[str, ...], told: str) -> None:
+    (cli.folder / "blank.md").write_text("# Nothing\n\n...\n")
+    ran = cli(*arguments)
+    assert ran.code == 2
+    assert told in ran.err
+    if "session" not in told:
+        assert not (cli.folder / "lamp").exists()
+
+
+def test_an_engine_that_fails_ends_a_piped_conversation_and_not_a_persons(cli: Cli) -> None:
+    talk(cli)
+    (cli.folder / "chat.toml").write_text(script_of({"planner": "x"}))
+    assert talk(cli, stdin="Hm.\n").code == 1
+    cli.at_terminal()
+    ran = talk(cli, stdin="Hm.\n/quit\n")
+    assert ran.code == 0
+    assert "The conversation stands as before. Say it again, or something else." in ran.err

@@ -1,0 +1,440 @@
+"""Sessions: every move, what the log keeps of it, and what a kill leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fabula.chatting import Parties, SessionFiles, Step, open_session
+from fabula.chatting.answering import window
+from fabula.chatting.hearing import Hearing
+from fabula.chatting.progress import after
+from fabula.chatting.store import sessions_in
+from fabula.chatting.talk import Line, Pace, plan_text
+from fabula.errors import ModelError, ProjectError, UnknownNameError, UsageError
+from fabula.events import TextArrived
+from fabula.journal import Journal
+from fabula.models.base import Capabilities, Reply
+from fabula.prompts import Prompts
+from fabula.roles import Cast
+from fabula.run import Hands, Run
+from fabula.systems import find
+from fabula.systems.snap.algorithm import open_talk
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from fabula.chatting import Session
+    from fabula.models.base import OnText, Request
+
+STORY = (
+    "Mara kept the lamp. Tobias brought Mara a letter. Mara read it twice. The lamp was to go dark. "
+    "The wind turned. Tobias asked Mara for light. Mara lit the lamp. The boat came home."
+)
+PLAN = "#1. Tobias brings Mara a letter\n#2. Mara reads it twice, and the lamp is to go dark"
+SECOND = "#1. The wind turns and Tobias asks for light\n#2. Mara lights the lamp, and the boat comes home"
+TWO = Parties("Tobias", ("Mara",))
+SNAP = find("snap")
+
+
+@dataclass
+class Engine:
+    """A scripted model that can be told to fail, and that gives its replies in pieces."""
+
+    fails: bool = False
+    asked: list[Request] = field(default_factory=list)
+    name: str = "engine"
+    identity: str = "engine"
+    capabilities: Capabilities = field(default_factory=lambda: Capabilities(parallel=64))
+
+    async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
+        await asyncio.sleep(0)
+        if self.fails:
+            raise ModelError("The engine is down.", model=self.name)
+        self.asked.append(request)
+        text = self.text(request)
+        for piece in text.split(" "):
+            if on_text is not None:
+                on_text(f"{piece} ")
+        return Reply(text, model=self.identity)
+
+    def text(self, request: Request) -> str:
+        if request.role == "labeller":
+            return '{"characters": [{"name": "Tobias"}, {"name": "Mara"}, {"name": "Jonas"}]}'
+        if request.role == "planner":
+            return SECOND if "The wind turned" in request.messages[-1].content else PLAN
+        if request.role == "summariser":
+            return "Tobias brought a letter."
+        said = f"number {len(request.messages[-1].content)} seed {request.sampling.seed}"
+        return f"[Mara: (counts) This is {said}, and nothing but that.]"
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+@dataclass
+class Stage:
+    """A folder, its journal, an engine; `open` gives the session of its log."""
+
+    folder: Path
+    journal: Journal
+    engine: Engine = field(default_factory=Engine)
+
+    async def open(self, name: str = "evening", parties: Parties = TWO, story: str = STORY) -> Session:
+        hands = Hands(self.journal, Prompts(SNAP.prompts), Cast.of(self.engine))
+        config = SNAP.config("improved", {"sentences": 4, "candidates": 1, "turns_per_step": 2})
+        talk = await open_talk(story, Run(hands), config, parties)
+        return open_session(SessionFiles.in_(self.folder, name), talk, hands)
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+    with Journal(tmp_path / "journal.db") as journal:
+        yield Stage(tmp_path, journal)
+
+
+# moves --------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_session_goes_through_the_story(stage: Stage) -> None:
+    session = await stage.open()
+    assert session.where.share == 0.0
+    turn = await session.begin()
+    assert (turn.number, turn.cell, turn.step, turn.said) == (1, 1, 1, "")
+    assert await session.begin() == turn
+    seen = [(turn.cell, turn.step, turn.ends_cell)]
+    while not session.state.over:
+        turn = await session.say("And what then?")
+        seen.append((turn.cell, turn.step, turn.ends_cell))
+    assert seen == [
+        (1, 1, False), (1, 1, False), (1, 2, False), (1, 2, True),
+        (2, 1, False), (2, 1, False), (2, 2, False), (2, 2, True),
+    ]  # fmt: skip
+    assert session.where.share == 1.0
+    with pytest.raises(UsageError, match=r"The story is over\. Say /undo"):
+        await session.say("More!")
+
+
+async def test_a_message_after_a_cell_begins_the_next_and_a_full_stop_says_nothing(stage: Stage) -> None:
+    for said, kept in (("Light it!", "Light it!"), (".", "")):
+        session = await stage.open("a" if kept else "b")
+        await session.begin()
+        while not session.state.waits:
+            await session.say("Hm.")
+        turn = await session.say(said)
+        assert (turn.cell, turn.said) == (2, kept)
+
+
+async def test_next_goes_to_the_next_point_and_then_to_the_next_cell(stage: Stage) -> None:
+    session = await stage.open()
+    await session.begin()
+    assert [((turn := await session.go_on()).cell, turn.step) for _ in range(3)] == [(1, 2), (2, 1), (2, 2)]
+    with pytest.raises(UsageError, match="the end of the last cell"):
+        await session.go_on()
+
+
+async def test_undo_takes_turns_back_one_by_one(stage: Stage) -> None:
+    session = await stage.open()
+    await session.begin()
+    turn = await session.say("One.")
+    states = [session.state]
+    await session.say("Two.")
+    await session.go_on()
+    await session.undo()
+    assert await session.undo() == turn
+    assert session.state == states[0]
+    await session.undo()
+    assert await session.undo() is None
+    assert session.where.cell == 0
+    with pytest.raises(UsageError, match="There is no turn to take back"):
+        await session.undo()
+    assert (await session.begin()).number == 1
+
+
+async def test_what_was_taken_back_and_is_said_again_costs_nothing(stage: Stage) -> None:
+    session = await stage.open()
+    await session.begin()
+    turn = await session.say("One.")
+    asked = len(stage.engine.asked)
+    await session.undo()
+    assert await session.say("One.") == turn
+    assert len(stage.engine.asked) == asked
+
+
+async def test_retry_draws_the_last_turn_anew_in_its_place(stage: Stage) -> None:
+    session = await stage.open()
+    await session.begin()
+    first = await session.say("One.")
+    second = await session.retry()
+    third = await session.retry()
+    assert (second.number, second.said, second.step) == (first.number, "One.", first.step)
+    assert len({first.line, second.line, third.line}) == 3
+    assert session.where.turns == 2
+    await session.undo()
+    assert session.where.turns == 1
+    other = await stage.open("other")
+    with pytest.raises(UsageError, match="no turn to draw anew"):
+        await other.retry()
+
+
+async def test_retry_after_next_stays_where_next_led(stage: Stage) -> None:
+    session = await stage.open()
+    await session.begin()
+    for _ in range(3):
+        turn = await session.go_on()
+        again = await session.retry()
+        assert (again.cell, again.step, again.number) == (turn.cell, turn.step, turn.number)
+        assert again.line != turn.line
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("", "Your message is empty"),
+        (" \n\t", "Your message is empty"),
+        ("x" * 100_000, "has 100,000 letters; 4,000 are"),
+    ],
+)
+async def test_messages_that_cannot_be_answered_leave_the_session_as_it_was(
+    stage: Stage, message: str, told: str
+) -> None:
+    session = await stage.open()
+    await session.begin()
+    before = session.state, session.files and session.files.log.read_bytes()
+    with pytest.raises(UsageError, match=told):
+        await session.say(message)
+    assert before == (session.state, session.files and session.files.log.read_bytes())
+
+
+async def test_a_move_that_fails_leaves_no_trace(stage: Stage) -> None:
+    session = await stage.open()
+    await session.begin()
+    before = session.state
+    stage.engine.fails = True
+    for move in (session.say("One."), session.go_on(), session.retry()):
+        with pytest.raises((ModelError, ExceptionGroup)):
+            await move
+    stage.engine.fails = False
+    assert session.state == before
+    assert (await session.say("One.")).number == 2
+
+
+async def test_who_is_there_and_freedom_are_moves_too(stage: Stage) -> None:
+    three = Parties("Tobias", ("Mara", "Jonas"))
+    story = STORY.replace("Mara kept", "Mara and Jonas kept")
+    session = await stage.open(parties=three, story=story)
+    await session.begin()
+    with pytest.raises(UnknownNameError, match="Unknown character of this session 'Tom'"):
+        await session.set_present(["Tom"])
+    with pytest.raises(UsageError, match="Somebody has to be there"):
+        await session.set_present([])
+    await session.set_present(["jonas"])
+    turn = await session.say("Who is there?")
+    assert turn.line is not None
+    assert turn.line.who == "Jonas"
+    assert turn.line.witnesses == ("Tobias", "Jonas")
+    with pytest.raises(UsageError, match=r"no freedom 'wild'\. Give one of rails, guided, loose"):
+        await session.set_freedom("wild")
+    await session.set_freedom("Loose")
+    again = await stage.open(parties=three, story=story)
+    assert again.state == session.state
+    assert again.state.freedom == "loose"
+    assert (await again.say("Jonas?")).line is not None
+
+
+async def test_with_several_there_who_is_named_answers_else_who_was_silent(stage: Stage) -> None:
+    three = Parties("Tobias", ("Mara", "Jonas"))
+    session = await stage.open(parties=three, story=STORY.replace("Mara kept", "Mara and Jonas kept"))
+    turns = [await session.begin(), await session.say("Jonas, what now?"), await session.say("Hm.")]
+    assert [turn.line and turn.line.who for turn in turns] == ["Mara", "Jonas", "Mara"]
+
+
+# the log ------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_resumed_session_is_the_same_and_asks_nothing(stage: Stage) -> None:
+    session = await stage.open()
+    await session.begin()
+    for said in ("One.", "Two.", "Three.", "Four."):
+        await session.say(said)
+    await session.retry()
+    await session.undo()
+    asked = len(stage.engine.asked)
+    again = await stage.open()
+    assert again.state == session.state
+    assert again.turns == session.turns
+    assert len(stage.engine.asked) == asked
+    assert await again.say("Five.") == await session.say("Five.")  # the second one hears the journal
+    assert len(stage.engine.asked) == asked + 1
+
+
+async def test_moves_on_a_frozen_journal_give_the_same_log(stage: Stage) -> None:
+    session = await stage.open()
+    await session.begin()
+    for said in ("One.", "Two.", "Three.", "Four.", "Five."):
+        await session.say(said)
+    again = await stage.open("again")
+    assert again.hands is not session.hands
+    again.files = SessionFiles.in_(stage.folder / "other", "evening")
+    again.hands.mode = "frozen"
+    await again.begin()
+    for said in ("One.", "Two.", "Three.", "Four.", "Five."):
+        await again.say(said)
+    assert again.turns == session.turns
+
+
+async def test_a_line_that_a_kill_cut_off_is_left_out(stage: Stage) -> None:
+    session = await stage.open()
+    await session.begin()
+    await session.say("One.")
+    assert session.files is not None
+    whole = session.files.log.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    session.files.log.write_bytes(whole[:-20])
+    again = await stage.open()
+    assert len(again.turns) == 1
+    asked = len(stage.engine.asked)
+    await again.say("One.")
+    assert session.files.log.read_bytes() == whole
+    assert len(stage.engine.asked) == asked  # the call was finished when the kill came
+    assert len(lines) == 3
+
+
+async def test_a_story_that_was_edited_leaves_what_was_said(stage: Stage) -> None:
+    session = await stage.open()
+    await session.begin()
+    while not session.state.waits:
+        await session.say("Hm.")
+    await session.say("And now?")
+    edited = await stage.open(story=STORY.replace("letter", "parcel"))
+    assert edited.turns == session.turns
+    assert (await edited.say("Well?")).cell == 2
+    shorter = await stage.open(story=STORY.partition(" The wind")[0])
+    with pytest.raises(UsageError, match=r"The story has no cell 2 any more"):
+        await shorter.say("Well?")
+
+
+async def test_a_log_of_other_people_is_not_gone_on_with(stage: Stage) -> None:
+    await stage.open()
+    with pytest.raises(UsageError, match=r"In the session 'evening', Tobias talks with Mara\. Give these names"):
+        await stage.open(parties=Parties("Mara", ("Tobias",)))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("no json\n", "evening.jsonl:1 is no record"), ("[1]\n", ":1 is no record"), ('{"format": 9}\n', "format 9")],
+)
+async def test_a_damaged_log_is_named(stage: Stage, text: str, told: str) -> None:
+    (stage.folder / "chat").mkdir()
+    (stage.folder / "chat/evening.jsonl").write_text(text)
+    with pytest.raises(ProjectError, match=told):
+        await stage.open()
+
+
+@pytest.mark.parametrize("name", ["", "../up", "A b", "x" * 80, "con"])
+def test_names_of_sessions_are_names_of_files(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="cannot name a session"):
+        SessionFiles.in_(tmp_path, name)
+
+
+async def test_sessions_run_side_by_side_and_moves_of_one_wait_for_each_other(stage: Stage) -> None:
+    sessions = [await stage.open(f"s{n}") for n in range(4)]
+    await asyncio.gather(*(session.begin() for session in sessions for _ in range(2)))
+    await asyncio.gather(*(session.say(f"Word {n}.") for n, session in enumerate(sessions) for _ in range(2)))
+    assert [[turn.said for turn in session.turns] for session in sessions] == [
+        ["", f"Word {n}.", f"Word {n}."] for n in range(4)
+    ]
+    assert sum(request.role == "labeller" for request in stage.engine.asked) <= 4
+    assert sorted(sessions_in(stage.folder)) == ["s0", "s1", "s2", "s3"]
+
+
+async def test_the_transcript_reads_as_people_do(stage: Stage) -> None:
+    session = await stage.open()
+    await session.begin()
+    await session.say("One.")
+    first, second = (turn.line.text for turn in session.turns if turn.line)
+    assert session.transcript == f"## Cell 1\n\n**Mara:** {first}\n\n**Tobias:** One.\n\n**Mara:** {second}"
+    assert json.loads((stage.folder / "chat/evening.jsonl").read_text().splitlines()[0])["player"] == "Tobias"
+
+
+# hearing ------------------------------------------------------------------------------------------------------------
+
+
+async def test_an_answer_comes_in_pieces_that_are_its_text(stage: Stage) -> None:
+    session = await stage.open()
+    for move in (session.begin, lambda heard: session.say("One.", heard), session.go_on, session.retry):
+        pieces: list[str] = []
+        turn = await move(pieces.append)
+        assert turn.line is not None
+        assert "".join(pieces) == turn.line.text
+        assert len(pieces) > 2
+
+
+def heard(text: str, told: tuple[str, ...] = (), lead: str = "", sentences: int = 0) -> str:
+    """What is shown of a reply before it has ended."""
+    pieces: list[str] = []
+    hearing = Hearing("Mara", ("Tobias", "Mara"), told, pieces.append)
+    hearing.begin(lead, sentences)
+    for letter in text:
+        hearing.hear(TextArrived("x", letter))
+    return "".join(pieces)
+
+
+def test_marks_foreign_turns_and_poor_draws_are_never_heard() -> None:
+    long = "and so the lamp burned on through all of that long night"
+    assert heard(f"[Mara: (nods) Yes, {long}.]\nEOD") == f"(nods) Yes, {long.rpartition(' ')[0]}"
+    assert heard(f"[Tobias: No, {long}, and {long}.]") == ""
+    assert heard(f"As a language model I say: {long}, {long}.") == ""
+    assert heard(f"[Mara: (nods) Yes, {long}.]", (f"Yes, {long}!",)) == ""
+    assert heard(f"nods) Yes, {long}.]", lead="[Mara: (").startswith("(nods) Yes, and so")
+    assert heard(f"[Mara: (nods) Yes. {long}. {long}.]", sentences=1) == "(nods)"
+    assert heard("[Mara: (looks for a long time at the lamp, at the boats, and at the sea behind them") == ""
+
+
+# progress -----------------------------------------------------------------------------------------------------------
+
+STEPS = (Step("Tobias brings the letter"), Step("Mara reads the letter twice"), Step("They light the lamp"))
+
+
+@pytest.mark.parametrize(
+    ("step", "stayed", "said", "pace", "then"),
+    [
+        (1, 0, "Here is Tobias who brings something", Pace(1, 4), (1, 1, False)),
+        (1, 0, "Mara reads it twice", Pace(1, 4), (2, 0, False)),
+        (1, 0, "Mara reads it twice", Pace(2, 4), (1, 1, False)),
+        (1, 0, "They light the lamp", Pace(1, 4), (1, 1, False)),  # never further than one
+        (2, 0, "Tobias brings the letter", Pace(1, 4), (2, 1, False)),  # never back
+        (1, 3, "Cats", Pace(1, 4), (2, 0, False)),  # it stalls
+        (1, 99, "Cats", Pace(1, 0), (1, 100, False)),
+        (3, 0, "They light the lamp", Pace(1, 4), (3, 1, False)),
+        (3, 3, "Cats", Pace(1, 4), (3, 4, True)),
+    ],
+)
+def test_the_plan_goes_on_by_words_or_because_it_stalls(
+    step: int, stayed: int, said: str, pace: Pace, then: tuple[int, int, bool]
+) -> None:
+    assert after(STEPS, step, stayed, said, pace) == then
+
+
+def test_freedom_changes_the_pace() -> None:
+    assert [Pace(1, 4).at(freedom).most for freedom in ("rails", "guided", "loose")] == [2, 4, 8]
+    assert Pace(3, 4).at("rails") == Pace(2, 2)
+    assert Pace(1, 0).at("loose") == Pace(1, 0)
+
+
+def test_a_plan_is_told_as_in_the_paper() -> None:
+    assert plan_text((Step("A", "b"), Step("C"))) == "#1. A\n- b\n#2. C"
+
+
+def test_a_dialogue_is_dropped_by_the_half() -> None:
+    lines = [Line("Mara", "", f"{n} " + "word " * 20) for n in range(60)]
+    assert window(lines, 0) == tuple(lines)
+    begins = [len(lines[:n]) - len(window(lines[:n], 400)) for n in range(1, 61)]
+    assert begins == sorted(begins)
+    assert len(set(begins)) < 8  # it stands still for many turns
+    assert all(window(lines[:n], 400) for n in range(1, 61))

@@ -1,0 +1,34 @@
+"""The experiment file of SNAP's Tables 2 and 3."""
+
+from __future__ import annotations
+
+import pytest
+
+from fabula.evaluators import find
+from fabula.experiment.grid import read_experiment
+from fabula.experiment.spec import read_spec
+from fabula.story import Brief
+from fabula.systems import systems
+from tree import ROOT
+
+FILE = ROOT / "examples" / "experiments" / "snap-short-long.toml"
+SNAP = find("snap-ratings")
+
+
+def test_it_has_both_systems_and_short_and_long_narratives() -> None:
+    spec = read_spec(FILE)
+    assert [table.system for table in spec.systems] == ["snap", "vanilla"]
+    assert {table.evaluator for table in spec.evaluators} == {SNAP.name}
+    sizes = {path.stem: len(Brief.read(path).text) for pattern in spec.briefs for path in FILE.parent.glob(pattern)}
+    assert len(sizes) >= 4
+    for table in spec.evaluators:
+        config = SNAP.config(table.preset, table.config)
+        assert {name for name, size in sizes.items() if size >= config.long_from} == {n for n in sizes if "long" in n}
+
+
+def test_it_can_be_run() -> None:
+    if not {"snap", "vanilla"} <= set(systems()):
+        pytest.skip("The systems snap and vanilla are not here.")
+    experiment = read_experiment(FILE, {})
+    assert [measure.label for measure in experiment.measures] == ["surface", "number-alone", "with-reasons"]
+    assert len(experiment.trials) == 8
