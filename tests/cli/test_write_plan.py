@@ -122,6 +122,31 @@ def test_a_plan_goes_into_a_project_that_had_none(cli: Cli, playhouse: tuple[str
 PERSONAS = "goal: The lamp burns.\npersonas:\n  - name: Mara\n  - name: Tobias\n"
 
 
+def test_personas_may_be_toml(cli: Cli) -> None:
+    toml = cli.folder / "personas.toml"
+    command = (
+        "write",
+        "brief.md",
+        "--system",
+        "magnet",
+        "--personas",
+        "personas.toml",
+        "--model",
+        "scripted:script.toml",
+    )
+    toml.write_text('goal = "The lamp burns."\n[[personas]]\nrole = "hero"\n', encoding="utf-8")
+    ran = cli(*command)
+    assert (ran.code, ran.err) == (2, "fabula: personas.toml: personas > 1 > name: is missing. Write it.\n")
+    toml.write_text("goal = \n", encoding="utf-8")
+    assert "fabula: personas.toml: personas: " in cli(*command).err
+    toml.write_text(
+        'goal = "The lamp burns."\n[world]\nlamp_lit = true\nboats = 3\n[[personas]]\nname = "Mara"\n', encoding="utf-8"
+    )
+    cli(*command)
+    laid = "goal: The lamp burns.\nworld:\n  lamp_lit: true\n  boats: 3\npersonas:\n  - name: Mara\n"
+    assert (cli.folder / "brief/plan/personas.yaml").read_text(encoding="utf-8") == laid
+
+
 def test_personas_are_laid_into_the_project_and_checked_before_anything_is_made(cli: Cli) -> None:
     (cli.folder / "personas.yaml").write_text("personas:\n  - role: hero\n", encoding="utf-8")
     script = ("--model", "scripted:script.toml", "--out", "lamp")

@@ -1,4 +1,4 @@
-"""Personas and a goal: what MAGNET (section 3.2) and IBSEN start from, as a YAML file that a person writes and edits.
+"""Personas and a goal: what MAGNET (section 3.2) starts from, as a YAML or TOML file that a person writes and edits.
 
 ::
 
@@ -24,16 +24,20 @@ All of a persona but its name may be left out; a list of one may be written as a
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
-from fabula.craft.sheets import SheetProblem, read_sheet
+from fabula.craft.sheets import SheetProblem, checked_sheet, read_sheet
+from fabula.errors import PlanError
+from fabula.files import read_text
 from fabula.story import one_line, slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from pydantic import TypeAdapter
 
@@ -46,6 +50,7 @@ MAX_TEXT: Final = 4_000
 _NOT_IN_KEY: Final = re.compile(r"[^a-z0-9]+")
 _LONGEST: Final = 64
 MAX_PERSONAS: Final = 50
+MAX_BYTES: Final = 2_000_000
 _NUMBER: Final = re.compile(r"-?\d{1,15}(\.\d{1,15})?")
 _LISTS: Final = ("personality", "goals", "abilities", "fears", "aliases")
 
@@ -124,6 +129,33 @@ def parse_company(text: str, where: str = "plan/personas.yaml") -> Company:
         PlanError: something is wrong; names all problems, "FILE:LINE: field: what, and what to do".
     """
     return read_sheet(text, where, "personas", _reader().validate_python, _checked)
+
+
+def read_company(path: Path) -> tuple[Company, str]:
+    """The company in a YAML or, by its suffix, TOML file; and the file's text as YAML.
+
+    Raises:
+        UsageError: the file cannot be read.
+        PlanError: something is wrong in it; names all problems.
+    """
+    text = read_text(path, MAX_BYTES)
+    if path.suffix != ".toml":
+        return parse_company(text, str(path)), text
+    try:
+        data = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise PlanError([f"{path}: personas: {error}. Mend that line."]) from error
+    company = checked_sheet(_texts(data), str(path), "personas", _reader().validate_python, _checked)
+    return company, write_company(company)
+
+
+def _texts(data: object) -> object:
+    """TOML's data with numbers and truth values as the texts that a YAML file would have."""
+    if isinstance(data, dict):
+        return {key: _texts(value) for key, value in data.items()}
+    if isinstance(data, list):
+        return [_texts(value) for value in data]
+    return str(data).lower() if isinstance(data, bool) else str(data)
 
 
 def _checked(company: Company) -> list[SheetProblem]:

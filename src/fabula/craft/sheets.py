@@ -39,9 +39,7 @@ def read_sheet(
     Raises:
         PlanError: something is wrong; names all problems, "FILE:LINE: field: what, and what to do".
     """
-    from pydantic import ValidationError  # noqa: PLC0415 - keeps `fabula --help` fast
-
-    from fabula import yamltext  # noqa: PLC0415 - the same
+    from fabula import yamltext  # noqa: PLC0415 - keeps `fabula --help` fast
 
     try:
         node, refused = yamltext.read(text)
@@ -50,7 +48,24 @@ def read_sheet(
     if refused:
         raise PlanError(f"{where}:{line}: {top}: {what}" for line, what in refused)
     lines: dict[Place, int] = {}
-    data = _plain(node, (), lines)
+    return checked_sheet(_plain(node, (), lines), where, top, shape, checks, lines)
+
+
+def checked_sheet(
+    data: object,
+    where: str,
+    top: str,
+    shape: Callable[[Any], T],
+    checks: Callable[[T], list[SheetProblem]],
+    lines: Mapping[Place, int] | None = None,
+) -> T:
+    """As `read_sheet`, for plain data that is read already; `lines` gives the line of a place, where it is known.
+
+    Raises:
+        PlanError: something is wrong; names all problems.
+    """
+    from pydantic import ValidationError  # noqa: PLC0415 - keeps `fabula --help` fast
+
     try:
         made = shape(data)
     except ValidationError as error:
@@ -77,7 +92,7 @@ def _plain(node: Node | None, path: Place, lines: dict[Place, int]) -> Any:  # n
     return None
 
 
-def _of_shape(problem: Mapping[str, Any], lines: Mapping[Place, int], where: str, top: str) -> str:
+def _of_shape(problem: Mapping[str, Any], lines: Mapping[Place, int] | None, where: str, top: str) -> str:
     """A problem of validation as a line with its place."""
     path = tuple(part for part in problem["loc"] if not (isinstance(part, str) and part.startswith("function-")))
     if problem["type"] == "extra_forbidden":
@@ -85,9 +100,11 @@ def _of_shape(problem: Mapping[str, Any], lines: Mapping[Place, int], where: str
     return _told(path, _PLACES.get(problem["type"], f"{problem['msg']}."), lines, where, top)
 
 
-def _told(path: Place, what: str, lines: Mapping[Place, int], where: str, top: str) -> str:
+def _told(path: Place, what: str, lines: Mapping[Place, int] | None, where: str, top: str) -> str:
+    named = " > ".join(str(part + 1) if isinstance(part, int) else str(part) for part in path) or top
+    if lines is None:
+        return f"{where}: {named}: {what}"
     place = path
     while place and place not in lines:
         place = place[:-1]
-    named = " > ".join(str(part + 1) if isinstance(part, int) else str(part) for part in path) or top
     return f"{where}:{lines.get(place, 1)}: {named}: {what}"

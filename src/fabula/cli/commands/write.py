@@ -13,7 +13,7 @@ from fabula.cli.opening import project_of, recorded, terminal_of
 from fabula.cli.options import Choices, Common, Limits, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
-from fabula.craft.personas import parse_company
+from fabula.craft.personas import read_company
 from fabula.errors import ProjectError, UnknownNameError, UsageError
 from fabula.files import read_text
 from fabula.plan_file import read_plan
@@ -53,12 +53,12 @@ def write(
     """Write the story of a project or brief; go on where it stopped."""
     terminal = terminal_of(common)
     given = read_plan(Path(sources.plan)) if sources.plan else None
-    if sources.personas:
-        parse_company(read_text(Path(sources.personas), MAX_FILE), sources.personas)
+    personas = read_company(Path(sources.personas))[1] if sources.personas else ""
     project, settings = _target(_New(choices, terminal, given, bool(sources.personas)), common, sources, where)
-    for name, file in ((_PLAN, sources.plan), (_PERSONAS, sources.personas)):
-        if file:
-            _lay(project, name, Path(file), terminal)
+    if sources.plan:
+        _lay(project, _PLAN, read_text(Path(sources.plan), MAX_FILE), sources.plan, terminal)
+    if personas:
+        _lay(project, _PERSONAS, personas, sources.personas, terminal)
     if sources.save:
         project.save_settings(changes_of(choices, project.settings))
     session = Session(terminal, project, settings, limits)
@@ -140,9 +140,9 @@ class _New:
                 raise UnknownNameError("character", role, [*people, *system.roles])
 
 
-def _lay(project: Project, name: str, given: Path, terminal: Terminal) -> None:
-    """Lay a file into the project as its author's; what stood there is recorded before."""
-    text, file = read_text(given, MAX_FILE), project.folder / name
+def _lay(project: Project, name: str, text: str, given: str, terminal: Terminal) -> None:
+    """Lay the text of a file into the project as its author's; what stood there is recorded before."""
+    file = project.folder / name
     before = read_text(file, MAX_FILE) if file.exists() else ""
     if plain(before) == plain(text):
         return
