@@ -59,8 +59,10 @@ READ_BY_HAND: Final[dict[str, str]] = {}
 
 
 def declared() -> list[Requirement]:
+    """What every installation has, and what the server needs."""
     with (ROOT / "pyproject.toml").open("rb") as file:
-        return [Requirement(line) for line in tomllib.load(file)["project"]["dependencies"]]
+        project = tomllib.load(file)["project"]
+    return [Requirement(line) for line in (*project["dependencies"], *project["optional-dependencies"]["serve"])]
 
 
 def closure() -> dict[str, Distribution]:

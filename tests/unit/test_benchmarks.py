@@ -39,6 +39,7 @@ NAMES = {
     "overhead",
     "prefix",
     "schedule",
+    "serving",
     "startup",
     "statistics",
     "world",

@@ -33,6 +33,7 @@ COMMANDS: Final = {
     "plan": Entry("plan", WRITING, "Make a plan from a brief or a story, or check one."),
     "write": Entry("write", WRITING, "Write the story of a project or brief; go on where it stopped."),
     "chat": Entry("chat", WRITING, "Talk with the characters of a story, who keep to it."),
+    "serve": Entry("serve", WRITING, "Serve characters to any program that talks to OpenAI's chat completions."),
     "update": Entry("update", WRITING, "Take your edits over: say what will be asked again and its cost, then do it."),
     "estimate": Entry("estimate", WRITING, "Say what writing would ask and cost, without asking anybody."),
     "export": Entry("export", WRITING, "Make a Markdown, EPUB, DOCX, Fountain, text or JSON file of the story."),

@@ -1,0 +1,130 @@
+"""`fabula serve`."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from fabula.authoring import Wishes
+from fabula.cli.asked import changes_of, check
+from fabula.cli.opening import project_of, terminal_of
+from fabula.cli.options import Choices, Common, bundled
+from fabula.cli.session import stoppable
+from fabula.conversing import settings_for
+from fabula.errors import UsageError
+from fabula.serving.gate import Bounds
+from fabula.serving.running import Offer, address_of, is_loopback, listening
+from fabula.serving.running import serve as serve_projects
+
+if TYPE_CHECKING:
+    from fabula.cli.terminal import Terminal
+    from fabula.project import Project
+    from fabula.serving.projects import Shelf
+    from fabula.settings import Settings
+
+PORT: Final = 8730
+_NEEDED: Final = ("fastapi", "uvicorn")
+_BOUNDS: Final = Bounds()
+_LONGEST: Final = 200  # models that are told at the start
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """Where the server listens, and what it takes."""
+
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Address to listen at; another than loopback is open to others.")
+    ] = "127.0.0.1"
+    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="0 takes a free one.")] = PORT
+    token_env: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="Variable that holds the token, or several; default: a new one, shown once."),
+    ] = ""
+    as_: Annotated[str, typer.Option("--as", metavar="NAME", help="The character that clients play.")] = ""
+    rate: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Requests a minute for each token; 0 sets no bound.")
+    ] = _BOUNDS.rate
+    parallel: Annotated[int, typer.Option(min=1, metavar="N", help="Answers that are made at once.")] = _BOUNDS.turns
+    max_body: Annotated[int, typer.Option(min=1000, metavar="BYTES", help="Of a request at most.")] = _BOUNDS.body
+    timeout: Annotated[float, typer.Option(min=1, metavar="SECONDS", help="An answer may take.")] = _BOUNDS.answer
+
+    @property
+    def bounds(self) -> Bounds:
+        """What requests are held to."""
+        return replace(_BOUNDS, rate=self.rate, turns=self.parallel, body=self.max_body, answer=self.timeout)
+
+
+@bundled
+def serve(
+    common: Common,
+    choices: Choices,
+    listen: Listening,
+    projects: Annotated[
+        list[str] | None, typer.Argument(metavar="[PROJECT]...", help="Project folders.", show_default="this folder")
+    ] = None,
+) -> None:
+    """Serve the characters of projects to chat programs, as OpenAI's chat completions."""
+    terminal = terminal_of(common)
+    missing = [name for name in _NEEDED if find_spec(name) is None]
+    if missing:
+        raise UsageError(f"The server needs {' and '.join(missing)}. Install them with `pip install fabula[serve]`.")
+    if choices.words is not None:
+        raise UsageError("--words is for writing; a conversation is as long as clients make it. Leave it out.")
+    folders = list(projects or [common.folder or "."])
+    opened = [project_of(replace(common, folder=""), folder) for folder in folders]
+    offered = [(project, _settings(choices, project, terminal)) for project in opened]
+    tokens, made = _tokens(terminal, listen.token_env)
+    offer = Offer(offered, Wishes(environ=terminal.environ), tokens, listen.bounds, listen.as_.strip())
+    _ = offer.names  # two that are alike are found before anything is asked
+    asyncio.run(stoppable(_served(terminal, offer, listen, made), "the same command"))
+
+
+async def _served(terminal: Terminal, offer: Offer, listen: Listening, made: str) -> None:
+    """Serve until a signal comes; say where, once requests are taken."""
+    with listening(listen.host, listen.port) as opened:
+        if not is_loopback(listen.host):
+            terminal.tell(
+                f"Warning: {listen.host} is open to other machines. What is said goes over the network unencrypted: "
+                "put a server with TLS before this one, and give the token to nobody you do not trust."
+            )
+
+        def ready(shelf: Shelf) -> None:
+            _tell(terminal, address_of(opened), shelf, made)
+
+        await serve_projects(offer, opened, ready)
+
+
+def _tell(terminal: Terminal, address: str, shelf: Shelf, made: str) -> None:
+    """Say where the server is, who can be talked to, and the token if it is a new one."""
+    models = shelf.models
+    terminal.say(f"Listening at {address}")
+    for model in models[:_LONGEST]:
+        terminal.say(f"  {model}")
+    if made:
+        terminal.say(f"Token (it is shown once, and kept nowhere): {made}")
+    terminal.advise("Ctrl-C ends; every conversation goes on when the server is started again.")
+    terminal.document({"address": address, "models": models} | ({"token": made} if made else {}))
+
+
+def _tokens(terminal: Terminal, variable: str) -> tuple[list[str], str]:
+    """The tokens that open the server, and the one that was made for it."""
+    if not variable:
+        made = secrets.token_urlsafe(32)
+        return [made], made
+    said = terminal.environ.get(variable, "").replace(",", " ").split()
+    if not said:
+        raise UsageError(f"The variable {variable} holds no token. Set it, or leave --token-env out for a new token.")
+    return said, ""
+
+
+def _settings(choices: Choices, project: Project, terminal: Terminal) -> Settings:
+    """The settings in force: the project's, as far as they fit the system, with the options on top."""
+    base = settings_for(project.settings, choices.system or "")
+    settings = base.with_(changes_of(replace(choices, system=base.system), base))
+    check(settings, terminal.environ)
+    return settings

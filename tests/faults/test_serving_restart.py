@@ -1,0 +1,93 @@
+"""A server is killed with SIGKILL in the middle of answers and started again: every conversation goes on."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx
+
+import serving
+from fabula.chatting import SessionFiles
+from fabula.chatting.store import sessions_in
+from fabula.serving.histories import standing
+from serving import MODEL, TOKEN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CHILD = Path(serving.__file__).with_name("serving_child.py")
+SESSIONS = 6
+
+
+@contextmanager
+def running(folder: Path, hangs_at: int = 0) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
+    """A server and its client; whatever is left of the server is killed."""
+    command = [sys.executable, str(CHILD), str(folder), str(hangs_at)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            address = process.stdout.readline().strip()
+            assert address.startswith("http://127.0.0.1:"), address
+            headers = {"authorization": f"Bearer {TOKEN}"}
+            with httpx.Client(base_url=address, headers=headers, timeout=60, trust_env=False) as client:
+                yield process, client
+        finally:
+            process.kill()
+
+
+def say(client: httpx.Client, told: list[dict[str, str]], session: str = "") -> str:
+    """The answer to a conversation; it is added to what is told."""
+    headers = {"X-Fabula-Session": session} if session else {}
+    response = client.post("/chat/completions", json={"model": MODEL, "messages": told}, headers=headers)
+    assert response.status_code == 200, response.text
+    message = response.json()["choices"][0]["message"]
+    told.append({"role": "assistant", "content": message["content"]})
+    return str(message["content"])
+
+
+def test_every_session_goes_on_after_the_server_was_killed_in_the_middle_of_answers(tmp_path: Path) -> None:
+    conversations = [[{"role": "user", "content": f"I am number {n}."}] for n in range(SESSIONS)]
+    names = [f"session-{n}" if n % 2 else "" for n in range(SESSIONS)]  # every other one tells its history alone
+    with running(tmp_path, hangs_at=SESSIONS + 1) as (process, client), ThreadPoolExecutor(SESSIONS) as threads:
+        for told, name in zip(conversations, names, strict=True):
+            say(client, told, name)
+        begun = [[*told, {"role": "user", "content": "Who are you?"}] for told in conversations]
+        waiting = [threads.submit(say, client, told, name) for told, name in zip(begun, names, strict=True)]
+        assert process.stdout is not None
+        assert [process.stdout.readline() for _ in waiting] == ["hangs\n"] * SESSIONS
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert all(isinstance(done.exception(), httpx.HTTPError) for done in waiting)
+
+    with running(tmp_path) as (_, client):
+        for told, name in zip(conversations, names, strict=True):
+            told.append({"role": "user", "content": "Who are you?"})
+            say(client, told, name)
+            told.append({"role": "user", "content": "And then?"})
+            say(client, told, name)
+
+    folder = tmp_path / "lamp"
+    logs = sessions_in(folder)
+    assert len(logs) == SESSIONS, "no conversation was begun anew"
+    found = []
+    for log in logs:
+        turns = [record["turn"] for record in standing(SessionFiles.in_(folder, log).read())]
+        found.append([turn["said"] for turn in turns])
+    assert sorted(found) == [[f"I am number {n}.", "Who are you?", "And then?"] for n in range(SESSIONS)]
+
+
+def test_a_signal_ends_the_server_and_its_project_is_free(tmp_path: Path) -> None:
+    told = [{"role": "user", "content": "Hello."}]
+    with running(tmp_path) as (process, client):
+        say(client, told)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) != 0
+    with running(tmp_path) as (_, client):
+        say(client, [*told, {"role": "user", "content": "On."}])
+    assert len(sessions_in(tmp_path / "lamp")) == 1

@@ -1,0 +1,202 @@
+"""A project that is served: in this process for its application, or on a socket in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+import httpx
+
+from fabula.authoring import Wishes
+from fabula.conversing import conversing, settings_for
+from fabula.errors import ModelError
+from fabula.models.base import Capabilities, Reply, Request, Usage
+from fabula.project import Project
+from fabula.serving.app import Means, application
+from fabula.serving.gate import Bounds, Tokens
+from fabula.serving.projects import Shelf, served
+from fabula.serving.running import Offer, address_of, listening, serve
+from fabula.serving.turns import measure
+from fabula.story import Brief
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+    from pathlib import Path
+
+    from fabula.models.base import OnText
+    from fabula.serving.gate import App
+    from fabula.serving.projects import Served
+
+TOKEN = "a-token-that-only-tests-know"  # noqa: S105 - of tests alone
+STORY = (
+    "Mara kept the lamp of the cape. In the evening Tobias brought Mara a letter, and Henrik came with Tobias. "
+    "Tobias asked Mara for light, but Mara had an order. Then Mara lit the lamp, and Henrik laughed."
+)
+CONFIG = {"player": "Tobias", "npc": "Mara"}
+MODEL = "fabula/lamp/Mara"
+
+
+@dataclass
+class Engine:
+    """A model whose answers tell the number of its draw, in pieces; it can be told to wait and to fail.
+
+    Attributes:
+        gate: where it is set, answers wait for it.
+        fails: is raised.
+        started: how many calls have begun.
+    """
+
+    gate: asyncio.Event | None = None
+    fails: Exception | None = None
+    started: int = 0
+    asked: list[Request] = field(default_factory=list)
+    name: str = "engine"
+    identity: str = "engine"
+    capabilities: Capabilities = field(default_factory=lambda: Capabilities(parallel=1000))
+    _begun: asyncio.Queue[None] = field(default_factory=asyncio.Queue)
+
+    async def begun(self, calls: int) -> None:
+        """Wait until so many more calls have begun."""
+        for _ in range(calls):
+            await self._begun.get()
+
+    async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
+        self.started += 1
+        self._begun.put_nowait(None)
+        await asyncio.sleep(0)
+        if self.gate is not None:
+            await self.gate.wait()
+        if self.fails is not None:
+            raise self.fails
+        self.asked.append(request)
+        text = f"[Mara: (looks up) {request.sampling.seed} times I have told you that the lamp stays dark.]"
+        if on_text is not None:
+            for piece in text.split(" "):
+                on_text(f"{piece} ")
+        return Reply(text, Usage(prompt=100, cached=40, reply=20), model=self.identity)
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+def project(folder: Path, **settings: Any) -> Project:  # noqa: ANN401 - fields of a project's settings
+    """A project `lamp` below `folder`, made where it is not there."""
+    if (folder / "lamp" / "brief.md").exists():
+        return Project.open(folder / "lamp")
+    told = {"system": "vanilla", "model": "scripted:none", "config": CONFIG} | settings
+    return Project.create(folder / "lamp", Brief(STORY), told)
+
+
+@dataclass
+class Here:
+    """A server without a socket."""
+
+    app: App
+    shelf: Shelf
+    client: httpx.AsyncClient
+    engine: Engine
+
+    @property
+    def served(self) -> Served:
+        return self.shelf.projects["lamp"]
+
+    async def say(self, *messages: str, **more: Any) -> httpx.Response:  # noqa: ANN401 - fields of a request
+        """Send a conversation: the player's words and the character's in turns, the player first."""
+        told = [{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(messages)]
+        headers = more.pop("headers", {})
+        return await self.client.post(
+            "/v1/chat/completions", json={"model": MODEL, "messages": told} | more, headers=headers
+        )
+
+    async def answer(self, *messages: str, **more: Any) -> str:  # noqa: ANN401 - fields of a request
+        """The answer to a conversation."""
+        response = await self.say(*messages, **more)
+        assert response.status_code == 200, response.text
+        return str(response.json()["choices"][0]["message"]["content"])
+
+    def logs(self) -> list[str]:
+        """The names of all sessions on disk."""
+        return sorted(file.stem for file in (self.served.conversing.project.folder / "chat").glob("*.jsonl"))
+
+
+@asynccontextmanager
+async def here(
+    folder: Path,
+    engine: Engine | None = None,
+    bounds: Bounds | None = None,
+    clock: Callable[[], float] = lambda: 0.0,
+    player: str = "",
+    **settings: Any,  # noqa: ANN401 - fields of a project's settings
+) -> AsyncIterator[Here]:
+    """The project `lamp`, served in this process; `settings` are those of a new one."""
+    engine = engine or Engine()
+    made = project(folder, **settings)
+    with mock.patch("fabula.casting.open_model", return_value=engine):
+        async with conversing(made, settings_for(made.settings), Wishes(listeners=(measure,))) as open_:
+            shelf = Shelf({"lamp": await served("lamp", open_, player)})
+            means = Means(shelf, Tokens.of([TOKEN]), bounds or Bounds(), clock, lambda: 1000.0, lambda: "id")
+            app = application(means)
+            async with httpx.AsyncClient(
+                transport=httpx.ASGITransport(app, raise_app_exceptions=False),
+                base_url="http://server",
+                headers={"authorization": f"Bearer {TOKEN}"},
+            ) as client:
+                yield Here(app, shelf, client, engine)
+
+
+@dataclass
+class There:
+    """A server on a socket, in a thread of its own."""
+
+    address: str
+    engine: Engine
+    loop: asyncio.AbstractEventLoop
+    problems: list[BaseException]
+
+
+@contextmanager
+def there(folder: Path, engine: Engine | None = None, bounds: Bounds | None = None) -> Iterator[There]:
+    """The project `lamp`, served on loopback."""
+    engine, made = engine or Engine(), project(folder)
+    begun, ready = threading.Event(), threading.Event()
+    problems: list[BaseException] = []
+    running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[None]]] = []
+
+    async def run() -> None:
+        with listening("127.0.0.1", 0) as opened:
+            offer = Offer([(made, settings_for(made.settings))], Wishes(), [TOKEN], bounds or Bounds())
+            task = asyncio.ensure_future(serve(offer, opened, lambda _: ready.set()))
+            running.append((asyncio.get_running_loop(), task))
+            addresses.append(address_of(opened))
+            begun.set()
+            await task
+
+    def thread() -> None:
+        try:
+            asyncio.run(run())
+        except asyncio.CancelledError:
+            pass
+        except (ModelError, OSError, RuntimeError) as error:
+            problems.append(error)
+        finally:
+            begun.set()
+            ready.set()
+
+    addresses: list[str] = []
+    with mock.patch("fabula.casting.open_model", return_value=engine):
+        worker = threading.Thread(target=thread)
+        worker.start()
+        assert begun.wait(60)
+        assert ready.wait(60)
+        assert not problems, problems
+        loop, task = running[0]
+        try:
+            yield There(addresses[0], engine, loop, problems)
+        finally:
+            loop.call_soon_threadsafe(task.cancel)
+            worker.join(60)
+            assert not worker.is_alive()

@@ -1,0 +1,45 @@
+"""A server as a process of its own, for tests that kill it: prints its address once it listens."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+from unittest import mock
+
+from fabula.authoring import Wishes
+from fabula.conversing import settings_for
+from fabula.serving.running import Offer, address_of, listening, serve
+from serving import TOKEN, Engine, project
+
+if TYPE_CHECKING:
+    from fabula.models.base import OnText, Reply, Request
+
+if __name__ == "__main__":
+    folder, hangs_at = Path(sys.argv[1]), int(sys.argv[2])
+
+    class Hanging(Engine):
+        """From its n-th call on it does not answer, and says so."""
+
+        async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
+            if hangs_at and self.started + 1 >= hangs_at:
+                self.started += 1
+                sys.stdout.write("hangs\n")
+                sys.stdout.flush()
+                await asyncio.Event().wait()
+            return await super().ask(request, on_text)
+
+    async def main() -> None:
+        made = project(folder)
+        with listening("127.0.0.1", 0) as opened:
+            address = address_of(opened)
+
+            def ready(_: object) -> None:
+                sys.stdout.write(f"{address}\n")
+                sys.stdout.flush()
+
+            await serve(Offer([(made, settings_for(made.settings))], Wishes(), [TOKEN]), opened, ready)
+
+    with mock.patch("fabula.casting.open_model", return_value=Hanging()):
+        asyncio.run(main())

@@ -1,0 +1,102 @@
+"""The official client of OpenAI against the server on loopback, streaming and not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import openai
+import pytest
+
+from serving import MODEL, TOKEN, There, there
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[There]:
+    with there(tmp_path_factory.mktemp("served")) as running:
+        yield running
+
+
+@pytest.fixture
+def client(server: There) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(base_url=server.address, api_key=TOKEN, max_retries=0, timeout=30) as made:
+        yield made
+
+
+def test_the_models_are_the_characters(client: openai.OpenAI) -> None:
+    names = [model.id for model in client.models.list()]
+    assert names == ["fabula/lamp/Tobias", MODEL, "fabula/lamp/Henrik"]
+    assert client.models.retrieve(MODEL).owned_by == "fabula"
+    with pytest.raises(openai.NotFoundError) as caught:
+        client.models.retrieve("fabula/lamp/Nobody")
+    assert caught.value.code == "model_not_found"
+
+
+def test_an_answer_in_one_piece(client: openai.OpenAI) -> None:
+    done = client.chat.completions.create(model=MODEL, messages=[{"role": "user", "content": "Is it you, Mara?"}])
+    choice = done.choices[0]
+    assert (choice.finish_reason, choice.message.role) == ("stop", "assistant")
+    assert choice.message.content is not None
+    assert choice.message.content.startswith("(looks up) ")
+    assert choice.message.content.endswith("the lamp stays dark.")
+    assert done.usage is not None
+    assert (done.usage.prompt_tokens, done.usage.completion_tokens, done.usage.total_tokens) == (100, 20, 120)
+    assert done.usage.prompt_tokens_details is not None
+    assert done.usage.prompt_tokens_details.cached_tokens == 40
+
+
+def test_an_answer_as_a_stream(client: openai.OpenAI) -> None:
+    stream = client.chat.completions.create(
+        model=MODEL,
+        messages=[{"role": "user", "content": "Is there a storm?"}],
+        stream=True,
+        stream_options={"include_usage": True},
+    )
+    chunks = list(stream)
+    pieces = [chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices]
+    assert len([piece for piece in pieces if piece]) > 2, "it comes in pieces"
+    assert "".join(pieces).startswith("(looks up) ")
+    assert "".join(pieces).endswith("the lamp stays dark.")
+    assert chunks[0].choices[0].delta.role == "assistant"
+    assert chunks[-2].choices[0].finish_reason == "stop"
+    assert chunks[-1].choices == []
+    assert chunks[-1].usage is not None
+    assert chunks[-1].usage.total_tokens == 120
+    assert all(chunk.usage is None for chunk in chunks[:-1])
+
+
+def test_a_session_with_a_name_needs_no_history(client: openai.OpenAI, server: There) -> None:
+    for words in ("First words.", "Second words."):
+        client.chat.completions.create(
+            model=MODEL,
+            messages=[{"role": "user", "content": words}],
+            extra_headers={"X-Fabula-Session": "evening"},
+        )
+    assert "First words." in server.engine.asked[-1].messages[-1].content
+    assert "Second words." in server.engine.asked[-1].messages[-1].content
+
+
+def test_a_wrong_token_is_told(server: There) -> None:
+    with (
+        openai.OpenAI(base_url=server.address, api_key="wrong", max_retries=0) as client,
+        pytest.raises(openai.AuthenticationError, match="No valid token"),
+    ):
+        client.models.list()
+
+
+def test_an_unknown_character_is_told(client: openai.OpenAI) -> None:
+    with pytest.raises(openai.NotFoundError, match="Sigrid") as caught:
+        client.chat.completions.create(model="fabula/lamp/Sigrid", messages=[{"role": "user", "content": "Hello."}])
+    assert caught.value.code == "model_not_found"
+    assert caught.value.type == "invalid_request_error"
+
+
+def test_a_failure_within_a_stream_is_told(tmp_path: Path) -> None:
+    with there(tmp_path) as server, openai.OpenAI(base_url=server.address, api_key=TOKEN, max_retries=0) as client:
+        server.engine.fails = RuntimeError("a secret of the engine")
+        with pytest.raises(openai.InternalServerError) as caught:
+            client.chat.completions.create(model=MODEL, messages=[{"role": "user", "content": "Hello."}], stream=True)
+    assert "secret" not in str(caught.value)

@@ -1,0 +1,65 @@
+"""The server keeps to its own schema, whatever is sent: requests drawn by schemathesis, the same ones every time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+from fabula.serving.gate import Bounds
+from serving import MODEL, TOKEN, There, there
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+EXAMPLES = 25
+HEADERS = {"Authorization": f"Bearer {TOKEN}"}
+PATHS = [("/v1/chat/completions", "POST"), ("/v1/models", "GET"), ("/v1/models/{model}", "GET")]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[There]:
+    with there(tmp_path_factory.mktemp("schema"), bounds=Bounds(rate=0)) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def document(server: There) -> dict[str, Any]:
+    """The schema that the server tells."""
+    root = server.address.removesuffix("/v1")
+    told = dict(httpx.get(f"{root}/openapi.json", headers=HEADERS, trust_env=False).json())
+    # Drawn names are never those of characters; so that the drawn conversations are held too, there are two names.
+    told["components"]["schemas"]["ChatRequest"]["properties"]["model"] = {"enum": [MODEL, "fabula/lamp/Nobody"]}
+    return told
+
+
+def test_every_address_is_in_the_schema(document: dict[str, Any]) -> None:
+    assert [(path, method.upper()) for path, methods in document["paths"].items() for method in methods] == PATHS
+
+
+@pytest.mark.parametrize(("path", "method"), PATHS)
+def test_what_is_answered_is_in_the_schema(server: There, document: dict[str, Any], path: str, method: str) -> None:
+    operation = schemathesis.openapi.from_dict(document)[path][method]
+    root = server.address.removesuffix("/v1")
+
+    @given(case=operation.as_strategy())
+    @settings(
+        max_examples=EXAMPLES,
+        derandomize=True,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    def check(case: schemathesis.Case[Any]) -> None:
+        response = case.call(base_url=root, headers=HEADERS)
+        case.validate_response(response, excluded_checks=[positive_data_acceptance])  # an empty message is refused
+        assert response.status_code < 500
+
+    check()
+    assert method == "GET" or server.engine.asked, "some of the conversations were held"
+    assert not server.problems
