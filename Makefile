@@ -16,12 +16,13 @@ RUNTIME := $(VENV)/.runtime-$(VERSION)
 DEV     := $(VENV)/.dev-$(VERSION)
 PIP     := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo test check docs bench clean
+.PHONY: help demo test cover check docs bench clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make demo   write a story with the small model that comes with fabula (MODEL=qwen2.5-coder-1.5b: a better one)'
-	@echo 'make test   run the tests'
+	@echo 'make test   run the tests, several at a time'
+	@echo 'make cover  run them with branch coverage'
 	@echo 'make check  run linter, formatter, types, import layers and house rules'
 	@echo 'make docs   write docs/reference anew'
 	@echo 'make bench  run the benchmarks'
@@ -37,6 +38,9 @@ demo: $(RUNTIME)
 
 test: $(DEV)
 	@$(BIN)/fabula models pull --quiet smollm2 || echo 'The small model could not be fetched: tests marked "embedded" are skipped.'
+	@$(BIN)/python -m pytest --quiet --numprocesses auto --maxprocesses 4 $(ARGS)
+
+cover: $(DEV)
 	@$(BIN)/coverage erase
 	@$(BIN)/coverage run -m pytest --quiet $(ARGS)
 	@$(BIN)/coverage report --skip-covered --skip-empty --precision=1
