@@ -81,7 +81,8 @@ async def _labelled(run: Run, segment: str, config: Config) -> list[Persona]:
     people: dict[str, Persona] = {}
     for person in found.characters:
         name = one_line(person.name)
-        named = not config.check_people or run.hands.mode == "dry" or present_in([name], segment)
+        made_up = bool(run.hands.rehearsal.planned)
+        named = not config.check_people or made_up or present_in([name], segment)
         if name and named and among(name, people) is None:
             traits = tuple(dict.fromkeys(one_line(trait) for trait in person.traits if trait.strip()))
             people[name] = Persona(name, description=one_line(person.background), personality=traits[:_MOST])
@@ -131,7 +132,7 @@ async def parties_for(
         left = [name for name in known if among(name, [player, *others]) is None]
         player = player or (left.pop(0) if left else "")
         others = others or left[:1]
-    if run.hands.mode == "dry":  # a dry run of a new story has made-up names
+    if run.hands.rehearsal.planned:  # a dry run that would ask for the names has made-up ones
         return Parties(player or "the player", tuple(others) or ("the character",))
     if not (player and others):
         raise UsageError(
