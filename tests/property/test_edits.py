@@ -75,8 +75,8 @@ async def check_edit(case: Case, which: int, text: str, *, pin: bool) -> None:
 
 
 def _free(kept: Kept, case: Case) -> bool:
-    """Whether any text will do for an artefact; plans and levels have a form of their own."""
-    return kept.folder != "plan" or case.system.name == "agents-room"
+    """Whether any text will do for an artefact; plans, levels and records have a form of their own."""
+    return kept.suffix == "md" and (kept.folder != "plan" or case.system.name == "agents-room")
 
 
 def _paths(asked: set[tuple[str, str]]) -> set[str]:

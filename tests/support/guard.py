@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import hypothesis
 import pytest
 
 from fabula.models.known import models_home
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 _REFUSED: Final[list[str]] = []
 _IN_PROCESSES: Final = Path(__file__).with_name("subprocess_guard")
+hypothesis.settings.register_profile("fabula", derandomize=True)  # the same examples on every machine
+hypothesis.settings.load_profile("fabula")
 _SECRET_ENDINGS: Final = ("_API_KEY", "_TOKEN", "_KEY")
 _DATA: Final = "FABULA_DATA"  # where the ground truth of the papers' tables lies; see `ground_truth.py`
 _FOLDERS: Final = {
