@@ -7,6 +7,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -89,7 +90,7 @@ class Stage:
     wishes: Wishes
     other: Method | None = None
 
-    @property
+    @cached_property  # finding one reads every `paper.toml`
     def method(self) -> Method:
         """What is run."""
         return self.other or find(self.settings.system)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.errors import FabulaError, ModelError
+from fabula.errors import FabulaError
 from fabula.evaluators import evaluators
 from fabula.journal import Journal
 from fabula.models.scripted import ScriptedModel
 from fabula.prompts import Prompts
 from fabula.ratings import parse_ratings, write_ratings
-from harness import Measurement, measure_case, measurements
+from harness import Dying, Measurement, measure_case, measurements
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,19 +24,6 @@ CASES = measurements()
 ASKING = [case for case in CASES if case.evaluator.roles]
 each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 each_asking = pytest.mark.parametrize("case", ASKING, ids=lambda case: case.id)
-
-
-class Dying(ScriptedModel):
-    """A scripted model that fails at one call, as a killed process would."""
-
-    def __init__(self, script: dict[str, Any], dies_at: int) -> None:
-        super().__init__(script)
-        self.dies_at = dies_at
-
-    async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
-        if len(self.asked) == self.dies_at:
-            raise ModelError("killed here", model=self.name)
-        return await super().ask(request, on_text)
 
 
 class Silent(ScriptedModel):

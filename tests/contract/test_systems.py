@@ -10,16 +10,15 @@ import pytest
 from fabula.craft.planning import PROMPTS
 from fabula.errors import JournalMissError, ModelError
 from fabula.journal import Journal
-from fabula.models.scripted import ScriptedModel
 from fabula.prompts import Prompts
 from fabula.systems import systems
-from harness import Case, cases, rehearse_case, run_case
+from harness import Case, Dying, cases, rehearse_case, run_case
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from fabula.models.base import Message, OnText, Reply, Request
+    from fabula.models.base import Message
 
 CASES = cases()
 each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
@@ -35,19 +34,6 @@ class Listening(Prompts):
     def render(self, name: str, fields: Mapping[str, Any]) -> tuple[Message, ...]:
         self.heard.append((name, frozenset(fields)))
         return super().render(name, fields)
-
-
-class Dying(ScriptedModel):
-    """A scripted model that fails at one call, as a killed process would."""
-
-    def __init__(self, script: dict[str, Any], dies_at: int) -> None:
-        super().__init__(script)
-        self.dies_at = dies_at
-
-    async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
-        if len(self.asked) == self.dies_at:
-            raise ModelError("killed here", model=self.name)
-        return await super().ask(request, on_text)
 
 
 @each_case

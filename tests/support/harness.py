@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from fabula.craft.planning import PROMPTS
+from fabula.errors import ModelError
 from fabula.evaluators import evaluators
 from fabula.item_files import item_of
 from fabula.models.scripted import ScriptedModel
@@ -23,10 +24,23 @@ if TYPE_CHECKING:
     from fabula.evaluators import Evaluator
     from fabula.items import Item
     from fabula.journal import Journal
-    from fabula.models.base import Model
+    from fabula.models.base import Model, OnText, Reply, Request
     from fabula.report import Report
     from fabula.story import Story
     from fabula.systems import System
+
+
+class Dying(ScriptedModel):
+    """A scripted model that fails at one call, as a killed process would."""
+
+    def __init__(self, script: dict[str, Any], dies_at: int) -> None:
+        super().__init__(script)
+        self.dies_at = dies_at
+
+    async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
+        if len(self.asked) == self.dies_at:
+            raise ModelError("killed here", model=self.name)
+        return await super().ask(request, on_text)
 
 
 @dataclass(frozen=True)

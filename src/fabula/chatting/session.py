@@ -250,7 +250,7 @@ class Session:
         self.records.append(record)
 
     def _kept_turns(self) -> list[int]:
-        return _kept(self.records)
+        return kept_turns(self.records)
 
 
 def said_by_player(message: str) -> str:
@@ -290,7 +290,7 @@ def open_session(files: SessionFiles | None, talk: Talk, hands: Hands, freedom: 
     return Session(talk, hands, files, _folded(records, talk.parties), records)
 
 
-def _kept(records: Sequence[Mapping[str, Any]]) -> list[int]:
+def kept_turns(records: Sequence[Mapping[str, Any]]) -> list[int]:
     """Indices of the turns that stand: not taken back, not drawn anew."""
     kept: list[int] = []
     for number, record in enumerate(records):
@@ -304,7 +304,7 @@ def _kept(records: Sequence[Mapping[str, Any]]) -> list[int]:
 def _folded(records: Sequence[Mapping[str, Any]], parties: Parties, without: int = -1) -> State:
     """The state after all records but the turn `without`."""
     state = State(freedom=freedom_of(str(records[0]["freedom"])))
-    kept = set(_kept(records)) - {without}
+    kept = set(kept_turns(records)) - {without}
     for number, record in enumerate(records):
         if number in kept:
             state = with_record(state, record["turn"], parties.player)

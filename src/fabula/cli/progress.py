@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import singledispatchmethod
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.cli.live import LivePicture
 from fabula.events import (
     CallFinished,
     CallRetried,
@@ -23,7 +23,7 @@ from fabula.models.budget import estimate_tokens
 from fabula.story import count_words, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from rich.console import RenderableType
     from rich.live import Live
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 _MOST_CALLS: Final = 4
 _TAIL: Final = 240
 _MINUTE: Final = 60
-_REFRESHES: Final = 8
 _SOURCES: Final = {"edited": "your text", "pinned": "pinned"}
 
 
@@ -67,7 +66,7 @@ class Speaking:
 
 
 @dataclass
-class Progress:
+class Progress(LivePicture):
     """A listener that tells a terminal how a run goes on.
 
     Attributes:
@@ -165,48 +164,6 @@ class Progress:
             self._tell(f"  {name:<24} {words:>6,} words   {_how(event, calls)}")
 
     # telling --------------------------------------------------------------------------------------------------------
-
-    def _tell(self, line: str) -> None:
-        if self.terminal.quiet:
-            return
-        if self._live is None:
-            self.terminal.tell(line)
-        else:
-            from rich.text import Text  # noqa: PLC0415 - only where progress is live
-
-            self._live.console.print(Text(self.terminal.shown(line)))
-
-    def _start(self) -> None:
-        if self.terminal.quiet or not self.terminal.lively or self._live is not None:
-            return
-        from rich.console import Console  # noqa: PLC0415 - only where progress is live
-        from rich.live import Live  # noqa: PLC0415 - the same
-
-        self._live = Live(
-            console=Console(stderr=True, highlight=False),
-            get_renderable=self._picture,
-            transient=True,
-            refresh_per_second=_REFRESHES,
-            redirect_stdout=False,
-            redirect_stderr=False,
-        )
-        self._live.start()
-
-    def _stop(self) -> None:
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
-
-    @contextmanager
-    def aside(self) -> Iterator[None]:
-        """Take the live picture away while a person is asked."""
-        was_live = self._live is not None
-        self._stop()
-        try:
-            yield
-        finally:
-            if was_live:
-                self._start()
 
     def _picture(self) -> RenderableType:
         from rich.console import Group  # noqa: PLC0415 - only where progress is live

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from fabula.cli.bill import Bill
+from fabula.cli.live import LivePicture
 from fabula.cli.progress import counted, duration
 from fabula.cli.session import near
 from fabula.events import CallFinished, CallRetried, RunFinished, RunStarted
@@ -25,11 +26,10 @@ if TYPE_CHECKING:
     from fabula.experiment.results import Outcome
 
 _MOST: Final = 6
-_REFRESHES: Final = 4
 
 
 @dataclass
-class Watch:
+class Watch(LivePicture):
     """Tells how an experiment goes on.
 
     Attributes:
@@ -37,6 +37,8 @@ class Watch:
         clock: gives seconds.
         over: runs that have ended, now or earlier.
     """
+
+    refreshes: ClassVar[int] = 4
 
     terminal: Terminal
     total: int
@@ -105,48 +107,6 @@ class Watch:
             yield
         finally:
             self._stop()
-
-    @contextmanager
-    def aside(self) -> Iterator[None]:
-        """Take the live picture away while a person is asked."""
-        was_live = self._live is not None
-        self._stop()
-        try:
-            yield
-        finally:
-            if was_live:
-                self._start()
-
-    def _tell(self, line: str) -> None:
-        if self.terminal.quiet:
-            return
-        if self._live is None:
-            self.terminal.tell(line)
-        else:
-            from rich.text import Text  # noqa: PLC0415 - only where progress is live
-
-            self._live.console.print(Text(self.terminal.shown(line)))
-
-    def _start(self) -> None:
-        if self.terminal.quiet or not self.terminal.lively:
-            return
-        from rich.console import Console  # noqa: PLC0415 - only where progress is live
-        from rich.live import Live  # noqa: PLC0415 - the same
-
-        self._live = Live(
-            console=Console(stderr=True, highlight=False),
-            get_renderable=self._picture,
-            transient=True,
-            refresh_per_second=_REFRESHES,
-            redirect_stdout=False,
-            redirect_stderr=False,
-        )
-        self._live.start()
-
-    def _stop(self) -> None:
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
 
     def _picture(self) -> RenderableType:
         from rich.console import Group  # noqa: PLC0415 - only where progress is live

@@ -38,13 +38,13 @@ def order_rows(items: Sequence[Item], scores: Mapping[str, float], called: str, 
     }
     mine = [scores[item.id] for item in known]
     return [
-        Row("all", f"spearman of {called} and {name}", _rho(mine, values, prompts, resamples), baseline=True)
+        Row("all", f"spearman of {called} and {name}", follows(mine, values, prompts, resamples), baseline=True)
         for name, values in measures.items()
     ]
 
 
-def _rho(scores: Sequence[float], values: Sequence[float], prompts: Sequence[str], resamples: int) -> Scored:
-    """Within prompts that have several stories, else over all."""
+def follows(scores: Sequence[float], values: Sequence[float], prompts: Sequence[str], resamples: int) -> Scored:
+    """Spearman's rho of scores with a measure: within prompts that have several stories, else over all."""
     if all(prompts) and len(set(prompts)) < len(prompts):
         return correlation_within(scores, values, "spearman", prompts, resamples=resamples)
     return correlation(scores, values, "spearman", resamples=resamples)

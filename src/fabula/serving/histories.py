@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fabula.chatting import Line, Parties, SessionFiles
+from fabula.chatting.session import kept_turns
 from fabula.chatting.store import FOLDER
 from fabula.errors import ProjectError
 
@@ -241,13 +242,7 @@ class Branches:
 
 def standing(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Those records of a log whose turns stand: not taken back, not drawn anew."""
-    kept: list[Mapping[str, Any]] = []
-    for record in records:
-        if record.get("do") in {"undo", "retry"}:
-            kept = kept[:-1]
-        if record.get("do") in {"turn", "retry"}:
-            kept.append(record)
-    return kept
+    return [records[number] for number in kept_turns(records)]
 
 
 def exchange_of(turn: Turn) -> Exchange:

@@ -15,11 +15,11 @@ from fabula.craft.measuring import (
     story_rows,
     unscored_note,
 )
+from fabula.craft.trivial import follows
 from fabula.evaluators.snap_ratings.asking import EVALUATOR, source_of
 from fabula.report import Report, Row
 from fabula.stats.baselines import length, random_scores, type_token_ratio
 from fabula.stats.bootstrap import bootstrap_mean
-from fabula.stats.correlation import correlation, correlation_within
 from fabula.stats.estimate import Estimate, Unscored
 
 if TYPE_CHECKING:
@@ -126,17 +126,10 @@ def _baselines(items: Sequence[Item], measured: Mapping[str, Sequence[Scored]], 
             there = [
                 (one.value, values[i], prompt_of(items[i])) for i, one in enumerate(scored) if isinstance(one, Estimate)
             ]
-            rows.append(Row("all", f"spearman of {what} and {name}", _follows(there, resamples), baseline=True))
+            ratings, known = [rating for rating, _, _ in there], [value for _, value, _ in there]
+            rho = follows(ratings, known, [prompt for _, _, prompt in there], resamples)
+            rows.append(Row("all", f"spearman of {what} and {name}", rho, baseline=True))
     return rows
-
-
-def _follows(there: Sequence[tuple[float, float, str]], resamples: int) -> Scored:
-    """Spearman's rho: within narratives that have several dialogues, else over all."""
-    ratings, values = [rating for rating, _, _ in there], [value for _, value, _ in there]
-    prompts = [prompt for _, _, prompt in there]
-    if len(set(prompts)) < len(prompts):
-        return correlation_within(ratings, values, "spearman", prompts, resamples=resamples)
-    return correlation(ratings, values, "spearman", resamples=resamples)
 
 
 def _notes(items: Sequence[Item], measured: Mapping[str, Sequence[Scored]]) -> list[str]:

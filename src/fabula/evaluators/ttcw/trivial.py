@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fabula.craft.trivial import follows
 from fabula.report import Row
 from fabula.stats.baselines import length, random_scores, type_token_ratio
-from fabula.stats.correlation import correlation, correlation_within
 from fabula.stats.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fabula.items import Item
-    from fabula.stats.estimate import Scored
 
 
 def baseline_rows(items: Sequence[Item], scores: Mapping[str, int], tests: int, resamples: int) -> list[Row]:
@@ -37,15 +36,8 @@ def baseline_rows(items: Sequence[Item], scores: Mapping[str, int], tests: int, 
             Row(item.id, name, Estimate(value, 1, method=method), baseline=True)
             for item, value in zip(items, values, strict=True)
         ]
-        known = [(scores[item.id], value, item) for item, value in zip(items, values, strict=True) if item.id in scores]
-        rows.append(Row("all", f"spearman of score and {name}", _follows(known, resamples), baseline=True))
+        known = [(item, value) for item, value in zip(items, values, strict=True) if item.id in scores]
+        mine, theirs = [float(scores[item.id]) for item, _ in known], [value for _, value in known]
+        rho = follows(mine, theirs, [item.prompt for item, _ in known], resamples)
+        rows.append(Row("all", f"spearman of score and {name}", rho, baseline=True))
     return rows
-
-
-def _follows(known: Sequence[tuple[int, float, Item]], resamples: int) -> Scored:
-    """Spearman's rho of the score with a trivial measure: within prompts that have several stories, else over all."""
-    scores, values = [float(score) for score, _, _ in known], [value for _, value, _ in known]
-    prompts = [item.prompt for _, _, item in known]
-    if all(prompts) and len(set(prompts)) < len(prompts):
-        return correlation_within(scores, values, "spearman", prompts, resamples=resamples)
-    return correlation(scores, values, "spearman", resamples=resamples)
