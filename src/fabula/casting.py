@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fabula.settings import RoleTable, Settings
 
 SERVERS: Final = ("openai", "openai-chat", "anthropic", "google")
-KINDS: Final = ("embedded", *SERVERS, "scripted", "replay")
+KINDS: Final = ("embedded", *SERVERS, "seq2seq", "scripted", "replay")
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,7 @@ def open_model(spec: str, table: ModelTable, world: World) -> Model:
     Raises:
         UnknownNameError: no such kind or known model.
         ConfigError: a script cannot be read.
+        ModelUnavailableError, UsageError: there is no encoder-decoder in a folder, or the packages for it are missing.
     """
     name = full_name(spec)
     kind, _, rest = name.partition(":")
@@ -70,7 +71,10 @@ def open_model(spec: str, table: ModelTable, world: World) -> Model:
         return ScriptedModel.read(Path(rest))
     if kind == "replay":
         return ReplayModel(Path(rest))
-    model = _embedded(name, rest, table, world) if kind == "embedded" else _server(kind, rest, table, world)
+    if kind == "seq2seq":
+        model = _seq2seq(name, rest)
+    else:
+        model = _embedded(name, rest, table, world) if kind == "embedded" else _server(kind, rest, table, world)
     return Limited(model, parallel=table.parallel, timeout=table.timeout, tries=table.tries, on_retry=world.on_retry)
 
 
@@ -85,6 +89,12 @@ def _embedded(name: str, rest: str, table: ModelTable, world: World) -> Model:
         threads=table.threads,
         adapters={adapter: Path(path) for adapter, path in table.adapters.items()},
     )
+
+
+def _seq2seq(name: str, rest: str) -> Model:
+    from fabula.models.seq2seq import seq2seq_model  # noqa: PLC0415 - few need it
+
+    return seq2seq_model(Path(rest), name)
 
 
 def _server(kind: str, rest: str, table: ModelTable, world: World) -> Model:

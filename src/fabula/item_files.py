@@ -6,6 +6,8 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.chatting.store import FOLDER as TALKS
+from fabula.craft.narratives import FILE as NARRATIVE
 from fabula.errors import UsageError
 from fabula.files import read_text
 from fabula.items import Item
@@ -25,8 +27,9 @@ def read_items(paths: Sequence[Path]) -> tuple[Item, ...]:
     """The stories in files and folders.
 
     A text file (.md, .txt) is a story; a .jsonl file has one a line (`id`, `text`, and, where known, `system`,
-    `prompt`, `brief`, `reference`, `title`). A folder is a project (its story, brief and system), or holds one folder
-    for each system with its stories in files that are named after their prompts, or holds stories or projects.
+    `prompt`, `brief`, `reference`, `narrative`, `title`). A folder is a project (its story, brief and system), or holds
+    one folder for each system with its stories in files that are named after their prompts, or holds stories or
+    projects. The conversation `PROJECT/chat/NAME.md` comes with what its project tells: `PROJECT/NAME`.
 
     Raises:
         UsageError: nothing is there, a story is empty, a line is no item, or two items have one id.
@@ -46,6 +49,8 @@ def _items(path: Path) -> Iterator[Item]:
         yield from _folder(path)
     elif path.suffix == ".jsonl":
         yield from _lines(path)
+    elif path.resolve().parent.name == TALKS and (path.resolve().parents[1] / "brief.md").is_file():
+        yield _conversation(path)
     else:
         yield Item(_name(path), _story(read_text(path, MAX_STORY_BYTES), str(path)))
 
@@ -76,10 +81,29 @@ def _system(folder: Path) -> Iterator[Item]:
 def _project(folder: Path) -> Item:
     file = folder / "story.md"
     if not file.is_file():
-        raise UsageError(f"{folder} has no story yet. Write it with `fabula write {folder}`.")
+        talks = ", ".join(map(str, sorted((folder / TALKS).glob("*.md"))))
+        has = f" It has conversations; give their files: {talks}." if talks else ""
+        raise UsageError(f"{folder} has no story yet. Write it with `fabula write {folder}`.{has}")
     brief = Brief.read(folder / "brief.md")
     story = _story(read_text(file, MAX_STORY_BYTES), str(file))
-    return Item(_name(folder), story, Settings.read(folder / "fabula.toml").system, brief.title or "", brief)
+    system = Settings.read(folder / "fabula.toml").system
+    return Item(_name(folder), story, system, brief.title or "", brief, narrative=_narrative(folder))
+
+
+def _conversation(file: Path) -> Item:
+    """What was said in a project, with what it plays: the narrative laid into it, else its story, else its brief."""
+    folder = file.resolve().parents[1]
+    brief = Brief.read(folder / "brief.md")
+    narrative, written = _narrative(folder), folder / "story.md"
+    if not narrative and written.is_file():
+        narrative = Story.parse(read_text(written, MAX_STORY_BYTES)).text
+    story = _story(read_text(file, MAX_STORY_BYTES), str(file))
+    return Item(f"{_name(folder)}/{file.stem}", story, "", brief.title or "", brief, narrative=narrative)
+
+
+def _narrative(folder: Path) -> str:
+    file = folder / NARRATIVE
+    return read_text(file, MAX_STORY_BYTES).strip() if file.is_file() else ""
 
 
 def _lines(path: Path) -> Iterator[Item]:
@@ -88,7 +112,7 @@ def _lines(path: Path) -> Iterator[Item]:
             yield _line(line, f"{path}, line {number}")
 
 
-_FIELDS: Final = ("id", "text", "system", "prompt", "brief", "reference", "title")
+_FIELDS: Final = ("id", "text", "system", "prompt", "brief", "reference", "narrative", "title")
 
 
 def _line(line: str, where: str) -> Item:
@@ -117,6 +141,7 @@ def item_of(data: Any, where: str) -> Item:  # noqa: ANN401 - JSON of any kind
         data.get("prompt", ""),
         Brief.parse(data["brief"], where) if data.get("brief") else None,
         reference,
+        data.get("narrative", "").strip(),
     )
 
 

@@ -20,6 +20,7 @@ class Item:
         prompt: id of the brief it answers; stories of one prompt are compared with each other.
         brief: what was asked, where known.
         reference: a story to compare it with, where there is one.
+        narrative: what a dialogue plays, where that is neither its brief nor a reference.
     """
 
     id: str
@@ -28,3 +29,4 @@ class Item:
     prompt: str = ""
     brief: Brief | None = None
     reference: Story | None = None
+    narrative: str = ""

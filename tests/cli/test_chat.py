@@ -184,3 +184,11 @@ def test_an_engine_that_fails_ends_a_piped_conversation_and_not_a_persons(cli: C
     ran = talk(cli, stdin="Hm.\n/quit\n")
     assert ran.code == 0
     assert "The conversation stands as before. Say it again, or something else." in ran.err
+
+
+def test_a_summary_model_that_is_not_there_is_told_before_anybody_talks(cli: Cli) -> None:
+    ran = talk(cli, "--model", "summariser=seq2seq:models/bart", stdin="Hello.\n")
+    assert ran.code == 1
+    assert "models/bart/config.json cannot be read (No such file or directory). Give the folder of an" in ran.err
+    assert ran.out == ""
+    assert not (cli.folder / "lamp").exists()

@@ -36,6 +36,7 @@ def script(tmp_path: Path) -> str:
         ("embedded", "embedded:smollm2"),
         ("embedded:/m/any.gguf", "embedded:/m/any.gguf"),
         ("openai-chat:llama", "openai-chat:llama"),
+        ("seq2seq:models/bart", "seq2seq:models/bart"),
     ],
 )
 def test_short_names_are_completed(spec: str, name: str) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from fabula.replies import ReplyProblem
-from fabula.replies.dialogue import first_sentences, read_plan, read_said
+from fabula.replies.dialogue import first_sentences, read_plan, read_said, with_names
 
 
 @pytest.mark.parametrize(
@@ -90,3 +90,18 @@ def test_a_plan_is_bounded() -> None:
 def test_a_reply_without_a_word_is_no_plan(text: str) -> None:
     with pytest.raises(ReplyProblem, match=r"It holds no plan\. Write numbered points"):
         read_plan(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("#Person1# asks #Person2#'s goose.", "Jonas asks Elin's goose."),
+        ("# Person 2 # laughs at #person1#.", "Elin laughs at Jonas."),
+        (
+            "#Person3# and #Person0# wait; Person1 stays, #1 too.",
+            "#Person3# and #Person0# wait; Person1 stays, #1 too.",
+        ),
+    ],
+)
+def test_tags_of_a_summary_get_their_names_back(text: str, named: str) -> None:
+    assert with_names(text, ("Jonas", "Elin")) == named

@@ -112,3 +112,40 @@ def test_what_cannot_be_measured_is_named(tmp_path: Path) -> None:
 def test_what_is_no_item_is_said_so(data: object) -> None:
     with pytest.raises(UsageError, match="here: not an object with texts"):
         item_of(data, "here")
+
+
+def test_a_narrative_comes_with_a_line_or_a_project(tmp_path: Path) -> None:
+    told = {"id": "x", "text": TEXT, "narrative": " A ferry leaves. "}
+    assert item_of(told, "here").narrative == "A ferry leaves."
+    folder = project(tmp_path / "ferry")
+    assert read_items([folder])[0].narrative == ""
+    put(folder / "plan" / "narrative.md", "The last ferry.\n")
+    assert read_items([folder])[0].narrative == "The last ferry."
+
+
+def test_a_conversation_of_a_project_comes_with_what_it_plays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = project(tmp_path / "ferry", "snap")
+    talk = put(folder / "chat" / "evening.md", "# Jonas and Elin\n\n**Elin:** A ticket.")
+    (item,) = read_items([talk])
+    assert (item.id, item.system, item.prompt, item.story.text) == (
+        "ferry/evening", "", "The Lamp", "**Elin:** A ticket."
+    )  # fmt: skip
+    assert item.narrative == TEXT, "the story that was written"
+    put(folder / "plan" / "narrative.md", "The last ferry.")
+    monkeypatch.chdir(folder / "chat")
+    (item,) = read_items([talk.relative_to(folder / "chat")])
+    assert (item.id, item.narrative) == ("ferry/evening", "The last ferry.")
+    (folder / "plan" / "narrative.md").unlink()
+    (folder / "story.md").unlink()
+    (item,) = read_items([talk])
+    assert item.narrative == ""
+    assert item.brief is not None
+    (other,) = read_items([put(tmp_path / "chat" / "x.md")])
+    assert other.id == "x", "a folder of that name that is in no project"
+
+
+def test_a_project_with_conversations_alone_names_their_files(tmp_path: Path) -> None:
+    folder = project(tmp_path / "ferry", story="")
+    put(folder / "chat" / "evening.md")
+    with pytest.raises(UsageError, match=r"no story yet.*It has conversations; give their files: .*chat/evening\.md\."):
+        read_items([folder])

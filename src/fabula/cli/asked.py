@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # A model's name starts with a kind and a colon, or is a known name; so `NAME=` without a colon before it is a role.
 _ROLE: Final = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)=(.*)", re.DOTALL)
-_FILES: Final = ("scripted", "replay", "embedded")
+_FILES: Final = ("scripted", "replay", "embedded", "seq2seq")
 _SERVERS: Final = ("openai", "openai-chat", "anthropic", "google")
 
 

@@ -55,6 +55,7 @@ COMMANDS: Final = {
     "rank": Entry("rank", MEASURING, "Rank systems or stories by side-by-side verdicts, with intervals."),
     "ttcw": Entry("ttcw", MEASURING, "Put a story to the 14 tests of creative writing, alone or beside a reference."),
     "review": Entry("review", MEASURING, "Have an editor comment on stories, and a judge score them side by side."),
+    "rate": Entry("rate", MEASURING, "Have a judge rate dialogues or stories by themselves, from 1 to 5."),
     "check": Entry("check", MEASURING, "Find continuity errors: both passages, and why they cannot both be true."),
     "meta": Entry("meta", MEASURING, "Say how far a judge agrees with people, beside trivial baselines."),
     "experiment": Entry(

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fabula.craft.stems import stem
-from fabula.errors import UnknownNameError, UsageError
+from fabula.errors import UnknownNameError
+from fabula.extras import extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -59,20 +59,6 @@ def spacy_tokens(text: str) -> list[str]:
 @cache
 def _spacy() -> Any:  # noqa: ANN401 - an extra has no types that we may import
     return extra("spacy", "spacy", "The tokeniser 'spacy'").blank("en").tokenizer
-
-
-def extra(module: str, name: str, what: str) -> Any:  # noqa: ANN401 - a module has no better type
-    """The module of a package that comes with an extra of fabula.
-
-    Raises:
-        UsageError: it is not installed; says which extra to install.
-    """
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise UsageError(
-            f"{what} needs the package {module}, which is not installed. Say `pip install 'fabula[{name}]'`."
-        ) from error
 
 
 TOKENISERS: Final[Mapping[str, Tokeniser]] = MappingProxyType(

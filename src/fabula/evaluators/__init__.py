@@ -27,6 +27,16 @@ _HOME = Path(__file__).parent
 class Evaluator(Method):
     """A way of measuring stories, found in its folder."""
 
+    @property
+    def rates(self) -> bool:
+        """Whether a judge needs nothing but the items, so that `fabula rate` can run it (`rate` in `paper.toml`)."""
+        return bool(self.paper.get("rate", False))
+
+    @property
+    def reads_narrative(self) -> bool:
+        """Whether it reads what an item was made from (`narrative` in `paper.toml`)."""
+        return bool(self.paper.get("narrative", False))
+
     async def evaluate(self, items: Sequence[Item], run: Run, config: Any) -> Report:  # noqa: ANN401 - each evaluator has its own Config
         """What this evaluator finds about `items`; what it costs is in the evaluator's README."""
         report: Report = await self.algorithm.evaluate(items, run, config)

@@ -122,7 +122,8 @@ class Reply:
     """A model's answer.
 
     `finish` is "stop" (said all), "length" (cut at `max_tokens`) or "refusal". `sent` holds the sampling values that
-    really went out, `dropped` those the provider cannot take. `logprobs` maps first-token texts to natural logs.
+    really went out, `dropped` those the provider cannot take. Where a model had no room for a prompt's beginning and
+    left it out, `sent["unread"]` counts its tokens. `logprobs` maps first-token texts to natural logs.
     """
 
     text: str
@@ -140,6 +141,7 @@ class Capabilities:
 
     `continues`: a reply goes on with the assistant message that ends a request, instead of answering it.
     `stands_in`: who answers is told by the reply; the identity is that of another model, whose calls these are.
+    `instructed`: it does what a prompt says; one that is not does the one thing it was trained for, to any text.
     """
 
     schema: bool = False
@@ -151,6 +153,7 @@ class Capabilities:
     context: int | None = None
     parallel: int = 8
     stands_in: bool = False
+    instructed: bool = True
 
 
 OnText: TypeAlias = "Callable[[str], None]"

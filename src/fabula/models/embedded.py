@@ -14,7 +14,6 @@ without a system prompt gets an empty one, so that no template adds words that a
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -27,6 +26,7 @@ from fabula.errors import ModelError, ModelUnavailableError
 from fabula.models.base import Capabilities, Reply, Request, Sampling
 from fabula.models.embedded_body import ReplyReader, body_of, raised, sent_values
 from fabula.models.embedded_engine import Engine, EngineSettings, start_engine
+from fabula.models.fingerprint import DIGITS, fingerprint
 from fabula.models.known import KNOWN, find_weights, recognise
 
 if TYPE_CHECKING:
@@ -36,9 +36,6 @@ if TYPE_CHECKING:
     from fabula.models.base import Json, OnText
 
 __all__ = ["EmbeddedModel", "find_weights"]
-
-_EDGE = 1 << 20
-_DIGITS = 12
 
 
 @dataclass(eq=False)
@@ -84,7 +81,7 @@ class EmbeddedModel:
         known = recognise(self.path)
         if known is None and not self.path.exists():
             known = next((model for model in KNOWN.values() if model.file == self.path.name), None)
-        return known.sha256[:_DIGITS] if known else _fingerprint(self.path)
+        return known.sha256[:DIGITS] if known else _fingerprint(self.path)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -231,21 +228,16 @@ async def _ended(job: Future[Reply]) -> None:
 
 
 def _fingerprint(path: Path) -> str:
-    """First digits of sha256 over a file's size, first and last MiB: enough to tell weights apart, and instant.
+    """What tells weights apart.
 
     Raises:
         ModelUnavailableError: the file cannot be read.
     """
     try:
-        size = path.stat().st_size
-        with path.open("rb") as file:
-            digest = hashlib.sha256(size.to_bytes(8, "little") + file.read(_EDGE))
-            file.seek(max(0, size - _EDGE))
-            digest.update(file.read(_EDGE))
+        return fingerprint(path)
     except OSError as error:
         raise ModelUnavailableError(
             f"No model file at {path} ({error.strerror}). Give the path of a GGUF file, or fetch a known model "
             "(`fabula models pull smollm2`).",
             model=path.name,
         ) from error
-    return digest.hexdigest()[:_DIGITS]

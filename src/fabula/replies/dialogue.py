@@ -35,6 +35,7 @@ _UNOPENED: Final = re.compile(r"\A[^()\[\]\"\u201c]{1,160}\)")
 _NEXT_TURN: Final = re.compile(
     r"\n\s*\[?[*_]*[A-Z][\w.' -]{0,40}[*_]*[ \t]*:|\n?[ \t]*\[[*_]*[A-Z][\w.' -]{0,40}[*_]*[ \t]*:"
 )
+_SPEAKER: Final = re.compile(r"#[ \t]?Person[ \t]?(\d{1,2})[ \t]?#", _I)
 _QUOTES: Final = {'"': '"', "\u201c": "\u201d"}
 
 
@@ -77,6 +78,14 @@ def read_said(text: str, name: str, others: Sequence[str] = ()) -> Said:
 def first_sentences(text: str, most: int) -> str:
     """The first `most` sentences of a message."""
     return " ".join(sentences(text)[:most])
+
+
+def with_names(text: str, speakers: Sequence[str]) -> str:
+    """A summary by a model of DialogSum, which calls speakers `#Person1#`, `#Person2#` in order, with their names.
+
+    A number beyond the speakers stays as it is.
+    """
+    return _SPEAKER.sub(lambda tag: speakers[n - 1] if 0 < (n := int(tag[1])) <= len(speakers) else tag[0], text)
 
 
 def _own_turn(body: str, name: str, others: Sequence[str]) -> str:

@@ -31,6 +31,7 @@ _KINDS = (
     ("openai:NAME", "OpenAI"),
     ("anthropic:NAME", "Anthropic"),
     ("google:NAME", "Google"),
+    ("seq2seq:FOLDER", "an encoder-decoder (BART, T5) in this process, for SNAP's summaries; needs fabula[seq2seq]"),
     ("scripted:FILE.toml", "replies from a file, for tests"),
     ("replay:PROJECT", "replies from another project's journal"),
 )

@@ -8,9 +8,9 @@ from zlib import crc32
 
 import numpy as np
 
-from fabula.craft.tokens import extra
 from fabula.errors import UsageError
 from fabula.evaluators.bertscore.scoring import Vectors
+from fabula.extras import extra
 from fabula.roles import load_function
 
 if TYPE_CHECKING:

@@ -53,16 +53,16 @@ class Call:
 
 
 def source_of(item: Item) -> str:
-    """The narrative that a dialogue was made from: the item's reference, else its brief.
+    """The narrative that a dialogue was made from: the item's own, else its reference, else its brief.
 
     Raises:
         UsageError: there is none.
     """
-    text = item.reference.text if item.reference else item.brief.text if item.brief else ""
+    text = item.narrative or (item.reference.text if item.reference else item.brief.text if item.brief else "")
     if not text.strip():
         raise UsageError(
-            f"The dialogue {item.id} comes without its narrative, and is rated by how it keeps to that. Give a "
-            "project, or JSON lines with the narrative in `brief` or `reference`."
+            f"The dialogue {item.id} comes without its narrative, and is rated by how it keeps to that. Give it with "
+            "--narrative FILE; or give a project, or JSON lines with a `narrative`."
         )
     return text
 

@@ -9,9 +9,11 @@ from fabula.chatting.answering import Asking, answered, window
 from fabula.chatting.talk import Chapter, Pace
 from fabula.craft.cells import among
 from fabula.craft.narratives import present_in
-from fabula.craft.packing import last_of
+from fabula.craft.packing import last_of, latest
 from fabula.models.base import Sampling
+from fabula.models.budget import estimate_tokens
 from fabula.replies import clean_prose
+from fabula.replies.dialogue import with_names
 from fabula.systems.snap.people import clipped
 from fabula.systems.snap.planning import plan_of
 
@@ -24,7 +26,9 @@ if TYPE_CHECKING:
     from fabula.systems.snap.algorithm import Config
     from fabula.systems.snap.people import Labels
 
+_SUMMARISER: Final = "summariser"
 _TOKENS_A_WORD: Final = 2
+_SURE: Final = 0.8  # of a room, as tokens are estimates
 
 
 @dataclass(frozen=True)
@@ -137,11 +141,33 @@ class SnapTalk:
         words = self.config.summary_words
 
         async def make(own: Run) -> str:
-            sampling = Sampling(max_tokens=words * _TOKENS_A_WORD)
+            able = own.hands.cast.part(_SUMMARISER).performer.capabilities
             shown = window(lines, 2 * self.config.history_tokens)
-            text = await own.ask("summariser", "summarise", sampling=sampling, memory=before, lines=shown, words=words)
+            if not able.instructed and able.context:
+                shown = _fitting(own, shown, able.context - estimate_tokens(before))
+            text = await _summed_up(own, able.instructed, memory=before, lines=shown, words=words)
             if self.config.lenient:
                 text = clean_prose(text, labels=("Summary", "The dialogue"), last=False, kind="notes").text
             return text.strip() or f"{before} {shown[-1].who}: {shown[-1].text}".strip()
 
         return last_of(await run.keep("summary", make, folder="plan"), words * _TOKENS_A_WORD)
+
+
+async def _summed_up(run: Run, instructed: bool, **fields: Any) -> str:  # noqa: ANN401, FBT001 - the prompt's fields
+    """The summary model's text. A trained one may call speakers by DialogSum's tags; they get their names back."""
+    sampling = Sampling(max_tokens=fields["words"] * _TOKENS_A_WORD)
+    reply = await run.reply(_SUMMARISER, "summarise", sampling=sampling, instructed=instructed, **fields)
+    if unread := reply.sent.get("unread"):
+        run.note(f"The summary model had no room for the first {unread:,} tokens at {run.at}; they are not summed up.")
+    lines = fields["lines"]
+    present = dict.fromkeys([*(line.who for line in lines), *(name for line in lines for name in line.witnesses)])
+    return reply.text if instructed else with_names(reply.text, tuple(present))
+
+
+def _fitting(run: Run, lines: Sequence[Line], tokens: int) -> tuple[Line, ...]:
+    """The last lines that a trained summary model has room for, one at least; says how many are left out."""
+    told = [f"{line.who}: {line.text}" for line in lines]
+    kept = max(1, len(latest(told, int(tokens * _SURE))))
+    if kept < len(lines):
+        run.note(f"The summary model has room for the last {kept} of {len(lines)} lines at {run.at}.")
+    return tuple(lines[-kept:])

@@ -14,11 +14,12 @@ from hypothesis.extra.numpy import arrays
 
 from fabula.chatting import Parties, Session, open_session
 from fabula.errors import ReplyError, UnknownNameError, UsageError
+from fabula.events import Noted
 from fabula.journal import Journal
 from fabula.models.base import Capabilities, Reply
 from fabula.models.scripted import ScriptedModel
 from fabula.prompts import Prompts
-from fabula.roles import Cast
+from fabula.roles import Cast, Part
 from fabula.run import Hands, Run
 from fabula.story import Brief
 from fabula.systems import find
@@ -238,6 +239,65 @@ async def test_the_faithful_summary_holds_its_own_cell_and_the_improved_one_what
         for _ in range(4):
             await session.go_on()
         assert ("Summary of cell 1." in troupe.prompts("summarise")[1]) is held
+
+
+class Trained:
+    """A summary model that follows no instructions, with DialogSum's tags in what it writes."""
+
+    def __init__(self, context: int | None = 1024, unread: int = 0) -> None:
+        self.able = Capabilities(instructed=False, context=context, sampling=frozenset({"max_tokens"}))
+        self.read: list[Request] = []
+        self.unread = unread
+        self.model = ScriptedModel(self._summed, name="seq2seq:bart", capabilities=self.able)
+
+    def _summed(self, request: Request) -> Reply:
+        self.read.append(request)
+        sent = {"unread": self.unread} if self.unread else {}
+        return Reply("#Person1# tells #Person2# of the letter. #Person9# left.", sent=sent)
+
+
+async def summed_by(trained: Trained, preset: Preset, troupe: Troupe, said: str) -> list[str]:
+    """Three cells are talked through with this summary model; the notes that were left."""
+    story = f"{STORY}\n\nOn Sunday it was calm. Mara slept. Tobias slept. The office wrote."
+    PLANS[3] = "#1. Mara sleeps"
+    noted: list[str] = []
+    with Journal() as journal:
+        cast = Cast(Part(ScriptedModel(troupe)), {"summariser": Part(trained.model)})
+        listener = lambda event: noted.append(event.text) if isinstance(event, Noted) else None  # noqa: E731 - one line
+        hands = Hands(journal, Prompts(SYSTEM.prompts), cast, listeners=(listener,))
+        config = SYSTEM.config(preset, {"sentences": 4, "samples": 2, "candidates": 1})
+        session = open_session(None, await open_talk(story, Run(hands), config, TWO), hands, config.freedom)
+        await session.begin()
+        await session.say(said)
+        for _ in range(3):
+            await session.go_on()
+    return noted
+
+
+async def test_a_trained_summary_model_reads_the_dialogue_alone_and_tags_get_their_names() -> None:
+    for preset, held in PRESETS:
+        trained, troupe = Trained(), Troupe({1: ["(looks) You ran.", "(reads) Dark. EOD"], 2: ["(counts) One. EOD"]})
+        await summed_by(trained, preset, troupe, "What\nletter?")
+        first, second, *_ = trained.read
+        assert [message.role for message in first.messages] == ["user"], "no system prompt"
+        assert first.messages[0].content == "Mara: (looks) You ran.\nTobias: What letter?\nMara: (reads) Dark."
+        summary = "Mara tells Tobias of the letter. #Person9# left."
+        assert summary in troupe.prompts("answer")[-1]
+        lines = second.messages[0].content.split("\n")
+        assert (lines[0] == summary) is held
+        assert "Mara: (counts) One." in lines
+        assert not any("Sum up" in request.messages[0].content for request in trained.read)
+
+
+async def test_a_trained_summary_model_without_room_reads_the_last_lines_and_says_so() -> None:
+    notes = ""
+    for context, unread in ((40, 0), (None, 7)):
+        troupe = Troupe({1: ["(looks) You ran.", "(reads) It goes dark. EOD"], 2: ["(counts) One. EOD"]})
+        trained = Trained(context, unread)
+        notes += " ".join(await summed_by(trained, "improved", troupe, "What letter? " * 9))
+        assert ("You ran" in trained.read[0].messages[0].content) is (context is None)
+    assert "The summary model has room for the last 1 of 3 lines at" in notes
+    assert "The summary model had no room for the first 7 tokens at" in notes
 
 
 async def test_a_plan_reply_without_any_word_is_an_error_or_the_segment_stands_in() -> None:
