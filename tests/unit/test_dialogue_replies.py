@@ -105,3 +105,11 @@ def test_a_reply_without_a_word_is_no_plan(text: str) -> None:
 )
 def test_tags_of_a_summary_get_their_names_back(text: str, named: str) -> None:
     assert with_names(text, ("Jonas", "Elin")) == named
+
+
+def test_a_plan_that_repeats_its_form_is_what_it_says_besides() -> None:
+    first = "#1. Headline of the first point\n- Mara reads the letter."
+    text = f"{first}\n#2. headline of the second point\n- its details\n#3. Mara waits"
+    assert read_plan(text) == (("Mara reads the letter.", ""), ("Mara waits", ""))
+    with pytest.raises(ReplyProblem, match="It holds no plan"):
+        read_plan("#1. Headline of the first point\n- its details")

@@ -57,6 +57,9 @@ COMMANDS: Final = {
     "review": Entry("review", MEASURING, "Have an editor comment on stories, and a judge score them side by side."),
     "rate": Entry("rate", MEASURING, "Have a judge rate dialogues or stories by themselves, from 1 to 5."),
     "check": Entry("check", MEASURING, "Find continuity errors: both passages, and why they cannot both be true."),
+    "digress": Entry(
+        "digress", MEASURING, "Have a simulated player leave the story; count who leads back, and how soon."
+    ),
     "meta": Entry("meta", MEASURING, "Say how far a judge agrees with people, beside trivial baselines."),
     "experiment": Entry(
         "experiment", MEASURING, "Run briefs x systems x models, then evaluators; go on where it stopped."

@@ -36,6 +36,10 @@ _NEXT_TURN: Final = re.compile(
     r"\n\s*\[?[*_]*[A-Z][\w.' -]{0,40}[*_]*[ \t]*:|\n?[ \t]*\[[*_]*[A-Z][\w.' -]{0,40}[*_]*[ \t]*:"
 )
 _SPEAKER: Final = re.compile(r"#[ \t]?Person[ \t]?(\d{1,2})[ \t]?#", _I)
+# What a small model copies from the form that it was shown, in place of a plan.
+_FORM: Final = re.compile(
+    r"(?:the )?headline(?: of the \w+ (?:point|sub-?plan))?|its details|(?:and )?so on to the last point", _I
+)
 _QUOTES: Final = {'"': '"', "\u201c": "\u201d"}
 
 
@@ -137,7 +141,7 @@ def read_plan(text: str, most: int = 30) -> tuple[tuple[str, str], ...]:
     """The sub-plans of a reply, each with its headline and its details on one line, at most `most`.
 
     They begin with `#1.`, else with numbers; where there are none, bullets, paragraphs or sentences stand for them.
-    One that says the same as one before it is left out.
+    One that says the same as one before it is left out, and what only repeats the form that was asked for.
 
     Raises:
         ReplyProblem: there is no word in it.
@@ -153,7 +157,8 @@ def read_plan(text: str, most: int = 30) -> tuple[tuple[str, str], ...]:
             found[-1][1].append(_BULLET.sub("", line, count=1).strip(_MARKS))
     steps = [(title, " ".join(details)) for title, details in found] if found else [(one, "") for one in _loose(text)]
     told: dict[str, tuple[str, str]] = {}
-    for title, detail in steps:
+    for headline, details in steps:
+        title, detail = (_without_form(part) for part in (headline, details))
         step = (title, detail) if title else (detail, "")
         if any(letter.isalnum() for letter in step[0]):
             told.setdefault(step[0].casefold(), step)
@@ -162,6 +167,10 @@ def read_plan(text: str, most: int = 30) -> tuple[tuple[str, str], ...]:
             "It holds no plan. Write numbered points: `#1.` and a headline, then a line `-` with details."
         )
     return tuple(told.values())[:most]
+
+
+def _without_form(part: str) -> str:
+    return "" if _FORM.fullmatch(part.strip(" .-")) else part
 
 
 def _loose(text: str) -> list[str]:
