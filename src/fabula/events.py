@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fabula.models.base import Usage
+
+RECORD: Final = "json"  # suffix of artefacts that are records of a run
+TABLE: Final = "csv"  # and of those that are tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,11 @@ class Kept:
     text: str
     source: str
     suffix: str = "md"
+
+    @property
+    def waits(self) -> bool:
+        """Whether a person may be asked to approve it: a text that was made, and neither a record nor a table."""
+        return self.source == "made" and self.suffix not in (RECORD, TABLE)
 
 
 @dataclass(frozen=True, slots=True)

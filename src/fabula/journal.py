@@ -278,10 +278,7 @@ class Journal:
         self._write(
             *(self._text(m.content) for m in request.messages),
             self._text(reply.text),
-            (
-                _RECORD,
-                values,
-            ),
+            (_RECORD, values),
         )
 
     def calls(self, under: str = "") -> list[Call]:
@@ -331,6 +328,10 @@ class Journal:
         """The newest text of an artefact."""
         rows = self._all(f"{_VERSIONS} ORDER BY v.id DESC LIMIT 1", path)
         return str(rows[0][0]) if rows else None
+
+    def paths(self) -> list[str]:
+        """The paths of all artefacts that have a text, in alphabetical order."""
+        return [str(path) for (path,) in self._all("SELECT DISTINCT path FROM version ORDER BY path")]
 
     def place(self, path: str, file: str) -> None:
         """Record which project file an artefact is written to."""

@@ -1,6 +1,6 @@
 """A project: a folder of plain files that a writer can open, edit, diff and commit, and its journal.
 
-    fabula.toml   brief.md   plan/*.md|yaml   role-play/*.md   story/NN-*.md   story.md   .fabula/journal.db
+    fabula.toml   brief.md   plan/*.md|yaml|csv   role-play/*.md   story/NN-*.md   story.md   .fabula/journal.db
 
 Files are the interface for edits: a file that differs from what was last written there is the author's edit.
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 MAX_FILE: Final = 2_000_000
 FOLDERS: Final = ("plan", "role-play", "story")
-SUFFIXES: Final = (".md", ".yaml")
+SUFFIXES: Final = (".md", ".yaml", ".csv")
 _MADE_AT_ONCE: Final = ("plan", "story")  # the others are made with their first file
 STORY: Final = "story.md"
 _NUMBER: Final = re.compile(r"^\d+-")

@@ -42,7 +42,6 @@ _LIKELIEST = 20  # tokens whose probabilities are told
 DEFAULT_REPLY_TOKENS = 4096  # target length of Agents' Room, section 5
 _WORDS_PER_TOKEN = 0.75
 _UNSET = Sampling()
-RECORD = "json"  # suffix of artefacts that nobody approves
 
 
 @dataclass(frozen=True)
@@ -137,7 +136,7 @@ class Run:
         if hands.mode == "live":
             hands.journal.keep(path, text, kept.source)
         self._announce(kept)
-        if kept.source == "made" and hands.approve and kept.suffix != RECORD and not hands.journal.approved(path, text):
+        if kept.waits and hands.approve and not hands.journal.approved(path, text):
             approved = await hands.approve(kept)
             if approved != text:
                 hands.journal.decide(path, "edit", approved)

@@ -114,6 +114,8 @@ def test_versions_are_numbered_and_the_same_text_twice_is_one(journal: Journal) 
         Version("plot", 3, "One.", "made", at),
     ]
     assert journal.newest("plot") == "One."
+    journal.keep("chat/evening/cell-1/plan", "#1. One.", "made")
+    assert journal.paths() == ["chat/evening/cell-1/plan", "plot"]
 
 
 def test_a_place_belongs_to_one_artefact_and_an_artefact_has_one_place(journal: Journal) -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from fabula.cli.terminal import Terminal
 from fabula.errors import UsageError
+from fabula.events import RECORD
 from fabula.project import Project
-from fabula.run import RECORD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
+from fabula.craft.bertscore.embedders import open_embedder
+from fabula.craft.bertscore.scoring import encoded, matched
 from fabula.craft.measuring import Resampling, checked, mean_rows, story_rows, unscored_note
-from fabula.evaluators.bertscore.embedders import open_embedder
-from fabula.evaluators.bertscore.scoring import encoded, matched
 from fabula.report import Report
 from fabula.stats.estimate import Estimate, Unscored
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.evaluators.bertscore.scoring import Embedder, Vectors
+    from fabula.craft.bertscore.scoring import Embedder, Vectors
     from fabula.items import Item
     from fabula.run import Run
     from fabula.stats.estimate import Scored

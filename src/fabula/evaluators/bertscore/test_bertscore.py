@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from fabula.craft.bertscore.embedders import open_embedder
+from fabula.craft.bertscore.scoring import BertScore, Vectors, encoded, matched, windows
 from fabula.errors import UsageError
 from fabula.evaluators import find
-from fabula.evaluators.bertscore.embedders import open_embedder
-from fabula.evaluators.bertscore.scoring import BertScore, Vectors, encoded, matched, windows
 from fabula.items import Item
 from fabula.journal import Journal
 from fabula.models.scripted import ScriptedModel
@@ -92,7 +92,7 @@ def test_matching_in_pieces_is_matching_at_once(monkeypatch: pytest.MonkeyPatch)
     rng = np.random.default_rng(1)
     sides = [Vectors(rng.normal(size=(n, 4)), np.ones(n, dtype=np.bool_)) for n in (7, 11)]
     whole = matched(sides[0], sides[1])
-    monkeypatch.setattr("fabula.evaluators.bertscore.scoring._ROWS", 3)
+    monkeypatch.setattr("fabula.craft.bertscore.scoring._ROWS", 3)
     assert matched(sides[0], sides[1]).f == pytest.approx(whole.f)
 
 
@@ -217,5 +217,8 @@ def test_a_model_that_is_not_there_or_has_no_such_layer_is_named() -> None:
     with pytest.raises(UsageError, match=r"'gone' cannot be read\. Give a folder .* or say `--set bertscore\.fetch=tr"):
         open_embedder("transformers", "gone", 0, fetch=False)
     assert open_embedder("transformers", "gone", 0, fetch=True).name == "gone, layer 2"
+    with pytest.raises(UsageError, match="`--set coherence_model=FOLDER`, or say `--set coherence_fetch=true`"):
+        open_embedder("transformers", "gone", fetch=False, fields="coherence_")
+    assert open_embedder("transformers", "cut/roberta-large", fetch=False).name == "cut/roberta-large, layer 2"
     with pytest.raises(UsageError, match=r"mine has layers 1 to 2, none 17\. Set bertscore\.layer"):
         open_embedder("transformers", "mine", 17, fetch=False)

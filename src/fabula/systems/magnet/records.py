@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.run import RECORD
+from fabula.events import RECORD
 from fabula.world import Moment
 from fabula.world.file import write_world
 

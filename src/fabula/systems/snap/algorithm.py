@@ -12,6 +12,7 @@ from fabula.craft.cells import cells
 from fabula.craft.narratives import narrative_of
 from fabula.errors import UsageError
 from fabula.story import Story
+from fabula.systems.snap.coherence import ready
 from fabula.systems.snap.people import Labels, company_of, parties_for
 from fabula.systems.snap.talking import SnapTalk
 
@@ -33,7 +34,11 @@ class Config:
         sentences: of a cell, about (section 3.1: 10).
         candidates: plans to choose from in a cell; the paper does not say how many.
         plan_filter: the best plan is chosen (section 4.4); else the first one counts.
-        weights: of coherence, connectivity and personality (equation 1).
+        weights: of coherence, connectivity and personality (equation 1); `fabula snap fit` learns one's own.
+        coherence: of plan and segment: "words" (TF-IDF), or "bertscore" as in the paper (extra `fabula[bertscore]`).
+        coherence_model: for "bertscore": a name of the package transformers, or a folder that holds a model.
+        coherence_embedder: transformers, letters (a stand-in), or FILE.py:FUNCTION, as the evaluator bertscore has it.
+        coherence_fetch: a model that is not on this machine may be fetched from its public home.
         scoring: "samples" (section 5.1), "logprobs" of one token, or "auto": these where the engine tells them.
         samples: of one score (section 5.1: 20).
         plan_temperature: of planning (section 5.1).
@@ -65,6 +70,10 @@ class Config:
     candidates: int = 3
     plan_filter: bool = True
     weights: tuple[float, float, float] = PUBLISHED
+    coherence: Literal["words", "bertscore"] = "words"
+    coherence_model: str = "roberta-large"
+    coherence_embedder: str = "transformers"
+    coherence_fetch: bool = False
     scoring: Literal["samples", "logprobs", "auto"] = "samples"
     samples: int = 20
     plan_temperature: float = 0.3
@@ -145,11 +154,12 @@ async def open_talk(narrative: str, run: Run, config: Config, parties: Parties |
     """The narrative, ready to be talked through; costs the labels of its first cell where `parties` are not given.
 
     Raises:
-        UsageError: there is no sentence in it, or nobody to talk with.
+        UsageError: there is no sentence in it, nobody to talk with, or no model for a coherence by BERTScore.
         UnknownNameError: one of the parties is not in it.
     """
     parts = tuple(cells(narrative, config.sentences))
     if not parts:
         raise UsageError("The narrative has no sentence. Give a text in which somebody does something.")
+    await ready(run, config)
     company, labels = await company_of(run), Labels(parts, config)
     return SnapTalk(await parties_for(labels, company, run, config, parties), company, labels, config)

@@ -24,7 +24,7 @@ from fabula.run import Hands, Run
 from fabula.story import Brief
 from fabula.systems import find
 from fabula.systems.snap.algorithm import PUBLISHED, open_talk
-from fabula.systems.snap.filtering import fit, min_max, rank_one, ranked
+from fabula.systems.snap.filtering import min_max, rank_one, ranked
 from ground_truth import data_folder
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def test_the_published_constants_are_the_preset() -> None:
 
 def test_weights_cannot_be_learned_from_plans_that_are_all_alike() -> None:
     with pytest.raises(UsageError, match="Weights need a table of scores, none below 0 and not all 0"):
-        fit(np.ones((4, 3)))
+        rank_one(min_max(np.ones((4, 3))))
 
 
 async def test_the_plan_with_the_highest_sum_is_chosen() -> None:

@@ -8,15 +8,15 @@ from zlib import crc32
 
 import numpy as np
 
+from fabula.craft.bertscore.scoring import Vectors
 from fabula.errors import UsageError
-from fabula.evaluators.bertscore.scoring import Vectors
 from fabula.extras import extra
 from fabula.roles import load_function
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.evaluators.bertscore.scoring import Embedder
+    from fabula.craft.bertscore.scoring import Embedder
 
 # The layer that agrees best with people, where the authors of BERTScore found one; else the last.
 LAYERS: Final = {
@@ -31,8 +31,15 @@ _ENDLESS: Final = 1_000_000  # what tokenisers without a limit say is larger tha
 _SIZE: Final = 128
 
 
-def open_embedder(kind: str, model: str, layer: int, *, fetch: bool) -> Embedder:
+def open_embedder(kind: str, model: str, layer: int = 0, *, fetch: bool, fields: str = "bertscore.") -> Embedder:
     """The embedder that the settings name.
+
+    Args:
+        kind: transformers, letters, or FILE.py:FUNCTION.
+        model: what is opened.
+        layer: of the model; 0 takes the one that is best by BERTScore's authors, else the last.
+        fetch: a model that is not on this machine may be fetched.
+        fields: what the names of these settings begin with where a user sets them, for messages.
 
     Raises:
         UsageError: a package or the model is not on this machine; says what to do.
@@ -43,10 +50,10 @@ def open_embedder(kind: str, model: str, layer: int, *, fetch: bool) -> Embedder
     if kind != "transformers":
         made: Embedder = load_function(kind)(model)
         return made
-    return _transformers(model, layer, fetch=fetch)
+    return _transformers(model, layer, fields, fetch=fetch)
 
 
-def _transformers(model: str, layer: int, *, fetch: bool) -> Transformers:
+def _transformers(model: str, layer: int, fields: str, *, fetch: bool) -> Transformers:
     torch = extra("torch", "bertscore", "BERTScore")
     library = extra("transformers", "bertscore", "BERTScore")
     try:
@@ -54,14 +61,14 @@ def _transformers(model: str, layer: int, *, fetch: bool) -> Transformers:
         network = library.AutoModel.from_pretrained(model, local_files_only=not fetch)
     except (OSError, ValueError) as error:
         raise UsageError(
-            f"The model {model!r} cannot be read. Give a folder that holds one with `--set bertscore.model=FOLDER`, or "
-            "say `--set bertscore.fetch=true` to have it fetched from its public home."
+            f"The model {model!r} cannot be read. Give a folder that holds one with `--set {fields}model=FOLDER`, or "
+            f"say `--set {fields}fetch=true` to have it fetched from its public home."
         ) from error
     network.eval()
     layers = int(network.config.num_hidden_layers)
-    chosen = layer or LAYERS.get(model.rstrip("/").rpartition("/")[2], layers)
+    chosen = layer or min(LAYERS.get(model.rstrip("/").rpartition("/")[2], layers), layers)
     if not 0 < chosen <= layers:
-        raise UsageError(f"{model} has layers 1 to {layers}, none {chosen}. Set bertscore.layer to one of them.")
+        raise UsageError(f"{model} has layers 1 to {layers}, none {chosen}. Set {fields}layer to one of them.")
     return Transformers(torch, tokeniser, network, model, chosen)
 
 

@@ -1,0 +1,136 @@
+"""`fabula snap`: `fit`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+import typer
+
+from fabula.cli.opening import terminal_of
+from fabula.cli.options import Common, bundled
+from fabula.cli.progress import counted
+from fabula.cli.scored_plans import scored_plans
+from fabula.cli.session import near
+from fabula.cli.terminal import table
+from fabula.errors import UsageError
+from fabula.project import Project
+from fabula.systems.snap.algorithm import PUBLISHED
+from fabula.systems.snap.learning import SCALE, learn
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.stats.estimate import Estimate
+    from fabula.systems.snap.learning import Learned
+
+_HELP: Final = "Learn the weights of SNAP's planning filter."
+_SYSTEM: Final = "snap"
+_DIGITS: Final = 4
+
+snap = typer.Typer(help=_HELP, rich_markup_mode="rich", add_completion=False)
+
+
+@snap.callback()
+def _group() -> None:  # keeps `fit` a command of its own while it is the only one
+    pass
+
+
+@snap.command("fit")
+@bundled
+def _fit(
+    common: Common,
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PATH]...", help="Tables of scores (CSV, JSONL) or projects.", show_default="here"),
+    ] = None,
+    over: Annotated[
+        Literal["cells", "all"] | None,
+        typer.Option(
+            help="Min-max among the plans of a cell, as the filter does it, or among all, as the paper learns.",
+            show_default="cells, where all plans name theirs",
+        ),
+    ] = None,
+    write: Annotated[bool, typer.Option("--write", help="Put the weights into the project's fabula.toml.")] = False,  # noqa: FBT002 - typer's form of a flag
+) -> None:
+    """Learn the weights of coherence, connectivity and personality from plans that were scored."""
+    terminal = terminal_of(common)
+    places = [Path(path) for path in dict.fromkeys(paths or [common.folder or "."])]
+    target = _target(common, places) if write else None
+    learned = learn(scored_plans(places), over)
+    weights = [round(weight.value, _DIGITS) for weight in learned.weights.values()]
+    terminal.say(_told(learned))
+    if target is None:
+        terminal.say(f"\nIn fabula.toml:\n\n[config]\nweights = {weights}")
+        terminal.advise("\n`--write` puts them into the project that -C names.")
+    else:
+        target.save_settings({"config": {"weights": weights}})
+        terminal.say(f"\nweights = {weights} is written to {near(target.settings_file)}.")
+        terminal.advise(f"Next: `fabula update {near(target.folder)}` says which plans these would choose.")
+    terminal.document(_data(learned, weights, places, target))
+
+
+def _target(common: Common, places: Sequence[Path]) -> Project:
+    """The project that the weights are for: `-C`, else the only one that was learned from, else the one here."""
+    alone = places[0] if len(places) == 1 and places[0].is_dir() else Path()
+    project = Project.open(Path(common.folder) if common.folder else alone)
+    system = project.settings.system
+    if system != _SYSTEM:
+        raise UsageError(
+            f'{near(project.folder)} is written by {system}, which has no such weights. Say `system = "{_SYSTEM}"` in '
+            f"its fabula.toml first, or name another project with -C."
+        )
+    return project
+
+
+def _told(learned: Learned) -> str:
+    """What was learned, as a person reads it."""
+    cells = f" in {counted(learned.cells, 'cell')}" if learned.cells else ""
+    within = "in each cell, as the filter does it" if learned.over == "cells" else "over all plans, as in the paper"
+    rows = [("", "weight", "95 % interval", "share", "published", "share")]
+    for (name, weight), published in zip(learned.weights.items(), PUBLISHED, strict=True):
+        own, theirs = (f"{value / SCALE:.1%}" for value in (weight.value, published))
+        rows.append((name, f"{weight.value:.4f}", _interval(weight), own, f"{published:.4f}", theirs))
+    lines = [
+        f"Weights of {counted(learned.plans, 'plan')}{cells}; scores brought to 0..1 {within}:",
+        "",
+        table(rows, right=(1, 2, 3, 4, 5)),
+        "",
+        f"Scaled to add up to {SCALE:.4f}, as the published ones do; for the choice only their ratios count.",
+        f"One component explains {_share(learned.explained)} of the table (squared singular values); equal weights",
+        f"explain {_share(learned.equal)}.",
+        f"Intervals: {learned.explained.method}.",
+    ]
+    if learned.few:
+        lines.append("So few are drawn that the intervals are too narrow. Score more plans before you rely on them.")
+    if learned.lone:
+        lines.append(f"Left out: {counted(learned.lone, 'plan')} whose cell has no other to compare with.")
+    return "\n".join(lines)
+
+
+def _interval(number: Estimate, form: str = ".4f") -> str:
+    return "none" if number.low is None or number.high is None else f"{number.low:{form}} to {number.high:{form}}"
+
+
+def _share(number: Estimate) -> str:
+    return f"{number.value:.1%} ({_interval(number, '.1%')})"
+
+
+def _data(learned: Learned, weights: Sequence[float], places: Sequence[Path], target: Project | None) -> dict[str, Any]:
+    published = dict(zip(learned.weights, PUBLISHED, strict=True))
+    return {
+        "sources": [str(place) for place in places],
+        "over": learned.over,
+        "plans": learned.plans,
+        "cells": learned.cells or None,
+        "left_out": learned.lone,
+        "scale": round(SCALE, _DIGITS),
+        "weights": {
+            name: weight.as_data() | {"share": weight.value / SCALE, "published": published[name]}
+            for name, weight in learned.weights.items()
+        },
+        "explained": learned.explained.as_data(),
+        "equal_weights_explain": learned.equal.as_data(),
+        "setting": f"weights = {list(weights)}",
+        "written": str(target.settings_file) if target else None,
+    }

@@ -1,0 +1,97 @@
+"""Coherence, the filter's first criterion: how like its segment a plan is, by words or by BERTScore (section 4.4)."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import lru_cache
+from threading import Lock
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from fabula.craft.bertscore.embedders import open_embedder
+from fabula.craft.bertscore.scoring import encoded, matched
+from fabula.craft.memory import tf_idf
+from fabula.craft.sentences import sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.chatting.talk import Step
+    from fabula.craft.bertscore.scoring import Embedder, Vectors
+    from fabula.run import Run
+    from fabula.systems.snap.algorithm import Config
+
+_OVERLAP: Final = 64  # tokens that two windows of a long segment share
+_FIELDS: Final = "coherence_"
+_ONE: Final = Lock()  # models of this kind use all cores for one text; a second one is not opened meanwhile
+
+
+class _Source(NamedTuple):
+    """What gives the vectors."""
+
+    embedder: str
+    model: str
+    fetch: bool
+
+
+async def ready(run: Run, config: Config) -> None:
+    """Open what coherence is measured with, so that nothing is asked where it is missing; nothing in a dry run.
+
+    Raises:
+        UsageError: a package or the model is not on this machine; says what to do.
+    """
+    if config.coherence == "bertscore" and config.plan_filter and config.candidates > 1 and run.hands.mode != "dry":
+        await asyncio.to_thread(_opened, _source(config))
+
+
+async def coherences(plans: Sequence[Sequence[Step]], segment: str, run: Run, config: Config) -> list[float]:
+    """The coherence of each plan with the segment, as the settings have it measured.
+
+    In a dry run that stands on made-up plans by words, for which no model need be opened.
+
+    Raises:
+        UsageError: a package or the model is not on this machine; says what to do.
+    """
+    if config.coherence == "words" or run.hands.rehearsal.planned:
+        return [by_words(plan, segment) for plan in plans]
+    return await asyncio.to_thread(_by_bertscore, [_text(plan) for plan in plans], segment, _source(config))
+
+
+def by_words(plan: Sequence[Step], segment: str) -> float:
+    """Cosine of the TF-IDF vectors of plan and segment, 0 to 1."""
+    return float(tf_idf(_text(plan), [segment, *sentences(segment)])[0])
+
+
+def _text(plan: Sequence[Step]) -> str:
+    return " ".join(step.text for step in plan)
+
+
+def _source(config: Config) -> _Source:
+    return _Source(config.coherence_embedder, config.coherence_model, config.coherence_fetch)
+
+
+def _by_bertscore(texts: Sequence[str], segment: str, source: _Source) -> list[float]:
+    with _ONE:
+        return [_likeness(text, segment, source) for text in texts]
+
+
+@lru_cache(maxsize=4096)  # a run is rehearsed before it is made
+def _likeness(text: str, segment: str, source: _Source) -> float:
+    """F1 of a text against the segment; 0 where one has no token, or the model takes them for opposites."""
+    reference, own = _vectors(segment, source), _vectors(text, source)
+    return max(matched(reference, own).f, 0.0) if reference.counts.any() and own.counts.any() else 0.0
+
+
+@lru_cache(maxsize=8)  # a segment is compared with all its plans
+def _vectors(text: str, source: _Source) -> Vectors:
+    embedder = _embedder(source)
+    return encoded(embedder.tokens(text), embedder, min(_OVERLAP, embedder.limit // 2))
+
+
+def _opened(source: _Source) -> Embedder:
+    with _ONE:
+        return _embedder(source)
+
+
+@lru_cache(maxsize=2)
+def _embedder(source: _Source) -> Embedder:
+    return open_embedder(source.embedder, source.model, fetch=source.fetch, fields=_FIELDS)

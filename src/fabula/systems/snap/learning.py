@@ -1,0 +1,156 @@
+"""The filter's weights learned from plans that were scored: a rank-one factorisation with intervals (section 4.4)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+import numpy as np
+
+from fabula.errors import UsageError
+from fabula.stats.bootstrap import estimated, group_members, row_draws
+from fabula.systems.snap.algorithm import PUBLISHED
+from fabula.systems.snap.filtering import min_max, rank_one
+from fabula.systems.snap.scores import CRITERIA
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from fabula.stats.estimate import Estimate
+    from fabula.systems.snap.scores import Matrix, Row
+
+    Rows: TypeAlias = NDArray[np.int64]
+
+Over: TypeAlias = Literal["cells", "all"]
+SCALE: Final = sum(PUBLISHED)
+_LEAST: Final = 2  # plans in a cell that can be compared
+_FEW: Final = 20  # units below which a percentile interval is too narrow
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """Weights, and what they rest on.
+
+    Attributes:
+        weights: by criterion; their sum is that of the published constants, since only ratios count.
+        explained: how much of the table the one component explains, 0 to 1: the share of its squared singular value.
+        equal: how much equal weights explain, which nothing was learned for.
+        over: within what scores were brought to 0..1: among the plans of a cell, or among all.
+        plans: how many were learned from.
+        cells: in how many cells they were; 0 where the table does not say.
+        lone: plans that were left out because their cell has no other.
+        few: there are so few cells (or plans, without cells) that the intervals are too narrow.
+    """
+
+    weights: dict[str, Estimate]
+    explained: Estimate
+    equal: Estimate
+    over: Over
+    plans: int
+    cells: int
+    lone: int
+    few: bool
+
+
+def learn(rows: Sequence[Row], over: Over | None = None, *, resamples: int = 1000, seed: int = 1) -> Learned:
+    """The weights of coherence, connectivity and personality, by the factorisation of section 4.4.
+
+    The paper brings scores to 0..1 over all plans. The filter does it among the plans of a cell, because a sum there
+    is compared with no other cell's; weights are for that scale, so by default they are learned on it where the rows
+    tell their cells, else over all. Intervals are bootstraps over cells (over plans where there are none).
+
+    Args:
+        rows: of one or more tables.
+        over: "cells" or "all"; `None` takes cells where all rows tell theirs.
+        resamples: draws behind the intervals.
+        seed: of the draws.
+
+    Raises:
+        UsageError: there are too few plans, some tell no cell, or a criterion tells no plans apart.
+    """
+    told = bool(rows) and all(row.cell for row in rows)
+    if over == "cells" and not told:
+        where = next((row.where for row in rows if not row.cell), "the table")
+        raise UsageError(f"{where} names no cell. Add a column `cell` to all lines, or say --over all.")
+    over = over or ("cells" if told else "all")
+    used = _comparable(rows) if over == "cells" else list(rows)
+    _check_count(rows, used)
+    scores = np.array([row.scores for row in used])
+    members = group_members([row.cell for row in used] if told else None, len(used))
+    normal = _by_cell(scores, members) if over == "cells" else min_max(scores)
+    _check_apart(normal, over)
+    # Among all, a resample has its own extremes; within a cell, which is drawn whole, they stay.
+    again: Callable[[Matrix], Matrix] = min_max if over == "all" else (lambda table: table)
+    table = scores if over == "all" else normal
+    drawn = np.array([_numbers(again(table[chosen])) for chosen in row_draws(members, resamples, seed)])
+    unit = f"{len(members)} {'cells' if told else 'plans'}"
+    kind = "min-max in each cell" if over == "cells" else "min-max over all plans"
+    method = f"{kind}, drawn by {unit}"
+    *weights, explains, equal = [
+        estimated(value, len(used), drawn[:, n] if len(drawn) else drawn, level=0.95, method=method)
+        for n, value in enumerate(_numbers(normal))
+    ]
+    return Learned(
+        weights=dict(zip(CRITERIA, weights, strict=True)),
+        explained=explains,
+        equal=equal,
+        over=over,
+        plans=len(used),
+        cells=len(members) if told else 0,
+        lone=len(rows) - len(used),
+        few=len(members) < _FEW,
+    )
+
+
+def _numbers(normal: Matrix) -> list[float]:
+    """Weights, share explained, share explained by equal weights; NaN where nothing is above 0."""
+    if not normal.max() > 0:
+        return [float("nan")] * (len(CRITERIA) + 2)
+    weights = rank_one(normal)
+    shares = [explained(normal, given) for given in (weights, (1.0,) * len(CRITERIA))]
+    return [*(SCALE * weight for weight in weights), *shares]
+
+
+def explained(scores: Matrix, weights: Sequence[float]) -> float:
+    """How much of the squares of a table its projection on `weights` holds, 0 to 1.
+
+    With the weights of `rank_one` it is the first squared singular value's share of all.
+    """
+    direction = np.asarray(weights) / np.linalg.norm(weights)
+    return float(((scores @ direction) ** 2).sum() / (scores**2).sum())
+
+
+def _by_cell(scores: Matrix, members: Sequence[Rows]) -> Matrix:
+    normal = np.zeros_like(scores)
+    for rows in members:
+        normal[rows] = min_max(scores[rows])
+    return normal
+
+
+def _comparable(rows: Sequence[Row]) -> list[Row]:
+    """The rows of cells that have two or more."""
+    count = Counter(row.cell for row in rows)
+    return [row for row in rows if count[row.cell] >= _LEAST]
+
+
+def _check_count(rows: Sequence[Row], used: Sequence[Row]) -> None:
+    if len(rows) < _LEAST:
+        raise UsageError(f"Weights are learned from two plans or more; there {'is' if rows else 'are'} {len(rows)}.")
+    if not used:
+        raise UsageError(
+            f"None of the {len(rows)} cells has two plans to compare. Give cells with several candidates, or say "
+            "--over all."
+        )
+
+
+def _check_apart(normal: Matrix, over: Over) -> None:
+    for name, column in zip(CRITERIA, normal.T, strict=True):
+        if not column.max() > 0:
+            alike = "in all plans of each cell" if over == "cells" else "in all plans"
+            raise UsageError(
+                f"{name} is the same {alike}, so it tells none apart and gets no weight. Score more plans, or with a "
+                "judge that uses the scale."
+            )

@@ -1,0 +1,165 @@
+"""The scores of candidate plans as a table that a person edits, and that weights are learned from (section 4.4)."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from fabula.errors import UnknownNameError, UsageError
+from fabula.story import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from fabula.chatting.talk import Step
+
+    Matrix: TypeAlias = NDArray[np.float64]
+
+CRITERIA: Final = ("coherence", "connectivity", "personality")
+COLUMNS: Final = ("cell", "plan", *CRITERIA, "sum", "chosen", "steps")
+_KNOWN: Final = ("story", *COLUMNS)
+_DIGITS: Final = 6  # of a score; what is written is what counts
+_WIDE: Final = 200  # letters of a headline that are shown
+_MARK: Final = "yes"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A plan's line in a table.
+
+    Attributes:
+        where: file and line, for messages.
+        scores: coherence, connectivity and personality; none below 0.
+        cell: whose plan it is, with its story; empty where the table does not say.
+        plan: number of the candidate; 0 where the table does not say.
+        steps: headlines of the plan.
+        chosen: whether it is marked as chosen.
+    """
+
+    where: str
+    scores: tuple[float, float, float]
+    cell: str = ""
+    plan: int = 0
+    steps: str = ""
+    chosen: bool = False
+
+
+def headlines(plan: Sequence[Step]) -> str:
+    """A plan on one line, by its headlines; it begins with a mark, so no spreadsheet takes it for a formula."""
+    return one_line(" ".join(f"#{number}. {step.title[:_WIDE]}" for number, step in enumerate(plan, 1)))
+
+
+def rounded(scores: Sequence[Sequence[float]]) -> Matrix:
+    """Scores as a table holds them (plans x criteria)."""
+    return np.array([[round(score, _DIGITS) for score in own] for own in scores], dtype=np.float64)
+
+
+def write_scores(cell: str, plans: Sequence[Sequence[Step]], scores: Matrix, sums: Sequence[float]) -> str:
+    """The table of a cell's candidates as CSV; the first of those with the largest sum is marked as chosen."""
+    chosen = int(np.argmax(sums))
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for number, (plan, own, total) in enumerate(zip(plans, scores, sums, strict=True)):
+        told = (f"{value:.{_DIGITS}f}".rstrip("0").rstrip(".") for value in own)
+        mark = _MARK if number == chosen else ""
+        writer.writerow((cell, number + 1, *told, f"{total:.4f}", mark, headlines(plan)))
+    return out.getvalue().rstrip("\n")
+
+
+def read_scores(text: str, name: str) -> tuple[Row, ...]:
+    """The rows of a table in CSV; `name` is what messages call it.
+
+    Columns are those of `COLUMNS` and `story`, in any order; the three scores must be there. Blank lines are skipped.
+
+    Raises:
+        UsageError: a line cannot be read; says which, and why.
+        UnknownNameError: a column has another name.
+    """
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        lines = [(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)]
+    except csv.Error as error:
+        raise UsageError(f"{name}, line {reader.line_num}: {error}. Mend the line; it is no CSV.") from error
+    if not lines:
+        raise UsageError(f"{name} is empty. Give a table with a line {','.join(CRITERIA)} and one line for each plan.")
+    head = [cell.strip().lower() for cell in lines[0][1]]
+    _check_columns(head, name)
+    if twice := sorted({column for column in head if head.count(column) > 1}):
+        raise UsageError(f"{name} has the column {twice[0]!r} twice. Take one out.")
+    return tuple(_row_of(line, head, cells, name) for line, cells in lines[1:])
+
+
+def read_lines(text: str, name: str) -> tuple[Row, ...]:
+    """The rows of a table in JSON lines: one object a line, with the columns of `read_scores` as its fields.
+
+    Raises:
+        UsageError: a line cannot be read; says which, and why.
+        UnknownNameError: a field has another name.
+    """
+    return tuple(_rows_in(text, name))
+
+
+def _rows_in(text: str, name: str) -> Iterator[Row]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        where = f"{name}, line {number}"
+        try:
+            fields = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise UsageError(f"{where}: this is no JSON ({error}). Mend the line or take it out.") from error
+        if not isinstance(fields, dict):
+            raise UsageError(f"{where}: this is no JSON object. Give one with {', '.join(CRITERIA)}.")
+        _check_columns(fields, where)
+        yield _row(where, fields)
+
+
+def _check_columns(names: Sequence[str] | Mapping[str, Any], name: str) -> None:
+    for column in names:
+        if column not in _KNOWN:
+            raise UnknownNameError(f"column in {name}:", column, _KNOWN)
+    if missing := [column for column in CRITERIA if column not in names]:
+        told = ", ".join(missing)
+        raise UsageError(f"{name} has no column {told}. Give all of {', '.join(CRITERIA)}, parted by commas.")
+
+
+def _row_of(line: int, head: Sequence[str], cells: Sequence[str], name: str) -> Row:
+    where = f"{name}, line {line}"
+    if len(cells) != len(head):
+        raise UsageError(f"{where} has {len(cells)} cells under {len(head)} columns. Mend the line; quote its commas.")
+    return _row(where, dict(zip(head, cells, strict=True)))
+
+
+def _row(where: str, fields: Mapping[str, Any]) -> Row:
+    coherence, connectivity, personality = (_score(where, name, fields[name]) for name in CRITERIA)
+    plan = str(fields.get("plan") or "0").strip()
+    if not (plan.isascii() and plan.isdigit() and len(plan) < 8):  # noqa: PLR2004 - no cell has ten million plans
+        raise UsageError(f"{where}: plan is {plan!r}. Give the plan's number, or leave it empty.")
+    place = "/".join(str(fields[part]).strip() for part in ("story", "cell") if fields.get(part) not in (None, ""))
+    return Row(
+        where,
+        (coherence, connectivity, personality),
+        place,
+        int(plan),
+        one_line(str(fields.get("steps") or "")),
+        chosen=str(fields.get("chosen") or "").strip().lower() in (_MARK, "true"),
+    )
+
+
+def _score(where: str, name: str, value: object) -> float:
+    try:
+        score = math.nan if isinstance(value, bool) else float(str(value))
+    except ValueError:
+        score = math.nan
+    if not math.isfinite(score) or score < 0:
+        raise UsageError(f"{where}: {name} is {value!r}. Give a number of 0 or more, with a point before its decimals.")
+    return score
