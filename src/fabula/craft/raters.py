@@ -1,13 +1,15 @@
-"""What evaluators that ask a judge share: who gave a verdict, and how a text is fenced off from the instruction."""
+"""What evaluators that ask a judge share: who gave a verdict, what a dialogue plays, how a text is fenced off."""
 
 from __future__ import annotations
 
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
+from fabula.errors import UsageError
 from fabula.roles import is_person
 
 if TYPE_CHECKING:
+    from fabula.items import Item
     from fabula.ratings import RaterKind
 
 _MARK_LETTERS: Final = 8
@@ -26,3 +28,18 @@ def mark_for(*texts: str) -> str:
     while any(digest[:_MARK_LETTERS] in text for text in texts):
         digest = sha256(digest.encode()).hexdigest()
     return digest[:_MARK_LETTERS]
+
+
+def source_of(item: Item) -> str:
+    """The narrative that a dialogue was plays: the item's own, else its reference, else its brief.
+
+    Raises:
+        UsageError: there is none.
+    """
+    text = item.narrative or (item.reference.text if item.reference else item.brief.text if item.brief else "")
+    if not text.strip():
+        raise UsageError(
+            f"The dialogue {item.id} comes without its narrative, and is rated by how it keeps to that. Give it with "
+            "--narrative FILE; or give a project, or JSON lines with a `narrative`."
+        )
+    return text

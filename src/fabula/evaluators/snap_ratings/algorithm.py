@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from fabula.craft.measuring import checked
+from fabula.craft.raters import source_of
 from fabula.errors import UsageError
-from fabula.evaluators.snap_ratings.asking import Call, Judge, source_of
+from fabula.evaluators.snap_ratings.asking import Call, Judge
 from fabula.evaluators.snap_ratings.criteria import criteria_in
 from fabula.evaluators.snap_ratings.scoring import report_of
 

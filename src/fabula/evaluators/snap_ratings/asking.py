@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, Field, create_model
 
-from fabula.craft.raters import kind_of, mark_for
-from fabula.errors import ReplyError, UsageError
+from fabula.craft.raters import kind_of, mark_for, source_of
+from fabula.errors import ReplyError
 from fabula.evaluators.snap_ratings.criteria import HIGH, NOTHING
 from fabula.models.base import Sampling
 from fabula.ratings import Rating
@@ -50,21 +50,6 @@ class Call:
     item: Item
     criterion: Criterion
     sample: int
-
-
-def source_of(item: Item) -> str:
-    """The narrative that a dialogue was made from: the item's own, else its reference, else its brief.
-
-    Raises:
-        UsageError: there is none.
-    """
-    text = item.narrative or (item.reference.text if item.reference else item.brief.text if item.brief else "")
-    if not text.strip():
-        raise UsageError(
-            f"The dialogue {item.id} comes without its narrative, and is rated by how it keeps to that. Give it with "
-            "--narrative FILE; or give a project, or JSON lines with a `narrative`."
-        )
-    return text
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,9 @@ from fabula.craft.measuring import (
     story_rows,
     unscored_note,
 )
+from fabula.craft.raters import source_of
 from fabula.craft.trivial import follows
-from fabula.evaluators.snap_ratings.asking import EVALUATOR, source_of
+from fabula.evaluators.snap_ratings.asking import EVALUATOR
 from fabula.report import Report, Row
 from fabula.stats.baselines import length, random_scores, type_token_ratio
 from fabula.stats.bootstrap import bootstrap_mean

@@ -1,0 +1,179 @@
+"""`fabula digress`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from fabula.cli.bill import dollars
+from fabula.cli.digressions import ASKED, Digressing, narratives_of, same_as_before, settings_of
+from fabula.cli.evaluation import Evaluating
+from fabula.cli.opening import terminal_of
+from fabula.cli.options import Common, Judges, Limits, Performers, bundled
+from fabula.cli.progress import counted
+from fabula.cli.session import near
+from fabula.cli.terminal import table
+from fabula.digressing import KINDS, Conversation, Schedule, kinds_of, parties_of
+from fabula.digressing.pages import as_markdown, beside_each_other, trivial
+from fabula.errors import ProjectError, UsageError
+from fabula.evaluating import Task
+from fabula.evaluators import find
+from fabula.files import write_atomically
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.cli.terminal import Terminal
+    from fabula.items import Item
+    from fabula.report import Report
+
+_PLAYER = "The simulated player"
+
+
+@dataclass(frozen=True, slots=True)
+class Straying:
+    """Who talks, how the player leaves the story, and who counts."""
+
+    system: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="System to talk to. Repeatable.", show_default="snap, vanilla"),
+    ] = None
+    as_: Annotated[str, typer.Option("--as", metavar="NAME", help="The player's character.")] = ""
+    with_: Annotated[list[str] | None, typer.Option("--with", metavar="NAME", help="Who answers. Repeatable.")] = None
+    player: Annotated[
+        Literal["script", "model"],
+        typer.Option(help="Who leaves the story: a script, or a model.", rich_help_panel=_PLAYER),
+    ] = "script"
+    kinds: Annotated[
+        str, typer.Option(metavar="KIND,KIND", help=f"Of {', '.join(KINDS)}.", rich_help_panel=_PLAYER)
+    ] = ",".join(KINDS)
+    sessions: Annotated[
+        int, typer.Option(min=1, max=1000, metavar="N", help="Conversations on each story.", rich_help_panel=_PLAYER)
+    ] = 2
+    rounds: Annotated[
+        int, typer.Option(min=1, max=100, metavar="N", help="Of all kinds, in each.", rich_help_panel=_PLAYER)
+    ] = 1
+    within: Annotated[
+        int, typer.Option(min=1, max=20, metavar="N", help="Turns to be back in.", rich_help_panel=_PLAYER)
+    ] = 3
+    judge: Annotated[
+        str, typer.Option(metavar="SPEC", help="Model that says whether a turn is back; default: shared words alone.")
+    ] = ""
+    estimate: Annotated[bool, typer.Option("--estimate", help="Say what it would ask and cost; ask nobody.")] = False
+    out: Annotated[str, typer.Option(metavar="DIR", help="Folder for everything.", show_default="digressions")] = (
+        "digressions"
+    )
+
+
+@bundled
+def digress(
+    common: Common,
+    performers: Performers,
+    straying: Straying,
+    limits: Limits,
+    stories: Annotated[list[str], typer.Argument(metavar="STORY...", help="Story files or projects.")],
+) -> None:
+    """Have a simulated player leave the story; count how soon the characters lead back."""
+    terminal = terminal_of(common)
+    schedule = Schedule(kinds_of(straying.kinds), straying.rounds, within=straying.within, seed=performers.seed or 1)
+    wanted = _wanted(straying, schedule, stories)
+    settings = settings_of(performers, straying.system or ("snap", "vanilla"), terminal.environ)
+    folder = Path(straying.out)
+    asked = {
+        "stories": {one.id: one.narrative for one in wanted},
+        "parties": {one.id: one.parties.names for one in wanted},
+        "player": straying.player,
+        "schedule": asdict(schedule),
+        "sessions": straying.sessions,
+        "settings": {name: one.model_dump(mode="json", exclude_defaults=True) for name, one in settings.items()},
+    }
+    same_as_before(folder, asked)
+    evaluating = _evaluating(terminal, straying, performers, limits)
+    bill = evaluating.bill
+    work = Digressing(terminal, folder, wanted, settings, limits, bill)
+    if straying.estimate:
+        _tell_estimate(terminal, work, straying)
+        return
+    _make(folder)
+    write_atomically(folder / ASKED, json.dumps(asked, indent=2, ensure_ascii=False) + "\n")
+    items = work.run("the same command")
+    report = _measured(evaluating, items, folder)
+    _tell(terminal, report, tuple(settings), folder)
+    evaluating.tell_bill()
+    terminal.document({"folder": str(folder), **report.as_data(), **evaluating.data()})
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ProjectError(f"Cannot make the folder {folder}: {error.strerror}. Choose another with --out.") from error
+
+
+def _wanted(straying: Straying, schedule: Schedule, stories: Sequence[str]) -> list[Conversation]:
+    player, others = straying.as_.strip(), [name.strip() for name in straying.with_ or () if name.strip()]
+    if bool(player) != bool(others):
+        raise UsageError("Say both who the player is (--as NAME) and who answers (--with NAME), or neither.")
+    modelled = straying.player == "model"
+    return [
+        Conversation(name, text, parties_of(text, player, others), schedule, modelled, straying.sessions)
+        for name, text in narratives_of(stories).items()
+    ]
+
+
+def _evaluating(terminal: Terminal, straying: Straying, performers: Performers, limits: Limits) -> Evaluating:
+    """The evaluator, with a judge or without any role."""
+    evaluator, said = find("linearity"), [f"within={straying.within}"]
+    if not straying.judge:
+        evaluator, said = replace(evaluator, paper={**evaluator.paper, "roles": {}}), [*said, "judge=false"]
+    served = straying.judge.partition(":")[0] not in {"", "embedded", "scripted", "replay", "smollm2"}
+    judges = Judges(
+        preset=performers.preset,
+        model=[straying.judge] if straying.judge else None,
+        base_url=performers.base_url if served else None,
+        set_=said,
+        out=straying.out,
+    )
+    return Evaluating(terminal, evaluator, judges, limits)
+
+
+def _measured(evaluating: Evaluating, items: Sequence[Item], folder: Path) -> Report:
+    return evaluating.finish(Task(evaluating.evaluator, items, evaluating.config, folder))
+
+
+def _tell(terminal: Terminal, report: Report, systems: Sequence[str], folder: Path) -> None:
+    page = folder / "linearity.md"
+    write_atomically(page, as_markdown(report, systems))
+    terminal.say(table(beside_each_other(report, systems)))
+    terminal.say("\n" + table(trivial(report)))
+    for note in report.notes:
+        terminal.say(f"\n{note}")
+    terminal.advise(f"Every digression with the turns after it: {near(page)}")
+
+
+def _tell_estimate(terminal: Terminal, work: Digressing, straying: Straying) -> None:
+    found = work.rehearse()
+    rows: list[tuple[str, ...]] = [("system", "story", "calls", "prompt", "reply", "cost")]
+    for (story, system), one in found.items():
+        prompt, reply = (sum(getattr(call, name) for call in one.planned) for name in ("prompt", "reply"))
+        rows.append((system, story, f"{len(one.planned):,}", f"{prompt:,}", f"{reply:,}", dollars(one.cost)))
+    terminal.say(table(rows, right=(2, 3, 4, 5)))
+    digressions = sum(one.sessions * one.schedule.digressions for one in work.wanted) * len(work.settings)
+    if straying.judge:
+        config: Any = find("linearity").config("improved")
+        most = straying.within * (digressions + 2 * min(config.checks, digressions))
+        terminal.say(f"The judge: {counted(most, 'call')} of one word at most.")
+    terminal.advise("An estimate: stories may end before the player has left them so often. Nothing was asked.")
+    terminal.document(
+        {
+            "digressions": digressions,
+            "runs": [
+                {"story": story, "system": system, "calls": len(one.planned), "tokens": one.tokens, "cost": one.cost}
+                for (story, system), one in found.items()
+            ],
+        }
+    )

@@ -1,0 +1,226 @@
+"""Digressions from the command line: systems and narratives by the options, their conversations, and what they ask."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.authoring import Wishes
+from fabula.cli.asked import changes_of, check, read_models
+from fabula.cli.options import Choices, Performers
+from fabula.cli.people import People
+from fabula.cli.progress import Progress, counted
+from fabula.cli.session import near, stoppable
+from fabula.conversing import lay_narrative, settings_for
+from fabula.craft.digressions import digressions_in, utterances_of
+from fabula.craft.narratives import FILE
+from fabula.digressing import digress_in, rehearse_digressions
+from fabula.errors import BriefError, ProjectError, UnknownNameError, UsageError
+from fabula.events import RunFinished, RunStarted
+from fabula.files import read_text, write_atomically
+from fabula.journal import Journal
+from fabula.project import MAX_FILE, Project
+from fabula.settings import Settings
+from fabula.story import Brief, Story, count_words, plain, slug
+from fabula.systems import find
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fabula.chatting import Session
+    from fabula.cli.bill import Bill
+    from fabula.cli.options import Limits
+    from fabula.cli.terminal import Terminal
+    from fabula.digressing import Conversation
+    from fabula.items import Item
+    from fabula.rehearsal import Rehearsal
+
+ASKED: Final = "digress.json"
+ITEMS: Final = "dialogues.jsonl"
+
+
+def narratives_of(paths: Sequence[str]) -> dict[str, str]:
+    """The narratives of story files and projects, by the name that reports call them.
+
+    Raises:
+        UsageError: a path is not there, or two have one name.
+        BriefError: one has no words.
+    """
+    found: dict[str, str] = {}
+    for where in paths:
+        path = Path(where)
+        if not path.exists():
+            raise UsageError(f"There is no file or folder {where}. Give a story (a text file) or a project folder.")
+        name = slug(path.resolve().stem)
+        if name in found:
+            raise UsageError(f"Two stories would both be called {name!r}. Rename one of the files.")
+        text = Story.parse(read_text(_story_file(path), MAX_FILE)).text
+        if not count_words(text):
+            raise BriefError(f"The story {where} is empty. Give a text in which somebody does something.")
+        found[name] = plain(text)
+    return found
+
+
+def _story_file(path: Path) -> Path:
+    """The file that holds a path's narrative."""
+    if not path.is_dir():
+        return path
+    for file in (path / FILE, path / "story.md"):
+        if file.is_file():
+            return file
+    raise UsageError(f"{path} has no {FILE} and no story.md yet. Give a project with a story, or a text file.")
+
+
+def settings_of(performers: Performers, systems: Sequence[str], environ: Mapping[str, str]) -> dict[str, Settings]:
+    """The settings of every system. A value or a role that only one of them has is for that one.
+
+    Raises:
+        UnknownNameError: no system has such a setting or role.
+        UsageError: one cannot talk to a system, or an option is not of its form.
+    """
+    bases = {(base := settings_for(Settings(), name)).system: base for name in systems}
+    kinds = {name: {field.name for field in fields(find(name).config("faithful"))} for name in bases}
+    said = {value: value.partition("=")[0].strip().replace("-", "_") for value in performers.set_ or ()}
+    for value, setting in said.items():
+        if "=" in value and not any(setting in known for known in kinds.values()):
+            raise UnknownNameError(f"setting of {' and '.join(bases)}", setting, sorted(set().union(*kinds.values())))
+    casting = {value: role for value in performers.model or () for role in read_models([value]).roles}
+    casting |= {value: value.partition("=")[0].strip() for value in performers.play or ()}
+    everybody = {role for name in bases for role in find(name).roles}
+    for role in casting.values():
+        if role not in everybody:
+            raise UnknownNameError("role", role, sorted(everybody))
+    found = {}
+    for name, base in bases.items():
+        own = replace(
+            performers,
+            set_=[value for value in performers.set_ or () if "=" not in value or said[value] in kinds[name]],
+            model=[value for value in performers.model or () if casting.get(value, "npc") in find(name).roles],
+            play=[value for value in performers.play or () if casting.get(value, "npc") in find(name).roles],
+        )
+        given = {field.name: getattr(own, field.name) for field in fields(Performers)}
+        found[name] = base.with_(changes_of(Choices(**given, system=name), base))
+        check(found[name], environ)
+    return found
+
+
+def same_as_before(folder: Path, asked: Mapping[str, Any]) -> None:
+    """See that a folder holds nothing, or digressions that were asked for in the same way; numbers are not mixed.
+
+    Raises:
+        UsageError: they were asked for otherwise; says what differs.
+        ProjectError: what the folder holds cannot be read.
+    """
+    file = folder / ASKED
+    if not file.is_file():
+        return
+    try:
+        before = json.loads(read_text(file, MAX_FILE))
+    except ValueError as error:
+        raise ProjectError(f"{near(file)} is no JSON. Take it away, or give another folder with --out.") from error
+    plain_asked = json.loads(json.dumps(asked))
+    before = before if isinstance(before, dict) else {}
+    differ = [name for name in (*plain_asked, *before) if before.get(name) != plain_asked.get(name)]
+    if differ:
+        raise UsageError(
+            f"{near(folder)} holds digressions with another {', '.join(dict.fromkeys(differ))}. Give another folder "
+            "with --out, or the same options."
+        )
+
+
+@dataclass
+class Digressing:
+    """The conversations of every system on every narrative, one project each below `folder`.
+
+    Attributes:
+        wanted: what is talked through, for each narrative.
+        settings: of each system.
+    """
+
+    terminal: Terminal
+    folder: Path
+    wanted: Sequence[Conversation]
+    settings: Mapping[str, Settings]
+    limits: Limits
+    bill: Bill
+
+    def rehearse(self) -> dict[tuple[str, str], Rehearsal]:
+        """What is left to ask, by narrative and system."""
+        return {
+            (one.id, system): asyncio.run(self._rehearsed(one, system))
+            for one in self.wanted
+            for system in self.settings
+        }
+
+    async def _rehearsed(self, one: Conversation, system: str) -> Rehearsal:
+        there = self._place(one, system) / ".fabula" / "journal.db"
+        wishes = Wishes(environ=self.terminal.environ, person=People(self.terminal, self.folder).answer)
+        with Journal(there) if there.exists() else Journal() as journal:
+            return await rehearse_digressions(self.settings[system], wishes, one, journal)
+
+    def run(self, again: str) -> list[Item]:
+        """The dialogues of all, which are also written as `dialogues.jsonl`; `again` is the command that goes on."""
+        items: list[Item] = []
+        expected = {} if self.terminal.quiet or self.limits.frozen else self.rehearse()
+        for one in self.wanted:
+            for system in self.settings:
+                planned = expected[one.id, system].planned if expected else ()
+                made = asyncio.run(stoppable(self._made(one, system, planned), again))
+                self._tell_short(one, system, made)
+                items += made
+        write_atomically(self.folder / ITEMS, "".join(_line(item) for item in items))
+        return items
+
+    def _tell_short(self, one: Conversation, system: str, made: Sequence[Item]) -> None:
+        wanted = one.schedule.digressions
+        short = [item for item in made if len(digressions_in(utterances_of(item.story.text))) < wanted]
+        if short:
+            several = counted(len(made), "conversation")
+            self.terminal.advise(f"{system} ended its story before all digressions in {len(short)} of {several}.")
+
+    async def _made(self, one: Conversation, system: str, planned: Sequence[Any]) -> tuple[Item, ...]:
+        settings, project = self.settings[system], self._project(one, system)
+        progress = Progress(self.terminal, time.monotonic, planned)
+        self.terminal.aside = progress.aside
+        left = f", about {counted(len(planned), 'call')} to make" if planned else ""
+        self.terminal.advise(f"{system} on {one.id}: {counted(one.sessions, 'conversation')}{left}")
+        wishes = Wishes(
+            budget_tokens=None if self.limits.budget_tokens is None else self.limits.budget_tokens - self.bill.tokens,
+            budget_usd=self.limits.budget_usd,
+            listeners=(progress, self.bill),
+            person=People(self.terminal, project.folder).answer,
+            environ=self.terminal.environ,
+            frozen=self.limits.frozen,
+        )
+
+        def done(session: Session) -> None:
+            if session.files is not None:
+                write_atomically(session.files.transcript, f"# {session.name}\n\n{session.transcript}\n")
+            self.terminal.advise(f"  {session.name}: {counted(len(session.turns), 'turn')}, {session.where.share:.0%}")
+
+        progress(RunStarted(system))
+        try:
+            return await digress_in(project, settings, wishes, one, done)
+        finally:
+            progress(RunFinished(system, ""))
+
+    def _place(self, one: Conversation, system: str) -> Path:
+        return self.folder / f"{one.id}-{system}"
+
+    def _project(self, one: Conversation, system: str) -> Project:
+        folder = self._place(one, system)
+        if (folder / "brief.md").exists():
+            return Project.open(folder)
+        stored = self.settings[system].model_dump(mode="json", exclude_defaults=True)
+        project = Project.create(folder, Brief("Leave the story, and see who leads back.", one.id), stored)
+        lay_narrative(project, one.narrative)
+        return project
+
+
+def _line(item: Item) -> str:
+    told = {"id": item.id, "system": item.system, "prompt": item.prompt, "narrative": item.narrative}
+    return json.dumps(told | {"text": item.story.text}, ensure_ascii=False) + "\n"
