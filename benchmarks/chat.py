@@ -114,7 +114,8 @@ def bench(sizes: Sizes | None = None) -> Table:
         rows += asyncio.run(_engine(sizes))
         notes.append(
             "Reuse and waiting: a cell on the embedded engine, after its first turn; other roles are scripted. The "
-            "bare engine is a second one that gets each request right after the first one."
+            "bare engine is a second one that gets each request right after the first one. Words are shown once it is "
+            "sure that they are not taken back: after about 48 letters of the message, or with its end."
         )
     except ModelUnavailableError as error:
         notes.append(f"Prefix reuse and the wait for the first token were not measured: {error}")
@@ -220,45 +221,55 @@ class Listening:
 
 async def _engine(sizes: Sizes) -> list[Row]:
     rounds = [await _round(sizes, seed) for seed in range(sizes.rounds)]
-    reuse, ours, bare = (tuple(column) for column in zip(*rounds, strict=True))
+    reuse, ours, shown, bare = (tuple(column) for column in zip(*rounds, strict=True))
     ratios = tuple(a / b for a, b in zip(ours, bare, strict=True))
+    felt = tuple(a / b for a, b in zip(shown, bare, strict=True))
     return [
         Row("prompt tokens found in the cache, within a cell", reuse, "%", "cell", least=_REUSE),
         Row("first token of a turn", ours, "ms", "cell"),
         Row("first token of the bare engine", bare, "ms", "cell"),
         Row("first token, a turn to the bare engine", ratios, "x", "cell", most=_WAIT),
+        Row("first words shown, a turn to the bare engine's first token", felt, "x", "cell"),
     ]
 
 
-async def _round(sizes: Sizes, seed: int) -> tuple[float, float, float]:
-    """Percent of prompt tokens from the cache; median milliseconds to the first token, in a session and bare."""
+async def _round(sizes: Sizes, seed: int) -> tuple[float, float, float, float]:
+    """Percent of prompt tokens from the cache; median milliseconds to first token, first words shown, and bare."""
     rng = random.Random(seed)  # noqa: S311 - as above
     engine, bare = Listening(_model(sizes)), Listening(_model(sizes))
     cast = Cast(Part(ScriptedModel(Company(rng))), {"npc": Part(engine, base=sizes.base)})
     ours: list[float] = []
+    shown: list[float] = []
     theirs: list[float] = []
     try:
         with Journal() as journal:
             session = await _session(prose(rng, 10), journal, cast)
             for turn in range(sizes.engine_turns + 1):
-                waits = await _waited(session, engine, " ".join(rng.choices(_WORDS, k=12)) if turn else "")
+                token, words = await _waited(session, engine, " ".join(rng.choices(_WORDS, k=12)) if turn else "")
                 other = await _bare(bare, engine.asked[len(bare.asked) :])
                 if turn:  # the first one reads the whole prompt
-                    ours.append(waits)
+                    ours.append(token)
+                    shown.append(words)
                     theirs.append(other)
     finally:
         await cast.close()
         await bare.close()
     used = [reply.usage for reply in engine.replies[1:]]
     reuse = _PERCENT * sum(usage.cached for usage in used) / sum(usage.prompt for usage in used)
-    return reuse, median(ours), median(theirs)
+    return reuse, median(ours), median(shown), median(theirs)
 
 
-async def _waited(session: Session, engine: Listening, message: str) -> float:
-    """Milliseconds from the player's message to the first token."""
+async def _waited(session: Session, engine: Listening, message: str) -> tuple[float, float]:
+    """Milliseconds from the player's message to the first token, and to the first words that the player sees."""
+    shown: list[float] = []
     before, begun = len(engine.first), time.perf_counter()
-    await (session.say(message, lambda _: None) if message else session.begin(lambda _: None))
-    return (engine.first[before] - begun) * 1000
+
+    def show(_: str) -> None:
+        shown.append(time.perf_counter())
+
+    await (session.say(message, show) if message else session.begin(show))
+    seen = shown[0] if shown else time.perf_counter()  # a turn without any word shows that nothing comes
+    return (engine.first[before] - begun) * 1000, (seen - begun) * 1000
 
 
 async def _bare(engine: Listening, requests: Sequence[Request]) -> float:

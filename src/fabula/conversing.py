@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from fabula.settings import Settings
 
 DEFAULT: Final = "snap"
+_TALKS: Final = 100  # held for whoever asks next; sessions hold their own
 
 
 def able() -> list[str]:
@@ -65,37 +67,49 @@ class Conversing:
     config: Any
     _talks: dict[Parties | None, Talk] = field(default_factory=dict)
     _sessions: dict[str, Session] = field(default_factory=dict)
+    _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def talk(self, parties: Parties | None = None) -> Talk:
         """The narrative, ready to be talked through by `parties` (by default the system finds two).
+
+        Whoever asks side by side gets the same object.
 
         Raises:
             UnknownNameError: one of them is not in the narrative.
             UsageError: there is nobody to talk with.
         """
+        async with self._opening:
+            return await self._talk(parties)
+
+    async def _talk(self, parties: Parties | None) -> Talk:
         if parties not in self._talks:
             talk: Talk = await self.stage.method.algorithm.open_talk(
                 self.narrative, Run(self.hands), self.config, parties
             )
             self._talks[parties] = talk
+            while len(self._talks) > _TALKS:
+                del self._talks[next(iter(self._talks))]
         return self._talks[parties]
 
     async def session(self, name: str, parties: Parties | None = None, freedom: Freedom | None = None) -> Session:
-        """The session of that name, new or gone on with; the same object for whoever asks again.
+        """The session of that name, new or gone on with; the same object for whoever asks again, also side by side.
 
-        Without `parties`, those of its log talk.
+        Without `parties`, those of its log talk. In which order the others are named does not matter.
 
         Raises:
             UsageError: the name cannot be one, or the log is a conversation of other people.
             UnknownNameError: one of the parties is not in the narrative.
             ProjectError: the log cannot be read.
         """
-        if name not in self._sessions:
-            files = SessionFiles.in_(self.project.folder, name)
-            talk = await self.talk(parties or parties_in(files))
-            self._sessions[name] = open_session(files, talk, self.hands, freedom or self.config.freedom)
+        async with self._opening:  # two that ask at once must not make two sessions of one log
+            if name not in self._sessions:
+                files = SessionFiles.in_(self.project.folder, name)
+                known = parties_in(files)
+                same = known is not None and (parties is None or known.alike(parties))
+                talk = await self._talk(known if same else parties)
+                self._sessions[name] = open_session(files, talk, self.hands, freedom or self.config.freedom)
         session = self._sessions[name]
-        if parties is not None and session.parties != parties:
+        if parties is not None and not session.parties.alike(parties):
             told = ", ".join(session.parties.others)
             raise UsageError(
                 f"In the session {name!r}, {session.parties.player} talks with {told}. Name another session."

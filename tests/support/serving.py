@@ -38,11 +38,12 @@ STORY = (
 )
 CONFIG = {"player": "Tobias", "npc": "Mara"}
 MODEL = "fabula/lamp/Mara"
+BOTH = "fabula/lamp/Henrik+Mara"
 
 
 @dataclass
 class Engine:
-    """A model whose answers tell the number of its draw, in pieces; it can be told to wait and to fail.
+    """A model that plays whom it is told to; its answers tell the number of the draw, in pieces. It can wait and fail.
 
     Attributes:
         gate: where it is set, answers wait for it.
@@ -73,7 +74,8 @@ class Engine:
         if self.fails is not None:
             raise self.fails
         self.asked.append(request)
-        text = f"[Mara: (looks up) {request.sampling.seed} times I have told you that the lamp stays dark.]"
+        who = request.messages[0].content.partition("You play ")[2].split(" ")[0].strip(".,")
+        text = f"[{who}: (looks up) {request.sampling.seed} times I have told you that the lamp stays dark.]"
         if on_text is not None:
             for piece in text.split(" "):
                 on_text(f"{piece} ")

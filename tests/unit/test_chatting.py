@@ -247,6 +247,25 @@ async def test_who_is_there_and_freedom_are_moves_too(stage: Stage) -> None:
     assert (await again.say("Jonas?")).line is not None
 
 
+async def test_who_is_sent_away_between_two_cells_is_away_in_the_next(stage: Stage) -> None:
+    three = Parties("Tobias", ("Mara", "Jonas"))
+    story = STORY.replace("Mara kept", "Mara and Jonas kept")
+    session = await stage.open(parties=three, story=story)
+    await session.set_present(["Jonas"])
+    turns = [await session.begin()]
+    while not turns[-1].ends_cell:
+        turns.append(await session.say("Hm."))
+    assert {turn.line.who for turn in turns if turn.line} == {"Jonas"}
+    await session.set_present(["Jonas"])
+    assert (await stage.open(parties=three, story=story)).state == session.state
+    turn = await session.say("And now?")
+    assert (turn.cell, session.state.present) == (2, ("Jonas",))
+    for move in (session.retry, session.undo, lambda: session.say("And then?")):
+        await move()
+        assert session.state.present == ("Jonas",)
+    assert (await stage.open(parties=three, story=story)).state == session.state
+
+
 async def test_with_several_there_who_is_named_answers_else_who_was_silent(stage: Stage) -> None:
     three = Parties("Tobias", ("Mara", "Jonas"))
     session = await stage.open(parties=three, story=STORY.replace("Mara kept", "Mara and Jonas kept"))
@@ -372,7 +391,10 @@ async def test_an_answer_comes_in_pieces_that_are_its_text(stage: Stage) -> None
         turn = await move(pieces.append)
         assert turn.line is not None
         assert "".join(pieces) == turn.line.text
-        assert len(pieces) > 2
+        assert len(pieces) > 1
+
+
+LONG = "The lamp burned on through all of that long night"
 
 
 def heard(text: str, told: tuple[str, ...] = (), lead: str = "", sentences: int = 0) -> str:
@@ -387,13 +409,34 @@ def heard(text: str, told: tuple[str, ...] = (), lead: str = "", sentences: int 
 
 def test_marks_foreign_turns_and_poor_draws_are_never_heard() -> None:
     long = "and so the lamp burned on through all of that long night"
-    assert heard(f"[Mara: (nods) Yes, {long}.]\nEOD") == f"(nods) Yes, {long.rpartition(' ')[0]}"
+    assert heard(f"[Mara: (nods) Yes, {long}.") == f"(nods) Yes, {long.rpartition(' ')[0]}"
+    assert heard(f"[Mara: (nods) Yes, {long}.]\nEOD") == f"(nods) Yes, {long}."
     assert heard(f"[Tobias: No, {long}, and {long}.]") == ""
     assert heard(f"As a language model I say: {long}, {long}.") == ""
     assert heard(f"[Mara: (nods) Yes, {long}.]", (f"Yes, {long}!",)) == ""
     assert heard(f"nods) Yes, {long}.]", lead="[Mara: (").startswith("(nods) Yes, and so")
-    assert heard(f"[Mara: (nods) Yes. {long}. {long}.]", sentences=1) == "(nods)"
+    assert heard(f"[Mara: (nods) Yes. {long}. {long}.]", sentences=1) == "(nods) Yes."
     assert heard("[Mara: (looks for a long time at the lamp, at the boats, and at the sea behind them") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("[Mara: (nods) Yes.", ""),
+        ("[Mara: (nods) Yes.]", "(nods) Yes."),  # its end is there, whatever the model goes on with
+        ("[Mara: (nods) Yes.\nTobias: No.", "(nods) Yes."),
+        ("[Mara: (nods) The lamp burned on, as always.]", ""),  # it was said before
+        ("[Mara: (nods)]", ""),
+        ('[Mara: (nods) "Yes." EOD]', ""),  # EOD counts at the end of a line, which may go on
+        (f'[Mara: (nods) "{LONG}" she', ""),  # the marks may be the whole's
+        (f'[Mara: (nods) "{LONG}" she says', f'(nods) "{LONG}" she'),
+        (f"[Mara: *nods and {LONG}, and", ""),  # it may be what she does
+        (f"[Mara: {LONG}, and on\nShe went up", f"{LONG}, and"),  # "She went up: ..." would be another's turn
+        (f"[Mara: {LONG}, and on <thi", f"{LONG}, and"),
+    ],
+)
+def test_what_may_still_change_is_not_heard_and_what_may_not_is(text: str, shown: str) -> None:
+    assert heard(text, ("The lamp burned on, as always!",)) == shown
 
 
 # progress -----------------------------------------------------------------------------------------------------------

@@ -1,6 +1,8 @@
 """A reply heard as it comes: out go whole pieces of what the turn will be, no marks and no foreign speaker's words.
 
-Nothing is shown before it is clear that the draw is kept (`starts_well`), so that nothing need be taken back.
+Nothing is shown before it is clear that the draw is kept (`starts_well`), so that nothing need be taken back: not
+before 48 letters of the message are there, or all of it. The action has to wait with it, since a draw is refused for
+its message, and the next one has another action.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fabula.events import TextArrived
-from fabula.replies.dialogue import first_sentences, read_said
+from fabula.replies.dialogue import first_sentences, read_coming
 from fabula.replies.turns import leaves_part
 
 if TYPE_CHECKING:
@@ -59,13 +61,14 @@ class Hearing:
         if not self._open or not isinstance(event, TextArrived):
             return
         self._raw += event.text
-        said = read_said(self._raw, self.name, self.others)
-        if len(said.message) < 2 * SURE or not starts_well(said.message, self.told):
+        coming = read_coming(self._raw, self.name, self.others)
+        message, settled = coming.said.message, coming.settled
+        judged = coming.whole or len(message) >= 2 * SURE
+        if not (judged and settled and starts_well(message, self.told)):
             return
         if self._sentences:
-            said = replace(said, message=first_sentences(said.message, self._sentences))
-        head, _, _ = said.text.rpartition(" ")  # the last word may still grow
-        self._tell(head)
+            settled = first_sentences(settled, self._sentences)
+        self._tell(replace(coming.said, message=settled).text)
 
     def end(self, text: str) -> None:
         """The turn is `text`; what of it was not shown is shown now."""

@@ -163,6 +163,8 @@ class Session:
     async def set_present(self, names: Sequence[str]) -> None:
         """From now on those of the characters are there, and no others; who is not there learns of nothing.
 
+        A cell that begins later brings those who are in it, unless it begins with the next turn.
+
         Raises:
             UnknownNameError: a name is not of this session.
             UsageError: nobody would be left.
@@ -176,7 +178,7 @@ class Session:
                 raise UsageError("Somebody has to be there to talk to. Name at least one character.")
             there = tuple(name for name in self.parties.others if name in found)
             self._write({"do": "present", "names": list(there)})
-            self.state = replace(self.state, present=there)
+            self.state = self.state.with_present(there)
 
     async def set_freedom(self, freedom: str) -> Freedom:
         """From now on the player may lead away from the plan so far: "rails", "guided" or "loose".
@@ -309,7 +311,7 @@ def _folded(records: Sequence[Mapping[str, Any]], parties: Parties, without: int
         if number in kept:
             state = with_record(state, record["turn"], parties.player)
         elif record.get("do") == "present":
-            state = replace(state, present=tuple(map(str, record["names"])))
+            state = state.with_present(map(str, record["names"]))
         elif record.get("do") == "freedom":
             state = replace(state, freedom=freedom_of(str(record["to"])))
     return state

@@ -25,6 +25,7 @@ class State:
         stayed: turns it has had.
         moved: the last turn moved on to it.
         present: those of the parties who are there.
+        asked: those whom the player wants there, said since the last turn; holds also if a cell begins.
         memories: what each remembers of earlier cells.
         lines: what was said in this cell.
         turns: of the whole conversation.
@@ -37,6 +38,7 @@ class State:
     stayed: int = 0
     moved: bool = False
     present: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
     memories: Memories = field(default_factory=dict)
     lines: tuple[Line, ...] = ()
     turns: tuple[Turn, ...] = ()
@@ -76,10 +78,15 @@ class State:
             step=min(1, len(chapter.steps)),
             stayed=0,
             moved=False,
-            present=chapter.present,
+            present=self.asked or chapter.present,
             memories=dict(memories),
             lines=(),
         )
+
+    def with_present(self, names: Iterable[str]) -> State:
+        """After the player said who is to be there."""
+        there = tuple(names)
+        return replace(self, present=there, asked=there)
 
     def answered(self, parties: Parties, who: str, said: str, answer: Answer, bounds: tuple[int, Pace]) -> State:
         """After a turn; `bounds` are the number of cells and the pace.
@@ -110,6 +117,7 @@ class State:
             step=step,
             stayed=stayed,
             moved=step != self.step,
+            asked=(),
             lines=(*self.lines, *heard, *((line,) if line else ())),
             turns=(*self.turns, turn),
         )
@@ -160,6 +168,7 @@ def with_record(state: State, told: Mapping[str, Any], player: str) -> State:
     return replace(
         state,
         present=present,
+        asked=(),
         step=int(step),
         stayed=int(stayed),
         moved=bool(moved),

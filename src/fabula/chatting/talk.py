@@ -31,6 +31,10 @@ class Parties:
         """All of them, the player first."""
         return (self.player, *self.others)
 
+    def alike(self, other: Parties) -> bool:
+        """Whether they are the same people; the others may be named in another order."""
+        return self.player == other.player and sorted(self.others) == sorted(other.others)
+
 
 @dataclass(frozen=True, slots=True)
 class Step:

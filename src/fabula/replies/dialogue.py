@@ -31,7 +31,8 @@ _BULLET: Final = re.compile(r"[ \t]*(?:[-*\u2022\u2013]|\(?[a-z]\))[ \t]+(?=\S)"
 _MARKS: Final = " \t*_#"
 _EOD: Final = re.compile(r"[\[({*_\"' \t]*\bE\.?O\.?D\b\.?[\])}*_\"'. \t]*(?=\n|\Z|\[)|\[[ \t]*EOD[ \t]*\]")
 _ACTION: Final = re.compile(r"\A[ \t]*(?:\(([^()]*(?:\([^()]*\)[^()]*)*)\)|\*([^*\n]+)\*)[ \t:,.-]*", re.DOTALL)
-_UNOPENED: Final = re.compile(r"\A[^()\[\]\"\u201c]{1,160}\)")
+_LONGEST_UNOPENED: Final = 48  # letters; a mark further on is a stray one
+_UNOPENED: Final = re.compile(rf"\A[^()\[\]\"\u201c]{{1,{_LONGEST_UNOPENED}}}\)")
 _NEXT_TURN: Final = re.compile(
     r"\n\s*\[?[*_]*[A-Z][\w.' -]{0,40}[*_]*[ \t]*:|\n?[ \t]*\[[*_]*[A-Z][\w.' -]{0,40}[*_]*[ \t]*:"
 )
@@ -40,6 +41,10 @@ _SPEAKER: Final = re.compile(r"#[ \t]?Person[ \t]?(\d{1,2})[ \t]?#", _I)
 _FORM: Final = re.compile(
     r"(?:the )?headline(?: of the \w+ (?:point|sub-?plan))?|its details|(?:and )?so on to the last point", _I
 )
+# What the patterns above may find once more has come.
+_MAY_BE_NEXT: Final = re.compile(r"(?:\n\s*\[?|\n?[ \t]*\[)[*_]*(?:[A-Z][\w.' -]{0,40}[*_]*[ \t]*)?\Z")
+_MAY_BE_THOUGHT: Final = re.compile(r"<\w{0,8}\Z")
+_BEFORE_EOD: Final = " \t\n[({*_\"'"
 _QUOTES: Final = {'"': '"', "\u201c": "\u201d"}
 
 
@@ -63,10 +68,59 @@ def read_said(text: str, name: str, others: Sequence[str] = ()) -> Said:
     What other speakers are given, and everything from there on, is left out. EOD counts at the end of a line, where
     it stands alone or behind the turn.
     """
-    text = _THOUGHT.sub("", text)
+    turn, end, _ = _turn_of(_THOUGHT.sub("", text), name, others)
+    action, message = _parts(turn, name)
+    return Said(action, _unquoted(message), ended=end is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Coming:
+    """A turn whose reply is still coming.
+
+    Attributes:
+        said: the turn as far as it has come.
+        settled: how its message begins, with `said.action` before it, whatever comes; empty while that is open.
+        whole: this is all of the turn, whatever comes.
+    """
+
+    said: Said
+    settled: str = ""
+    whole: bool = False
+
+
+def read_coming(text: str, name: str, others: Sequence[str] = ()) -> Coming:
+    """As `read_said`, of a reply that is still coming."""
+    text = _MAY_BE_NEXT.sub("", _MAY_BE_THOUGHT.sub("", _THOUGHT.sub("", text)))
+    turn, _, closed = _turn_of(text, name, others)
+    action, message = _parts(turn, name)
+    said = Said(action, _unquoted(message))
+    if closed:
+        return Coming(said, said.message, whole=True)
+    words = message.split(" ")[:-1]  # the last one may grow
+    while words and not any(map(str.isalnum, words[-1])):  # where a sentence ends is open until the next real word
+        words.pop()
+    settled = " ".join(words).rstrip(_BEFORE_EOD)  # EOD takes marks with it
+    closer = _QUOTES.get(settled[:1])
+    quoted = closer is not None and not settled[1:].partition(closer)[2].strip(_BEFORE_EOD)
+    # It may be the action, whose end has not come.
+    acts = not action and (len(turn) <= _LONGEST_UNOPENED or turn.startswith("*"))
+    return Coming(said, "" if quoted or acts else settled)
+
+
+def first_sentences(text: str, most: int) -> str:
+    """The first `most` sentences of a message."""
+    return " ".join(sentences(text)[:most])
+
+
+def _turn_of(text: str, name: str, others: Sequence[str]) -> tuple[str, re.Match[str] | None, bool]:
+    """The inner text of the first turn of `name`, where the dialogue ends, and whether the turn's own end is there."""
     end = _EOD.search(text)
-    body = text[: end.start()] if end else text
-    turn = _own_turn(body.strip(), name, others)
+    turn, closed = _own_turn((text[: end.start()] if end else text).strip(), name, others)
+    return turn, end, closed
+
+
+def _parts(turn: str, name: str) -> tuple[str, str]:
+    """Action and message of a turn's inner text, each on one line."""
     if _UNOPENED.match(turn):
         turn = f"({turn}"
     action = ""
@@ -76,12 +130,7 @@ def read_said(text: str, name: str, others: Sequence[str] = ()) -> Said:
         action, turn = turn[1:], ""
     if action.strip().casefold() == name.casefold():  # the name instead of a deed
         action = ""
-    return Said(" ".join(action.split()), _unquoted(" ".join(turn.split())), ended=end is not None)
-
-
-def first_sentences(text: str, most: int) -> str:
-    """The first `most` sentences of a message."""
-    return " ".join(sentences(text)[:most])
+    return " ".join(action.split()), " ".join(turn.split())
 
 
 def with_names(text: str, speakers: Sequence[str]) -> str:
@@ -92,8 +141,8 @@ def with_names(text: str, speakers: Sequence[str]) -> str:
     return _SPEAKER.sub(lambda tag: speakers[n - 1] if 0 < (n := int(tag[1])) <= len(speakers) else tag[0], text)
 
 
-def _own_turn(body: str, name: str, others: Sequence[str]) -> str:
-    """The inner text of the first turn of `name`; empty where only others speak."""
+def _own_turn(body: str, name: str, others: Sequence[str]) -> tuple[str, bool]:
+    """The inner text of the first turn of `name`, empty where only others speak; and whether its end is there."""
     own = _label((name, *(part for part in name.split() if len(part) > 2)))  # noqa: PLR2004 - no titles, no initials
     foreign = _label([other for other in others if other.casefold() != name.casefold()])
     if found := own.match(body):
@@ -101,13 +150,14 @@ def _own_turn(body: str, name: str, others: Sequence[str]) -> str:
     elif foreign.match(body):
         later = re.compile(rf"\n\s*{own.pattern}", _I).search(body)
         if later is None:
-            return ""
+            return "", False
         body = body[later.end() :]
     else:
         body = body.lstrip("[ \t\n")
     if cut := _NEXT_TURN.search(body):
         body = body[: cut.start()]
-    return body.partition("]")[0].strip()
+    turn, bracket, _ = body.partition("]")
+    return turn.strip(), bool(cut or bracket)
 
 
 @lru_cache(maxsize=256)

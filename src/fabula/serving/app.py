@@ -118,11 +118,19 @@ class _Chat:
 
     def _wanted(self, body: ChatRequest, session: str) -> tuple[Served, Wanted]:
         """Who is to answer what, in which conversation."""
-        served, character = self.means.shelf.find(body.model)
+        served, characters = self.means.shelf.find(body.model)
         about = body.metadata or {}
         told = heard(body.messages, (OVER,))
         named = session or about.get("session_id", "")
-        return served, Wanted(character, about.get("player", ""), named, body.user or "", told)
+        return served, Wanted(
+            characters,
+            about.get("player", ""),
+            named,
+            body.user or "",
+            told,
+            about.get("present", ""),
+            about.get("freedom", ""),
+        )
 
 
 def application(means: Means) -> App:
@@ -149,9 +157,9 @@ def application(means: Means) -> App:
     async def models() -> dict[str, Any]:
         return {"object": "list", "data": [told_model(name, began) for name in means.shelf.models]}
 
-    @app.get("/v1/models/{model:path}", summary="One character")
+    @app.get("/v1/models/{model:path}", summary="One character, or several")
     async def model(model: str) -> Response:
-        if model not in means.shelf.models:
+        if not means.shelf.knows(model):
             return _response(Problem(404, f"There is no model {model[:200]!r}.", code="model_not_found", param="model"))
         return JSONResponse(told_model(model, began))
 

@@ -20,6 +20,7 @@ from fabula.errors import (
     UsageError,
 )
 from fabula.serving.projects import TooLongError
+from fabula.serving.scenes import SceneError
 
 INVALID: Final = "invalid_request_error"
 SERVER: Final = "server_error"
@@ -89,14 +90,21 @@ _MODELS: Final[tuple[tuple[type[FabulaError], Problem], ...]] = (
 )
 
 
-def problem_of(error: BaseException | None) -> Problem:
-    """What a client is told of an error that ended a turn."""
+def _asked_wrong(error: UsageError) -> Problem:
+    """What a client is told of a request that cannot be answered as it is."""
     if isinstance(error, UnknownNameError):
         return Problem(404, str(error), code="model_not_found", param="model")
     if isinstance(error, TooLongError):
         return Problem(413, str(error), code="message_too_long", param="messages")
+    if isinstance(error, SceneError):
+        return Problem(400, str(error), code="invalid_metadata", param=error.param)
+    return Problem(400, str(error), param="messages")
+
+
+def problem_of(error: BaseException | None) -> Problem:
+    """What a client is told of an error that ended a turn."""
     if isinstance(error, UsageError):
-        return Problem(400, str(error), param="messages")
+        return _asked_wrong(error)
     if isinstance(error, TimeoutError):
         return Problem(504, "The answer took too long. The conversation stands as before.", SERVER, "timeout")
     for kind, told in _MODELS:

@@ -9,7 +9,7 @@ branch is a session of its own, with the log up to there copied.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -42,10 +42,15 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Conversations that may be one: of the same people in the story, and of the same user of the client."""
+    """Conversations that may be one: of the same people in the story, and of the same user of the client.
+
+    Attributes:
+        scene: what the request wants of the scene; first words that want another one begin another conversation.
+    """
 
     parties: Parties
     user: str = ""
+    scene: str = ""
 
     @property
     def tag(self) -> str:
@@ -54,7 +59,7 @@ class Group:
 
     def base(self, first: str) -> str:
         """The name of the first session that begins with these words."""
-        told = "\n".join((*self.parties.names, same(first)))
+        told = "\n".join((*self.parties.names, same(first), *([self.scene] if self.scene else [])))
         return f"{PREFIX}{self.tag}-{sha256(told.encode('utf-8', 'replace')).hexdigest()[:_HASH]}"
 
 
@@ -150,8 +155,11 @@ class Branches:
         if place is None and history and not same(history[0].said):  # a greeting that the client brought along
             history = history[1:]
             place = self._by_exchange(group, history)
-        base = group.base(next((e.said for e in history if same(e.said)), said or ""))
+        first = next((e.said for e in history if same(e.said)), said or "")
+        base = group.base(first)
         place = place or self._by_words(base, history, now)
+        if place is None and group.scene:  # it may have begun without
+            place = self._by_words(replace(group, scene="").base(first), history, now)
         if place is None:
             return Choice(self._free_name(base)) if history else self._first(base, now)
         return self._at(place, now)
@@ -184,7 +192,8 @@ class Branches:
         fits: list[tuple[int, bool, bool, Place]] = []
         for name, number in self._found.get(marks[-1], ()):
             turns = self._turns[name][:number]
-            if self._groups[name] != (group.tag, group.parties) or turns[-1:] != marks[-1:]:
+            tag, parties = self._groups[name]
+            if tag != group.tag or not parties.alike(group.parties) or turns[-1:] != marks[-1:]:
                 continue  # of other people, or drawn anew since
             alike = 0
             for one, other in zip(reversed(turns), reversed(marks), strict=False):
@@ -227,16 +236,16 @@ class Branches:
         return free
 
     def _copy(self, choice: Choice) -> None:
-        """Copy the log that a choice wants copied, up to the turn that it keeps."""
+        """Copy the log that a choice wants copied, up to the turn that it keeps, with what was set by then."""
         source, target = choice.copies
         if not source:
             return
         records = SessionFiles.in_(self.folder, source).read()
-        taken_back = [{"do": "undo"}] * (len(standing(records)) - choice.kept)
+        end = kept_turns(records)[choice.kept - 1] if choice.kept else 0
         files = SessionFiles.in_(self.folder, target)
-        for record in (*records, *taken_back):
+        for record in records[: end + 1]:
             files.append(record)
-        kept = [_exchange(record["turn"]) for record in standing([*records, *taken_back])]
+        kept = [_exchange(record["turn"]) for record in standing(records[: end + 1])]
         self.learn(target, self._groups[source][1], kept)
 
 

@@ -12,18 +12,20 @@ from typing import TYPE_CHECKING, Final
 from fabula.chatting import Parties
 from fabula.chatting.session import LONGEST
 from fabula.craft.cells import among, names_in
+from fabula.craft.narratives import present_in
 from fabula.craft.personas import parse_company
 from fabula.errors import UnknownNameError, UsageError
 from fabula.run import Run
 from fabula.serving.histories import PREFIX, Branches, Group, exchange_of, same
+from fabula.serving.scenes import AND, MOST, Scene, hyphened, joined, naming, ordered, spoken, unnamed
 from fabula.serving.turns import Outcome
-from fabula.serving.wire import LONGEST_ID
+from fabula.serving.wire import LONGEST_ID, LONGEST_MODEL
 from fabula.story import slug
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
-    from fabula.chatting import Session, Turn
+    from fabula.chatting import Session, Talk, Turn
     from fabula.conversing import Conversing
     from fabula.serving.histories import Exchange
     from fabula.serving.turns import OnPiece
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 MODEL: Final = "fabula/"
 OVER: Final = "(The story has been told. Begin a new conversation to hear it again.)"
+_TOGETHER: Final = 6  # characters that one listed model has at most; as many as one likes can be named
 _OPEN: Final = 1000  # sessions held in memory; one more and the longest unused is only on disk
 
 
@@ -39,18 +42,22 @@ class Wanted:
     """Whose turn is wanted, and in which conversation.
 
     Attributes:
-        character: answers.
+        characters: answer, those of them who are there.
         player: is played by the client; "" is the project's own player.
         session: its name as the client says it; "" where it says none.
         user: keeps the conversations of several people without a session's name apart.
         heard: what was said.
+        present: names of those who are to be there from now on, parted by commas; "" leaves it as it is.
+        freedom: how far the player may lead away from now on; "" leaves it as it is.
     """
 
-    character: str
+    characters: tuple[str, ...]
     player: str
     session: str
     user: str
     heard: Heard
+    present: str = ""
+    freedom: str = ""
 
 
 @dataclass
@@ -68,6 +75,7 @@ class Served:
         conversing: the open project.
         parties: who talks unless a request says otherwise: the player first.
         characters: who can be talked to, as listed; others of the story can be named too.
+        together: those of them who are listed as one model too; fewer than two are not.
     """
 
     name: str
@@ -75,24 +83,35 @@ class Served:
     parties: Parties
     characters: tuple[str, ...]
     branches: Branches
+    together: tuple[str, ...] = ()
     _leases: OrderedDict[str, _Lease] = field(default_factory=OrderedDict)
-    _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def models(self) -> list[str]:
-        """The names of its models."""
-        return [f"{MODEL}{self.name}/{'-'.join(name.split())}" for name in self.characters]
+        """The names of its models: each character, and some of them in one scene."""
+        scenes = [joined(self.together)] if len(self.together) > 1 else []
+        return [f"{MODEL}{self.name}/{scene}" for scene in (*map(hyphened, self.characters), *scenes)]
 
     def character(self, name: str) -> str:
         """The character of that name, however it is written in an address."""
         plain = slug(name)
         return next((known for known in self.characters if slug(known) == plain), " ".join(name.split()))
 
+    def cast(self, names: str) -> tuple[str, ...]:
+        """The characters whom the last part of a model's name means; in one order, however it has them."""
+        whole = [known for known in self.characters if hyphened(known) == names]
+        return tuple(whole[:1]) or ordered(map(self.character, names.split(AND)))
+
     def _parties(self, wanted: Wanted) -> Parties:
-        player = self.character(wanted.player) if wanted.player.strip() else self.parties.player
-        if same(player) == same(wanted.character) and not wanted.player.strip():
-            player = self.parties.others[0]  # whoever is the player by default can be talked to as well
-        return Parties(player, (wanted.character,))
+        if wanted.player.strip():
+            return Parties(self.character(wanted.player), wanted.characters)
+        # Whoever is the player by default can be talked to as well.
+        taken = {same(name) for name in wanted.characters}
+        left = (name for name in (*self.parties.names, *self.characters) if same(name) not in taken)
+        player = next(left, "")
+        if not player:
+            raise UsageError("Nobody is left for you to play. Name a character of the story in `metadata.player`.")
+        return Parties(player, wanted.characters)
 
     async def turn(self, wanted: Wanted, on_text: OnPiece) -> Outcome:
         """The answer to what is said.
@@ -100,7 +119,7 @@ class Served:
         Raises:
             UnknownNameError: somebody is not in the story.
             TooLongError: the message is too long.
-            UsageError: the message is empty, or the session is another conversation.
+            UsageError: the message is empty, the session is another conversation, or the scene cannot be so.
             FabulaError: any other of its kinds; the session stands as before.
         """
         said = wanted.heard.said
@@ -108,26 +127,27 @@ class Served:
             raise UsageError("Your message is empty. Say something.")
         check_length(said or "")
         parties = self._parties(wanted)
-        if wanted.session:
-            return await self._named(wanted, parties, on_text)
-        group = Group(parties, wanted.user)
         await self.conversing.talk(parties)  # an unknown character leaves no trace
-        choice = self.branches.take(group, wanted.heard.history, said)
+        scene = Scene.of(wanted.present, wanted.freedom, parties)
+        told = unnamed(wanted.heard, parties)
+        if wanted.session:
+            return await self._named(session_name(wanted.session), parties, scene, told, on_text)
+        choice = self.branches.take(Group(parties, wanted.user, scene.key), told.history, said)
         try:
             async with self._session(choice.name, parties) as session:
-                outcome = await _moved(session, wanted.heard, on_text, again=choice.again)
+                outcome = await _moved(session, scene, told, on_text, again=choice.again)
                 self.branches.learn(choice.name, parties, [exchange_of(turn) for turn in session.turns])
                 return outcome
         finally:
             self.branches.free(choice.name)
 
-    async def _named(self, wanted: Wanted, parties: Parties, on_text: OnPiece) -> Outcome:
+    async def _named(self, name: str, parties: Parties, scene: Scene, told: Heard, on_text: OnPiece) -> Outcome:
         """A turn of a session that the client names; what it tells of the history can take turns back."""
-        async with self._session(session_name(wanted.session), parties) as session:
-            back, again = _gone_back(session.turns, wanted.heard)
+        async with self._session(name, parties) as session:
+            back, again = _gone_back(session.turns, told)
             for _ in range(back):
                 await session.undo()
-            return await _moved(session, wanted.heard, on_text, again=again)
+            return await _moved(session, scene, told, on_text, again=again)
 
     @asynccontextmanager
     async def _session(self, name: str, parties: Parties) -> AsyncIterator[Session]:
@@ -137,9 +157,7 @@ class Served:
         lease.users += 1
         try:
             async with lease.one:
-                async with self._opening:  # two requests at once must not make two sessions of one log
-                    session = await self.conversing.session(name, parties)
-                yield session
+                yield await self.conversing.session(name, parties)
         finally:
             lease.users -= 1
             self._forget()
@@ -175,7 +193,15 @@ async def served(name: str, conversing: Conversing, player: str = "") -> Served:
     branches = Branches(conversing.project.folder)
     for damaged in branches.load():
         Run(conversing.hands).note(f"The log of the session {damaged} cannot be read; it is left as it is.")
-    return Served(name, conversing, parties, tuple(known), branches)
+    return Served(name, conversing, parties, tuple(known), branches, _together(found, parties, known))
+
+
+def _together(found: Talk, parties: Parties, known: Sequence[str]) -> tuple[str, ...]:
+    """Those whom the project has in one scene, else those of the first cell; without the player."""
+    others = found.parties.others
+    if len(others) == 1:
+        others = present_in(known, found.cells[0])[: _TOGETHER + 1]
+    return ordered([name for name in others if name != parties.player][:_TOGETHER])
 
 
 @dataclass(frozen=True)
@@ -189,17 +215,32 @@ class Shelf:
         """The names of all models."""
         return [model for served_ in self.projects.values() for model in served_.models]
 
-    def find(self, model: str) -> tuple[Served, str]:
-        """The project and the character that a model's name means.
+    def knows(self, model: str) -> bool:
+        """Whether a model has listed characters alone, one or several."""
+        if len(model) > LONGEST_MODEL:
+            return False
+        try:
+            served_, characters = self.find(model)
+        except UsageError:
+            return False
+        return all(name in served_.characters for name in characters)
+
+    def find(self, model: str) -> tuple[Served, tuple[str, ...]]:
+        """The project and the characters that a model's name means.
 
         Raises:
             UnknownNameError: there is no such model; names the nearest.
+            UsageError: it names more characters than a scene may have.
         """
-        project, slash, character = model.removeprefix(MODEL).partition("/")
-        if not (model.startswith(MODEL) and slash and character.strip() and project in self.projects):
+        project, slash, names = model.removeprefix(MODEL).partition("/")
+        named = slash and all(name.strip() for name in names.split(AND))
+        if not (model.startswith(MODEL) and named and project in self.projects):
             raise UnknownNameError("model", model[:LONGEST_ID], self.models)
+        if names.count(AND) >= MOST:
+            told = f"A scene has {MOST} characters at most; this model names {names.count(AND) + 1}."
+            raise UsageError(f"{told} Leave some out.")
         found = self.projects[project]
-        return found, found.character(character)
+        return found, found.cast(names)
 
 
 def session_name(said: str) -> str:
@@ -236,19 +277,23 @@ def _key(exchange: Exchange) -> tuple[str, str]:
     return same(exchange.said), same(exchange.answer)
 
 
-async def _moved(session: Session, told: Heard, on_text: OnPiece, *, again: bool) -> Outcome:
+async def _moved(session: Session, scene: Scene, told: Heard, on_text: OnPiece, *, again: bool) -> Outcome:
     """One move of a session. Where the story is over, the answer says so, and the session stands as it is."""
+    if session.state.over and not again:
+        return Outcome(OVER, session.name, session.where, present=session.state.present, ends_story=True)
+    await scene.lay(session)
+    on_text = naming(on_text, session)
     if again:
         turn = await session.retry(on_text)
-    elif session.state.over:
-        return Outcome(OVER, session.name, session.where, ends_story=True)
     elif told.said is not None:
         turn = await session.say(told.said, on_text)
     elif session.turns:
         turn = await session.go_on(on_text)
     else:
         turn = await session.begin(on_text)
-    return Outcome(exchange_of(turn).answer, session.name, session.where, turn.ends_cell, turn.ends_story)
+    who, there = turn.line.who if turn.line is not None else "", session.state.present
+    text = spoken(turn, session.parties)
+    return Outcome(text, session.name, session.where, who, there, turn.ends_cell, turn.ends_story)
 
 
 class TooLongError(UsageError):

@@ -42,6 +42,8 @@ class Outcome:
         text: the answer.
         session: its name.
         where: how far the session is.
+        who: has spoken; "" where nobody has.
+        present: those of the characters who are there.
         ends_cell: the next message begins the next cell.
         ends_story: the story has been told.
     """
@@ -49,6 +51,8 @@ class Outcome:
     text: str
     session: str
     where: Where
+    who: str = ""
+    present: tuple[str, ...] = ()
     ends_cell: bool = False
     ends_story: bool = False
 
@@ -56,8 +60,9 @@ class Outcome:
     def about(self) -> dict[str, object]:
         """What the field `fabula` of a reply tells beside OpenAI's fields."""
         where = self.where
-        told = {"session": self.session, "cell": where.cell, "cells": where.cells, "step": where.step}
-        return told | {"steps": where.steps, "ends_cell": self.ends_cell, "ends_story": self.ends_story}
+        told = {"session": self.session, "who": self.who, "present": list(self.present), "cell": where.cell}
+        told |= {"cells": where.cells, "step": where.step, "steps": where.steps}
+        return told | {"ends_cell": self.ends_cell, "ends_story": self.ends_story}
 
 
 OnPiece: TypeAlias = "Callable[[str], None] | None"

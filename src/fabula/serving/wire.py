@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fabula.models.base import Usage
 
 LONGEST_ID: Final = 200
+LONGEST_MODEL: Final = 500
 _OURS: Final = frozenset({"user", "assistant"})
 
 
@@ -60,7 +61,7 @@ class ChatRequest(BaseModel):
     """The body of `POST /v1/chat/completions`. Other fields, sampling values among them, are taken and not used."""
 
     model_config = ConfigDict(extra="ignore")
-    model: Annotated[str, Field(max_length=500)]
+    model: Annotated[str, Field(max_length=LONGEST_MODEL)]
     messages: Annotated[list[Said], Field(min_length=1)]
     stream: StrictBool | None = None
     stream_options: StreamOptions | None = None

@@ -1,0 +1,60 @@
+"""What a player sees of a reply while it comes is the beginning of what the turn will be, whatever the reply is."""
+
+from __future__ import annotations
+
+from itertools import accumulate, pairwise
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fabula.chatting.hearing import Hearing, starts_well
+from fabula.events import TextArrived
+from fabula.replies.dialogue import first_sentences, read_said
+
+NAMES = ("Tobias", "Mara", "Mara Quist")
+TOLD = ("Yes, I lit the lamp, and the boat came home.", "Hm.")
+WORDS = (
+    "Yes, I lit the lamp", ", and the boat came home", "Hm.", "Tobias", "Mara", "a", "he said ", "She said ",
+    "and so the lamp burned on through the night ", "nobody has come since the letter was read ", "the prompt ",
+    "As an AI ", "I am sorry, but I cannot assist with that ", "... ", "Mr. ", "p.m. ",
+)  # fmt: skip
+MARKS = (
+    "[Mara: ", "Mara: ", "[Tobias: ", "\nTobias: ", "\n[Mara: (", "[", "]", ".]", "(", ")", "(looks up) ", "*nods* ",
+    "(Mara) ", '"', "\u201c", "\u201d", '," ', "EOD", "\nEOD", "[EOD]", " EOD ", "<think>", "</think>", "\n", " ",
+    ". ", "! ", "? ", ":", "#1. ", "**",
+)  # fmt: skip
+PIECES = st.sampled_from(WORDS + MARKS)
+TURNS = st.tuples(st.sampled_from(["[Mara: ", "Mara: ", "", "(", "[Mara: ("]), st.lists(PIECES, max_size=25)).map(
+    lambda parts: parts[0] + "".join(parts[1])
+)
+CUTS = st.lists(st.integers(1, 12), min_size=1, max_size=8)
+
+
+def drawn(hearing: Hearing, text: str, cuts: list[int]) -> None:
+    """A draw whose text comes in pieces of these sizes, over and over."""
+    sizes = (cuts * (len(text) + 1))[: len(text)]
+    for start, end in pairwise([0, *accumulate(sizes)]):
+        if start < len(text):
+            hearing.hear(TextArrived("turn", text[start:end]))
+
+
+@settings(max_examples=600, deadline=None)
+@given(st.lists(TURNS, min_size=1, max_size=3), CUTS, st.integers(0, 2))
+def test_pieces_are_the_beginning_of_the_turn_and_nothing_of_a_refused_draw(
+    draws: list[str], cuts: list[int], sentences: int
+) -> None:
+    shown: list[str] = []
+    hearing = Hearing("Mara", NAMES, TOLD, shown.append)
+    text = "(happens by the plan)"
+    for draw in draws:
+        hearing.begin(sentences=sentences)
+        drawn(hearing, draw, cuts)
+        said = read_said(draw, "Mara", NAMES)
+        if said.ended or starts_well(said.message, TOLD):
+            message = first_sentences(said.message, sentences) if sentences else said.message
+            text = " ".join(part for part in (f"({said.action})" if said.action else "", message) if part)
+            break
+        assert not shown, "a draw that is refused shows nothing"
+    assert text.startswith("".join(shown))
+    hearing.end(text)
+    assert "".join(shown) == text
