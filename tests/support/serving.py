@@ -85,6 +85,20 @@ class Engine:
         """Nothing is held."""
 
 
+@dataclass
+class SnapEngine(Engine):
+    """As its base, with what SNAP asks besides."""
+
+    async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
+        texts = {
+            "label": '{"characters": [{"name": "Tobias"}, {"name": "Mara"}, {"name": "Henrik"}]}',
+            "plan": "#1. Tobias brings Mara a letter\n#2. Tobias asks Mara for light",
+            "summarise": "Tobias brought Mara a letter.",
+        }
+        name = request.path.rpartition("/")[2]
+        return Reply(texts[name]) if name in texts else await super().ask(request, on_text)
+
+
 def project(folder: Path, **settings: Any) -> Project:  # noqa: ANN401 - fields of a project's settings
     """A project `lamp` below `folder`, made where it is not there."""
     if (folder / "lamp" / "brief.md").exists():

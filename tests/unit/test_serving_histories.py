@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from fabula.chatting import Parties, Turn
 from fabula.errors import ModelUnavailableError
-from fabula.models.base import Reply
 from fabula.serving.histories import PREFIX, SILENCE, Branches, Exchange, Group, exchange_of
 from fabula.serving.projects import OVER
 from fabula.serving.wire import Said, heard
-from serving import CONFIG, MODEL, Engine, Here, here
+from serving import CONFIG, MODEL, Engine, Here, SnapEngine, here
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from fabula.models.base import OnText, Request
 
 TWO = Parties("Tobias", ("Mara",))
 
@@ -186,24 +183,10 @@ async def test_a_damaged_log_does_not_keep_the_server_from_starting(tmp_path: Pa
     assert file.read_bytes().startswith(b"no record\n"), "it is left as it is"
 
 
-@dataclass
-class Told(Engine):
-    """As its base, with what SNAP asks besides."""
-
-    async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
-        texts = {
-            "label": '{"characters": [{"name": "Tobias"}, {"name": "Mara"}]}',
-            "plan": "#1. Tobias brings Mara a letter\n#2. Tobias asks Mara for light",
-            "summarise": "Tobias brought Mara a letter.",
-        }
-        name = request.path.rpartition("/")[2]
-        return Reply(texts[name]) if name in texts else await super().ask(request, on_text)
-
-
 @pytest.mark.parametrize("name", [{}, {"headers": {"X-Fabula-Session": "evening"}}])
 async def test_after_the_end_the_answer_says_so(tmp_path: Path, name: dict[str, Any]) -> None:
     config = CONFIG | {"sentences": 2, "turns_per_step": 1, "plan_filter": False, "candidates": 1}
-    async with here(tmp_path, Told(), system="snap", config=config) as server:
+    async with here(tmp_path, SnapEngine(), system="snap", config=config) as server:
         words: list[str] = []
         for said in ("One.", "Two.", "Three.", "Four."):
             told = (await server.say(*words, said, **name)).json()

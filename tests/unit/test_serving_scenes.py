@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,17 +9,15 @@ import pytest
 from fabula.chatting import Parties, SessionFiles, Turn
 from fabula.chatting.talk import Line
 from fabula.errors import ModelUnavailableError
-from fabula.models.base import Reply
 from fabula.serving.histories import SILENCE, Exchange, Group
 from fabula.serving.scenes import Scene, SceneError, spoken, unnamed
 from fabula.serving.wire import Heard
-from serving import BOTH, CONFIG, MODEL, Engine, Here, here
+from serving import BOTH, CONFIG, MODEL, Here, SnapEngine, here
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from fabula.models.base import OnText, Request
 
 THREE = Parties("Tobias", ("Henrik", "Mara"))
 EVENING = {"X-Fabula-Session": "evening"}
@@ -253,24 +250,10 @@ async def test_words_that_were_changed_lead_back_to_a_scene_that_began_otherwise
     assert len(server.logs()) == 1
 
 
-@dataclass
-class Snap(Engine):
-    """As its base, with what SNAP asks besides."""
-
-    async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
-        texts = {
-            "label": '{"characters": [{"name": "Tobias"}, {"name": "Mara"}, {"name": "Henrik"}]}',
-            "plan": "#1. Tobias brings Mara a letter\n#2. Tobias asks Mara for light",
-            "summarise": "Tobias brought Mara a letter.",
-        }
-        name = request.path.rpartition("/")[2]
-        return Reply(texts[name]) if name in texts else await super().ask(request, on_text)
-
-
 async def test_who_is_said_to_be_away_does_not_come_back_with_the_next_cell(tmp_path: Path) -> None:
     config = CONFIG | {"sentences": 2, "turns_per_step": 1, "plan_filter": False, "candidates": 1}
     away: dict[str, Any] = {"metadata": {"present": "Mara"}, "headers": EVENING}
-    async with here(tmp_path, Snap(), system="snap", config=config) as server:
+    async with here(tmp_path, SnapEngine(), system="snap", config=config) as server:
         for said in ("One.", "Two."):
             about = await told(server, said, **away)
         assert (about["cell"], about["ends_cell"]) == (1, True)
