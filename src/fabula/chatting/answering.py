@@ -52,27 +52,23 @@ async def answered(run: Run, moment: Moment, how: Asking, fields: Mapping[str, A
         ReplyError: no draw could be used, and there is no fallback.
     """
     told = [line.message for line in moment.lines if line.who == moment.who]
-    lead = f"[{moment.who}: (" if how.lead else ""
-    said, text = Said(), ""
+    draws: list[Said] = []
+    text = ""
     for attempt in range(how.tries):
         planned = len(run.hands.rehearsal.planned)
-        place = run.scope("again", attempt) if attempt else run
-        if moment.hearing is not None:
-            continues = run.hands.cast.part(how.role).performer.capabilities.continues
-            moment.hearing.begin(lead if continues else "", how.sentences)
         try:
-            text = await place.ask(
-                how.role, how.prompt, sampling=_warmer(how.sampling, attempt), expect=_WORDS, lead=lead, **fields
-            )
+            text = await _drawn(run, moment, how, fields, attempt)
         except RefusalError:  # it was asked three times
             if not how.fallback:
                 raise
             break
-        said = read_said(text, moment.who, moment.parties.names)
+        draws.append(read_said(text, moment.who, moment.parties.names))
+        said = draws[-1]
         if said.ended or starts_well(said.message, told) or len(run.hands.rehearsal.planned) > planned:
             return _kept(said, how.sentences)
-    if said.text and (not how.fallback or any(line.action == how.fallback for line in moment.lines)):
-        return _kept(said, how.sentences)
+    second = _second_best(draws, moment, how.fallback)
+    if second is not None:
+        return _kept(second, how.sentences)
     if not how.fallback:
         raise ReplyError(
             f"{moment.who} gave no turn at {run.at} in {how.tries} draws. Say it again in other words, or give the "
@@ -81,6 +77,27 @@ async def answered(run: Run, moment: Moment, how: Asking, fields: Mapping[str, A
         )
     run.note(f"No turn of {moment.who} could be used at {run.at}; what the plan says stands in.")
     return Answer(how.fallback, "")
+
+
+async def _drawn(run: Run, moment: Moment, how: Asking, fields: Mapping[str, Any], attempt: int) -> str:
+    """The text of a draw, which `moment.hearing` hears."""
+    lead = f"[{moment.who}: (" if how.lead else ""
+    if moment.hearing is not None:
+        continues = run.hands.cast.part(how.role).performer.capabilities.continues
+        moment.hearing.begin(lead if continues else "", how.sentences)
+    place = run.scope("again", attempt) if attempt else run
+    sampling = _warmer(how.sampling, attempt)
+    return await place.ask(how.role, how.prompt, sampling=sampling, expect=_WORDS, lead=lead, **fields)
+
+
+def _second_best(draws: Sequence[Said], moment: Moment, fallback: str) -> Said | None:
+    """What can be made of draws of which none was good; `None` where what stands in is better."""
+    done = {line.action for line in moment.lines}
+    deeds = [said for said in draws if said.action and not said.message and said.action not in done]
+    if deeds and not moment.chapter.steps:  # without a plan nothing better is known than what was done
+        return deeds[0]
+    last = draws[-1] if draws else Said()
+    return last if last.text and (not fallback or fallback in done) else None
 
 
 def _warmer(sampling: Sampling, attempt: int) -> Sampling:

@@ -68,6 +68,13 @@ async def test_silence_is_an_error_or_a_turn() -> None:
     assert turn.line.text == "(says nothing)"
 
 
+async def test_a_deed_without_words_is_more_than_silence_once() -> None:
+    session, model = await session_of("[Tobias: (reads the letter)]", "improved")
+    turns = [await session.begin(), await session.say("And?")]
+    assert [turn.line.text for turn in turns if turn.line] == ["(reads the letter)", "(says nothing)"]
+    assert len(model.asked) == 6, "words were asked for first"
+
+
 async def test_who_is_not_there_cannot_talk() -> None:
     with pytest.raises(UnknownNameError, match="Batman"):
         await session_of("", "faithful", Parties("Batman", ("Mara",)))
