@@ -24,10 +24,16 @@ REPLIES = {
     "planner": "#1. Tobias brings Mara a letter\n- He has run.\n#2. Mara lights the lamp",
     "judge": "3",
     "npc": "[Mara: (counts the boats) Ten are home.]",
+    "chat/tobias-mara/cell-1/turn/2/answer": "[Mara: (looks up) Eleven were out.]",
+    "chat/tobias-mara/cell-1/turn/3/answer": "[Mara: (turns round) One is missing.]",
     "player": "[Tobias: (nods) I hear you, Mara.]",
     "summariser": "Tobias brought a letter.",
 }
-TURN = "Mara: (counts the boats) Ten are home."
+TURNS = [
+    "Mara: (counts the boats) Ten are home.",
+    "Mara: (looks up) Eleven were out.",
+    "Mara: (turns round) One is missing.",
+]
 OPTIONS = ("--model", "scripted:chat.toml", "--set", "sentences=4", "--set", "candidates=1")
 
 
@@ -45,7 +51,7 @@ def test_a_conversation_is_led_shown_and_kept(cli: Cli) -> None:
     ran = talk(cli, stdin="What now?\n/where\n/plan\n/quit\nNot heard.\n")
     assert ran.code == 0, ran.err
     lines = ran.out.splitlines()
-    assert lines[:2] == [TURN, TURN]
+    assert lines[:2] == TURNS[:2]
     assert lines[2] == "Cell 1 of 2, point 1 of 2: Tobias brings Mara a letter"
     assert lines[3] == "2 turns; 0% of the story."
     assert lines[4:] == ["> 1. Tobias brings Mara a letter", "     He has run.", "  2. Mara lights the lamp"]
@@ -64,7 +70,7 @@ def test_it_goes_on_where_it_stood(cli: Cli) -> None:
     ran = cli("chat", "lamp", stdin="And then?\n")
     assert ran.code == 0, ran.err
     assert "Going on after 2 turns:" in ran.err
-    assert ran.out.splitlines() == [TURN, "Tobias: What now?", TURN, TURN]
+    assert ran.out.splitlines() == [TURNS[0], "Tobias: What now?", TURNS[1], TURNS[2]]
     ran = talk(cli, "--json", stdin="")
     assert [turn["said"] for turn in ran.json["turns"]] == ["", "What now?", "And then?"]
     assert ran.json["bill"] == {}
@@ -110,7 +116,7 @@ def test_the_story_is_told_to_its_end(cli: Cli) -> None:
 def test_two_models_talk_by_themselves(cli: Cli) -> None:
     ran = talk(cli, "--auto")
     assert ran.code == 0, ran.err
-    assert ran.out.splitlines()[:3] == [TURN, "Tobias: (nods) I hear you, Mara.", TURN]
+    assert ran.out.splitlines()[:3] == [TURNS[0], "Tobias: (nods) I hear you, Mara.", TURNS[1]]
     assert "100% of the story" in ran.err
     assert len(talk(cli, "--auto", "--turns", "2", "--new", "--json").json["turns"]) == 2
 

@@ -8,15 +8,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabula.chatting.hearing import Hearing, starts_well
+from fabula.chatting.talk import Line
 from fabula.events import TextArrived
-from fabula.replies.dialogue import first_sentences, read_said
+from fabula.replies.dialogue import as_turn, first_sentences, read_said
 
 NAMES = ("Tobias", "Mara", "Mara Quist")
-TOLD = ("Yes, I lit the lamp, and the boat came home.", "Hm.")
+TOLD = (
+    Line("Mara", "", "Yes, I lit the lamp, and the boat came home."),
+    Line("Mara", "looks up again", "Hm, is it late?"),
+)
+RULES = "Write one sentence. Nobody has come since the letter was read. You answer what belongs to the story."
 WORDS = (
     "Yes, I lit the lamp", ", and the boat came home", "Hm.", "Tobias", "Mara", "a", "he said ", "She said ",
     "and so the lamp burned on through the night ", "nobody has come since the letter was read ", "the prompt ",
-    "As an AI ", "I am sorry, but I cannot assist with that ", "... ", "Mr. ", "p.m. ",
+    "As an AI ", "Nobody has come since ", "You answer what belongs to the story. ", "Write one ", "sentence.",
+    "(looks up again) ", "I am sorry, but I cannot assist with that ", "... ", "Mr. ", "p.m. ",
 )  # fmt: skip
 MARKS = (
     "[Mara: ", "Mara: ", "[Tobias: ", "\nTobias: ", "\n[Mara: (", "[", "]", ".]", "(", ")", "(looks up) ", "*nods* ",
@@ -27,6 +33,7 @@ PIECES = st.sampled_from(WORDS + MARKS)
 TURNS = st.tuples(st.sampled_from(["[Mara: ", "Mara: ", "", "(", "[Mara: ("]), st.lists(PIECES, max_size=25)).map(
     lambda parts: parts[0] + "".join(parts[1])
 )
+LEADS = st.sampled_from(["", "[Mara: (", 'Mara: "'])
 CUTS = st.lists(st.integers(1, 12), min_size=1, max_size=8)
 
 
@@ -39,18 +46,18 @@ def drawn(hearing: Hearing, text: str, cuts: list[int]) -> None:
 
 
 @settings(max_examples=600, deadline=None)
-@given(st.lists(TURNS, min_size=1, max_size=3), CUTS, st.integers(0, 2))
+@given(st.lists(st.tuples(LEADS, TURNS), min_size=1, max_size=3), CUTS, st.integers(0, 2))
 def test_pieces_are_the_beginning_of_the_turn_and_nothing_of_a_refused_draw(
-    draws: list[str], cuts: list[int], sentences: int
+    draws: list[tuple[str, str]], cuts: list[int], sentences: int
 ) -> None:
     shown: list[str] = []
     hearing = Hearing("Mara", NAMES, TOLD, shown.append)
     text = "(happens by the plan)"
-    for draw in draws:
-        hearing.begin(sentences=sentences)
+    for lead, draw in draws:
+        hearing.begin(lead, sentences, RULES)
         drawn(hearing, draw, cuts)
-        said = read_said(draw, "Mara", NAMES)
-        if said.ended or starts_well(said.message, TOLD):
+        said = read_said(as_turn(lead + draw, lead), "Mara", NAMES)
+        if said.ended or starts_well(said, TOLD, RULES):
             message = first_sentences(said.message, sentences) if sentences else said.message
             text = " ".join(part for part in (f"({said.action})" if said.action else "", message) if part)
             break

@@ -400,8 +400,8 @@ LONG = "The lamp burned on through all of that long night"
 def heard(text: str, told: tuple[str, ...] = (), lead: str = "", sentences: int = 0) -> str:
     """What is shown of a reply before it has ended."""
     pieces: list[str] = []
-    hearing = Hearing("Mara", ("Tobias", "Mara"), told, pieces.append)
-    hearing.begin(lead, sentences)
+    hearing = Hearing("Mara", ("Tobias", "Mara"), [Line("Mara", "", message) for message in told], pieces.append)
+    hearing.begin(lead, sentences, "Write Mara's next turn, one sentence. She answers what belongs to the story.")
     for letter in text:
         hearing.hear(TextArrived("x", letter))
     return "".join(pieces)
@@ -416,6 +416,11 @@ def test_marks_foreign_turns_and_poor_draws_are_never_heard() -> None:
     assert heard(f"[Mara: (nods) Yes, {long}.]", (f"Yes, {long}!",)) == ""
     assert heard(f"nods) Yes, {long}.]", lead="[Mara: (").startswith("(nods) Yes, and so")
     assert heard(f"[Mara: (nods) Yes. {long}. {long}.]", sentences=1) == "(nods) Yes."
+    assert heard(f'Yes, {long}. {long}." she said.', lead='Mara: "', sentences=1) == f"Yes, {long}."
+    assert heard('So it is." EOD', lead='Mara: "') == "So it is.", "its end is there with the mark"
+    assert heard("[Mara: (1) So it is.]") == ""
+    assert heard("[Mara: She answers what belongs to the story.]") == ""
+    assert heard("[Mara: 11/7/2013]") == ""
     assert heard("[Mara: (looks for a long time at the lamp, at the boats, and at the sea behind them") == ""
 
 

@@ -11,24 +11,58 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fabula.events import TextArrived
-from fabula.replies.dialogue import first_sentences, read_coming
+from fabula.replies.dialogue import as_turn, first_sentences, read_coming, repeats
 from fabula.replies.turns import leaves_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from fabula.chatting.talk import Line
     from fabula.events import Event
+    from fabula.replies.dialogue import Said
 
 SURE: Final = 24  # letters of a message by which it is judged
+_FEW: Final = 2  # words that anybody may say twice
 
 
-def starts_well(message: str, told: Sequence[str]) -> bool:
-    """Whether a message can be kept, judged by its first 24 letters: it plays, and it does not begin as one before."""
-    begin = message[:SURE].casefold()
+def starts_well(said: Said, told: Sequence[Line], rules: str = "") -> bool:
+    """Whether a turn can be kept: it plays a part, says something, and neither says nor does the same again.
+
+    It is judged by its action and the first 24 letters of its message, a short one by all of it.
+
+    Args:
+        said: the turn.
+        told: see `said_before`.
+        rules: the prompt without the story, which small models repeat.
+    """
+    begin = said.message[:SURE].casefold()
     return (
-        bool(begin.strip())
-        and not leaves_part(message[: 2 * SURE])
-        and all(len(begin) < SURE or not other.casefold().startswith(begin) for other in told)
+        any(map(str.isalpha, begin))
+        and not leaves_part(said.message[: 2 * SURE])
+        and not repeats(said.message, rules)
+        and not any(_again(begin, line.message.casefold(), last=line is told[-1]) for line in told)
+        and _acts(said.action, told[-1].action if told else "")
+    )
+
+
+def said_before(lines: Sequence[Line], who: str) -> tuple[Line, ...]:
+    """What the next turn of `who` is not to repeat: the others' last words, then its own in this cell."""
+    others = [line for line in lines if line.who != who]
+    return (*others[-1:], *(line for line in lines if line.who == who))
+
+
+def _again(begin: str, other: str, *, last: bool) -> bool:
+    """Whether a message that begins so is an earlier one again; a word or two may be said again, but not at once."""
+    if len(begin) < SURE:
+        return begin == other and (last or len(begin.split()) > _FEW)
+    return other.startswith(begin)
+
+
+def _acts(action: str, before: str) -> bool:
+    """Whether an action is one, and is not the last one again."""
+    words = action.split()
+    return not words or (
+        any(len(word) > 1 and word.isalpha() for word in words) and (len(words) <= _FEW or action != before)
     )
 
 
@@ -39,32 +73,41 @@ class Hearing:
     Attributes:
         name: whose turn it is.
         others: the other speakers.
-        told: what `name` said before.
+        told: what is not to be repeated, see `said_before`.
         show: gets the pieces; together they are `(action) message`.
     """
 
     name: str
     others: Sequence[str]
-    told: Sequence[str]
+    told: Sequence[Line]
     show: Callable[[str], None]
     _raw: str = ""
     _shown: str = ""
     _open: bool = False
+    _lead: str = ""
     _sentences: int = 0
+    _rules: str = ""
 
-    def begin(self, lead: str = "", sentences: int = 0) -> None:
-        """A draw begins; `lead` is what the model was given of it, and `sentences` bounds its message (0: not)."""
-        self._raw, self._open, self._sentences = lead, True, sentences
+    def begin(self, lead: str = "", sentences: int = 0, rules: str = "") -> None:
+        """A draw begins.
+
+        Args:
+            lead: what the model was given of it.
+            sentences: bound its message; 0 does not.
+            rules: see `starts_well`.
+        """
+        self._raw, self._open = lead, True
+        self._lead, self._sentences, self._rules = lead, sentences, rules
 
     def hear(self, event: Event) -> None:
         """A listener of the run."""
         if not self._open or not isinstance(event, TextArrived):
             return
         self._raw += event.text
-        coming = read_coming(self._raw, self.name, self.others)
-        message, settled = coming.said.message, coming.settled
-        judged = coming.whole or len(message) >= 2 * SURE
-        if not (judged and settled and starts_well(message, self.told)):
+        coming = read_coming(as_turn(self._raw, self._lead), self.name, self.others)
+        settled = coming.settled
+        judged = coming.whole or len(coming.said.message) >= 2 * SURE
+        if not (judged and settled and starts_well(coming.said, self.told)) or repeats(settled, self._rules):
             return
         if self._sentences:
             settled = first_sentences(settled, self._sentences)

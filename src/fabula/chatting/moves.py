@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from fabula.chatting.hearing import said_before
 from fabula.chatting.talk import Line, Moment, Place
 from fabula.craft.cells import among
 from fabula.craft.packing import paragraphs
@@ -73,7 +74,7 @@ async def _turned(
     heard = (*state.lines, Line(talk.parties.player, "", said, there)) if said else state.lines
     if hearing is not None:
         hearing.name = who
-        hearing.told = [line.message for line in heard if line.who == who]
+        hearing.told = said_before(witnessed(heard, who), who)
     moment = Moment(
         talk.parties,
         replace(chapter, present=state.present, steps=state.steps),

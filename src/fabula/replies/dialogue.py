@@ -45,6 +45,9 @@ _FORM: Final = re.compile(
 _MAY_BE_NEXT: Final = re.compile(r"(?:\n\s*\[?|\n?[ \t]*\[)[*_]*(?:[A-Z][\w.' -]{0,40}[*_]*[ \t]*)?\Z")
 _MAY_BE_THOUGHT: Final = re.compile(r"<\w{0,8}\Z")
 _BEFORE_EOD: Final = " \t\n[({*_\"'"
+_CLOSING: Final = re.compile('["\u201d]')
+_WORD: Final = re.compile(r"[\w'\u2019]+")
+_RUN, _LEAST_RUN = 6, 3
 _QUOTES: Final = {'"': '"', "\u201c": "\u201d"}
 
 
@@ -105,6 +108,19 @@ def read_coming(text: str, name: str, others: Sequence[str] = ()) -> Coming:
     # It may be the action, whose end has not come.
     acts = not action and (len(turn) <= _LONGEST_UNOPENED or turn.startswith("*"))
     return Coming(said, "" if quoted or acts else settled)
+
+
+def as_turn(text: str, lead: str) -> str:
+    """A reply that goes on from `lead`, as `read_said` reads it: where the lead opens a quotation, that is the turn."""
+    if not lead.endswith('"') or not text.startswith(lead):
+        return text
+    return lead[:-1] + _CLOSING.sub("]", text[len(lead) :], count=1)
+
+
+def repeats(message: str, rules: str) -> bool:
+    """Whether a message of three words or more is, or begins with, words of the prompt's rules."""
+    words = _WORD.findall(message.casefold())[:_RUN]
+    return len(words) >= _LEAST_RUN and f" {' '.join(words)} " in f" {' '.join(_WORD.findall(rules.casefold()))} "
 
 
 def first_sentences(text: str, most: int) -> str:

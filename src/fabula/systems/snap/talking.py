@@ -82,8 +82,8 @@ class SnapTalk:
         """One turn of the agent; 1 call, more where a draw cannot be used."""
         config = self.config
         run = replace(place.own.scope("turn", moment.turn), take=place.own.take)
-        stands_in = moment.chapter.steps[moment.step - 1].title if config.lenient and moment.step else ""
-        how = self._asking("npc", "answer", stands_in)
+        ahead = moment.chapter.steps[moment.step - 1 : moment.step + 1] if config.lenient and moment.step else ()
+        how = self._asking("npc", "answer", tuple(step.title for step in ahead))
         fields = self._given(moment) | {
             "steps": moment.chapter.steps,
             "step": moment.step,
@@ -96,14 +96,14 @@ class SnapTalk:
     async def play(self, place: Place, moment: Moment) -> str:
         """One turn of the player's character by a model."""
         run = place.own.scope("turn", moment.turn)
-        stands_in = "listens" if self.config.lenient else ""
+        stands_in = ("listens",) if self.config.lenient else ()
         partners = [name for name in self.parties.others if name in moment.chapter.present]
         said = await answered(
             run, moment, self._asking("player", "play", stands_in), self._given(moment) | {"partners": partners}
         )
         return f"({said.action}) {said.message}".strip() if said.action else said.message
 
-    def _asking(self, role: str, prompt: str, stands_in: str) -> Asking:
+    def _asking(self, role: str, prompt: str, stands_in: tuple[str, ...]) -> Asking:
         config = self.config
         sampling = Sampling(temperature=config.turn_temperature, max_tokens=config.turn_tokens)
         return Asking(role, prompt, sampling, config.tries, config.lead, config.turn_sentences, stands_in)

@@ -391,6 +391,28 @@ async def test_what_cannot_be_used_is_drawn_again_warmer_and_at_last_the_plan_st
     assert turn.line.text == "(Tobias brings Mara a letter)"
 
 
+async def test_a_model_that_cannot_tell_a_deed_is_led_into_speech() -> None:
+    leads: list[str] = []
+
+    def said(request: Request) -> str:
+        if request.role != "npc":
+            return str(Troupe()(request))
+        leads.append(request.messages[-1].content)
+        replies = (
+            "1) 7/8]",
+            'You ran, Tobias." she said.\n[Tobias: (nods) Yes.]',
+            "It goes dark\u201d\nEOD",
+            'Dark." EOD',
+        )
+        return replies[len(leads) - 1]
+
+    session = await session_of(said, capabilities=Capabilities(continues=True))  # type: ignore[arg-type] # a troupe of one
+    turns = [await session.begin(), await session.say("What letter?"), await session.say("Why?")]
+    assert [turn.line.text for turn in turns if turn.line] == ["You ran, Tobias.", "It goes dark", "Dark."]
+    assert leads == ["[Mara: (", 'Mara: "', 'Mara: "', 'Mara: "']
+    assert turns[-1].ends_cell, "EOD behind the mark counts"
+
+
 async def test_one_sentence_a_turn_in_improved_mode() -> None:
     said = {1: ["(looks) You ran up all the stairs. Sit down. What is it?"]}
     for preset, cut in PRESETS:

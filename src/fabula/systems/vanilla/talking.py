@@ -60,7 +60,7 @@ class VanillaTalk:
     def _asking(self, role: str, prompt: str) -> Asking:
         config = self.config
         sampling = Sampling(temperature=config.turn_temperature, max_tokens=config.turn_tokens)
-        stands_in = "says nothing" if config.lenient else ""
+        stands_in = ("says nothing",) if config.lenient else ()
         return Asking(role, prompt, sampling, config.tries, config.lead, config.turn_sentences, stands_in)
 
     def _given(self, moment: Moment) -> dict[str, Any]:
