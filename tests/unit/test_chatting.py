@@ -415,7 +415,7 @@ def test_marks_foreign_turns_and_poor_draws_are_never_heard() -> None:
     assert heard(f"As a language model I say: {long}, {long}.") == ""
     assert heard(f"[Mara: (nods) Yes, {long}.]", (f"Yes, {long}!",)) == ""
     assert heard(f"nods) Yes, {long}.]", lead="[Mara: (").startswith("(nods) Yes, and so")
-    assert heard(f"[Mara: (nods) Yes. {long}. {long}.]", sentences=1) == "(nods) Yes."
+    assert heard(f"[Mara: (nods) Yes. {long}. {long}.]", sentences=1) == f"(nods) Yes. {long}."
     assert heard(f'Yes, {long}. {long}." she said.', lead='Mara: "', sentences=1) == f"Yes, {long}."
     assert heard('So it is." EOD', lead='Mara: "') == "So it is.", "its end is there with the mark"
     assert heard("[Mara: (1) So it is.]") == ""

@@ -48,6 +48,8 @@ def test_a_name_of_several_words_may_be_shortened() -> None:
 
 def test_the_first_sentences_of_a_message() -> None:
     assert first_sentences("It is late. Go home. Now.", 1) == "It is late."
+    assert first_sentences("Oh, Jonas! I see what it is. Go home.", 1) == "Oh, Jonas! I see what it is."
+    assert first_sentences("No. No! No? No.", 1) == "No. No! No?"
 
 
 PLAN = (("Mara finds the letter", "It lies on the table."), ("She reads it", ""))

@@ -48,6 +48,7 @@ _BEFORE_EOD: Final = " \t\n[({*_\"'"
 _CLOSING: Final = re.compile('["\u201d]')
 _WORD: Final = re.compile(r"[\w'\u2019]+")
 _RUN, _LEAST_RUN = 6, 3
+_CALL, _CALLS = 2, 2
 _QUOTES: Final = {'"': '"', "\u201c": "\u201d"}
 
 
@@ -124,8 +125,14 @@ def repeats(message: str, rules: str) -> bool:
 
 
 def first_sentences(text: str, most: int) -> str:
-    """The first `most` sentences of a message."""
-    return " ".join(sentences(text)[:most])
+    """The first `most` sentences of a message; two calls of a word or two ("Oh, Jonas!") do not count."""
+    told: list[str] = []
+    for sentence in sentences(text):
+        counted = sum(len(_WORD.findall(one)) > _CALL for one in told)
+        if counted >= most or len(told) >= most + _CALLS:
+            break
+        told.append(sentence)
+    return " ".join(told)
 
 
 def _turn_of(text: str, name: str, others: Sequence[str]) -> tuple[str, re.Match[str] | None, bool]:
