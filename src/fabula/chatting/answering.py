@@ -94,12 +94,13 @@ async def _drawn(run: Run, moment: Moment, how: Asking, fields: Mapping[str, Any
 
 
 def _lead(moment: Moment, attempt: int) -> str:
-    """The first letters of a turn: of an action, or, where that went wrong before, of speech alone.
+    """The first letters of a turn: of an action, or, where that has gone wrong, of speech alone.
 
     The smallest models can speak, and cannot tell what they do in parentheses.
     """
     spoke = [line for line in moment.lines if line.who == moment.who and line.message]
-    return f'{moment.who}: "' if attempt or (spoke and not spoke[-1].action) else f"[{moment.who}: ("
+    acts = not spoke or any(line.action for line in spoke)
+    return f"[{moment.who}: (" if acts and not attempt else f'{moment.who}: "'
 
 
 def _without_story(fields: Mapping[str, Any]) -> dict[str, Any]:
