@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 import hypothesis
 import pytest
 
+from fabula.journal import Journal
 from fabula.models.known import models_home
 
 if TYPE_CHECKING:
@@ -121,3 +122,20 @@ def _stays_here() -> Iterator[None]:
     yield
     if _REFUSED:
         pytest.fail(_REFUSED[0])
+
+
+@pytest.fixture(autouse=True)
+def _no_open_journals(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Close journals in memory that a test leaves open; Python 3.13 warns of each. Those on disk are to be closed."""
+    opened: list[Journal] = []
+    whole = Journal.open
+
+    def noted(journal: Journal) -> None:
+        whole(journal)
+        if journal._path is None:
+            opened.append(journal)
+
+    monkeypatch.setattr(Journal, "open", noted)
+    yield
+    for journal in opened:
+        Journal.close(journal)  # also where a test's own kind of journal stays open
