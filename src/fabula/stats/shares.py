@@ -28,7 +28,8 @@ def wilson(hits: int, n: int) -> tuple[float, float]:
     share, square = hits / n, _Z * _Z
     middle = (share + square / (2 * n)) / (1 + square / n)
     half = _Z / (1 + square / n) * sqrt(share * (1 - share) / n + square / (4 * n * n))
-    return max(middle - half, 0.0), min(middle + half, 1.0)
+    # At the ends the sums miss 0 and 1 by a rounding.
+    return (max(middle - half, 0.0) if hits else 0.0), (min(middle + half, 1.0) if hits < n else 1.0)
 
 
 def share(hits: int, n: int, what: str) -> Scored:

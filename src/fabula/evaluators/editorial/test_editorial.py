@@ -331,6 +331,7 @@ def test_agreement_of_tables_7_and_8_has_wide_intervals() -> None:
     for (hits, n), published in shares.items():
         assert round(100 * hits / n, 1) == published
     assert wilson(69, 75) == pytest.approx((0.836, 0.963), abs=0.001)
+    assert [wilson(0, 6)[0], wilson(6, 6)[1]] == [0.0, 1.0]
     assert garwood(0) == pytest.approx((0, 3.689), abs=0.001)
     assert garwood(10) == pytest.approx((4.795, 18.390), abs=0.001)
     with pytest.raises(ValueError, match="-1 is no count"):
