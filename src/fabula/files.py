@@ -52,6 +52,18 @@ def write_atomically(path: Path, data: bytes | str) -> None:
     _sync_folder(path.parent)
 
 
+def make_folder(folder: Path, way_out: str = "Choose another one.") -> None:
+    """Make a folder with those above it, where it is not there; `way_out` says what to do where it cannot be.
+
+    Raises:
+        ProjectError: it cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ProjectError(f"Cannot make the folder {folder}: {error.strerror}. {way_out}") from error
+
+
 def write_error(path: Path, error: OSError) -> ProjectError:
     """`error`, met while writing `path`, as one that says what happened and what to do."""
     code = error.errno or 0

@@ -170,3 +170,12 @@ def test_a_cap_stops_the_talk_and_the_same_command_goes_on(cli: Cli) -> None:
     assert ran.code != 0
     assert "budget" in ran.err.lower() or "cap" in ran.err.lower()
     assert digress(cli).code == 0
+
+
+def test_an_address_is_for_the_models_that_are_served(cli: Cli) -> None:
+    ran = cli(
+        "digress", "lamp.md", *FEW, "--system", "vanilla", "--model", "openai-chat:llama",
+        "--base-url", "http://127.0.0.1:9/v1", "--judge", "qwen2.5-coder-1.5b", "--estimate",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert "The judge: 24 calls" in ran.out

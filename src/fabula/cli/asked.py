@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.casting import World, full_name, open_cast
+from fabula.casting import SERVERS, World, full_name, open_cast
 from fabula.errors import ConfigError, UnknownNameError, UsageError
 from fabula.models.base import SAMPLING_FIELDS
 from fabula.roles import role_key
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 # A model's name starts with a kind and a colon, or is a known name; so `NAME=` without a colon before it is a role.
 _ROLE: Final = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)=(.*)", re.DOTALL)
 _FILES: Final = ("scripted", "replay", "embedded", "seq2seq")
-_SERVERS: Final = ("openai", "openai-chat", "anthropic", "google")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +153,7 @@ def _sampling(said: Sequence[str], roles: dict[str, dict[str, Any]]) -> dict[str
 
 def _addresses(url: str, casting: Casting, base: Settings) -> dict[str, Any]:
     given = [spec for spec in (casting.everyone, *casting.roles.values()) if spec] or [full_name(base.model)]
-    served = [spec for spec in given if spec.partition(":")[0] in _SERVERS]
+    served = [spec for spec in given if spec.partition(":")[0] in SERVERS]
     if not served:
         raise UsageError(
             f"--base-url is for models on a server, not for {given[0]}. Give --model openai-chat:NAME with it."

@@ -6,7 +6,7 @@ An evaluator's module `algorithm` holds a frozen dataclass `Config` with the pre
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,10 @@ class Evaluator(Method):
     def reads_narrative(self) -> bool:
         """Whether it reads what an item was made from (`narrative` in `paper.toml`)."""
         return bool(self.paper.get("narrative", False))
+
+    def alone(self) -> Evaluator:
+        """The evaluator without its roles: nobody is cast, nobody is asked."""
+        return replace(self, paper={**self.paper, "roles": {}})
 
     async def evaluate(self, items: Sequence[Item], run: Run, config: Any) -> Report:  # noqa: ANN401 - each evaluator has its own Config
         """What this evaluator finds about `items`; what it costs is in the evaluator's README."""

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fabula.cli.terminal import Terminal
-    from fabula.evaluators import Evaluator
 
 _CHECKING: Final = "Checking"
 _MOST_BYTES: Final = 200_000_000
@@ -109,18 +108,13 @@ def _checked(
     said = [*(judges.set_ or ()), *([f"gold={checks.gold}"] if checks.gold else [])]
     evaluator = find("atlas")
     if checks.no_model:
-        evaluator, said = _alone(evaluator), [*said, "method=rules"]
+        evaluator, said = evaluator.alone(), [*said, "method=rules"]
     evaluating = Evaluating(terminal, evaluator, replace(judges, set_=said), limits)
     items = tuple(item for story in stories for item in _items(Path(story)))
     task = Task(evaluator, items, evaluating.config, Path(judges.out))
     report = evaluating.finish(task)
     evaluating.tell_bill()
     return report.as_data(), evaluating.data()
-
-
-def _alone(evaluator: Evaluator) -> Evaluator:
-    """The evaluator without its roles: nobody is cast, nobody is asked."""
-    return replace(evaluator, paper={**evaluator.paper, "roles": {}})
 
 
 def _items(path: Path) -> tuple[Item, ...]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from fabula.casting import SERVERS, full_name
 from fabula.cli.bill import dollars
 from fabula.cli.digressions import ASKED, Digressing, narratives_of, same_as_before, settings_of
 from fabula.cli.evaluation import Evaluating
@@ -19,10 +20,10 @@ from fabula.cli.session import near
 from fabula.cli.terminal import table
 from fabula.digressing import KINDS, Conversation, Schedule, kinds_of, parties_of
 from fabula.digressing.pages import as_markdown, beside_each_other, trivial
-from fabula.errors import ProjectError, UsageError
+from fabula.errors import UsageError
 from fabula.evaluating import Task
 from fabula.evaluators import find
-from fabula.files import write_atomically
+from fabula.files import make_folder, write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,20 +99,13 @@ def digress(
     if straying.estimate:
         _tell_estimate(terminal, work, straying)
         return
-    _make(folder)
+    make_folder(folder, "Choose another with --out.")
     write_atomically(folder / ASKED, json.dumps(asked, indent=2, ensure_ascii=False) + "\n")
     items = work.run("the same command")
     report = _measured(evaluating, items, folder)
     _tell(terminal, report, tuple(settings), folder)
     evaluating.tell_bill()
     terminal.document({"folder": str(folder), **report.as_data(), **evaluating.data()})
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ProjectError(f"Cannot make the folder {folder}: {error.strerror}. Choose another with --out.") from error
 
 
 def _wanted(straying: Straying, schedule: Schedule, stories: Sequence[str]) -> list[Conversation]:
@@ -129,8 +123,8 @@ def _evaluating(terminal: Terminal, straying: Straying, performers: Performers, 
     """The evaluator, with a judge or without any role."""
     evaluator, said = find("linearity"), [f"within={straying.within}"]
     if not straying.judge:
-        evaluator, said = replace(evaluator, paper={**evaluator.paper, "roles": {}}), [*said, "judge=false"]
-    served = straying.judge.partition(":")[0] not in {"", "embedded", "scripted", "replay", "smollm2"}
+        evaluator, said = evaluator.alone(), [*said, "judge=false"]
+    served = bool(straying.judge) and full_name(straying.judge).partition(":")[0] in SERVERS
     judges = Judges(
         preset=performers.preset,
         model=[straying.judge] if straying.judge else None,

@@ -17,8 +17,8 @@ from fabula.cli.terminal import table
 from fabula.craft.continuity import split
 from fabula.craft.inject import KINDS
 from fabula.craft.inject import inject as injected
-from fabula.errors import ProjectError, UsageError
-from fabula.files import read_text, write_atomically
+from fabula.errors import UsageError
+from fabula.files import make_folder, read_text, write_atomically
 from fabula.item_files import MAX_STORY_BYTES
 
 if TYPE_CHECKING:
@@ -86,10 +86,7 @@ def _text(source: Path) -> str:
 
 def _write(folder: Path, source: Path, made: Injected, asked: dict[str, object]) -> Path:
     """The changed story, one label a line, and what was asked for; the story's file."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ProjectError(f"Cannot make the folder {folder}: {error.strerror}. Choose another with --out.") from error
+    make_folder(folder, "Choose another with --out.")
     suffix = source.suffix if source.suffix in (".md", ".txt", ".fountain") else ".txt"
     file = folder / f"story{suffix if source.is_file() else '.md'}"
     write_atomically(file, made.text)

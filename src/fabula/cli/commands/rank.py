@@ -12,12 +12,12 @@ from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, Judges, Limits, bundled
 from fabula.cli.session import near
 from fabula.cli.verdict_tables import ranking_tables
-from fabula.errors import ProjectError, UsageError
+from fabula.errors import UsageError
 from fabula.evaluators import find
 from fabula.evaluators.pairwise.pairs import pairs_of
 from fabula.evaluators.pairwise.ranking import ranked
 from fabula.evaluators.pairwise.showing import page_of, questions_of, strengths_picture
-from fabula.files import write_atomically
+from fabula.files import make_folder, write_atomically
 from fabula.item_files import read_items
 from fabula.ratings import read_ratings
 from fabula.story import slug
@@ -74,10 +74,7 @@ def _by_ratings(evaluating: Evaluating, file: Path, stories: Sequence[str]) -> R
 
 def _write(report: Report, folder: Path, name: str) -> list[Path]:
     """Write the page and a picture for each question; the page first."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ProjectError(f"Cannot make the folder {folder}: {error.strerror}. Choose another one.") from error
+    make_folder(folder)
     told = {f"{name}.html": page_of(report)}
     told |= {f"{name}-{slug(question)}.svg": strengths_picture(report, question) for question in questions_of(report)}
     for file, content in told.items():
