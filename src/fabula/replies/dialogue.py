@@ -121,7 +121,12 @@ def as_turn(text: str, lead: str) -> str:
 def repeats(message: str, rules: str) -> bool:
     """Whether a message of three words or more is, or begins with, words of the prompt's rules."""
     words = _WORD.findall(message.casefold())[:_RUN]
-    return len(words) >= _LEAST_RUN and f" {' '.join(words)} " in f" {' '.join(_WORD.findall(rules.casefold()))} "
+    return len(words) >= _LEAST_RUN and f" {' '.join(words)} " in _in_words(rules)
+
+
+@lru_cache(maxsize=256)  # a reply that is heard asks with every piece
+def _in_words(text: str) -> str:
+    return f" {' '.join(_WORD.findall(text.casefold()))} "
 
 
 def first_sentences(text: str, most: int) -> str:
