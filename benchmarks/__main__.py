@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 import benchmarks
-from fabula.errors import FabulaError, UnknownNameError
+from fabula.base.errors import FabulaError, UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,23 +18,23 @@ from typing import TYPE_CHECKING, Any, Final
 from benchmarks import continuity
 from benchmarks.table import Row, Table
 from benchmarks.theatre import prose
-from fabula.craft.sentences import sentences
-from fabula.errors import UsageError
+from fabula.base.errors import UsageError
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast
+from fabula.engine.run import Hands, Run
 from fabula.evaluators import find
-from fabula.items import Item
-from fabula.journal import Journal
+from fabula.measure.items import Item
 from fabula.models.base import Capabilities
 from fabula.models.budget import prompt_tokens
 from fabula.models.scripted import ScriptedModel
-from fabula.prompts import Prompts
-from fabula.roles import Cast
-from fabula.run import Hands, Run
 from fabula.story import Scene, Story, count_words
+from fabula.story.sentences import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fabula.methods import Preset
+    from fabula.engine.methods import Preset
     from fabula.models.base import Request
 
 TITLE: Final = "what ATLAS asks of its models as stories get longer"

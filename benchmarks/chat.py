@@ -16,24 +16,24 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.table import Row, Table
-from fabula.casting import base_sampling
-from fabula.chatting import Parties, open_session
-from fabula.errors import ModelUnavailableError
-from fabula.journal import Journal
+from fabula.base.errors import ModelUnavailableError
+from fabula.craft.conversation import Parties, open_session
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast, Part
+from fabula.engine.run import Hands, Run
 from fabula.models.budget import prompt_tokens
 from fabula.models.embedded import EmbeddedModel, find_weights
 from fabula.models.known import DEFAULT_MODEL, models_home
 from fabula.models.scripted import ScriptedModel
-from fabula.prompts import Prompts
-from fabula.roles import Cast, Part
-from fabula.run import Hands, Run
+from fabula.project.casting import base_sampling
 from fabula.systems import find
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from fabula.chatting import Session
+    from fabula.craft.conversation import Session
     from fabula.models.base import Capabilities, Model, OnText, Reply, Request, Sampling
 
 TITLE: Final = "talking: prompt tokens a turn, prefix reuse, and the wait for the first token"

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.table import Row, Table
-from fabula.craft.continuity import check, split
-from fabula.craft.inject import inject
-from fabula.errors import UsageError
+from fabula.base.errors import UsageError
+from fabula.continuity import check, split
+from fabula.continuity.inject import inject
 from fabula.story import count_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fabula.craft.continuity import Candidate, NumberedScene
-    from fabula.craft.inject import Label
+    from fabula.continuity import Candidate, NumberedScene
+    from fabula.continuity.inject import Label
 
 TITLE: Final = "contradictions found without a model"
 KINDS: Final = ("name", "number", "colour")

@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.overhead import PROMPTS
 from benchmarks.table import Row, Table
-from fabula.casting import base_sampling
-from fabula.events import CallFinished, TextArrived
-from fabula.journal import Journal
+from fabula.engine.events import CallFinished, TextArrived
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast, Part
+from fabula.engine.run import Hands, Run
 from fabula.models.base import Sampling
 from fabula.models.embedded import EmbeddedModel, find_weights
 from fabula.models.embedded_engine import usable_threads
 from fabula.models.known import DEFAULT_MODEL, models_home
 from fabula.models.limits import Limited
-from fabula.prompts import Prompts
-from fabula.roles import Cast, Part
-from fabula.run import Hands, Run
-from fabula.scratchpad import Scratchpad
+from fabula.project.casting import base_sampling
 from fabula.story import Brief, readable
+from fabula.story.scratchpad import Scratchpad
 
 if TYPE_CHECKING:
-    from fabula.events import Event
+    from fabula.engine.events import Event
     from fabula.models.base import Message
 
 TITLE: Final = "decoding through fabula and bare"

@@ -18,7 +18,7 @@ from fabula.models.scripted import ScriptedModel
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.methods import Preset
+    from fabula.engine.methods import Preset
     from fabula.models.base import Request
 
 TITLE: Final = "prompt tokens of Character Simulation as stories get longer"

@@ -16,21 +16,21 @@ from typing import TYPE_CHECKING, Any, Final
 from benchmarks.schedule import SkippingLoop
 from benchmarks.table import Row, Table
 from benchmarks.theatre import SCHEMA, VOCABULARY, prose
-from fabula.craft.personas import Company, Persona, write_company
 from fabula.craft.planning import PROMPTS
-from fabula.journal import Journal
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast
+from fabula.engine.run import Hands, Run
 from fabula.models.budget import estimate_tokens, prompt_tokens
 from fabula.models.limits import Limited
 from fabula.models.scripted import ScriptedModel
-from fabula.prompts import Prompts
-from fabula.roles import Cast
-from fabula.run import Hands, Run
 from fabula.story import Brief
+from fabula.story.personas import Company, Persona, write_company
 from fabula.systems import find
 
 if TYPE_CHECKING:
+    from fabula.engine.run import Mode
     from fabula.models.base import Request
-    from fabula.run import Mode
 
 TITLE: Final = "long stories with MAGNET: growth, estimate, depth"
 _SYSTEM: Final = find("magnet")

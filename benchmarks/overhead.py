@@ -17,23 +17,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.table import Row, Table
-from fabula.events import Kept
-from fabula.journal import Journal, call_key
+from fabula.engine.events import Kept
+from fabula.engine.journal import Journal, call_key
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast
+from fabula.engine.run import Hands, Run
 from fabula.models.base import Message, Reply, Request, Sampling, Usage
 from fabula.models.limits import Limited
 from fabula.models.providers import provider_model
 from fabula.models.scripted import ScriptedModel
-from fabula.project import Project
-from fabula.prompts import Prompts
-from fabula.roles import Cast
-from fabula.run import Hands, Run
-from fabula.scratchpad import Scratchpad
+from fabula.project.folder import Project
 from fabula.story import Brief
+from fabula.story.scratchpad import Scratchpad
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
-    from fabula.events import Event
+    from fabula.engine.events import Event
     from fabula.models.base import Model
 
 TITLE: Final = "what fabula adds to a call"

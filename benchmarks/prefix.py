@@ -9,21 +9,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.table import Row, Table
-from fabula.casting import base_sampling
-from fabula.journal import Journal
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast, Part
+from fabula.engine.run import Hands, Run
 from fabula.models.embedded import EmbeddedModel, find_weights
 from fabula.models.known import DEFAULT_MODEL, models_home
 from fabula.models.limits import Limited
-from fabula.prompts import Prompts
-from fabula.roles import Cast, Part
-from fabula.run import Hands, Run
+from fabula.project.casting import base_sampling
 from fabula.story import Brief
 from fabula.systems import find
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.journal import Call
+    from fabula.engine.journal import Call
     from fabula.models.base import Sampling
 
 TITLE: Final = "prompt tokens that the embedded engine really reads"

@@ -17,21 +17,21 @@ from typing import TYPE_CHECKING, Final
 
 from benchmarks.table import Row, Table
 from benchmarks.theatre import SCHEMA, Company, plan_of, played, prose
-from fabula.journal import Journal
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast
+from fabula.engine.run import Hands, Run
 from fabula.models.limits import Limited
 from fabula.models.scripted import ScriptedModel
-from fabula.prompts import Prompts
-from fabula.roles import Cast
-from fabula.run import Hands, Run
 from fabula.story import Brief, slug
 from fabula.systems import find
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fabula.methods import Preset
+    from fabula.engine.methods import Preset
     from fabula.models.base import Request
-    from fabula.plan import Plan
+    from fabula.story.plan import Plan
 
 TITLE: Final = "wall time above the critical path"
 _MOST: Final = 1.05

@@ -23,8 +23,8 @@ from benchmarks.table import Row, Table
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fabula.serving.gate import App
-    from fabula.settings import Settings
+    from fabula.project.settings import Settings
+    from fabula.server.gate import App
 
 TITLE: Final = "conversations over HTTP beside a bare echo"
 _ROOT: Final = Path(__file__).parents[1]
@@ -207,7 +207,7 @@ def _echo() -> App:
 
 async def _run(kind: str, folder: Path, token: str) -> None:
     """Serve until the input ends."""
-    from fabula.serving.running import listen, listening  # noqa: PLC0415 - as above
+    from fabula.server.running import listen, listening  # noqa: PLC0415 - as above
 
     with listening("127.0.0.1", 0) as opened:
         port = opened.getsockname()[1]
@@ -223,10 +223,10 @@ async def _run(kind: str, folder: Path, token: str) -> None:
 
 
 async def _fabula(folder: Path, token: str, opened: Any, ready: Any) -> None:  # noqa: ANN401 - a socket and a function
-    from fabula.authoring import Wishes  # noqa: PLC0415 - as above
-    from fabula.project import Project  # noqa: PLC0415 - as above
-    from fabula.serving.gate import Bounds  # noqa: PLC0415 - as above
-    from fabula.serving.running import Offer, serve  # noqa: PLC0415 - as above
+    from fabula.app.writing import Wishes  # noqa: PLC0415 - as above
+    from fabula.project.folder import Project  # noqa: PLC0415 - as above
+    from fabula.server.gate import Bounds  # noqa: PLC0415 - as above
+    from fabula.server.running import Offer, serve  # noqa: PLC0415 - as above
     from fabula.story import Brief  # noqa: PLC0415 - as above
 
     script = folder / "script.toml"

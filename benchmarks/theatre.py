@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.craft.planning import PROMPTS
-from fabula.journal import Journal
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast
+from fabula.engine.run import Hands, Run
 from fabula.models.base import Capabilities
-from fabula.plan import ARC, Character, Event, Plan, Presence, ScenePlan
-from fabula.plan_file import write_plan
-from fabula.prompts import Prompts
-from fabula.roles import Cast
-from fabula.run import Hands, Run
 from fabula.story import Brief
+from fabula.story.plan import ARC, Character, Event, Plan, Presence, ScenePlan
+from fabula.story.plan_file import write_plan
 from fabula.systems import find
 
 if TYPE_CHECKING:
-    from fabula.methods import Preset
+    from fabula.engine.methods import Preset
     from fabula.models.base import Model, Request
     from fabula.story import Story
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from benchmarks.table import Row, Table
-from fabula.world import Fact, Moment, WorldState
+from fabula.story.world import Fact, Moment, WorldState
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,8 +9,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
 
-import fabula.settings
-from fabula import errors
+import fabula.project.settings
+from fabula.base import errors
 from fabula.cli.lazy import COMMANDS, LazyGroup
 from fabula.evaluators import evaluators
 from fabula.models.known import KNOWN
@@ -19,7 +19,7 @@ from fabula.systems import systems
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from fabula.methods import Method
+    from fabula.engine.methods import Method
 
 REFERENCE: Final = Path(__file__).parent / "reference"
 MADE: Final = "<!-- Made by docs/generate.py: `make docs` writes this page anew. -->\n"
@@ -180,7 +180,7 @@ def settings() -> str:
     ]
     described = set()
     for kind, title in TABLES.items():
-        model = getattr(fabula.settings, kind)
+        model = getattr(fabula.project.settings, kind)
         parts.append(f"## {title}\n")
         rows = []
         for name, field in model.model_fields.items():

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import fabula
 
 if TYPE_CHECKING:
-    from fabula.scratchpad import Scratchpad
+    from fabula.story.scratchpad import Scratchpad
     from fabula.systems.agents_room.agents import Agent
 
 HERE = Path(__file__).parent

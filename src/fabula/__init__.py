@@ -8,14 +8,15 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from fabula.base.version import __version__
+
 if TYPE_CHECKING:
-    from fabula.authoring import Wishes, rehearse, rehearse_in, write, write_in
-    from fabula.errors import FabulaError
-    from fabula.project import Project
-    from fabula.settings import Settings
+    from fabula.app.writing import Wishes, rehearse, rehearse_in, write, write_in
+    from fabula.base.errors import FabulaError
+    from fabula.project.folder import Project
+    from fabula.project.settings import Settings
     from fabula.story import Brief, Scene, Story
 
-__version__ = "0.1.0"
 __all__ = [
     "Brief",
     "FabulaError",
@@ -32,16 +33,16 @@ __all__ = [
 ]
 _HOMES = {
     "Brief": "story",
-    "FabulaError": "errors",
-    "Project": "project",
+    "FabulaError": "base.errors",
+    "Project": "project.folder",
     "Scene": "story",
-    "Settings": "settings",
+    "Settings": "project.settings",
     "Story": "story",
-    "Wishes": "authoring",
-    "rehearse": "authoring",
-    "rehearse_in": "authoring",
-    "write": "authoring",
-    "write_in": "authoring",
+    "Wishes": "app.writing",
+    "rehearse": "app.writing",
+    "rehearse_in": "app.writing",
+    "write": "app.writing",
+    "write_in": "app.writing",
 }
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.cards import png, read_card
-from fabula.craft.personas import parse_company
+from fabula.story.cards import png, read_card
+from fabula.story.personas import parse_company
 
 if TYPE_CHECKING:
     from pathlib import Path

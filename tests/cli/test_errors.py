@@ -173,7 +173,7 @@ def test_ctrl_c_outside_a_run(cli: Cli, project: Path, monkeypatch: pytest.Monke
 
 
 def test_errors_of_calls_side_by_side_are_told_as_one(cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fabula.errors import OverloadedError  # noqa: PLC0415 - only here
+    from fabula.base.errors import OverloadedError  # noqa: PLC0415 - only here
 
     async def group(*_: object) -> None:
         raise ExceptionGroup("side by side", [ExceptionGroup("deeper", [OverloadedError("The server is busy.")])])

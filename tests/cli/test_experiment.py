@@ -10,7 +10,7 @@ import pytest
 from commandline import BRIEF, script_of
 from fabula.cli.terminal import Terminal
 from fabula.cli.watch import Watch
-from fabula.events import CallFinished, CallRetried, RunFinished, RunStarted
+from fabula.engine.events import CallFinished, CallRetried, RunFinished, RunStarted
 from fabula.models.base import Usage
 
 if TYPE_CHECKING:

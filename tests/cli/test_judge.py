@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.ratings import read_ratings
+from fabula.measure.ratings import read_ratings
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,8 +6,8 @@ import pytest
 
 from fabula.cli.people import People
 from fabula.cli.terminal import Terminal
-from fabula.events import Kept
-from fabula.project import Project
+from fabula.engine.events import Kept
+from fabula.project.folder import Project
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.project import Project
+from fabula.project.folder import Project
 
 if TYPE_CHECKING:
     from pathlib import Path

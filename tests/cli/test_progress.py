@@ -7,7 +7,8 @@ import pytest
 from fabula.cli.bill import Bill, bill_table, dollars
 from fabula.cli.progress import Progress, counted, duration
 from fabula.cli.terminal import Terminal, safe, table
-from fabula.events import (
+from fabula.engine.dry_run import PlannedCall
+from fabula.engine.events import (
     CallFinished,
     CallRetried,
     CallStarted,
@@ -20,7 +21,6 @@ from fabula.events import (
 )
 from fabula.models.base import Usage
 from fabula.models.budget import estimate_tokens
-from fabula.rehearsal import PlannedCall
 
 
 @dataclass

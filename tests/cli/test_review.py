@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from commandline import script_of
-from fabula.ratings import parse_ratings
+from fabula.measure.ratings import parse_ratings
 
 if TYPE_CHECKING:
     from pathlib import Path

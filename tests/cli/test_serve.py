@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from fabula.cli.commands import serve as command
-from fabula.project import Project
+from fabula.project.folder import Project
 from fabula.story import Brief
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from commandline import Cli
-    from fabula.serving.projects import Shelf
-    from fabula.serving.running import Offer
+    from fabula.server.projects import Shelf
+    from fabula.server.running import Offer
 
 STORY = (
     "Mara kept the lamp of the cape. In the evening Tobias brought Mara a letter. Tobias asked Mara for light, but "

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from fabula.journal import Journal
-from fabula.settings import Settings
+from fabula.engine.journal import Journal
+from fabula.project.settings import Settings
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fabula.cli import lazy
-from fabula.world import Entity, Fact, Moment, WorldState
+from fabula.story.world import Entity, Fact, Moment, WorldState
 
 if TYPE_CHECKING:
     from pathlib import Path

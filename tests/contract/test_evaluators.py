@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.errors import FabulaError
+from fabula.base.errors import FabulaError
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
 from fabula.evaluators import evaluators
-from fabula.journal import Journal
+from fabula.measure.ratings import parse_ratings, write_ratings
 from fabula.models.scripted import ScriptedModel
-from fabula.prompts import Prompts
-from fabula.ratings import parse_ratings, write_ratings
 from harness import Dying, Measurement, measure_case, measurements
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from fabula.base.errors import JournalMissError, ModelError
 from fabula.craft.planning import PROMPTS
-from fabula.errors import JournalMissError, ModelError
-from fabula.journal import Journal
-from fabula.prompts import Prompts
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
 from fabula.systems import systems
 from harness import Case, Dying, cases, rehearse_case, run_case
 

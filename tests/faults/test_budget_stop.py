@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.authoring import Wishes, write_in
-from fabula.errors import BudgetError, UsageError
-from fabula.events import CallFinished, CallStarted
-from fabula.project import Project
+from fabula.app.writing import Wishes, write_in
+from fabula.base.errors import BudgetError, UsageError
+from fabula.engine.events import CallFinished, CallStarted
+from fabula.project.folder import Project
 from fabula.story import Brief
 from fabula.systems import systems
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fabula.events import Event
+    from fabula.engine.events import Event
 
 SCRIPT = f"scripted:{systems()['agents-room'].folder / 'script.toml'}"
 SETTINGS = {"model": SCRIPT, "preset": "faithful", "sampling": {"max_tokens": 300}}

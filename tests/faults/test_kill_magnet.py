@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.project import Project
+from fabula.project.folder import Project
 from fabula.story import Brief
 from killed import CHILD
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula import files
-from fabula.authoring import Wishes, rehearse_in, write_in
-from fabula.errors import JournalDamagedError, JournalError, JournalVersionError, ProjectError, UsageError
-from fabula.events import CallFinished, Kept
-from fabula.journal import FORMAT, Journal
-from fabula.project import Project
+from fabula.app.writing import Wishes, rehearse_in, write_in
+from fabula.base import files
+from fabula.base.errors import JournalDamagedError, JournalError, JournalVersionError, ProjectError, UsageError
+from fabula.engine.events import CallFinished, Kept
+from fabula.engine.journal import FORMAT, Journal
+from fabula.project.folder import Project
 from fabula.story import Brief
 from fabula.systems import systems
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from fabula.events import Event
+    from fabula.engine.events import Event
     from fabula.story import Story
 
 SCRIPT = f"scripted:{systems()['agents-room'].folder / 'script.toml'}"
@@ -190,7 +190,7 @@ async def test_a_disk_too_full_for_the_journal_ends_the_run_and_nothing_is_lost(
             pages = database.execute("PRAGMA page_count").fetchone()[0]
             database.execute(f"PRAGMA max_page_count = {pages}")
 
-    monkeypatch.setattr("fabula.project.Journal", Watched)
+    monkeypatch.setattr("fabula.project.folder.Journal", Watched)
     with pytest.raises(JournalError, match=r"database or disk is full.*Check free space") as caught:
         await write(home, fill)
     assert ONE_SENTENCE_OR_TWO.fullmatch(str(caught.value))
@@ -223,7 +223,7 @@ async def test_a_journal_that_cannot_be_written_is_named(home: Project) -> None:
 HOLDER = """
 import sys
 from pathlib import Path
-from fabula.project import Project
+from fabula.project.folder import Project
 with Project.open(Path(sys.argv[1])).lock():
     print("held", flush=True)
     sys.stdin.readline()

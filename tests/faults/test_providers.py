@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic_ai.exceptions import ContentFilterError, UserError
 
-from fabula.errors import (
+from fabula.base.errors import (
     ContextLengthError,
     ModelError,
     ModelTimeoutError,

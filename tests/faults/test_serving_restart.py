@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import httpx
 
 import serving
-from fabula.chatting import SessionFiles
-from fabula.chatting.store import sessions_in
-from fabula.serving.histories import standing
+from fabula.craft.conversation import SessionFiles
+from fabula.craft.conversation.store import sessions_in
+from fabula.server.histories import standing
 from serving import MODEL, TOKEN
 
 if TYPE_CHECKING:

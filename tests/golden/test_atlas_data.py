@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.craft.continuity import check, split
+from fabula.app.item_files import read_items
+from fabula.continuity import check, split
 from fabula.craft.matching import parse_finding
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast
+from fabula.engine.run import Hands, Run
 from fabula.evaluators import find
 from fabula.evaluators.atlas.findings import Proposal
 from fabula.evaluators.atlas.gold import Told, accuracies, read_gold
 from fabula.evaluators.atlas.hybrid import batched, united
-from fabula.item_files import read_items
-from fabula.items import Item
-from fabula.journal import Journal
+from fabula.measure.items import Item
 from fabula.models.base import Capabilities
 from fabula.models.budget import prompt_tokens
 from fabula.models.scripted import ScriptedModel
-from fabula.prompts import Prompts
-from fabula.roles import Cast
-from fabula.run import Hands, Run
 from fabula.story import Scene, Story
 from ground_truth import data_folder
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import tinygguf
-from fabula.errors import ModelUnavailableError, UnknownNameError
+from fabula.base.errors import ModelUnavailableError, UnknownNameError
 from fabula.models.base import Message, Request, Sampling
 from fabula.models.embedded import EmbeddedModel
 from fabula.models.lora import peft_to_gguf

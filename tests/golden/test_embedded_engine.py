@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.errors import ContextLengthError, ModelError, ModelUnavailableError, UnknownNameError, UsageError
+from fabula.base.errors import ContextLengthError, ModelError, ModelUnavailableError, UnknownNameError, UsageError
 from fabula.models.base import Message, Model, Request, Sampling
 from fabula.models.embedded import EmbeddedModel
 from fabula.models.known import find, installed, local_path, models_home

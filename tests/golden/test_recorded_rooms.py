@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.casting import base_sampling
 from fabula.craft.length import read_range
-from fabula.journal import Journal
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.replies import clean_prose
+from fabula.engine.roles import Cast, Part
+from fabula.engine.run import Hands, Mode, Run
 from fabula.models.embedded import EmbeddedModel, find_weights
 from fabula.models.known import models_home
-from fabula.prompts import Prompts
-from fabula.replies import clean_prose
-from fabula.roles import Cast, Part
-from fabula.run import Hands, Mode, Run
+from fabula.project.casting import base_sampling
 from fabula.story import Brief, Story
 from fabula.systems import find
 from recorded import dump, load
 
 if TYPE_CHECKING:
-    from fabula.methods import Preset
+    from fabula.engine.methods import Preset
 
 FOLDER = Path(__file__).parent / "journals"
 BRIEF = Brief.parse(

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from fabula.replies import clean_prose
-from fabula.replies.loops import loop_start, read_sentences
-from fabula.replies.sentences import ends_whole
+from fabula.engine.replies import clean_prose
+from fabula.engine.replies.loops import loop_start, read_sentences
 from fabula.story import count_words
+from fabula.story.sentences import ends_whole
 
 FOLDER = Path(__file__).parent / "replies"
 LABELS = (

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from fabula.app.reproduce.hanna import _directions, _story_level
+from fabula.app.reproduce.rows import FULL, counts, missing, number
+from fabula.app.reproduce.tables import chosen, reproduce, tables
 from fabula.craft.matching import match_findings
 from fabula.data import atlas, dialogsum, hanna, storysumm, ttcw, writing_quality
 from fabula.data.sets import SETS
-from fabula.reproduce.hanna import _directions, _story_level
-from fabula.reproduce.rows import FULL, counts, missing, number
-from fabula.reproduce.tables import chosen, reproduce, tables
 from fabula.stats.correlation import COEFFICIENTS
 from ground_truth import data_folder
 
 if TYPE_CHECKING:
-    from fabula.reproduce.hanna import Coefficient
+    from fabula.app.reproduce.hanna import Coefficient
 
 
 @pytest.mark.parametrize("name", tables())

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.authoring import Wishes, write_in
+from fabula.app.writing import Wishes, write_in
 from fabula.craft.length import read_range
-from fabula.events import CallFinished
+from fabula.engine.events import CallFinished
 from fabula.models.known import installed, models_home
-from fabula.project import Project
+from fabula.project.folder import Project
 from fabula.story import Brief, Story
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fabula.events import Event
+    from fabula.engine.events import Event
 
 pytest.importorskip("xllamacpp", reason="the embedded engine (xllamacpp) has no wheel here")
 

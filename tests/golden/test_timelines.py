@@ -10,8 +10,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from fabula.plan_file import read_plan
-from fabula.timeline import timeline_svg, timeline_text
+from fabula.story.plan_file import read_plan
+from fabula.story.timeline import timeline_svg, timeline_text
 
 FOLDER = Path(__file__).parent / "timelines"
 each = pytest.mark.parametrize("name", ["five", "twelve"])

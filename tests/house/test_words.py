@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 import fabula
-from fabula import errors
+from fabula.base import errors
 from tree import Function, modules, texts
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabula.cards import Card, Lorebook, card_of, parse_card, persona_of, png, scan
-from fabula.cards.png import Chunk
-from fabula.cards.texts import cleaned, nesting
-from fabula.craft.personas import Persona
-from fabula.errors import UsageError
+from fabula.base.errors import UsageError
 from fabula.story import one_line
+from fabula.story.cards import Card, Lorebook, card_of, parse_card, persona_of, png, scan
+from fabula.story.cards.png import Chunk
+from fabula.story.cards.texts import cleaned, nesting
+from fabula.story.personas import Persona
 
 FEW = settings(max_examples=40, deadline=None)  # a busy machine is no failure
 texts = st.text(max_size=30)

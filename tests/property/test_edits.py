@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fabula.events import Kept
-from fabula.journal import Journal
+from fabula.engine.dry_run import example
+from fabula.engine.events import Kept
+from fabula.engine.journal import Journal
 from fabula.models.base import Capabilities
 from fabula.models.scripted import ScriptedModel
-from fabula.rehearsal import example
 from harness import Case, cases, rehearse_case, run_case
 
 if TYPE_CHECKING:
-    from fabula.events import Event
+    from fabula.engine.events import Event
     from fabula.models.base import Request
 
 # What a model says here has no form, so Dramatron can read it only where a plan gives it the levels.

@@ -7,10 +7,10 @@ from itertools import accumulate, pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabula.chatting.hearing import Hearing, starts_well
-from fabula.chatting.talk import Line
-from fabula.events import TextArrived
-from fabula.replies.dialogue import as_turn, first_sentences, read_said
+from fabula.craft.conversation.hearing import Hearing, starts_well
+from fabula.craft.conversation.talk import Line
+from fabula.engine.events import TextArrived
+from fabula.engine.replies.dialogue import as_turn, first_sentences, read_said
 
 NAMES = ("Tobias", "Mara", "Mara Quist")
 TOLD = (

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fabula.journal import Journal, call_key
+from fabula.engine.journal import Journal, call_key
 from fabula.models.base import Message, Reply, Request, Sampling, Usage
 
 ordinals = st.integers(0, 3)

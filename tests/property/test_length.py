@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabula.craft.length import WordRange, trim, write_to_length
-from fabula.craft.sentences import ends_whole, sentences, spans
 from fabula.story import count_words
+from fabula.story.sentences import ends_whole, sentences, spans
 
 WORDS = ("the", "cold", "lamp", "sea", "ran", "under", "door", "rain", "hand", "road", "home", "wind", "salt", "bread")
 WEIGHTS = (1.0, 2.0, 2.0, 1.0, 1.0)

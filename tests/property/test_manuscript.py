@@ -5,7 +5,7 @@ import contextlib
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fabula.errors import BriefError, UsageError
+from fabula.base.errors import BriefError, UsageError
 from fabula.story import Brief, Scene, Story, count_words, one_line, plain
 
 # Fragments that a manuscript's reader might trip over, beside any text at all.

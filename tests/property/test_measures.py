@@ -14,22 +14,22 @@ from hypothesis import strategies as st
 from fabula.craft.dialogue import speech
 from fabula.craft.ngrams import Vocabulary, ngram_codes, ngrams, repeated
 from fabula.craft.tokens import rouge_tokens
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast
+from fabula.engine.run import Hands, Run
 from fabula.evaluators import find
 from fabula.evaluators.rouge.scoring import VARIANTS, lcs_length, scores
 from fabula.evaluators.rouge.unions import subsequence, union_lcs
-from fabula.items import Item
-from fabula.journal import Journal
+from fabula.measure.items import Item
 from fabula.models.scripted import ScriptedModel
-from fabula.prompts import Prompts
-from fabula.roles import Cast
-from fabula.run import Hands, Run
 from fabula.stats.estimate import Estimate
 from fabula.story import Brief, Scene, Story
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.report import Report
+    from fabula.measure.report import Report
 
 TOKENS = st.lists(st.sampled_from("abcde"), max_size=25)
 PROSE = st.text(st.sampled_from("ab AI.,!?'\"“”‘’«»„`\n-—"), max_size=120) | st.text(max_size=60)

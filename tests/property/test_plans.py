@@ -11,11 +11,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fabula.errors import PlanError
-from fabula.plan import ARC, Character, Event, Plan, Presence, ScenePlan, story_time
-from fabula.plan_check import check_plan
-from fabula.plan_file import parse_plan, write_plan
+from fabula.base.errors import PlanError
 from fabula.story import one_line, plain, readable, slug
+from fabula.story.plan import ARC, Character, Event, Plan, Presence, ScenePlan, story_time
+from fabula.story.plan_check import check_plan
+from fabula.story.plan_file import parse_plan, write_plan
 
 # Fragments that YAML might trip over, beside any text at all.
 TRAPS = st.sampled_from(

@@ -13,24 +13,24 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fabula.craft.planning import PROMPTS
-from fabula.journal import Journal
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast
+from fabula.engine.run import Hands, Run
 from fabula.models.base import Capabilities
 from fabula.models.scripted import ScriptedModel
-from fabula.plan import Character, Event, Plan, Presence, ScenePlan
-from fabula.plan_file import write_plan
-from fabula.prompts import Prompts
-from fabula.roles import Cast
-from fabula.run import Hands, Run
 from fabula.story import Brief
+from fabula.story.plan import Character, Event, Plan, Presence, ScenePlan
+from fabula.story.plan_file import write_plan
 from fabula.systems import find
 from fabula.systems.character_simulation.agents import Troupe, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fabula.methods import Preset
+    from fabula.engine.methods import Preset
     from fabula.models.base import Request
-    from fabula.plan import Unit
+    from fabula.story.plan import Unit
 
 SYSTEM = find("character-simulation")
 READ = Prompts(SYSTEM.prompts, common=PROMPTS)

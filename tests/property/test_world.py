@@ -13,16 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabula.story import one_line, readable
-from fabula.world import NOW, Entity, Fact, Moment, WorldState
-from fabula.world.chains import contradicts
-from fabula.world.export import graphml, mermaid
-from fabula.world.facts import CHANGES, DURABILITIES, problems_of
-from fabula.world.file import parse_world, write_world
-from fabula.world.flat import Write, commit, flat, flat_hash, updates_of
-from fabula.world.graph import flat_of, graph_of, graph_of_flat, magnet_graph
+from fabula.story.world import NOW, Entity, Fact, Moment, WorldState
+from fabula.story.world.chains import contradicts
+from fabula.story.world.export import graphml, mermaid
+from fabula.story.world.facts import CHANGES, DURABILITIES, problems_of
+from fabula.story.world.file import parse_world, write_world
+from fabula.story.world.flat import Write, commit, flat, flat_hash, updates_of
+from fabula.story.world.graph import flat_of, graph_of, graph_of_flat, magnet_graph
 
 if TYPE_CHECKING:
-    from fabula.world.facts import Value
+    from fabula.story.world.facts import Value
 
 people = st.sampled_from(["Mara", "mara", "The keeper"])  # few, so that facts meet
 slots = st.sampled_from(["eyes", "owns"])

@@ -22,8 +22,8 @@ from fabula.models.scripted import ScriptedModel
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fabula.casting import World
-    from fabula.settings import ModelTable
+    from fabula.project.casting import World
+    from fabula.project.settings import ModelTable
 
 SHELL: Final = ("bash", "console", "sh")
 RUN: Final = (*SHELL, "python")
@@ -127,7 +127,7 @@ class Reader:
         before = Path.cwd()
         os.chdir(self.folder)
         try:
-            with mock.patch("fabula.casting.open_model", stand_in):
+            with mock.patch("fabula.project.casting.open_model", stand_in):
                 yield
         finally:
             os.chdir(before)

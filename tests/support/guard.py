@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 import hypothesis
 import pytest
 
-from fabula.journal import Journal
+from fabula.engine.journal import Journal
 from fabula.models.known import models_home
 
 if TYPE_CHECKING:

@@ -7,25 +7,25 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from fabula.app.item_files import item_of
+from fabula.base.errors import ModelError
 from fabula.craft.planning import PROMPTS
-from fabula.errors import ModelError
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast
+from fabula.engine.run import Hands, Run
 from fabula.evaluators import evaluators
-from fabula.item_files import item_of
 from fabula.models.scripted import ScriptedModel
-from fabula.prompts import Prompts
-from fabula.roles import Cast
-from fabula.run import Hands, Run
 from fabula.story import Brief
 from fabula.systems import systems
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from fabula.engine.journal import Journal
     from fabula.evaluators import Evaluator
-    from fabula.items import Item
-    from fabula.journal import Journal
+    from fabula.measure.items import Item
+    from fabula.measure.report import Report
     from fabula.models.base import Model, OnText, Reply, Request
-    from fabula.report import Report
     from fabula.story import Story
     from fabula.systems import System
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 CHILD = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from fabula import authoring
-from fabula.authoring import Wishes, write_in
+from fabula.app import writing as authoring
+from fabula.app.writing import Wishes, write_in
 from fabula.models.scripted import ScriptedModel
-from fabula.project import Project
-from fabula.roles import Cast
+from fabula.project.folder import Project
+from fabula.engine.roles import Cast
 
 folder, script, log, moment, dies_at = *map(Path, sys.argv[1:4]), sys.argv[4], int(sys.argv[5])
 calls = 0

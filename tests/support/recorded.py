@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from fabula.journal import Journal
+from fabula.engine.journal import Journal
 
 _FIELDS = ("key", "path", "ordinal", "role", "performer", "request", "reply", "finish", "detail")
 _INSERT = (

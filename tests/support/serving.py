@@ -11,16 +11,16 @@ from unittest import mock
 
 import httpx
 
-from fabula.authoring import Wishes
-from fabula.conversing import conversing, settings_for
-from fabula.errors import ModelError
+from fabula.app.conversing import conversing, settings_for
+from fabula.app.writing import Wishes
+from fabula.base.errors import ModelError
 from fabula.models.base import Capabilities, Reply, Request, Usage
-from fabula.project import Project
-from fabula.serving.app import Means, application
-from fabula.serving.gate import Bounds, Tokens
-from fabula.serving.projects import Shelf, served
-from fabula.serving.running import Offer, address_of, listening, serve
-from fabula.serving.turns import measure
+from fabula.project.folder import Project
+from fabula.server.app import Means, application
+from fabula.server.gate import Bounds, Tokens
+from fabula.server.projects import Shelf, served
+from fabula.server.running import Offer, address_of, listening, serve
+from fabula.server.turns import measure
 from fabula.story import Brief
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.models.base import OnText
-    from fabula.serving.gate import App
-    from fabula.serving.projects import Served
+    from fabula.server.gate import App
+    from fabula.server.projects import Served
 
 TOKEN = "a-token-that-only-tests-know"  # noqa: S105 - of tests alone
 STORY = (
@@ -151,7 +151,7 @@ async def here(
     """The project `lamp`, served in this process; `settings` are those of a new one."""
     engine = engine or Engine()
     made = project(folder, **settings)
-    with mock.patch("fabula.casting.open_model", return_value=engine):
+    with mock.patch("fabula.project.casting.open_model", return_value=engine):
         async with conversing(made, settings_for(made.settings), Wishes(listeners=(measure,))) as open_:
             shelf = Shelf({"lamp": await served("lamp", open_, player)})
             means = Means(shelf, Tokens.of([TOKEN]), bounds or Bounds(), clock, lambda: 1000.0, lambda: "id")
@@ -203,7 +203,7 @@ def there(folder: Path, engine: Engine | None = None, bounds: Bounds | None = No
             ready.set()
 
     addresses: list[str] = []
-    with mock.patch("fabula.casting.open_model", return_value=engine):
+    with mock.patch("fabula.project.casting.open_model", return_value=engine):
         worker = threading.Thread(target=thread)
         worker.start()
         assert begun.wait(60)

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest import mock
 
-from fabula.authoring import Wishes
-from fabula.conversing import settings_for
-from fabula.serving.running import Offer, address_of, listening, serve
+from fabula.app.conversing import settings_for
+from fabula.app.writing import Wishes
+from fabula.server.running import Offer, address_of, listening, serve
 from serving import TOKEN, Engine, project
 
 if TYPE_CHECKING:
@@ -41,5 +41,5 @@ if __name__ == "__main__":
 
             await serve(Offer([(made, settings_for(made.settings))], Wishes(), [TOKEN]), opened, ready)
 
-    with mock.patch("fabula.casting.open_model", return_value=Hanging()):
+    with mock.patch("fabula.project.casting.open_model", return_value=Hanging()):
         asyncio.run(main())

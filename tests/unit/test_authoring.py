@@ -9,22 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula import authoring, write
-from fabula.authoring import Wishes, rehearse, rehearse_in, write_in
-from fabula.errors import ConfigError, JournalError, JournalMissError, ModelError, UnknownNameError, UsageError
-from fabula.events import CallFinished, CallRetried, Event, RunFinished, RunStarted
+from fabula import write
+from fabula.app import writing as authoring
+from fabula.app.writing import Wishes, rehearse, rehearse_in, write_in
+from fabula.base.errors import ConfigError, JournalError, JournalMissError, ModelError, UnknownNameError, UsageError
+from fabula.engine.events import CallFinished, CallRetried, Event, RunFinished, RunStarted
+from fabula.engine.roles import Cast
 from fabula.models.scripted import ScriptedModel
-from fabula.project import Project
-from fabula.roles import Cast
-from fabula.settings import Settings
+from fabula.project.folder import Project
+from fabula.project.settings import Settings
 from fabula.story import Brief, Story
 from fabula.systems import systems
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fabula.casting import World
     from fabula.models.base import Request
+    from fabula.project.casting import World
 
 SCRIPT = f"scripted:{systems()['agents-room'].folder / 'script.toml'}"
 SETTINGS: dict[str, Any] = {"model": SCRIPT, "preset": "faithful"}

@@ -15,8 +15,8 @@ import pytest
 import tinygguf
 from fabula.models.base import Request, Sampling
 from fabula.models.gguf import write_gguf
-from fabula.plan import Character, Event, Plan, Presence, ScenePlan
-from fabula.plan_check import check_plan
+from fabula.story.plan import Character, Event, Plan, Presence, ScenePlan
+from fabula.story.plan_check import check_plan
 
 if TYPE_CHECKING:
     from fabula.models.gguf import Value

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from fabula.errors import BudgetError, UsageError
+from fabula.base.errors import BudgetError, UsageError
 from fabula.models.base import Usage
 from fabula.models.budget import Budget, estimate_tokens
 from fabula.models.prices import FREE, Price, cost, price_of

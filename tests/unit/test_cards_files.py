@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.cards import card as card_module
-from fabula.cards import parse_card, png, read_card
-from fabula.cards.png import Chunk
-from fabula.cards.texts import cleaned, filled, nesting
-from fabula.errors import UsageError
+from fabula.base.errors import UsageError
+from fabula.story.cards import card as card_module
+from fabula.story.cards import parse_card, png, read_card
+from fabula.story.cards.png import Chunk
+from fabula.story.cards.texts import cleaned, filled, nesting
 
 if TYPE_CHECKING:
     from pathlib import Path

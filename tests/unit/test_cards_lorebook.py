@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from fabula.cards import Lorebook, scan
-from fabula.errors import UsageError
+from fabula.base.errors import UsageError
 from fabula.models.budget import estimate_tokens
+from fabula.story.cards import Lorebook, scan
 
 
 def book(*entries: dict[str, Any], **more: Any) -> Lorebook:  # noqa: ANN401 - fields of a book

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from fabula.cards import Card, card_of, character_of, left_out, parse_card, persona_of
-from fabula.craft.personas import MAX_TEXT, Company, Persona, parse_company, write_company
-from fabula.errors import UsageError
-from fabula.plan import Character
+from fabula.base.errors import UsageError
+from fabula.story.cards import Card, card_of, character_of, left_out, parse_card, persona_of
+from fabula.story.personas import MAX_TEXT, Company, Persona, parse_company, write_company
+from fabula.story.plan import Character
 
 DATA: dict[str, Any] = {
     "name": "Mara",

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from fabula.casting import World, base_sampling, full_name, open_cast, open_model
-from fabula.errors import ConfigError, ModelUnavailableError, UnknownNameError
+from fabula.base.errors import ConfigError, ModelUnavailableError, UnknownNameError
+from fabula.engine.replay import ReplayModel
+from fabula.engine.roles import Person, Program
 from fabula.models import embedded
 from fabula.models.base import Message, Request, Sampling
 from fabula.models.known import KNOWN
 from fabula.models.limits import Limited
 from fabula.models.scripted import ScriptedModel
-from fabula.replay import ReplayModel
-from fabula.roles import Person, Program
-from fabula.settings import ModelTable, Settings
+from fabula.project.casting import World, base_sampling, full_name, open_cast, open_model
+from fabula.project.settings import ModelTable, Settings
 
 ROLES = ("plot", "climax")
 REQUEST = Request((Message("user", "Begin."),))

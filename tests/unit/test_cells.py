@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from fabula.base.errors import UnknownNameError, UsageError
 from fabula.craft.cells import among, cells, names_in, same_person
 from fabula.craft.narratives import check_people, present_in
-from fabula.errors import UnknownNameError, UsageError
 
 
 def told(first: int, last: int) -> str:

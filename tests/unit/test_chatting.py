@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.chatting import Parties, SessionFiles, Step, open_session
-from fabula.chatting.answering import window
-from fabula.chatting.hearing import Hearing
-from fabula.chatting.progress import after
-from fabula.chatting.store import sessions_in
-from fabula.chatting.talk import Line, Pace, plan_text
-from fabula.errors import ModelError, ProjectError, UnknownNameError, UsageError
-from fabula.events import TextArrived
-from fabula.journal import Journal
+from fabula.base.errors import ModelError, ProjectError, UnknownNameError, UsageError
+from fabula.craft.conversation import Parties, SessionFiles, Step, open_session
+from fabula.craft.conversation.answering import window
+from fabula.craft.conversation.hearing import Hearing
+from fabula.craft.conversation.progress import after
+from fabula.craft.conversation.store import sessions_in
+from fabula.craft.conversation.talk import Line, Pace, plan_text
+from fabula.engine.events import TextArrived
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast
+from fabula.engine.run import Hands, Run
 from fabula.models.base import Capabilities, Reply
-from fabula.prompts import Prompts
-from fabula.roles import Cast
-from fabula.run import Hands, Run
 from fabula.systems import find
 from fabula.systems.snap.algorithm import open_talk
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from fabula.chatting import Session
+    from fabula.craft.conversation import Session
     from fabula.models.base import OnText, Request
 
 STORY = (

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from fabula.craft.continuity import Candidate, NumberedScene, Windows, candidates, check, split
-from fabula.craft.continuity.book import Book
-from fabula.craft.continuity.numbers import quantities
-from fabula.errors import UnknownNameError
+from fabula.base.errors import UnknownNameError
+from fabula.continuity import Candidate, NumberedScene, Windows, candidates, check, split
+from fabula.continuity.book import Book
+from fabula.continuity.numbers import quantities
 
 
 def scenes(*texts: str) -> tuple[NumberedScene, ...]:

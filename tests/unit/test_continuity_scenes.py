@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from fabula.craft.continuity import check, scenes_of, split
-from fabula.errors import UsageError
+from fabula.base.errors import UsageError
+from fabula.continuity import check, scenes_of, split
 from fabula.story import Story
 
 

@@ -8,17 +8,17 @@ from unittest import mock
 
 import pytest
 
-from fabula.authoring import Wishes
-from fabula.chatting import Parties
-from fabula.conversing import conversing, settings_for
-from fabula.errors import UsageError
+from fabula.app.conversing import conversing, settings_for
+from fabula.app.writing import Wishes
+from fabula.base.errors import UsageError
+from fabula.craft.conversation import Parties
 from serving import Engine, project
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from fabula.conversing import Conversing
+    from fabula.app.conversing import Conversing
 
 TWO = Parties("Tobias", ("Mara",))
 
@@ -26,7 +26,7 @@ TWO = Parties("Tobias", ("Mara",))
 @pytest.fixture
 async def opened(tmp_path: Path) -> AsyncIterator[Conversing]:
     made = project(tmp_path)
-    with mock.patch("fabula.casting.open_model", return_value=Engine()):
+    with mock.patch("fabula.project.casting.open_model", return_value=Engine()):
         async with conversing(made, settings_for(made.settings), Wishes()) as open_:
             yield open_
 
@@ -85,7 +85,7 @@ async def test_whoever_asks_goes_on_where_an_opening_failed(opened: Conversing) 
 async def test_so_many_talks_are_held_and_sessions_keep_theirs(
     opened: Conversing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fabula.conversing._TALKS", 2)
+    monkeypatch.setattr("fabula.app.conversing._TALKS", 2)
     session = await opened.session("evening", TWO)
     people = [*(Parties("Tobias", (other,)) for other in ("Henrik", "Mara")), Parties("Henrik", ("Mara",)), None]
     for parties in people:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fabula.base.errors import UnknownNameError, UsageError
 from fabula.data import wikiplots, writing_prompts
 from fabula.data.archives import content, lines
-from fabula.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

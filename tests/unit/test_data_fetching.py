@@ -8,10 +8,10 @@ from urllib.request import HTTPRedirectHandler, Request
 
 import pytest
 
+from fabula.base.errors import FabulaError, ProjectError, UnknownNameError
 from fabula.data.checksums import pinned
 from fabula.data.fetching import fetch, over_https
 from fabula.data.sets import SETS, DataSet, PublicFile, find_set
-from fabula.errors import FabulaError, ProjectError, UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

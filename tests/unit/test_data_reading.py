@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fabula.base.errors import UsageError
 from fabula.data.checksums import NAME, pin, pinned, sha256, verify
 from fabula.data.reading import Record, find, json_lines, json_list, json_object, read_bounded, unique, wanted
-from fabula.errors import UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path

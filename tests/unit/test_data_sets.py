@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from fabula.base.errors import UsageError
 from fabula.craft.matching import Finding
 from fabula.data import atlas, dialogsum, hanna, storysumm, ttcw, writing_quality
-from fabula.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

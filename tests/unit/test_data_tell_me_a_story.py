@@ -9,8 +9,8 @@ from cryptography.fernet import Fernet
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 
+from fabula.base.errors import UnknownNameError, UsageError
 from fabula.data.tell_me_a_story import stories
-from fabula.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from fabula.replies import ReplyProblem
-from fabula.replies.dialogue import first_sentences, read_plan, read_said, with_names
+from fabula.engine.replies import ReplyProblem
+from fabula.engine.replies.dialogue import first_sentences, read_plan, read_said, with_names
 
 
 @pytest.mark.parametrize(

@@ -11,29 +11,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabula.authoring import Wishes
-from fabula.casting import open_cast
-from fabula.chatting import Parties
-from fabula.conversing import lay_narrative
+from fabula.app.conversing import lay_narrative
+from fabula.app.digressing import KINDS, Conversation, Schedule, digress_in, kinds_of, parties_of, rehearse_digressions
+from fabula.app.digressing.kinds import WORDS
+from fabula.app.writing import Wishes
+from fabula.base.errors import ModelUnavailableError, UnknownNameError, UsageError
+from fabula.craft.conversation import Parties
 from fabula.craft.digressions import Utterance, dialogue_with_marks, utterances_of
-from fabula.digressing import KINDS, Conversation, Schedule, digress_in, kinds_of, parties_of, rehearse_digressions
-from fabula.digressing.kinds import WORDS
-from fabula.errors import ModelUnavailableError, UnknownNameError, UsageError
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast, Part
+from fabula.engine.run import Hands, Run
 from fabula.evaluators import find
-from fabula.journal import Journal
 from fabula.models.scripted import ScriptedModel
-from fabula.project import Project
-from fabula.prompts import Prompts
-from fabula.roles import Cast, Part
-from fabula.run import Hands, Run
-from fabula.settings import Settings
+from fabula.project.casting import open_cast
+from fabula.project.folder import Project
+from fabula.project.settings import Settings
 from fabula.stats.estimate import Estimate
 from fabula.story import Brief
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fabula.items import Item
+    from fabula.measure.items import Item
     from fabula.models.base import Request
 
 STORY = (
@@ -174,7 +174,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Character:
     def cast(*_: object, **__: object) -> Cast:
         return Cast(Part(ScriptedModel(character, name="scripted:none")))
 
-    monkeypatch.setattr("fabula.authoring.open_cast", cast)
+    monkeypatch.setattr("fabula.app.writing.open_cast", cast)
     assert open_cast is not None
     return character
 
@@ -257,7 +257,7 @@ async def test_a_story_that_ends_early_leaves_fewer_digressions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ending = Cast(Part(ScriptedModel({"npc": "[Mara: (nods) That was all. EOD]"}, name="scripted:none")))
-    monkeypatch.setattr("fabula.authoring.open_cast", lambda *_, **__: ending)
+    monkeypatch.setattr("fabula.app.writing.open_cast", lambda *_, **__: ending)
     done: list[int] = []
     asked = Conversation("lamp", STORY, TWO, SMALL, sessions=1)
     (item,) = await digress_in(

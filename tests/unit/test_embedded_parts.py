@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.errors import ContextLengthError, ModelError, ModelUnavailableError, OverloadedError
+from fabula.base.errors import ContextLengthError, ModelError, ModelUnavailableError, OverloadedError
 from fabula.models.base import Message, Request, Sampling
 from fabula.models.embedded import EmbeddedModel
 from fabula.models.embedded_body import ReplyReader, body_of, first_token_logprobs, raised, sent_values

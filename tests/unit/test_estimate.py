@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from fabula.ratings import Rating
-from fabula.report import Report, Row
+from fabula.measure.ratings import Rating
+from fabula.measure.report import Report, Row
 from fabula.stats.estimate import Estimate, Unscored
 
 

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.authoring import Wishes
-from fabula.errors import BudgetError, JournalMissError, ModelError, ProjectError
-from fabula.evaluating import RATINGS, Task, evaluate_in, rehearse_evaluation
+from fabula.app.evaluating import RATINGS, Task, evaluate_in, rehearse_evaluation
+from fabula.app.item_files import item_of
+from fabula.app.writing import Wishes
+from fabula.base.errors import BudgetError, JournalMissError, ModelError, ProjectError
+from fabula.engine.events import CallFinished, RunFinished, RunStarted
+from fabula.engine.journal import Journal
 from fabula.evaluators import evaluators
-from fabula.events import CallFinished, RunFinished, RunStarted
-from fabula.item_files import item_of
-from fabula.journal import Journal
-from fabula.ratings import Rating, read_ratings, write_line
-from fabula.settings import Settings
+from fabula.measure.ratings import Rating, read_ratings, write_line
+from fabula.project.settings import Settings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fabula.events import Event
+    from fabula.engine.events import Event
 
 PAIRWISE, SURFACE = evaluators()["pairwise"], evaluators()["surface"]
 SCRIPT = PAIRWISE.folder / "script.toml"

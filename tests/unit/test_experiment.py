@@ -10,32 +10,32 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.errors import BudgetError, PausedError, ProjectError, UsageError
-from fabula.events import CallFinished
-from fabula.experiment.company import Company
-from fabula.experiment.dry import forecast
-from fabula.experiment.grid import read_experiment
-from fabula.experiment.pages import as_page
-from fabula.experiment.purse import Purse, WholeBudgetError
-from fabula.experiment.results import Outcome, outcome_of, record_outcome
-from fabula.experiment.tables import COLUMNS, as_csv, as_data, complete
-from fabula.experiment.working import How, run_experiment
+from fabula.app.experiment.company import Company
+from fabula.app.experiment.dry import forecast
+from fabula.app.experiment.grid import read_experiment
+from fabula.app.experiment.pages import as_page
+from fabula.app.experiment.purse import Purse, WholeBudgetError
+from fabula.app.experiment.results import Outcome, outcome_of, record_outcome
+from fabula.app.experiment.tables import COLUMNS, as_csv, as_data, complete
+from fabula.app.experiment.working import How, run_experiment
+from fabula.base.errors import BudgetError, PausedError, ProjectError, UsageError
+from fabula.engine.events import CallFinished
+from fabula.measure.report import Report, Row
 from fabula.models.base import Usage
 from fabula.models.budget import Budget
 from fabula.models.prices import Price
 from fabula.models.scripted import ScriptedModel
-from fabula.project import Project
-from fabula.report import Report, Row
-from fabula.settings import Settings
+from fabula.project.folder import Project
+from fabula.project.settings import Settings
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.systems import find
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fabula.events import Event
-    from fabula.experiment.grid import Experiment
-    from fabula.experiment.results import Results
+    from fabula.app.experiment.grid import Experiment
+    from fabula.app.experiment.results import Results
+    from fabula.engine.events import Event
     from fabula.models.base import OnText, Reply, Request
 
 STORY = "The lamp was dark. Mara lit it, and the boats came home one after the other."
@@ -250,7 +250,7 @@ async def test_runs_side_by_side_share_one_model_that_is_closed_once(
         opened.append(Counting(lambda _: STORY))
         return opened[-1]
 
-    monkeypatch.setattr("fabula.casting.open_model", opening)
+    monkeypatch.setattr("fabula.project.casting.open_model", opening)
     results = await do(home, BASE + "replicates = 3\nworkers = 4\n")
     assert len(results.of_state("done")) == 6
     used = [model for model in opened if model.asked]

@@ -12,9 +12,9 @@ from docx.shared import Inches, Pt
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabula.export import Meta
-from fabula.export import docx as manuscript
 from fabula.story import Story
+from fabula.story.export import Meta
+from fabula.story.export import docx as manuscript
 
 STORY = (
     Story("The Keeper").add("Exposition", "A *cold* night.\n\n* * *\n\n“Who's **there**?”").add("Climax", "The lamp.")

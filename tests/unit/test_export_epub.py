@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabula.errors import UsageError
-from fabula.export import Meta, epub
+from fabula.base.errors import UsageError
 from fabula.story import Story
+from fabula.story.export import Meta, epub
 
 if TYPE_CHECKING:
     from pathlib import Path

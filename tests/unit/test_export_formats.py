@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from fabula.errors import UnknownNameError, UsageError
-from fabula.export import EXPORTERS, Meta, find, jsonfile, markdown, text
+from fabula.base.errors import UnknownNameError, UsageError
 from fabula.story import Brief, Story
+from fabula.story.export import EXPORTERS, Meta, find, jsonfile, markdown, text
 
 CREATED = datetime(2026, 3, 1, 12, 30, 15, 999, tzinfo=UTC)
 STORY = (
@@ -43,7 +43,7 @@ def test_an_unknown_format_is_told_with_the_nearest() -> None:
 
 
 def test_looking_for_formats_imports_nothing_heavy() -> None:
-    code = "import fabula.export, sys; print([m for m in ('docx', 'lxml', 'markdown_it') if m in sys.modules])"
+    code = "import fabula.story.export, sys; print([m for m in ('docx', 'lxml', 'markdown_it') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 

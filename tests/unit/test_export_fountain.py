@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabula.export import Meta, find, fountain
 from fabula.story import Story
+from fabula.story.export import Meta, find, fountain
 
 PLAY = """INT/EXT. The lamp room - Scene 1
 

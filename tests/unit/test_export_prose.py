@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabula.export.prose import Block, Span, blocks, clean, is_break, paragraphs, unfold
+from fabula.story.export.prose import Block, Span, blocks, clean, is_break, paragraphs, unfold
 
 LONG = "It was a long and windy evening on the rock when the keeper climbed"  # 67 characters
 

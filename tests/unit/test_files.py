@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabula.errors import ProjectError, UsageError
-from fabula.files import inside, read_text, write_atomically
+from fabula.base.errors import ProjectError, UsageError
+from fabula.base.files import inside, read_text, write_atomically
 from fabula.story import SLUG_LENGTH, slug
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="permission bits and links are those of POSIX systems")

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from fabula.craft.inject import KINDS, inject
-from fabula.errors import UnknownNameError, UsageError
+from fabula.base.errors import UnknownNameError, UsageError
+from fabula.continuity.inject import KINDS, inject
 
 PARTS = (
     "Marta Okafor walked to the harbour with her three lanterns. The green door of the shed stood open.",

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.errors import UsageError
-from fabula.item_files import item_of, read_items
-from fabula.project import Project
+from fabula.app.item_files import item_of, read_items
+from fabula.base.errors import UsageError
+from fabula.project.folder import Project
 from fabula.story import Brief
 
 if TYPE_CHECKING:

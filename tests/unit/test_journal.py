@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.errors import JournalDamagedError, JournalError, JournalVersionError
-from fabula.journal import FORMAT, Journal, Version, call_key
+from fabula.base.errors import JournalDamagedError, JournalError, JournalVersionError
+from fabula.engine.journal import FORMAT, Journal, Version, call_key
 from fabula.models.base import Message, Reply, Request, Sampling, Usage
 
 if TYPE_CHECKING:

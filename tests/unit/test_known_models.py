@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fabula.errors import UnknownNameError
+from fabula.base.errors import UnknownNameError
 from fabula.models.known import KNOWN, find, find_weights, installed, local_path, models_home, recognise
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabula.replies import LABELS, ReplyProblem, label_of, read_label, read_yes_no
+from fabula.engine.replies import LABELS, ReplyProblem, label_of, read_label, read_yes_no
 
 CHOICES = "[[A>>B]], [[A>B]], [[A=B]], [[B>A]], [[B>>A]]"
 NUMBERED = (

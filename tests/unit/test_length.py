@@ -8,10 +8,10 @@ from itertools import pairwise
 
 import pytest
 
+from fabula.base.errors import UsageError
 from fabula.craft.length import WordRange, parse_range, read_range, trim, write_to_length
-from fabula.craft.sentences import ends_whole, paragraphs, sentences, spans
-from fabula.errors import UsageError
 from fabula.story import count_words
+from fabula.story.sentences import ends_whole, paragraphs, sentences, spans
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.errors import ContextLengthError, ModelError, ModelTimeoutError, OverloadedError
+from fabula.base.errors import ContextLengthError, ModelError, ModelTimeoutError, OverloadedError
 from fabula.models.base import Capabilities, Message, Reply, Request
 from fabula.models.limits import Limited
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tinygguf
-from fabula.errors import UsageError
+from fabula.base.errors import UsageError
 from fabula.models.gguf import read_metadata, write_gguf
 from fabula.models.lora import peft_to_gguf, read_safetensors
 

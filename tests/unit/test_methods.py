@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.errors import ConfigError, UnknownNameError
+from fabula.base.errors import ConfigError, UnknownNameError
+from fabula.engine.methods import Method, folders
 from fabula.evaluators import Evaluator, evaluators, find
-from fabula.methods import Method, folders
 from fabula.systems import System
 from fabula.systems import find as find_system
 

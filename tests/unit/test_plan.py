@@ -7,9 +7,9 @@ from decimal import Decimal
 
 import pytest
 
-from fabula.errors import UnknownNameError, UsageError
-from fabula.plan import ARC, Character, Event, Plan, Presence, ScenePlan, story_time
-from fabula.plan_check import check_plan
+from fabula.base.errors import UnknownNameError, UsageError
+from fabula.story.plan import ARC, Character, Event, Plan, Presence, ScenePlan, story_time
+from fabula.story.plan_check import check_plan
 
 
 def scene(name: str, time: str = "", *after: str, events: tuple[str, ...] = ("x",)) -> ScenePlan:
@@ -347,6 +347,6 @@ def test_two_thousand_scenes_are_sorted_without_ado() -> None:
 
 
 def test_plans_come_without_the_libraries_that_their_files_need() -> None:
-    loaded = "import fabula.plan_file, sys; print({'yaml', 'pydantic'} & set(sys.modules))"
+    loaded = "import fabula.story.plan_file, sys; print({'yaml', 'pydantic'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

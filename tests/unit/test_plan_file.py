@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from fabula.errors import PlanError, UsageError
-from fabula.plan import Character, Event, Plan, Presence, ScenePlan
-from fabula.plan_file import parse_plan, read_plan, write_plan
+from fabula.base.errors import PlanError, UsageError
+from fabula.story.plan import Character, Event, Plan, Presence, ScenePlan
+from fabula.story.plan_file import parse_plan, read_plan, write_plan
 from tree import ROOT
 
 if TYPE_CHECKING:

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.casting import World, base_sampling, open_model
 from fabula.craft.planning import PROMPTS, PlanWish, Reading, make_plan, plan_from_story
-from fabula.hands import Hands
-from fabula.journal import Journal
+from fabula.engine.context import Hands
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast, Part
+from fabula.engine.run import Run
 from fabula.models.known import installed, models_home
-from fabula.plan_check import check_plan
-from fabula.prompts import Prompts
-from fabula.roles import Cast, Part
-from fabula.run import Run
-from fabula.settings import ModelTable
+from fabula.project.casting import World, base_sampling, open_model
+from fabula.project.settings import ModelTable
 from fabula.story import Brief
+from fabula.story.plan_check import check_plan
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -6,29 +6,29 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from fabula.base.errors import ModelError, PlanError, ReplyError, UsageError
 from fabula.craft.planning import PROMPTS, PlanWish, given_plan, plan_for
 from fabula.craft.planning.assembling import People, arc_of, distinct, unique
 from fabula.craft.planning.naming import names_in, wants_other_order
 from fabula.craft.planning.shapes import CastReply, Sheet, scene_shape
-from fabula.errors import ModelError, PlanError, ReplyError, UsageError
-from fabula.hands import Hands
-from fabula.journal import Journal
+from fabula.engine.context import Hands
+from fabula.engine.dry_run import STALE
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.replies import schema_of
+from fabula.engine.roles import Cast
+from fabula.engine.run import Run
 from fabula.models.base import Capabilities, Request
 from fabula.models.scripted import ScriptedModel
-from fabula.plan import ARC
-from fabula.plan_check import check_plan
-from fabula.prompts import Prompts
-from fabula.rehearsal import STALE
-from fabula.replies import schema_of
-from fabula.roles import Cast
-from fabula.run import Run
 from fabula.story import Brief
+from fabula.story.plan import ARC
+from fabula.story.plan_check import check_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from fabula.plan import Plan
+    from fabula.story.plan import Plan
 
 BRIEF = Brief("An old keeper, Mara, must give up her lamp; only Tobias, a boy, keeps her company in Hald.", "The Lamp")
 CAST = [

@@ -10,25 +10,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fabula.base.errors import ModelError, ReplyError, UsageError
 from fabula.craft.planning import PROMPTS, Reading, plan_from_story
 from fabula.craft.planning.from_story import importance
 from fabula.craft.planning.reading import partition, read_story
-from fabula.errors import ModelError, ReplyError, UsageError
-from fabula.hands import Hands
-from fabula.journal import Journal
+from fabula.engine.context import Hands
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast
+from fabula.engine.run import Run
 from fabula.models.base import Capabilities, Request
 from fabula.models.budget import estimate_tokens
 from fabula.models.scripted import ScriptedModel
-from fabula.plan_check import check_plan
-from fabula.prompts import Prompts
-from fabula.roles import Cast
-from fabula.run import Run
 from fabula.story import Brief, Story
+from fabula.story.plan_check import check_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fabula.plan import Plan
+    from fabula.story.plan import Plan
 
 SHORT = (
     "# The Lamp\n\nMara read the letter twice.\n\nTobias asked about it.\n\nOn the third of May 1921 a storm came.\n\n"

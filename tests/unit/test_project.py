@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula import files
-from fabula.errors import BriefError, ConfigError, ProjectError, UnknownNameError, UsageError
-from fabula.events import Kept
-from fabula.project import MAX_FILE, STORY, Change, Project
-from fabula.settings import Settings
+from fabula.base import files
+from fabula.base.errors import BriefError, ConfigError, ProjectError, UnknownNameError, UsageError
+from fabula.engine.events import Kept
+from fabula.project.folder import MAX_FILE, STORY, Change, Project
+from fabula.project.settings import Settings
 from fabula.story import Brief, Story
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from fabula.journal import Journal
+    from fabula.engine.journal import Journal
 
 BRIEF = Brief("Write about Mara.", "The Lamp")
 PARTS = ("exposition", "climax")

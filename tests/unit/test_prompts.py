@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.errors import ConfigError, UnknownNameError
+from fabula.base.errors import ConfigError, UnknownNameError
+from fabula.engine.prompts import Prompts
 from fabula.models.base import Message
-from fabula.prompts import Prompts
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from fabula.replies import Cleaned, clean_prose
+from fabula.engine.replies import Cleaned, clean_prose
 
 LABELS = ("Exposition", "Rising Action", "Climax", "Setting", "Creative Writing Task")
 STORY = (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.errors import ModelUnavailableError
+from fabula.base.errors import ModelUnavailableError
 from fabula.models.known import KnownModel, Package, find
 from fabula.models.pull import pull
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabula.errors import UsageError
-from fabula.ratings import SAME, Rating, parse_ratings, read_ratings, write_line, write_ratings
+from fabula.base.errors import UsageError
+from fabula.measure.ratings import SAME, Rating, parse_ratings, read_ratings, write_line, write_ratings
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from fabula.craft.sentences import sentences
-from fabula.rehearsal import PlannedCall, Rehearsal, example, placeholder
+from fabula.engine.dry_run import PlannedCall, Rehearsal, example, placeholder
 from fabula.story import count_words
+from fabula.story.sentences import sentences
 
 
 @pytest.mark.parametrize("words", [1, 11, 12, 13, 500])

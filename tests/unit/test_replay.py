@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.errors import ConfigError, ModelError
-from fabula.journal import Journal
+from fabula.base.errors import ConfigError, ModelError
+from fabula.engine.journal import Journal
+from fabula.engine.replay import ReplayModel
 from fabula.models.base import Message, Reply, Request, Usage
-from fabula.replay import ReplayModel
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from fabula.replies import (
+from fabula.engine.replies import (
     ReplyProblem,
     is_refusal,
     json_instruction,

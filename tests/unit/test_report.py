@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabula.ratings import Rating
-from fabula.report import Report, Row
-from fabula.report.page import (
+from fabula.measure.ratings import Rating
+from fabula.measure.report import Report, Row
+from fabula.measure.report.page import (
     Html,
     Section,
     bullets,
@@ -26,7 +26,7 @@ from fabula.report.page import (
     report_section,
     text,
 )
-from fabula.report.pictures import intervals_svg, matrix_svg
+from fabula.measure.report.pictures import intervals_svg, matrix_svg
 from fabula.stats.estimate import Estimate, Scored, Unscored
 
 HOSTILE = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from fabula.reproduce import tables as registry
-from fabula.reproduce.tables import chosen, reproduce
+from fabula.app.reproduce import tables as registry
+from fabula.app.reproduce.tables import chosen, reproduce
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from fabula.reproduce.rows import Outcome, Row
+    from fabula.app.reproduce.rows import Outcome, Row
 
 
 def put(path: Path, data: object) -> None:
@@ -155,7 +155,7 @@ def test_hanna_text_needs_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert of(tmp_path, "hanna-text").absent == "needs spacy: pip install 'fabula[spacy]'"
     monkeypatch.setattr(registry, "find_spec", lambda name: name)
     monkeypatch.setattr(
-        "fabula.reproduce.hanna.tokeniser", lambda name: lambda text: text.replace("\n", " \n").split(" ")
+        "fabula.app.reproduce.hanna.tokeniser", lambda name: lambda text: text.replace("\n", " \n").split(" ")
     )
     assert [row.match for row in of(tmp_path, "hanna-text").rows] == [True, True, True, False]
     put(tmp_path / "hanna/human_stories.jsonl", [{"i": 1, "prompt": "a", "story": "", "expected": {"Novelty-3": 1}}])

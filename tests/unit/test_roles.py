@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.errors import ConfigError, ModelError, UnknownNameError
+from fabula.base.errors import ConfigError, ModelError, UnknownNameError
+from fabula.engine.roles import Cast, Part, Person, Program, load_function
 from fabula.models.base import Message, Request
 from fabula.models.scripted import ScriptedModel
-from fabula.roles import Cast, Part, Person, Program, load_function
 
 if TYPE_CHECKING:
     from pathlib import Path

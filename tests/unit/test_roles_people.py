@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.errors import ModelError, UnknownNameError
-from fabula.events import CallFinished
-from fabula.journal import Journal
+from fabula.base.errors import ModelError, UnknownNameError
+from fabula.engine.events import CallFinished
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast, HandBackError, Part, Person, is_person, role_key
+from fabula.engine.run import Hands, Run
 from fabula.models.base import Capabilities, Message, Reply, Request, Usage
 from fabula.models.scripted import ScriptedModel
-from fabula.prompts import Prompts
-from fabula.roles import Cast, HandBackError, Part, Person, is_person, role_key
-from fabula.run import Hands, Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

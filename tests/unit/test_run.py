@@ -8,24 +8,32 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.errors import BudgetError, JournalMissError, ModelError, PausedError, RefusalError, ReplyError, UsageError
-from fabula.events import CallFinished, CallStarted, Event, Kept, Noted, Repaired, TextArrived
-from fabula.journal import Journal
+from fabula.base.errors import (
+    BudgetError,
+    JournalMissError,
+    ModelError,
+    PausedError,
+    RefusalError,
+    ReplyError,
+    UsageError,
+)
+from fabula.engine.dry_run import STALE
+from fabula.engine.events import CallFinished, CallStarted, Event, Kept, Noted, Repaired, TextArrived
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast, Part
+from fabula.engine.run import Hands, Run
 from fabula.models.base import Capabilities, Reply, Request, Sampling, Usage
 from fabula.models.budget import Budget
 from fabula.models.prices import Price
 from fabula.models.scripted import ScriptedModel
-from fabula.prompts import Prompts
-from fabula.rehearsal import STALE
-from fabula.roles import Cast, Part
-from fabula.run import Hands, Run
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
     from pathlib import Path
 
+    from fabula.engine.run import Mode
     from fabula.models.scripted import Script
-    from fabula.run import Mode
 
 PLAIN = Capabilities()
 TYPED = Capabilities(schema=True, choices=True)

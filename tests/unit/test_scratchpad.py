@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fabula.scratchpad import Entry, Scratchpad, listed
 from fabula.story import Brief
+from fabula.story.scratchpad import Entry, Scratchpad, listed
 
 PLAN = ("Central Conflict", "Character Descriptions", "Setting", "Key Plot Points")
 PARTS = ("Exposition", "Rising Action", "Climax")

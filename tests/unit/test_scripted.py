@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.errors import ConfigError, ModelError
+from fabula.base.errors import ConfigError, ModelError
 from fabula.models.base import NOTHING_USED, Message, Reply, Request, Sampling, Usage
 from fabula.models.scripted import ScriptedModel
 

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.casting import World, open_model
-from fabula.errors import ModelUnavailableError, UnknownNameError, UsageError
+from fabula.base.errors import ModelUnavailableError, UnknownNameError, UsageError
+from fabula.engine.roles import Person
 from fabula.models.base import Message, Reply, Request, Sampling
 from fabula.models.limits import Limited
 from fabula.models.prices import FREE, price_of
 from fabula.models.seq2seq import Seq2SeqModel, seq2seq_model
 from fabula.models.seq2seq_network import Rooms, rooms_of
-from fabula.roles import Person
-from fabula.settings import ModelTable
+from fabula.project.casting import World, open_model
+from fabula.project.settings import ModelTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.errors import (
+from fabula.base.errors import (
     BudgetError,
     ContextLengthError,
     JournalError,
@@ -20,9 +20,9 @@ from fabula.errors import (
     ReplyError,
     UsageError,
 )
-from fabula.serving.faults import SURPRISE, problem_of
-from fabula.serving.gate import SHORTEST, Bounds, Rates, Tokens
-from fabula.serving.running import is_loopback, listening
+from fabula.server.faults import SURPRISE, problem_of
+from fabula.server.gate import SHORTEST, Bounds, Rates, Tokens
+from fabula.server.running import is_loopback, listening
 from serving import MODEL, TOKEN, Engine, Here, here
 
 if TYPE_CHECKING:
@@ -376,7 +376,7 @@ async def test_what_is_not_expected_tells_nothing_and_is_logged(
     assert "inner" not in fault(await server.say("One."), 500)["message"]
     assert re.search("RuntimeError: inner life", caplog.text)
     assert TOKEN not in caplog.text
-    monkeypatch.setattr("fabula.serving.app.told_model", None)
+    monkeypatch.setattr("fabula.server.app.told_model", None)
     fault(await server.client.get("/v1/models"), 500)
     server.engine.fails = None
     assert (await server.say("One.")).status_code == 200

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.chatting import Parties, Turn
-from fabula.errors import ModelUnavailableError
-from fabula.serving.histories import PREFIX, SILENCE, Branches, Exchange, Group, exchange_of
-from fabula.serving.projects import OVER
-from fabula.serving.wire import Said, heard
+from fabula.base.errors import ModelUnavailableError
+from fabula.craft.conversation import Parties, Turn
+from fabula.server.histories import PREFIX, SILENCE, Branches, Exchange, Group, exchange_of
+from fabula.server.projects import OVER
+from fabula.server.wire import Said, heard
 from serving import CONFIG, MODEL, Engine, Here, SnapEngine, here
 
 if TYPE_CHECKING:
@@ -285,7 +285,7 @@ async def test_another_player_can_be_played(server: Here) -> None:
 
 
 async def test_sessions_that_are_not_used_leave_the_memory(server: Here, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fabula.serving.projects._OPEN", 2)
+    monkeypatch.setattr("fabula.server.projects._OPEN", 2)
     for name in ("a", "b", "c", "d"):
         await server.answer("One.", headers={"X-Fabula-Session": name})
     assert sorted(server.served.conversing._sessions) == ["c", "d"]

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.chatting import Parties, SessionFiles, Turn
-from fabula.chatting.talk import Line
-from fabula.errors import ModelUnavailableError
-from fabula.serving.histories import SILENCE, Exchange, Group
-from fabula.serving.scenes import Scene, SceneError, spoken, unnamed
-from fabula.serving.wire import Heard
+from fabula.base.errors import ModelUnavailableError
+from fabula.craft.conversation import Parties, SessionFiles, Turn
+from fabula.craft.conversation.talk import Line
+from fabula.server.histories import SILENCE, Exchange, Group
+from fabula.server.scenes import Scene, SceneError, spoken, unnamed
+from fabula.server.wire import Heard
 from serving import BOTH, CONFIG, MODEL, Here, SnapEngine, here
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-from fabula.serving.gate import Bounds
+from fabula.server.gate import Bounds
 from serving import MODEL, TOKEN, There, there
 
 if TYPE_CHECKING:

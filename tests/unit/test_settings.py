@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.errors import ConfigError
+from fabula.base.errors import ConfigError
 from fabula.models.base import Sampling
-from fabula.settings import DEFAULT_MODEL, RoleTable, Settings, merged
+from fabula.project.settings import DEFAULT_MODEL, RoleTable, Settings, merged
 
 if TYPE_CHECKING:
     from pathlib import Path

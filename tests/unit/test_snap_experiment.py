@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from fabula.app.experiment.grid import read_experiment
+from fabula.app.experiment.spec import read_spec
 from fabula.evaluators import find
-from fabula.experiment.grid import read_experiment
-from fabula.experiment.spec import read_spec
 from fabula.story import Brief
 from tree import ROOT
 

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from fabula.chatting.talk import Step
+from fabula.base.errors import UnknownNameError, UsageError
 from fabula.craft.bertscore.embedders import Letters
 from fabula.craft.bertscore.scoring import encoded, matched
-from fabula.errors import UnknownNameError, UsageError
-from fabula.events import Kept, Noted
-from fabula.hands import Hands
-from fabula.journal import Journal
+from fabula.craft.conversation.talk import Step
+from fabula.engine.context import Hands
+from fabula.engine.events import Kept, Noted
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast
+from fabula.engine.run import Run
 from fabula.models.scripted import ScriptedModel
-from fabula.prompts import Prompts
-from fabula.roles import Cast
-from fabula.run import Run
 from fabula.stats.estimate import Estimate
 from fabula.systems import find
 from fabula.systems.snap.algorithm import PUBLISHED, open_talk
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from fabula.events import Event
-    from fabula.hands import Mode
+    from fabula.engine.context import Mode
+    from fabula.engine.events import Event
     from fabula.models.base import Request
 
 SYSTEM = find("snap")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from fabula.errors import UnknownNameError
+from fabula.base.errors import UnknownNameError
 from fabula.stats.bradley_terry import fit, fit_davidson, strongly_connected
 from fabula.stats.comparisons import (
     first_position_rate,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.errors import BriefError, UsageError
+from fabula.base.errors import BriefError, UsageError
 from fabula.story import MAX_BRIEF_BYTES, Brief, Scene, Story, count_words, one_line, plain
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fabula.errors import ConfigError, UnknownNameError
+from fabula.base.errors import ConfigError, UnknownNameError
 from fabula.systems import find, systems
 
 

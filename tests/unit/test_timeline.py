@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fabula.base.errors import UsageError
 from fabula.cli.main import main
-from fabula.errors import UsageError
-from fabula.plan import Character, Event, Plan, Presence, ScenePlan
-from fabula.project import Project
+from fabula.project.folder import Project
 from fabula.story import Brief
-from fabula.timeline import Timeline, assumed_order, timeline_data, timeline_svg, timeline_text
-from fabula.timeline.letters import cells, clean, cut, folded, padded
+from fabula.story.plan import Character, Event, Plan, Presence, ScenePlan
+from fabula.story.timeline import Timeline, assumed_order, timeline_data, timeline_svg, timeline_text
+from fabula.story.timeline.letters import cells, clean, cut, folded, padded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

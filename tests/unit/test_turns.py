@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fabula.replies.turns import leaves_part, mentioned, read_turn, repeats
+from fabula.engine.replies.turns import leaves_part, mentioned, read_turn, repeats
 
 NAMES = ("Mara Quill", "Tobias", "Narration")
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabula.replies import SIDES, ReplyProblem, read_chances, read_verdicts
+from fabula.engine.replies import SIDES, ReplyProblem, read_chances, read_verdicts
 
 LABELS = ("Plot", "Creativity", "Development", "Language Use", "Overall")
 ALL_A = dict.fromkeys(LABELS, "A")

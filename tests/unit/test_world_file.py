@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.errors import UsageError
-from fabula.world import Entity, Fact, Moment, WorldState
-from fabula.world.file import parse_world, read_world, write_world
+from fabula.base.errors import UsageError
+from fabula.story.world import Entity, Fact, Moment, WorldState
+from fabula.story.world.file import parse_world, read_world, write_world
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.errors import UsageError
-from fabula.world import Entity, Fact, Moment, WorldState
-from fabula.world.export import graphml, mermaid, node_link
-from fabula.world.flat import Write, commit, flat, near_keys, updates_of, variables
-from fabula.world.graph import flat_of, graph_of, magnet_graph
+from fabula.base.errors import UsageError
+from fabula.story.world import Entity, Fact, Moment, WorldState
+from fabula.story.world.export import graphml, mermaid, node_link
+from fabula.story.world.flat import Write, commit, flat, near_keys, updates_of, variables
+from fabula.story.world.graph import flat_of, graph_of, magnet_graph
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

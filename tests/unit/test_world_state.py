@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.errors import ProjectError, UnknownNameError, UsageError
-from fabula.world import Entity, Fact, Moment, WorldState
-from fabula.world.facts import from_json, normal
-from fabula.world.state import NOW
+from fabula.base.errors import ProjectError, UnknownNameError, UsageError
+from fabula.story.world import Entity, Fact, Moment, WorldState
+from fabula.story.world.facts import from_json, normal
+from fabula.story.world.state import NOW
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -314,8 +314,8 @@ def test_a_closed_world_says_so(world: WorldState) -> None:
 _WRITER = """
 import sys
 from pathlib import Path
-from fabula.world import Moment, WorldState
-from fabula.world.flat import Write, commit
+from fabula.story.world import Moment, WorldState
+from fabula.story.world.flat import Write, commit
 with WorldState(Path(sys.argv[1])) as world:
     for step in range(1, 10_000):
         commit(world, step, [Write("turn_now", step, "a"), Write(f"key_{step % 50}", step, "b")])
@@ -362,7 +362,7 @@ def test_limits_and_words_of_names(world: WorldState, monkeypatch: pytest.Monkey
         world.same("Mara", "Mimi")
     with pytest.raises(UnknownNameError, match="Did you mean 'Mimi'"):
         world.apart("Mimmi")
-    monkeypatch.setattr("fabula.world.state.MAX_FACTS", 2)
+    monkeypatch.setattr("fabula.story.world.state.MAX_FACTS", 2)
     world.add([at(1, "a", 1), at(1, "b", (1, 2.5, None))])
     with pytest.raises(UsageError, match="A world holds at most 2 facts"):
         world.add([at(1, "c", 1)])

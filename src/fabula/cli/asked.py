@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.casting import SERVERS, World, full_name, open_cast
-from fabula.errors import ConfigError, UnknownNameError, UsageError
+from fabula.base.errors import ConfigError, UnknownNameError, UsageError
+from fabula.engine.roles import role_key
 from fabula.models.base import SAMPLING_FIELDS
-from fabula.roles import role_key
-from fabula.settings import Settings
+from fabula.project.casting import SERVERS, World, full_name, open_cast
+from fabula.project.settings import Settings
 from fabula.systems import find
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fabula.cli.terminal import table
-from fabula.events import CallFinished
+from fabula.engine.events import CallFinished
 from fabula.models.base import NOTHING_USED, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fabula.events import Event
+    from fabula.engine.events import Event
 
 
 @dataclass

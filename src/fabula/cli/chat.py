@@ -7,21 +7,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.base.errors import FabulaError, UnknownNameError, UsageError
+from fabula.base.files import write_atomically
 from fabula.cli.bill import told
 from fabula.cli.progress import counted
 from fabula.cli.session import near
-from fabula.errors import FabulaError, UnknownNameError, UsageError
-from fabula.events import CallStarted
-from fabula.files import write_atomically
+from fabula.engine.events import CallStarted
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from fabula.chatting import Session, Turn
     from fabula.cli.bill import Bill
     from fabula.cli.terminal import Terminal
-    from fabula.events import Event
-    from fabula.project import Project
+    from fabula.craft.conversation import Session, Turn
+    from fabula.engine.events import Event
+    from fabula.project.folder import Project
 
 HELP: Final = """\
   /plan             what is to happen in this cell, and where we are

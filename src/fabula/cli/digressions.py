@@ -9,35 +9,35 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.authoring import Wishes
+from fabula.app.conversing import lay_narrative, settings_for
+from fabula.app.digressing import digress_in, rehearse_digressions
+from fabula.app.writing import Wishes
+from fabula.base.errors import BriefError, ProjectError, UnknownNameError, UsageError
+from fabula.base.files import read_text, write_atomically
 from fabula.cli.asked import changes_of, check, read_models
 from fabula.cli.options import Choices, Performers
 from fabula.cli.people import People
 from fabula.cli.progress import Progress, counted
 from fabula.cli.session import near, stoppable
-from fabula.conversing import lay_narrative, settings_for
 from fabula.craft.digressions import digressions_in, utterances_of
 from fabula.craft.narratives import FILE
-from fabula.digressing import digress_in, rehearse_digressions
-from fabula.errors import BriefError, ProjectError, UnknownNameError, UsageError
-from fabula.events import RunFinished, RunStarted
-from fabula.files import read_text, write_atomically
-from fabula.journal import Journal
-from fabula.project import MAX_FILE, Project
-from fabula.settings import Settings
+from fabula.engine.events import RunFinished, RunStarted
+from fabula.engine.journal import Journal
+from fabula.project.folder import MAX_FILE, Project
+from fabula.project.settings import Settings
 from fabula.story import Brief, Story, count_words, plain, slug
 from fabula.systems import find
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.chatting import Session
+    from fabula.app.digressing import Conversation
     from fabula.cli.bill import Bill
     from fabula.cli.options import Limits
     from fabula.cli.terminal import Terminal
-    from fabula.digressing import Conversation
-    from fabula.items import Item
-    from fabula.rehearsal import Rehearsal
+    from fabula.craft.conversation import Session
+    from fabula.engine.dry_run import Rehearsal
+    from fabula.measure.items import Item
 
 ASKED: Final = "digress.json"
 ITEMS: Final = "dialogues.jsonl"

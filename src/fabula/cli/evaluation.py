@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fabula.authoring import Wishes
-from fabula.casting import World, open_cast
+from fabula.app.evaluating import Task, evaluate_in, rehearse_evaluation
+from fabula.app.writing import Wishes
+from fabula.base.errors import ConfigError
 from fabula.cli.asked import evaluator_config, performers_of
 from fabula.cli.bill import Bill, bill_table, told
 from fabula.cli.people import People
 from fabula.cli.progress import Progress, counted
 from fabula.cli.session import near, stoppable
-from fabula.errors import ConfigError
-from fabula.evaluating import Task, evaluate_in, rehearse_evaluation
-from fabula.settings import Settings
+from fabula.project.casting import World, open_cast
+from fabula.project.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from fabula.cli.options import Judges, Limits
     from fabula.cli.terminal import Terminal
     from fabula.evaluators import Evaluator
-    from fabula.items import Item
+    from fabula.measure.items import Item
+    from fabula.measure.report import Report
     from fabula.models.base import Request
-    from fabula.report import Report
 
 
 @dataclass

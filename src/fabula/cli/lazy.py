@@ -9,7 +9,7 @@ from typing import Any, Final
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from fabula.errors import UnknownNameError
+from fabula.base.errors import UnknownNameError
 
 WRITING, CHANGING, LOOKING = "Write", "Change", "Look"
 MEASURING, SETTING_UP = "Measure", "Set up"

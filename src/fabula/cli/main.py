@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from fabula import __version__
+from fabula.base.errors import FabulaError, PausedError, UnknownNameError
+from fabula.base.version import __version__
 from fabula.cli.lazy import LazyGroup
 from fabula.cli.terminal import Terminal
-from fabula.errors import FabulaError, PausedError, UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,7 +88,7 @@ def _version(wanted: bool) -> None:  # noqa: FBT001 - typer hands a flag over li
 
 def _named(problem: Any) -> FabulaError:  # noqa: ANN401 - typer's error types are private
     """A usage error of typer's as one of ours, naming the nearest known option."""
-    from fabula.errors import UsageError  # noqa: PLC0415 - not to be mixed up with typer's class of that name
+    from fabula.base.errors import UsageError  # noqa: PLC0415 - not to be mixed up with typer's class of that name
 
     option = getattr(problem, "option_name", None)
     context = getattr(problem, "ctx", None)

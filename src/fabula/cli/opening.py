@@ -6,16 +6,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fabula.base.errors import UsageError
 from fabula.cli.terminal import Terminal
-from fabula.errors import UsageError
-from fabula.events import RECORD
-from fabula.project import Project
+from fabula.engine.events import RECORD
+from fabula.project.folder import Project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fabula.cli.options import Common
-    from fabula.journal import Journal
+    from fabula.engine.journal import Journal
 
 
 def terminal_of(common: Common) -> Terminal:

@@ -8,16 +8,16 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from fabula.base.errors import FabulaError, PausedError
 from fabula.cli.form import asked_as, shown, value_of
-from fabula.errors import FabulaError, PausedError
-from fabula.roles import HandBackError
+from fabula.engine.roles import HandBackError
 from fabula.story import slug
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.cli.terminal import Terminal
-    from fabula.events import Kept
+    from fabula.engine.events import Kept
     from fabula.models.base import Json, Request
 
 _RULE = "-" * 72

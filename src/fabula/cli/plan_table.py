@@ -10,8 +10,8 @@ from fabula.cli.terminal import table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.project import Change
-    from fabula.rehearsal import Rehearsal
+    from fabula.engine.dry_run import Rehearsal
+    from fabula.project.folder import Change
 
 
 def calls_table(rehearsal: Rehearsal) -> str:

@@ -7,7 +7,7 @@ from functools import singledispatchmethod
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.cli.live import LivePicture
-from fabula.events import (
+from fabula.engine.events import (
     CallFinished,
     CallRetried,
     CallStarted,
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from rich.live import Live
 
     from fabula.cli.terminal import Terminal
-    from fabula.events import Event
-    from fabula.rehearsal import PlannedCall
+    from fabula.engine.dry_run import PlannedCall
+    from fabula.engine.events import Event
 
 _MOST_CALLS: Final = 4
 _TAIL: Final = 240

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from fabula.base.errors import UsageError
+from fabula.base.files import read_text
 from fabula.cli.session import near
-from fabula.errors import UsageError
-from fabula.files import read_text
-from fabula.project import MAX_FILE, Project
+from fabula.project.folder import MAX_FILE, Project
 from fabula.systems.snap.scores import read_lines, read_scores
 
 if TYPE_CHECKING:

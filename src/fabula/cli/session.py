@@ -11,20 +11,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fabula.authoring import Wishes, rehearse_in, write_in
+from fabula.app.writing import Wishes, rehearse_in, write_in
+from fabula.base.errors import FabulaError
 from fabula.cli.bill import Bill, bill_table, dollars, told
 from fabula.cli.people import AnotherTakeError, People
 from fabula.cli.progress import Progress, counted, duration
-from fabula.errors import FabulaError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from fabula.cli.options import Limits
     from fabula.cli.terminal import Terminal
-    from fabula.project import Change, Project
-    from fabula.rehearsal import Rehearsal
-    from fabula.settings import Settings
+    from fabula.engine.dry_run import Rehearsal
+    from fabula.project.folder import Change, Project
+    from fabula.project.settings import Settings
     from fabula.story import Story
 
 T = TypeVar("T")

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from fabula.cli.terminal import table
 from fabula.evaluators.pairwise.showing import questions_of, rows_on
 from fabula.evaluators.pairwise.tally import judged_pairs, verdicts_in
-from fabula.ratings import SAME
-from fabula.report.page import estimate_cells
+from fabula.measure.ratings import SAME
+from fabula.measure.report.page import estimate_cells
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.ratings import Rating
-    from fabula.report import Report
+    from fabula.measure.ratings import Rating
+    from fabula.measure.report import Report
 
 
 def ranking_tables(report: Report) -> str:

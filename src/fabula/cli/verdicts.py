@@ -6,14 +6,14 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from fabula.errors import UnknownNameError, UsageError
-from fabula.ratings import SAME
+from fabula.base.errors import UnknownNameError, UsageError
+from fabula.measure.ratings import SAME
 from fabula.stats.verdicts import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.ratings import Rating
+    from fabula.measure.ratings import Rating
 
 ALL: Final = "all questions"
 _YES: Final = {"yes": 1.0, "true": 1.0, "pass": 1.0, "no": 0.0, "false": 0.0, "fail": 0.0}

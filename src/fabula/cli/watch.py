@@ -11,7 +11,7 @@ from fabula.cli.bill import Bill
 from fabula.cli.live import LivePicture
 from fabula.cli.progress import counted, duration
 from fabula.cli.session import near
-from fabula.events import CallFinished, CallRetried, RunFinished, RunStarted
+from fabula.engine.events import CallFinished, CallRetried, RunFinished, RunStarted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.live import Live
 
+    from fabula.app.experiment.dry import Forecast
+    from fabula.app.experiment.grid import Experiment, Trial
+    from fabula.app.experiment.results import Outcome
     from fabula.cli.terminal import Terminal
-    from fabula.events import Event
-    from fabula.experiment.dry import Forecast
-    from fabula.experiment.grid import Experiment, Trial
-    from fabula.experiment.results import Outcome
+    from fabula.engine.events import Event
 
 _MOST: Final = 6
 

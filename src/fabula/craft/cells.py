@@ -11,14 +11,14 @@ from bisect import bisect_left
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from fabula.base.errors import UsageError
 from fabula.craft.dialogue import speech
-from fabula.craft.sentences import paragraph_spans, spans
-from fabula.errors import UsageError
+from fabula.story.sentences import paragraph_spans, spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fabula.replies.sentences import Span
+    from fabula.story.sentences import Span
 
 SENTENCES: Final = 10  # section 3.1
 _SLACK: Final = 0.3  # share of a cell's sentences by which a paragraph's end may come sooner or later

@@ -12,12 +12,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from fabula.craft.sentences import paragraph_spans
+from fabula.story.sentences import paragraph_spans
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from fabula.replies.sentences import Span
+    from fabula.story.sentences import Span
 
 _DOUBLE: Final = re.compile(r"``|''|[\"“”„«»「」『』]")
 _SINGLE: Final = re.compile(r"['‘’‚‹›]")

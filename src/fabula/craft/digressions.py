@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from fabula.base.errors import UsageError
 from fabula.craft.packing import paragraphs
-from fabula.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from math import ceil, floor
 from typing import TYPE_CHECKING, Final
 
-from fabula.craft.sentences import ends_whole, sentences, spans
+from fabula.base.errors import UsageError
 from fabula.craft.trimming import trim
 from fabula.craft.wording import LARGEST, Wish, number, wishes
-from fabula.errors import UsageError
 from fabula.story import count_words
+from fabula.story.sentences import ends_whole, sentences, spans
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

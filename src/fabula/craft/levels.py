@@ -9,10 +9,10 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
-from fabula.craft.continuity.scenes import scenes_of
-from fabula.craft.sentences import sentences
-from fabula.errors import UsageError
+from fabula.base.errors import UsageError
+from fabula.continuity.scenes import scenes_of
 from fabula.story import count_words
+from fabula.story.sentences import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

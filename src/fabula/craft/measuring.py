@@ -6,15 +6,15 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fabula.errors import UsageError
-from fabula.report import Row
+from fabula.base.errors import UsageError
+from fabula.measure.report import Row
 from fabula.stats.bootstrap import bootstrap_mean
 from fabula.stats.estimate import Estimate, Unscored
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.items import Item
+    from fabula.measure.items import Item
     from fabula.stats.estimate import Scored
 
 ALL: Final = "all"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from fabula.base.errors import UnknownNameError, UsageError
 from fabula.craft.cells import among, names_in, same_person
-from fabula.errors import UnknownNameError, UsageError
-from fabula.replies.turns import mentioned
+from fabula.engine.replies.turns import mentioned
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fabula.run import Run
+    from fabula.engine.run import Run
     from fabula.story import Brief
 
 NARRATIVE: Final = "narrative"

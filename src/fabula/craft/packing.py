@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from fabula.craft.sentences import sentences
 from fabula.models.budget import estimate_tokens
 from fabula.story import plain
+from fabula.story.sentences import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fabula.base.errors import ReplyError
 from fabula.craft.length import write_to_length
-from fabula.craft.sentences import sentences
-from fabula.errors import ReplyError
+from fabula.engine.replies import clean_prose
 from fabula.models.base import Sampling
-from fabula.replies import clean_prose
 from fabula.story import count_words
+from fabula.story.sentences import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fabula.craft.length import WordRange
+    from fabula.engine.run import Run
     from fabula.models.base import Reply
-    from fabula.run import Run
 
 TRIES = 6
 _LITTLE = 40  # words that a reply may always lose; where most of it was commentary, echo or loop, it is drawn again

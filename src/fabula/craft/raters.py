@@ -5,12 +5,12 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from fabula.errors import UsageError
-from fabula.roles import is_person
+from fabula.base.errors import UsageError
+from fabula.engine.roles import is_person
 
 if TYPE_CHECKING:
-    from fabula.items import Item
-    from fabula.ratings import RaterKind
+    from fabula.measure.items import Item
+    from fabula.measure.ratings import RaterKind
 
 _MARK_LETTERS: Final = 8
 

@@ -17,9 +17,9 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from fabula.base.errors import UnknownNameError
+from fabula.base.extras import extra
 from fabula.craft.stems import stem
-from fabula.errors import UnknownNameError
-from fabula.extras import extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

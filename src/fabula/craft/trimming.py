@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from fabula.craft.sentences import paragraph_spans, spans
 from fabula.story import count_words
+from fabula.story.sentences import paragraph_spans, spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fabula.report import Row
+from fabula.measure.report import Row
 from fabula.stats.baselines import constant, length, random_scores, type_token_ratio
 from fabula.stats.correlation import correlation, correlation_within
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.items import Item
+    from fabula.measure.items import Item
     from fabula.stats.estimate import Scored
 
 

@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from fabula.errors import UsageError
+from fabula.base.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from fabula.base.errors import UsageError
 from fabula.craft.matching import Finding, parse_finding
 from fabula.data.reading import Record, find, json_lines, json_list, wanted
-from fabula.errors import UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Final
 
-from fabula.errors import UsageError
-from fabula.files import read_text, write_atomically
+from fabula.base.errors import UsageError
+from fabula.base.files import read_text, write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fabula.base.errors import UsageError
 from fabula.data.reading import Record, json_lines, unique, wanted
-from fabula.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from http.client import HTTPException
 from typing import IO, TYPE_CHECKING, Final, TypeAlias
 
+from fabula.base.errors import FabulaError
+from fabula.base.files import write_error
 from fabula.data.checksums import pin, pinned, sha256
-from fabula.errors import FabulaError
-from fabula.files import write_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from fabula.base.errors import UsageError
 from fabula.data.reading import Record, json_lines, json_object, wanted
-from fabula.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from fabula.errors import UnknownNameError
+from fabula.base.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

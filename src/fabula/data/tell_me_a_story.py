@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
+from fabula.base.errors import UnknownNameError, UsageError
 from fabula.data.archives import content
 from fabula.data.reading import Record, find, parse_lines, read_bounded, unique
-from fabula.errors import UnknownNameError, UsageError
-from fabula.items import Item
+from fabula.measure.items import Item
 from fabula.story import Brief, Story
 
 if TYPE_CHECKING:

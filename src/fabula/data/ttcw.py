@@ -7,9 +7,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from fabula.base.errors import UsageError
 from fabula.data.reading import Record, json_lines, json_list, unique, wanted
-from fabula.errors import UsageError
-from fabula.items import Item
+from fabula.measure.items import Item
 from fabula.story import Brief, Story
 
 if TYPE_CHECKING:

@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fabula.errors import UnknownNameError
-from fabula.methods import Method, folders
+from fabula.base.errors import UnknownNameError
+from fabula.engine.methods import Method, folders
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.items import Item
-    from fabula.report import Report
-    from fabula.run import Run
+    from fabula.engine.run import Run
+    from fabula.measure.items import Item
+    from fabula.measure.report import Report
 
 _HOME = Path(__file__).parent
 

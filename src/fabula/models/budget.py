@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import TYPE_CHECKING
 
-from fabula.errors import BudgetError, UsageError
+from fabula.base.errors import BudgetError, UsageError
 from fabula.models.base import Usage
 from fabula.models.prices import cost
 

@@ -22,7 +22,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from fabula.errors import ModelError, ModelUnavailableError
+from fabula.base.errors import ModelError, ModelUnavailableError
 from fabula.models.base import Capabilities, Reply, Request, Sampling
 from fabula.models.embedded_body import ReplyReader, body_of, raised, sent_values
 from fabula.models.embedded_engine import Engine, EngineSettings, start_engine

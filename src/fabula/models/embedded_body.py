@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Literal
 
-from fabula.errors import ContextLengthError, ModelError, OverloadedError, UnknownNameError, UsageError
+from fabula.base.errors import ContextLengthError, ModelError, OverloadedError, UnknownNameError, UsageError
 from fabula.models.base import Reply, Usage
 
 if TYPE_CHECKING:

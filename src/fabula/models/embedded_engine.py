@@ -11,7 +11,7 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fabula.errors import ModelUnavailableError
+from fabula.base.errors import ModelUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 import numpy as np
 
-from fabula.errors import UsageError
+from fabula.base.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

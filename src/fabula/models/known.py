@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fabula.errors import UnknownNameError
+from fabula.base.errors import UnknownNameError
 from fabula.models.base import Sampling
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import random
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from fabula.errors import ModelError, ModelTimeoutError
+from fabula.base.errors import ModelError, ModelTimeoutError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fabula.errors import UsageError
+from fabula.base.errors import UsageError
 from fabula.models.gguf import read_metadata, write_gguf
 
 if TYPE_CHECKING:

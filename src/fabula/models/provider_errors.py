@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pydantic_ai import exceptions as theirs
 
-from fabula.errors import (
+from fabula.base.errors import (
     ContextLengthError,
     ModelError,
     ModelTimeoutError,

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from fabula.errors import ModelUnavailableError, UnknownNameError, UsageError
+from fabula.base.errors import ModelUnavailableError, UnknownNameError, UsageError
 from fabula.models.base import SAMPLING_FIELDS, Capabilities, Reply, Usage
 
 if TYPE_CHECKING:

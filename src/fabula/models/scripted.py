@@ -19,7 +19,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, TypeAlias
 
-from fabula.errors import ConfigError, ModelError
+from fabula.base.errors import ConfigError, ModelError
 from fabula.models.base import SAMPLING_FIELDS, Capabilities, Reply, Request, Usage
 
 if TYPE_CHECKING:

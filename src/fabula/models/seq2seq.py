@@ -16,7 +16,7 @@ from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.errors import ModelUnavailableError, UnknownNameError
+from fabula.base.errors import ModelUnavailableError, UnknownNameError
 from fabula.models.base import Capabilities, Reply, Request, Usage
 from fabula.models.fingerprint import DIGITS, fingerprint
 from fabula.models.seq2seq_network import TAKES, open_network, require_packages, rooms_of, sent_values

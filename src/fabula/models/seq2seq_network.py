@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.errors import ModelUnavailableError
-from fabula.extras import extra, require
+from fabula.base.errors import ModelUnavailableError
+from fabula.base.extras import extra, require
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

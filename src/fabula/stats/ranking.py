@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
-from fabula.errors import UnknownNameError
+from fabula.base.errors import UnknownNameError
 from fabula.stats.bootstrap import draw_counts, estimated
 from fabula.stats.bradley_terry import (
     WEAK_PRIOR,

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fabula.errors import UnknownNameError
-from fabula.methods import Method, folders
+from fabula.base.errors import UnknownNameError
+from fabula.engine.methods import Method, folders
 
 if TYPE_CHECKING:
-    from fabula.run import Run
+    from fabula.engine.run import Run
     from fabula.story import Brief, Story
 
 _HOME = Path(__file__).parent

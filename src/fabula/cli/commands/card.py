@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from fabula.cards import Card, card_of, left_out, persona_of, read_card, scan
-from fabula.cards.card import MAX_FILE_BYTES
+from fabula.base.errors import UnknownNameError, UsageError
+from fabula.base.files import read_text, write_atomically
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
-from fabula.craft.personas import MAX_PERSONAS, Company, parse_company, write_company
-from fabula.errors import UnknownNameError, UsageError
-from fabula.files import read_text, write_atomically
 from fabula.story import one_line, slug
+from fabula.story.cards import Card, card_of, left_out, persona_of, read_card, scan
+from fabula.story.cards.card import MAX_FILE_BYTES
+from fabula.story.personas import MAX_PERSONAS, Company, parse_company, write_company
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fabula.cli.terminal import Terminal
-    from fabula.craft.personas import Persona
+    from fabula.story.personas import Persona
 
 _MAX_PERSONAS_BYTES: Final = 2_000_000
 _WIDE: Final = 88

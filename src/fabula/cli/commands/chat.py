@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabula.authoring import Wishes
-from fabula.chatting import Parties, SessionFiles
-from fabula.chatting.store import sessions_in
-from fabula.chatting.talk import freedom_of
+from fabula.app.conversing import conversing, lay_narrative, parties_in, settings_for
+from fabula.app.writing import Wishes
+from fabula.base.errors import BriefError, UsageError
+from fabula.base.files import read_text
 from fabula.cli.asked import changes_of, check
 from fabula.cli.bill import Bill
 from fabula.cli.chat import Chat
@@ -20,16 +20,16 @@ from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Choices, Common, bundled
 from fabula.cli.people import People
 from fabula.cli.session import near, stoppable
-from fabula.conversing import conversing, lay_narrative, parties_in, settings_for
-from fabula.errors import BriefError, UsageError
-from fabula.files import read_text
-from fabula.project import MAX_FILE, Project
-from fabula.settings import Settings
+from fabula.craft.conversation import Parties, SessionFiles
+from fabula.craft.conversation.store import sessions_in
+from fabula.craft.conversation.talk import freedom_of
+from fabula.project.folder import MAX_FILE, Project
+from fabula.project.settings import Settings
 from fabula.story import Brief, Story, count_words, plain, slug
 
 if TYPE_CHECKING:
-    from fabula.chatting import Freedom
     from fabula.cli.terminal import Terminal
+    from fabula.craft.conversation import Freedom
 
 
 @dataclass(frozen=True, slots=True)

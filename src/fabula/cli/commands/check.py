@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from fabula.app.evaluating import Task
+from fabula.app.item_files import MAX_STORY_BYTES, read_items
+from fabula.base.errors import UnknownNameError, UsageError
+from fabula.base.files import read_text, write_atomically
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, Judges, Limits, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
-from fabula.errors import UnknownNameError, UsageError
-from fabula.evaluating import Task
 from fabula.evaluators import find
 from fabula.evaluators.atlas.dismissed import FILE, read_dismissed, write_dismissed
 from fabula.evaluators.atlas.page import all_findings, as_page
-from fabula.files import read_text, write_atomically
-from fabula.item_files import MAX_STORY_BYTES, read_items
-from fabula.items import Item
+from fabula.measure.items import Item
 from fabula.story import Scene, Story, count_words, slug
 
 if TYPE_CHECKING:

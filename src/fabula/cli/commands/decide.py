@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabula.base.errors import UsageError
 from fabula.cli.opening import authored, project_of, recorded, terminal_of
 from fabula.cli.options import Artefact, Common, Limits, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
-from fabula.errors import UsageError
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
-    from fabula.journal import Decision, Journal
-    from fabula.project import Project
+    from fabula.engine.journal import Decision, Journal
+    from fabula.project.folder import Project
 
 
 @bundled

@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from fabula.casting import SERVERS, full_name
+from fabula.app.digressing import KINDS, Conversation, Schedule, kinds_of, parties_of
+from fabula.app.digressing.pages import as_markdown, beside_each_other, trivial
+from fabula.app.evaluating import Task
+from fabula.base.errors import UsageError
+from fabula.base.files import make_folder, write_atomically
 from fabula.cli.bill import dollars
 from fabula.cli.digressions import ASKED, Digressing, narratives_of, same_as_before, settings_of
 from fabula.cli.evaluation import Evaluating
@@ -18,19 +22,15 @@ from fabula.cli.options import Common, Judges, Limits, Performers, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
-from fabula.digressing import KINDS, Conversation, Schedule, kinds_of, parties_of
-from fabula.digressing.pages import as_markdown, beside_each_other, trivial
-from fabula.errors import UsageError
-from fabula.evaluating import Task
 from fabula.evaluators import find
-from fabula.files import make_folder, write_atomically
+from fabula.project.casting import SERVERS, full_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fabula.cli.terminal import Terminal
-    from fabula.items import Item
-    from fabula.report import Report
+    from fabula.measure.items import Item
+    from fabula.measure.report import Report
 
 _PLAYER = "The simulated player"
 

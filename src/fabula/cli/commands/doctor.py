@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from fabula import __version__
+from fabula.base.errors import FabulaError
+from fabula.base.version import __version__
 from fabula.cli.machine import Check, keys_set
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, Where, bundled
 from fabula.cli.terminal import table
-from fabula.errors import FabulaError
 from fabula.models.known import KNOWN, installed, models_home
-from fabula.project import Project
+from fabula.project.folder import Project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

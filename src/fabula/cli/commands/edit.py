@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabula.base.errors import UnknownNameError, UsageError
+from fabula.base.files import read_text
 from fabula.cli.opening import project_of, recorded, terminal_of
 from fabula.cli.options import Artefact, Common, bundled
 from fabula.cli.session import near
-from fabula.errors import UnknownNameError, UsageError
-from fabula.files import read_text
-from fabula.project import MAX_FILE
+from fabula.project.folder import MAX_FILE
 from fabula.story import count_words, plain
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
-    from fabula.journal import Journal
-    from fabula.project import Project
+    from fabula.engine.journal import Journal
+    from fabula.project.folder import Project
 
 
 @bundled

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from fabula.authoring import Wishes, rehearse
+from fabula.app.writing import Wishes, rehearse
 from fabula.cli.asked import changes_of, check
 from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Choices, Common, Limits, bundled
@@ -17,7 +17,7 @@ from fabula.cli.plan_table import calls_table, planned
 from fabula.cli.progress import counted, duration
 from fabula.cli.session import Session
 from fabula.models.base import NOTHING_USED
-from fabula.settings import Settings
+from fabula.project.settings import Settings
 from fabula.story import Brief
 
 

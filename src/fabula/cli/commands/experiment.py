@@ -11,6 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fabula.app.experiment.dry import forecast
+from fabula.app.experiment.grid import read_experiment
+from fabula.app.experiment.pages import as_page
+from fabula.app.experiment.tables import as_csv, as_data, failures
+from fabula.app.experiment.working import How, run_experiment
+from fabula.base.errors import BudgetError
+from fabula.base.files import write_atomically
 from fabula.cli.bill import dollars, told
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
@@ -19,19 +26,12 @@ from fabula.cli.progress import counted
 from fabula.cli.session import near, stoppable
 from fabula.cli.terminal import table
 from fabula.cli.watch import Watch
-from fabula.errors import BudgetError
-from fabula.experiment.dry import forecast
-from fabula.experiment.grid import read_experiment
-from fabula.experiment.pages import as_page
-from fabula.experiment.tables import as_csv, as_data, failures
-from fabula.experiment.working import How, run_experiment
-from fabula.files import write_atomically
 
 if TYPE_CHECKING:
+    from fabula.app.experiment.dry import Expected, Forecast
+    from fabula.app.experiment.grid import Experiment
+    from fabula.app.experiment.results import Results
     from fabula.cli.terminal import Terminal
-    from fabula.experiment.dry import Expected, Forecast
-    from fabula.experiment.grid import Experiment
-    from fabula.experiment.results import Results
 
 _ROWS = 12  # of an evaluator, in the terminal; the report has all
 

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabula.base.errors import ProjectError
+from fabula.base.files import read_text, write_atomically
 from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Common, Where, bundled
 from fabula.cli.session import near
-from fabula.errors import ProjectError
-from fabula.export import Meta, find
-from fabula.files import read_text, write_atomically
-from fabula.project import MAX_FILE
+from fabula.project.folder import MAX_FILE
 from fabula.story import Story, slug
+from fabula.story.export import Meta, find
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
-    from fabula.project import Project
+    from fabula.project.folder import Project
 
 
 @bundled

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabula.app.item_files import MAX_STORY_BYTES
+from fabula.base.errors import UsageError
+from fabula.base.files import make_folder, read_text, write_atomically
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
-from fabula.craft.continuity import split
-from fabula.craft.inject import KINDS
-from fabula.craft.inject import inject as injected
-from fabula.errors import UsageError
-from fabula.files import make_folder, read_text, write_atomically
-from fabula.item_files import MAX_STORY_BYTES
+from fabula.continuity import split
+from fabula.continuity.inject import KINDS
+from fabula.continuity.inject import inject as injected
 
 if TYPE_CHECKING:
-    from fabula.craft.inject import Injected
+    from fabula.continuity.inject import Injected
 
 _WIDE = 40
 

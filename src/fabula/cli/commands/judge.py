@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabula.app.item_files import read_items
+from fabula.base.errors import UsageError
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, Judges, Limits, bundled
 from fabula.cli.session import near
 from fabula.cli.verdict_tables import better, verdict_table
-from fabula.errors import UsageError
 from fabula.evaluators import find
 from fabula.evaluators.pairwise.tally import judged_pairs, verdicts_in
-from fabula.item_files import read_items
 
 if TYPE_CHECKING:
     from typing import Any
 
     from fabula.cli.terminal import Terminal
-    from fabula.items import Item
-    from fabula.report import Report
+    from fabula.measure.items import Item
+    from fabula.measure.report import Report
 
 
 @bundled

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from fabula.authoring import Wishes
+from fabula.app.evaluating import Task, evaluate_in
+from fabula.app.item_files import read_items
+from fabula.app.writing import Wishes
+from fabula.base.errors import UnknownNameError, UsageError
+from fabula.base.files import write_atomically
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
 from fabula.cli.terminal import table
 from fabula.craft.measuring import MEAN, by_system
-from fabula.errors import UnknownNameError, UsageError
-from fabula.evaluating import Task, evaluate_in
 from fabula.evaluators import find
-from fabula.files import write_atomically
-from fabula.item_files import read_items
-from fabula.settings import Settings
+from fabula.project.settings import Settings
 from fabula.stats.estimate import Estimate
 from fabula.story import Brief
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from fabula.cli.terminal import Terminal
-    from fabula.items import Item
-    from fabula.methods import Preset
-    from fabula.report import Report, Row
+    from fabula.engine.methods import Preset
+    from fabula.measure.items import Item
+    from fabula.measure.report import Report, Row
 
 _NAMES: Final = ("surface", "rouge", "bertscore")
 _SHOWN: Final = 40  # stories in the table

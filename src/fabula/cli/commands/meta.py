@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fabula.app.item_files import read_items
+from fabula.base.errors import UsageError
+from fabula.base.files import write_atomically
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
 from fabula.cli.session import near
 from fabula.cli.terminal import table
 from fabula.cli.verdicts import ALL, common_questions, side_of
-from fabula.errors import UsageError
-from fabula.files import write_atomically
-from fabula.item_files import read_items
-from fabula.ratings import read_ratings
-from fabula.report import Report, Row
-from fabula.report.page import Section, bullets, joined, page, report_section
+from fabula.measure.ratings import read_ratings
+from fabula.measure.report import Report, Row
+from fabula.measure.report.page import Section, bullets, joined, page, report_section
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.meta import PEOPLE
 from fabula.stats.meta import meta as compared
@@ -26,7 +26,7 @@ from fabula.stats.verdicts import JUDGE, Dials
 
 if TYPE_CHECKING:
     from fabula.cli.verdicts import Side
-    from fabula.ratings import Rating
+    from fabula.measure.ratings import Rating
     from fabula.stats.meta import Meta
 
 _MAIN = ("pairs: accuracy", "stories: accuracy", "stories: spearman", "systems: spearman")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fabula.casting import SERVERS, World, base_sampling, full_name, open_model
 from fabula.cli.bill import dollars, told
 from fabula.cli.machine import key_names, keys_set
 from fabula.cli.opening import terminal_of
@@ -18,7 +17,8 @@ from fabula.cli.terminal import table
 from fabula.models.base import Message, Request, Sampling
 from fabula.models.known import KNOWN, find, installed, local_path, models_home
 from fabula.models.prices import cost, price_of
-from fabula.settings import ModelTable
+from fabula.project.casting import SERVERS, World, base_sampling, full_name, open_model
+from fabula.project.settings import ModelTable
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal

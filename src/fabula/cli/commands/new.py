@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabula.base.errors import UsageError
 from fabula.cli.asked import changes_of, check
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Choices, Common, bundled
 from fabula.cli.session import near
-from fabula.errors import UsageError
-from fabula.project import Project
-from fabula.settings import Settings
+from fabula.project.folder import Project
+from fabula.project.settings import Settings
 from fabula.story import MAX_BRIEF_BYTES, Brief
 
 if TYPE_CHECKING:

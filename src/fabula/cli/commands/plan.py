@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from fabula.app.planning import PLAN_FILE, plan_in, project_for_story, rehearse_plan_in, story_of
+from fabula.base.errors import UsageError
+from fabula.base.files import read_text
 from fabula.cli.asked import changes_of, check
 from fabula.cli.bill import bill_table, told
 from fabula.cli.opening import terminal_of
@@ -16,21 +19,18 @@ from fabula.cli.options import Choices, Common, Limits, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
 from fabula.cli.terminal import table
-from fabula.errors import UsageError
-from fabula.files import read_text
-from fabula.plan_file import read_plan
-from fabula.planning_runs import PLAN_FILE, plan_in, project_for_story, rehearse_plan_in, story_of
-from fabula.project import MAX_FILE, Project
-from fabula.settings import Settings
+from fabula.project.folder import MAX_FILE, Project
+from fabula.project.settings import Settings
 from fabula.story import Brief, count_words, one_line
+from fabula.story.plan_file import read_plan
 from fabula.systems import systems
 
 if TYPE_CHECKING:
     from typing import Any
 
     from fabula.cli.terminal import Terminal
-    from fabula.plan import Plan
-    from fabula.rehearsal import Rehearsal
+    from fabula.engine.dry_run import Rehearsal
+    from fabula.story.plan import Plan
 
 _SYSTEM: Final = "character-simulation"  # what a plan of ours is made for, unless --system says otherwise
 _WIDE: Final = 28

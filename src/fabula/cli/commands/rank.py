@@ -7,25 +7,25 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabula.app.item_files import read_items
+from fabula.base.errors import UsageError
+from fabula.base.files import make_folder, write_atomically
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, Judges, Limits, bundled
 from fabula.cli.session import near
 from fabula.cli.verdict_tables import ranking_tables
-from fabula.errors import UsageError
 from fabula.evaluators import find
 from fabula.evaluators.pairwise.pairs import pairs_of
 from fabula.evaluators.pairwise.ranking import ranked
 from fabula.evaluators.pairwise.showing import page_of, questions_of, strengths_picture
-from fabula.files import make_folder, write_atomically
-from fabula.item_files import read_items
-from fabula.ratings import read_ratings
+from fabula.measure.ratings import read_ratings
 from fabula.story import slug
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.report import Report
+    from fabula.measure.report import Report
 
 
 @bundled

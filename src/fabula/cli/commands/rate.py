@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from fabula.app.item_files import MAX_STORY_BYTES, read_items
+from fabula.base.errors import UsageError
+from fabula.base.files import read_text, write_atomically
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, Judges, Limits, bundled
 from fabula.cli.session import near
 from fabula.cli.terminal import table
 from fabula.craft.measuring import MEAN
-from fabula.errors import UsageError
 from fabula.evaluators import evaluators, find
-from fabula.files import read_text, write_atomically
-from fabula.item_files import MAX_STORY_BYTES, read_items
-from fabula.report.page import estimate_cells, page, report_section
+from fabula.measure.report.page import estimate_cells, page, report_section
 from fabula.stats.estimate import Estimate
 from fabula.story import Story, slug
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from fabula.cli.terminal import Terminal
     from fabula.evaluators import Evaluator
-    from fabula.items import Item
-    from fabula.report import Report, Row
+    from fabula.measure.items import Item
+    from fabula.measure.report import Report, Row
     from fabula.stats.estimate import Scored
 
 _DEFAULT: Final = "snap-ratings"

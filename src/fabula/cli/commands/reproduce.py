@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fabula.app.reproduce.tables import chosen
+from fabula.app.reproduce.tables import reproduce as recomputed
+from fabula.base.errors import UsageError
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
 from fabula.cli.terminal import table as aligned
 from fabula.data.checksums import sha256
 from fabula.data.fetching import fetch as fetched
 from fabula.data.sets import SETS, find_set
-from fabula.errors import UsageError
-from fabula.reproduce.tables import chosen
-from fabula.reproduce.tables import reproduce as recomputed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from fabula.app.reproduce.rows import Outcome, Row
     from fabula.cli.terminal import Terminal
-    from fabula.reproduce.rows import Outcome, Row
 
 _LONG = 30  # rows; a longer table is folded where it was not asked for by name
 

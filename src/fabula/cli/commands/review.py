@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from fabula.app.item_files import read_items
+from fabula.base.errors import UsageError
+from fabula.base.files import write_atomically
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, Judges, Limits, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
-from fabula.errors import UsageError
 from fabula.evaluators import find
 from fabula.evaluators.editorial.agreement import accepted, annotations_of, decoys_of, named, sheet_of
 from fabula.evaluators.editorial.page import sections_of as editorial_sections
@@ -22,19 +24,17 @@ from fabula.evaluators.editorial.scoring import ALL
 from fabula.evaluators.rubric.agreement import decided
 from fabula.evaluators.rubric.page import levels_of
 from fabula.evaluators.rubric.page import sections_of as rubric_sections
-from fabula.files import write_atomically
-from fabula.item_files import read_items
-from fabula.ratings import read_ratings, write_ratings
-from fabula.report import Report
-from fabula.report.page import page, report_section
+from fabula.measure.ratings import read_ratings, write_ratings
+from fabula.measure.report import Report
+from fabula.measure.report.page import page, report_section
 from fabula.stats.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fabula.cli.terminal import Terminal
-    from fabula.items import Item
-    from fabula.report import Row
+    from fabula.measure.items import Item
+    from fabula.measure.report import Row
     from fabula.stats.estimate import Scored
 
 _PEOPLE = "Beside people"

@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from fabula.authoring import Wishes
+from fabula.app.conversing import settings_for
+from fabula.app.writing import Wishes
+from fabula.base.errors import UsageError
 from fabula.cli.asked import changes_of, check
 from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Choices, Common, bundled
 from fabula.cli.session import stoppable
-from fabula.conversing import settings_for
-from fabula.errors import UsageError
-from fabula.serving.gate import Bounds
-from fabula.serving.running import Offer, address_of, is_loopback, listening
-from fabula.serving.running import serve as serve_projects
+from fabula.server.gate import Bounds
+from fabula.server.running import Offer, address_of, is_loopback, listening
+from fabula.server.running import serve as serve_projects
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
-    from fabula.project import Project
-    from fabula.serving.projects import Shelf
-    from fabula.settings import Settings
+    from fabula.project.folder import Project
+    from fabula.project.settings import Settings
+    from fabula.server.projects import Shelf
 
 PORT: Final = 8730
 _NEEDED: Final = ("fastapi", "uvicorn")

@@ -10,25 +10,25 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from fabula.base.errors import ProjectError, UsageError
+from fabula.base.files import read_text, write_atomically
 from fabula.cli.bill import told
 from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Artefact, Common, bundled
 from fabula.cli.session import near
 from fabula.cli.terminal import table
-from fabula.errors import ProjectError, UsageError
-from fabula.files import read_text, write_atomically
-from fabula.plan_file import parse_plan, read_plan
-from fabula.project import MAX_FILE
+from fabula.project.folder import MAX_FILE
 from fabula.story import Story, count_words, one_line
-from fabula.timeline import assumed_order, timeline_data, timeline_svg, timeline_text
+from fabula.story.plan_file import parse_plan, read_plan
+from fabula.story.timeline import assumed_order, timeline_data, timeline_svg, timeline_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fabula.cli.terminal import Terminal
-    from fabula.journal import Call, Version
-    from fabula.plan import Plan
-    from fabula.project import Project
+    from fabula.engine.journal import Call, Version
+    from fabula.project.folder import Project
+    from fabula.story.plan import Plan
 
 _PLAN_FILE: Final = "plan/plan.yaml"
 _WIDEST: Final = 160  # a longer line is hard to follow

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
+from fabula.base.errors import UsageError
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
 from fabula.cli.progress import counted
 from fabula.cli.scored_plans import scored_plans
 from fabula.cli.session import near
 from fabula.cli.terminal import table
-from fabula.errors import UsageError
-from fabula.project import Project
+from fabula.project.folder import Project
 from fabula.systems.snap.algorithm import PUBLISHED
 from fabula.systems.snap.learning import SCALE, learn
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fabula.base.errors import FabulaError
 from fabula.cli.asked import check
 from fabula.cli.bill import bill_table, dollars, told, total
 from fabula.cli.opening import authored, project_of, terminal_of
@@ -12,15 +13,14 @@ from fabula.cli.options import Common, Limits, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
 from fabula.cli.terminal import table
-from fabula.errors import FabulaError
 from fabula.story import Story, count_words
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
-    from fabula.journal import Journal
-    from fabula.project import Change, Project
-    from fabula.rehearsal import Rehearsal
-    from fabula.settings import Settings
+    from fabula.engine.dry_run import Rehearsal
+    from fabula.engine.journal import Journal
+    from fabula.project.folder import Change, Project
+    from fabula.project.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from fabula.app.item_files import read_items
+from fabula.base.errors import UsageError
+from fabula.base.files import write_atomically
 from fabula.cli.evaluation import Evaluating
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, Judges, Limits, bundled
 from fabula.cli.session import near
 from fabula.cli.terminal import table
-from fabula.errors import UsageError
 from fabula.evaluators import find
 from fabula.evaluators.ttcw.making import MAKING
 from fabula.evaluators.ttcw.page import as_page, counts_of, told_mean, told_passed
-from fabula.files import write_atomically
-from fabula.item_files import read_items
 from fabula.stats.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fabula.cli.terminal import Terminal
-    from fabula.items import Item
-    from fabula.report import Report
+    from fabula.measure.items import Item
+    from fabula.measure.report import Report
     from fabula.stats.estimate import Scored
 
 _TESTS, _MAKING = "Tests", "What tests are put to"

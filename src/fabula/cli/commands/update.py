@@ -16,8 +16,8 @@ from fabula.cli.session import Session, near
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
-    from fabula.project import Change
-    from fabula.rehearsal import Rehearsal
+    from fabula.engine.dry_run import Rehearsal
+    from fabula.project.folder import Change
 
 
 @bundled

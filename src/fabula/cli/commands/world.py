@@ -9,26 +9,26 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
+from fabula.base.errors import ProjectError, UnknownNameError, UsageError
+from fabula.base.files import read_text, write_atomically
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
-from fabula.errors import ProjectError, UnknownNameError, UsageError
-from fabula.files import read_text, write_atomically
-from fabula.project import MAX_FILE, Project
+from fabula.project.folder import MAX_FILE, Project
 from fabula.story import Story, one_line
-from fabula.world import NOW, Moment, WorldState
-from fabula.world.export import graphml, mermaid
-from fabula.world.facts import folded
-from fabula.world.file import fact_data, parse_world, read_world, write_world
-from fabula.world.graph import graph_of
+from fabula.story.world import NOW, Moment, WorldState
+from fabula.story.world.export import graphml, mermaid
+from fabula.story.world.facts import folded
+from fabula.story.world.file import fact_data, parse_world, read_world, write_world
+from fabula.story.world.graph import graph_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from fabula.cli.terminal import Terminal
-    from fabula.world import Conflict, Diff, Fact, Known
+    from fabula.story.world import Conflict, Diff, Fact, Known
 
 _FILE: Final = Path(".fabula") / "world.db"
 _FOLDER: Final = "world"  # of what runs write

@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fabula.base.errors import ProjectError, UnknownNameError, UsageError
+from fabula.base.files import read_text
 from fabula.cli.asked import changes_of, check
 from fabula.cli.opening import project_of, recorded, terminal_of
 from fabula.cli.options import Choices, Common, Limits, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
-from fabula.craft.personas import read_company
-from fabula.errors import ProjectError, UnknownNameError, UsageError
-from fabula.files import read_text
-from fabula.plan_file import read_plan
-from fabula.project import MAX_FILE, Project
-from fabula.roles import role_key
-from fabula.settings import Settings
+from fabula.engine.roles import role_key
+from fabula.project.folder import MAX_FILE, Project
+from fabula.project.settings import Settings
 from fabula.story import Brief, plain
+from fabula.story.personas import read_company
+from fabula.story.plan_file import read_plan
 from fabula.systems import find, systems
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
-    from fabula.plan import Plan
+    from fabula.story.plan import Plan
 
 _PLAN, _PERSONAS = "plan/plan.yaml", "plan/personas.yaml"
 

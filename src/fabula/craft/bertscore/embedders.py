@@ -8,10 +8,10 @@ from zlib import crc32
 
 import numpy as np
 
+from fabula.base.errors import UsageError
+from fabula.base.extras import extra
 from fabula.craft.bertscore.scoring import Vectors
-from fabula.errors import UsageError
-from fabula.extras import extra
-from fabula.roles import load_function
+from fabula.engine.roles import load_function
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
-from fabula.errors import UsageError
+from fabula.base.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

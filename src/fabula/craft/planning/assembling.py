@@ -7,21 +7,21 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from fabula.craft.sentences import sentences
-from fabula.errors import ReplyError
+from fabula.base.errors import ReplyError
+from fabula.engine.replies import TextKind, clean_prose
 from fabula.models.base import Sampling
-from fabula.plan import ARC, Character, Presence
-from fabula.plan_check import check_plan
-from fabula.plan_file import write_plan
-from fabula.replies import TextKind, clean_prose
 from fabula.story import count_words, one_line, slug
+from fabula.story.plan import ARC, Character, Presence
+from fabula.story.plan_check import check_plan
+from fabula.story.plan_file import write_plan
+from fabula.story.sentences import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Sequence
 
     from fabula.craft.planning.shapes import Newcomer, Sheet, There
-    from fabula.plan import Element, Plan
-    from fabula.run import Run
+    from fabula.engine.run import Run
+    from fabula.story.plan import Element, Plan
 
 T = TypeVar("T")
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Final
 
+from fabula.base.errors import UsageError
 from fabula.craft.planning.assembling import (
     NOTE_SENTENCES,
     ROLE,
@@ -23,19 +24,18 @@ from fabula.craft.planning.assembling import (
 )
 from fabula.craft.planning.naming import names_in, wants_other_order
 from fabula.craft.planning.shapes import cast_shape, count_shape, order_shape, scene_shape
-from fabula.errors import UsageError
+from fabula.engine.dry_run import STALE
 from fabula.models.base import Sampling
-from fabula.plan import Character, Event, Plan, ScenePlan
-from fabula.plan_file import parse_plan, write_plan
-from fabula.rehearsal import STALE
+from fabula.story.plan import Character, Event, Plan, ScenePlan
+from fabula.story.plan_file import parse_plan, write_plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fabula.craft.planning.shapes import SceneReply
-    from fabula.plan import Element
-    from fabula.run import Run
+    from fabula.engine.run import Run
     from fabula.story import Brief
+    from fabula.story.plan import Element
 
 PLAN, FOLDER, SUFFIX = "plan", "plan", "yaml"
 WHERE: Final = f"{FOLDER}/{PLAN}.{SUFFIX}"

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from fabula.base.errors import UsageError
 from fabula.craft.planning.assembling import (
     NOTE_SENTENCES,
     ROLE,
@@ -30,17 +31,16 @@ from fabula.craft.planning.shapes import (
     missed_shape,
     read_scene_shape,
 )
-from fabula.errors import UsageError
 from fabula.models.base import Sampling
-from fabula.plan import Event, Plan, ScenePlan, story_time
 from fabula.story import Story
+from fabula.story.plan import Event, Plan, ScenePlan, story_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fabula.craft.planning.reading import Stretch
     from fabula.craft.planning.shapes import Missed, ReadSceneReply
-    from fabula.run import Run
+    from fabula.engine.run import Run
     from fabula.story import Brief
 
 LEAST_WINDOW: Final = 200

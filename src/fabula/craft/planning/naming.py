@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from fabula.craft.sentences import sentences
+from fabula.story.sentences import sentences
 
 _NAME: Final = re.compile(r"(?<![\w'\u2019-])[A-Z][\w\u00c0-\u024f-]+(?: [A-Z][\w\u00c0-\u024f-]+)*")
 _CALENDAR: Final = frozenset(

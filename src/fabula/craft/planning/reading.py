@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fabula.craft.sentences import paragraphs, sentences
 from fabula.models.budget import estimate_tokens
 from fabula.story import count_words, one_line
+from fabula.story.sentences import paragraphs, sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
 
-from fabula.craft.sentences import ends_whole, spans
-from fabula.plan import ARC, Element
 from fabula.story import one_line
+from fabula.story.plan import ARC, Element
+from fabula.story.sentences import ends_whole, spans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

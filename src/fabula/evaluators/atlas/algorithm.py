@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from fabula.craft.continuity import scenes_of
-from fabula.errors import UsageError
+from fabula.base.errors import UsageError
+from fabula.continuity import scenes_of
 from fabula.evaluators.atlas import bare, hybrid, paper
 from fabula.evaluators.atlas.desk import Desk
 from fabula.evaluators.atlas.findings import settled
@@ -18,9 +18,9 @@ from fabula.evaluators.atlas.reporting import Checked, report_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.items import Item
-    from fabula.report import Report
-    from fabula.run import Run
+    from fabula.engine.run import Run
+    from fabula.measure.items import Item
+    from fabula.measure.report import Report
 
 MethodName: TypeAlias = Literal["paper", "hybrid", "rules"]
 AttrMode: TypeAlias = Literal["scene", "node"]

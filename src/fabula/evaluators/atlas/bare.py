@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fabula.craft.continuity import check
+from fabula.continuity import check
 from fabula.evaluators.atlas.findings import Found, Proposal, key_of
 
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Sequence
 
-    from fabula.craft.continuity import Candidate, NumberedScene
+    from fabula.continuity import Candidate, NumberedScene
 
 
 def collisions(scenes: Sequence[NumberedScene], counts: Counter[str]) -> tuple[list[Found], dict[str, Any]]:

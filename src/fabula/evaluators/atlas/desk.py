@@ -6,17 +6,17 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from fabula.errors import ReplyError
+from fabula.base.errors import ReplyError
+from fabula.engine.replies import json_instruction, schema_of
+from fabula.engine.roles import is_person
+from fabula.measure.ratings import Rating
 from fabula.models.base import Sampling
 from fabula.models.budget import estimate_tokens
-from fabula.ratings import Rating
-from fabula.replies import json_instruction, schema_of
-from fabula.roles import is_person
 
 if TYPE_CHECKING:
-    from fabula.items import Item
-    from fabula.ratings import RaterKind
-    from fabula.run import Run
+    from fabula.engine.run import Run
+    from fabula.measure.items import Item
+    from fabula.measure.ratings import RaterKind
 
 T = TypeVar("T")
 

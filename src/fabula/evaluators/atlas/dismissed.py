@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.errors import UsageError
-from fabula.files import read_text, write_atomically
+from fabula.base.errors import UsageError
+from fabula.base.files import read_text, write_atomically
 from fabula.story import one_line
 
 if TYPE_CHECKING:

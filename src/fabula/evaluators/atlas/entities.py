@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from fabula.craft.continuity.lexicon import TITLES
+from fabula.continuity.lexicon import TITLES
 from fabula.craft.packing import words
 from fabula.story import slug
-from fabula.world.facts import folded
+from fabula.story.world.facts import folded
 
 
 @dataclass

@@ -14,7 +14,7 @@ from fabula.story import count_words, one_line
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from fabula.craft.continuity import Candidate, Passage
+    from fabula.continuity import Candidate, Passage
 
 CATEGORIES: Final[Mapping[str, str]] = {
     "appearance": "colour, material, side of the body, looks",

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.base.errors import UsageError
+from fabula.base.files import read_text
 from fabula.craft.matching import Accuracy, Finding, match_findings, parse_finding
 from fabula.craft.packing import overlap, words
 from fabula.craft.quoting import Quotable
 from fabula.craft.stems import stem
-from fabula.errors import UsageError
-from fabula.files import read_text
-from fabula.report import Row
+from fabula.measure.report import Row
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.shares import share
 

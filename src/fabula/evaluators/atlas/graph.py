@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from fabula.craft.continuity import NumberedScene
+    from fabula.continuity import NumberedScene
+    from fabula.engine.run import Run
     from fabula.evaluators.atlas.desk import Desk
     from fabula.evaluators.atlas.entities import Table
     from fabula.evaluators.atlas.grounding import Ground
     from fabula.evaluators.atlas.shapes import AttributeSaid, EntitySaid, RelationSaid
-    from fabula.run import Run
 
 GRAPHER: Final = "grapher"
 _FEWEST_EVENTS: Final = 3  # below that ATLAS is blind (section 5.1)

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from fabula.craft.continuity import Passage
-from fabula.craft.continuity.book import Book
+from fabula.continuity import Passage
+from fabula.continuity.book import Book
 from fabula.craft.quoting import folded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from fabula.craft.continuity import NumberedScene
-    from fabula.craft.continuity.book import Line
+    from fabula.continuity import NumberedScene
+    from fabula.continuity.book import Line
 
 NEARLY: Final = 0.8  # token F1 of the best window (specification 6.6)
 _LEFT_OUT: Final = "..."

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.craft.continuity import Candidate, Windows, check
+from fabula.continuity import Candidate, Windows, check
 from fabula.craft.raters import mark_for
 from fabula.evaluators.atlas.findings import CATEGORIES, Proposal
 from fabula.evaluators.atlas.graph import GRAPHER
@@ -20,7 +20,7 @@ from fabula.models.budget import estimate_tokens
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fabula.craft.continuity import NumberedScene
+    from fabula.continuity import NumberedScene
     from fabula.evaluators.atlas.algorithm import Config
     from fabula.evaluators.atlas.desk import Desk
     from fabula.evaluators.atlas.findings import Found

@@ -11,7 +11,7 @@ from fabula.evaluators.atlas.shapes import Judged
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.craft.continuity import NumberedScene
+    from fabula.continuity import NumberedScene
     from fabula.evaluators.atlas.desk import Desk
     from fabula.evaluators.atlas.findings import Proposal
 

@@ -11,18 +11,18 @@ from fabula.evaluators.atlas.findings import Proposal
 from fabula.evaluators.atlas.shapes import FACT_KINDS, TOLD
 from fabula.models.budget import estimate_tokens
 from fabula.story import one_line
-from fabula.world import Fact, Moment, WorldState
-from fabula.world.facts import DURABILITIES
+from fabula.story.world import Fact, Moment, WorldState
+from fabula.story.world.facts import DURABILITIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from fabula.craft.continuity import Passage
+    from fabula.continuity import Passage
     from fabula.evaluators.atlas.desk import Desk
     from fabula.evaluators.atlas.grounding import Ground
     from fabula.evaluators.atlas.pieces import Piece
     from fabula.evaluators.atlas.shapes import Facts, FactSaid
-    from fabula.world.facts import Durability, Modality
+    from fabula.story.world.facts import Durability, Modality
 
 _MOST_NAME: Final = 120
 _MOST_QUOTE: Final = 2_000

@@ -5,7 +5,18 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from fabula.report.page import Html, Section, bullets, details, how_list, html_table, joined, page, paragraph, text
+from fabula.measure.report.page import (
+    Html,
+    Section,
+    bullets,
+    details,
+    how_list,
+    html_table,
+    joined,
+    page,
+    paragraph,
+    text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.craft.continuity.book import Book
-from fabula.craft.continuity.entities import Cast
+from fabula.continuity.book import Book
+from fabula.continuity.entities import Cast
 from fabula.craft.packing import paragraphs, words
 from fabula.craft.raters import mark_for
 from fabula.evaluators.atlas.entities import Table
@@ -20,7 +20,7 @@ from fabula.story import count_words
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fabula.craft.continuity import NumberedScene
+    from fabula.continuity import NumberedScene
     from fabula.evaluators.atlas.algorithm import Config
     from fabula.evaluators.atlas.desk import Desk
     from fabula.evaluators.atlas.findings import Found

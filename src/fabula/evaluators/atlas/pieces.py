@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fabula.craft.sentences import paragraph_spans, spans
 from fabula.models.budget import estimate_tokens
+from fabula.story.sentences import paragraph_spans, spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fabula.craft.continuity import NumberedScene
+    from fabula.continuity import NumberedScene
 
 MOST: Final = 3300  # tokens of a piece: with the instructions and what is known, a prompt stays below 6,000
 _ENOUGH: Final = 0.85  # a piece that is as full as that ends with its scene

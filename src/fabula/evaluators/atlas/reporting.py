@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.craft.matching import Accuracy, Finding
 from fabula.evaluators.atlas.desk import EVALUATOR
 from fabula.evaluators.atlas.gold import Told, accuracies, rows
-from fabula.ratings import Rating
-from fabula.report import Report, Row
+from fabula.measure.ratings import Rating
+from fabula.measure.report import Report, Row
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.shares import share
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from fabula.craft.continuity import Scenes
+    from fabula.continuity import Scenes
     from fabula.evaluators.atlas.algorithm import Config
     from fabula.evaluators.atlas.desk import Desk
     from fabula.evaluators.atlas.findings import Found, Proposal
     from fabula.evaluators.atlas.gold import Known
-    from fabula.items import Item
+    from fabula.measure.items import Item
     from fabula.stats.estimate import Scored
 
 _PER: Final = 10_000
-_RULES: Final = "program:fabula.craft.continuity"
+_RULES: Final = "program:fabula.continuity"
 
 
 @dataclass(frozen=True)

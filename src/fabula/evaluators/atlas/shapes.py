@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from fabula.evaluators.atlas.findings import CATEGORIES
 from fabula.evaluators.atlas.schema import ENTITY_TYPES, RELATIONS
-from fabula.world.facts import DURABILITIES, MODALITIES
+from fabula.story.world.facts import DURABILITIES, MODALITIES
 
 ERROR: Final = "error"
 DECISIONS: Final = (ERROR, "other_thing", "other_attribute", "no_difference", "explained")

@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.craft.continuity import NumberedScene, split
+from fabula.base.errors import UsageError
+from fabula.continuity import NumberedScene, split
 from fabula.craft.matching import Finding, parse_finding
-from fabula.errors import UsageError
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast
+from fabula.engine.run import Hands, Run
 from fabula.evaluators import find
 from fabula.evaluators.atlas.algorithm import Config, check
 from fabula.evaluators.atlas.desk import Desk
@@ -28,14 +32,10 @@ from fabula.evaluators.atlas.pieces import pieces_of
 from fabula.evaluators.atlas.schema import Edge, allowed, normal
 from fabula.evaluators.atlas.shapes import Facts, ProposalSaid, VerdictSaid
 from fabula.evaluators.atlas.verifying import sound_clause, weighed
-from fabula.items import Item
-from fabula.journal import Journal
+from fabula.measure.items import Item
 from fabula.models.base import Capabilities
 from fabula.models.budget import estimate_tokens
 from fabula.models.scripted import ScriptedModel
-from fabula.prompts import Prompts
-from fabula.roles import Cast
-from fabula.run import Hands, Run
 from fabula.story import Scene, Story
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.evaluators.atlas.findings import Found
+    from fabula.measure.report import Report
     from fabula.models.base import Request
-    from fabula.report import Report
 
 ATLAS = find("atlas")
 SCENES = (

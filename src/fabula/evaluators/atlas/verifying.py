@@ -12,7 +12,7 @@ from fabula.story import one_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.craft.continuity import Passage
+    from fabula.continuity import Passage
     from fabula.evaluators.atlas.desk import Desk
     from fabula.evaluators.atlas.findings import Proposal
     from fabula.evaluators.atlas.grounding import Ground

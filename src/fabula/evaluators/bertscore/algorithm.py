@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Literal
 from fabula.craft.bertscore.embedders import open_embedder
 from fabula.craft.bertscore.scoring import encoded, matched
 from fabula.craft.measuring import Resampling, checked, mean_rows, story_rows, unscored_note
-from fabula.report import Report
+from fabula.measure.report import Report
 from fabula.stats.estimate import Estimate, Unscored
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fabula.craft.bertscore.scoring import Embedder, Vectors
-    from fabula.items import Item
-    from fabula.run import Run
+    from fabula.engine.run import Run
+    from fabula.measure.items import Item
     from fabula.stats.estimate import Scored
 
 _WHATS = ("bertscore", "bertscore/precision", "bertscore/recall")

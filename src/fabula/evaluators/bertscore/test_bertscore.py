@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from fabula.base.errors import UsageError
 from fabula.craft.bertscore.embedders import open_embedder
 from fabula.craft.bertscore.scoring import BertScore, Vectors, encoded, matched, windows
-from fabula.errors import UsageError
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast
+from fabula.engine.run import Hands, Run
 from fabula.evaluators import find
-from fabula.items import Item
-from fabula.journal import Journal
+from fabula.measure.items import Item
 from fabula.models.scripted import ScriptedModel
-from fabula.prompts import Prompts
-from fabula.roles import Cast
-from fabula.run import Hands, Run
 from fabula.stats.estimate import Estimate
 from fabula.story import Story
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from fabula.methods import Preset
-    from fabula.report import Report
+    from fabula.engine.methods import Preset
+    from fabula.measure.report import Report
 
 BERTSCORE = find("bertscore")
 STORY = " ".join(f"w{n}" for n in range(60))

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Final
 from fabula.craft.levels import LEVELS
 from fabula.evaluators.editorial.asking import Annotation, annotation_id
 from fabula.evaluators.editorial.scoring import RUBRIC
-from fabula.ratings import Rating
-from fabula.report import Row
+from fabula.measure.ratings import Rating
+from fabula.measure.report import Row
 from fabula.stats.shares import share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.report import Report
+    from fabula.measure.report import Report
 
 ACCEPT: Final = "accept/"
 OPEN: Final = "not answered yet"

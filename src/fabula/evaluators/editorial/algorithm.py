@@ -6,17 +6,17 @@ import asyncio
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
+from fabula.base.errors import UsageError
 from fabula.craft.levels import drawn, fractions, levels_in, passages_of
-from fabula.errors import UsageError
 from fabula.evaluators.editorial.asking import Call, Editor
 from fabula.evaluators.editorial.scoring import report_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.items import Item
-    from fabula.report import Report
-    from fabula.run import Run
+    from fabula.engine.run import Run
+    from fabula.measure.items import Item
+    from fabula.measure.report import Report
 
 
 @dataclass(frozen=True, slots=True)

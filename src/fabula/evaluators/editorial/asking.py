@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, Field, create_model
 
+from fabula.base.errors import ReplyError
 from fabula.craft.levels import CATEGORIES
 from fabula.craft.quoting import Quotable, folded
 from fabula.craft.raters import mark_for
-from fabula.errors import ReplyError
 from fabula.models.base import Sampling
 from fabula.models.budget import estimate_tokens
 from fabula.story import one_line, slug
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fabula.craft.levels import Passage
+    from fabula.engine.run import Run
     from fabula.evaluators.editorial.algorithm import Config
-    from fabula.items import Item
-    from fabula.run import Run
+    from fabula.measure.items import Item
 
 ROLE: Final = "editor"
 NOT_QUOTED: Final = "the quotation is not in the text"

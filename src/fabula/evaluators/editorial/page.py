@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from fabula.evaluators.editorial.agreement import annotations_of, named
 from fabula.evaluators.editorial.scoring import ALL
-from fabula.report.page import Html, Section, details, figure, html_table, joined, paragraph, report_section
-from fabula.report.pictures import intervals_svg
+from fabula.measure.report.page import Html, Section, details, figure, html_table, joined, paragraph, report_section
+from fabula.measure.report.pictures import intervals_svg
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fabula.report import Report
+    from fabula.measure.report import Report
 
 
 def sections_of(report: Report) -> Iterator[Section]:

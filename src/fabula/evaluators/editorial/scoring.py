@@ -11,8 +11,8 @@ from fabula.craft.levels import CATEGORIES, passages_of
 from fabula.craft.raters import kind_of
 from fabula.craft.trivial import order_rows
 from fabula.evaluators.editorial.asking import NOT_QUOTED, ROLE
-from fabula.ratings import Rating
-from fabula.report import Report, Row
+from fabula.measure.ratings import Rating
+from fabula.measure.report import Report, Row
 from fabula.stats.bootstrap import bootstrap_mean
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.shares import count_estimate, share
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fabula.craft.levels import Level
     from fabula.evaluators.editorial.algorithm import Config
     from fabula.evaluators.editorial.asking import Read
-    from fabula.items import Item
+    from fabula.measure.items import Item
     from fabula.stats.estimate import Scored
 
 EVALUATOR: Final = "editorial"

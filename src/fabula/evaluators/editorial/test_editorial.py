@@ -10,21 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fabula.base.errors import UsageError
 from fabula.craft.levels import CATEGORIES, drawn, fractions, levels_in, passages_of, side_by_side
 from fabula.craft.quoting import Quotable
 from fabula.craft.raters import mark_for
-from fabula.errors import UsageError
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast
+from fabula.engine.run import Hands, Run
 from fabula.evaluators import find
 from fabula.evaluators.editorial.agreement import accepted, annotations_of, decoys_of, sheet_of
 from fabula.evaluators.editorial.page import sections_of
-from fabula.items import Item
-from fabula.journal import Journal
+from fabula.measure.items import Item
+from fabula.measure.report.page import page
 from fabula.models.base import Capabilities
 from fabula.models.scripted import ScriptedModel
-from fabula.prompts import Prompts
-from fabula.report.page import page
-from fabula.roles import Cast
-from fabula.run import Hands, Run
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.shares import garwood, share, wilson
 from fabula.story import Story
@@ -32,9 +32,9 @@ from fabula.story import Story
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fabula.measure.ratings import Rating
+    from fabula.measure.report import Report
     from fabula.models.base import Request
-    from fabula.ratings import Rating
-    from fabula.report import Report
 
 EDITORIAL = find("editorial")
 NONE = json.dumps({"comments": []})

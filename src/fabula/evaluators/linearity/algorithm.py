@@ -6,8 +6,8 @@ import asyncio
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
+from fabula.base.errors import UsageError
 from fabula.craft.measuring import checked
-from fabula.errors import UsageError
 from fabula.evaluators.linearity.asking import Judge
 from fabula.evaluators.linearity.reading import check_marked, digressions_of
 from fabula.evaluators.linearity.scoring import TELLERS, Judged, report_of
@@ -15,11 +15,11 @@ from fabula.evaluators.linearity.scoring import TELLERS, Judged, report_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fabula.engine.run import Run
     from fabula.evaluators.linearity.asking import Teller
     from fabula.evaluators.linearity.reading import Digression
-    from fabula.items import Item
-    from fabula.report import Report
-    from fabula.run import Run
+    from fabula.measure.items import Item
+    from fabula.measure.report import Report
 
 
 @dataclass(frozen=True, slots=True)

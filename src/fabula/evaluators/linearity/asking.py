@@ -6,17 +6,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from fabula.craft.raters import kind_of, mark_for
+from fabula.engine.replies import ReplyProblem, read_chances, read_choice
+from fabula.measure.ratings import Rating
 from fabula.models.base import Sampling
-from fabula.ratings import Rating
-from fabula.replies import ReplyProblem, read_chances, read_choice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fabula.craft.digressions import Utterance
+    from fabula.engine.run import Run
     from fabula.evaluators.linearity.algorithm import Config
     from fabula.evaluators.linearity.reading import Digression
-    from fabula.run import Run
 
 EVALUATOR: Final = "linearity"
 ROLE: Final = "judge"

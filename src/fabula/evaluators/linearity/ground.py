@@ -14,8 +14,8 @@ import numpy as np
 
 from fabula.craft.memory import tf_idf
 from fabula.craft.packing import words
-from fabula.craft.sentences import sentences
 from fabula.craft.stems import stem
+from fabula.story.sentences import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fabula.base.errors import UsageError
 from fabula.craft.digressions import MARK, digressions_in, utterances_of
 from fabula.craft.raters import source_of
-from fabula.errors import UsageError
 from fabula.evaluators.linearity.ground import Ground, Passage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fabula.craft.digressions import Utterance
-    from fabula.items import Item
+    from fabula.measure.items import Item
 
 
 @dataclass(frozen=True, slots=True)

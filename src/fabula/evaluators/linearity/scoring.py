@@ -8,9 +8,9 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fabula.craft.measuring import by_system, prompt_of
+from fabula.engine.replies.obeying import says
 from fabula.evaluators.linearity.asking import BACK, EVALUATOR, played
-from fabula.replies.obeying import says
-from fabula.report import Report, Row
+from fabula.measure.report import Report, Row
 from fabula.stats.bootstrap import bootstrap_mean
 from fabula.stats.estimate import Unscored
 from fabula.stats.shares import share
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from fabula.evaluators.linearity.asking import Teller
     from fabula.evaluators.linearity.reading import Digression
-    from fabula.items import Item
-    from fabula.ratings import Rating
+    from fabula.measure.items import Item
+    from fabula.measure.ratings import Rating
     from fabula.stats.estimate import Scored
 
 CUT: Final = "the dialogue, or the next digression, came before the turns were over"

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.errors import UsageError
+from fabula.base.errors import UsageError
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.replies.obeying import says
+from fabula.engine.roles import Cast
+from fabula.engine.run import Hands, Run
 from fabula.evaluators import find
 from fabula.evaluators.linearity.ground import Ground
 from fabula.evaluators.linearity.reading import digressions_of
 from fabula.evaluators.linearity.scoring import CUT, back_by_words
-from fabula.items import Item
-from fabula.journal import Journal
+from fabula.measure.items import Item
 from fabula.models.base import Capabilities, Reply
 from fabula.models.scripted import ScriptedModel
-from fabula.prompts import Prompts
-from fabula.replies.obeying import says
-from fabula.roles import Cast
-from fabula.run import Hands, Run
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.story import Story
 from tree import ROOT
@@ -26,9 +26,9 @@ from tree import ROOT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.methods import Preset
+    from fabula.engine.methods import Preset
+    from fabula.measure.report import Report
     from fabula.models.base import Request
-    from fabula.report import Report
 
 LINEARITY = find("linearity")
 FERRY = (ROOT / "examples" / "narratives" / "ferry-long.md").read_text(encoding="utf-8").partition("\n")[2]

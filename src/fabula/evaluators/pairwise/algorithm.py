@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from fabula.errors import ConfigError
+from fabula.base.errors import ConfigError
 from fabula.evaluators.pairwise.asking import ROLE, Judge
 from fabula.evaluators.pairwise.criteria import questions_in
 from fabula.evaluators.pairwise.pairs import pairs_of
@@ -14,9 +14,9 @@ from fabula.evaluators.pairwise.ranking import Counting, ranked
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.items import Item
-    from fabula.report import Report
-    from fabula.run import Run
+    from fabula.engine.run import Run
+    from fabula.measure.items import Item
+    from fabula.measure.report import Report
 
 
 @dataclass(frozen=True, slots=True)

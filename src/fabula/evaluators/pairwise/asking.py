@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.craft.raters import kind_of, mark_for
+from fabula.engine.replies import SIDES, ReplyProblem, read_chances, read_choice, read_verdicts
 from fabula.evaluators.pairwise.criteria import CRITERIA, RUBRIC, label
+from fabula.measure.ratings import SAME, Rating
 from fabula.models.base import Sampling
-from fabula.ratings import SAME, Rating
-from fabula.replies import SIDES, ReplyProblem, read_chances, read_choice, read_verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fabula.engine.run import Run
     from fabula.evaluators.pairwise.algorithm import Config
     from fabula.evaluators.pairwise.pairs import Pair
-    from fabula.items import Item
+    from fabula.measure.items import Item
     from fabula.models.base import Reply
-    from fabula.run import Run
 
 ROLE: Final = "judge"
 _ASSESSMENT_WORDS: Final = 300  # for estimates: the length of the assessment in Agents' Room appendix E

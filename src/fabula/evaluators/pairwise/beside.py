@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fabula.report import Row
+from fabula.measure.report import Row
 from fabula.stats.baselines import constant, length, random_scores, type_token_ratio
 from fabula.stats.bootstrap import bootstrap_mean
 from fabula.stats.estimate import Unscored

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from fabula.errors import UnknownNameError, UsageError
+from fabula.base.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,12 +5,12 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TYPE_CHECKING, TypeAlias
 
-from fabula.errors import UsageError
+from fabula.base.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.items import Item
+    from fabula.measure.items import Item
 
 Pair: TypeAlias = "tuple[Item, Item]"
 

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from fabula.errors import UsageError
+from fabula.base.errors import UsageError
 from fabula.evaluators.pairwise.beside import baseline_rows
 from fabula.evaluators.pairwise.tally import (
     counted_comparisons,
@@ -15,7 +15,7 @@ from fabula.evaluators.pairwise.tally import (
     shown_comparisons,
     verdicts_in,
 )
-from fabula.report import Report, Row
+from fabula.measure.report import Report, Row
 from fabula.stats.bootstrap import bootstrap_mean
 from fabula.stats.comparisons import (
     first_position_rate,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fabula.evaluators.pairwise.tally import Verdict
-    from fabula.ratings import Rating
+    from fabula.measure.ratings import Rating
     from fabula.stats.estimate import Scored
     from fabula.stats.ranking import Comparison
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from fabula.report.page import (
+from fabula.measure.report.page import (
     Section,
     bullets,
     details,
@@ -18,15 +18,15 @@ from fabula.report.page import (
     paragraph,
     quotation,
 )
-from fabula.report.pictures import intervals_svg, matrix_svg
+from fabula.measure.report.pictures import intervals_svg, matrix_svg
 from fabula.stats.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.ratings import Rating
-    from fabula.report import Report, Row
-    from fabula.report.page import Html
+    from fabula.measure.ratings import Rating
+    from fabula.measure.report import Report, Row
+    from fabula.measure.report.page import Html
 
 
 def questions_of(report: Report) -> tuple[str, ...]:

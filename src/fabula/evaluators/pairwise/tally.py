@@ -7,15 +7,15 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fabula.errors import UsageError
-from fabula.ratings import SAME
-from fabula.replies import SIDES
+from fabula.base.errors import UsageError
+from fabula.engine.replies import SIDES
+from fabula.measure.ratings import SAME
 from fabula.stats.ranking import Comparison
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.ratings import Rating
+    from fabula.measure.ratings import Rating
 
 _TIE: Final = 0.5
 _LEAST: Final = 1e-9  # so that the logarithm of a probability that was not seen is finite

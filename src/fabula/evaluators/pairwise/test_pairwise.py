@@ -10,28 +10,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fabula.base.errors import ConfigError, UnknownNameError, UsageError
 from fabula.craft.raters import kind_of, mark_for
-from fabula.errors import ConfigError, UnknownNameError, UsageError
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast
+from fabula.engine.run import Hands, Run
 from fabula.evaluators import find
 from fabula.evaluators.pairwise.criteria import CRITERIA, QUESTIONS, questions_in
 from fabula.evaluators.pairwise.ranking import Counting, ranked
 from fabula.evaluators.pairwise.showing import page_of, strengths_picture, wins_picture
 from fabula.evaluators.pairwise.tally import judged_pairs, verdicts_in
-from fabula.items import Item
-from fabula.journal import Journal
+from fabula.measure.items import Item
+from fabula.measure.ratings import Rating, parse_ratings, write_ratings
 from fabula.models.base import Capabilities, Reply, Request
 from fabula.models.scripted import ScriptedModel
-from fabula.prompts import Prompts
-from fabula.ratings import Rating, parse_ratings, write_ratings
-from fabula.roles import Cast
-from fabula.run import Hands, Run
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.story import Story
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from fabula.report import Report
+    from fabula.measure.report import Report
 
 PAIRWISE = find("pairwise")
 WEIGHING = Capabilities(choices=True, logprobs=True, parallel=8)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from fabula.base.errors import UnknownNameError
 from fabula.craft.measuring import Resampling, checked, mean_rows, story_rows, unscored_note
 from fabula.craft.tokens import tokeniser
-from fabula.errors import UnknownNameError
 from fabula.evaluators.rouge.scoring import VARIANTS, scores
-from fabula.report import Report
+from fabula.measure.report import Report
 from fabula.stats.estimate import Estimate, Unscored
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.items import Item
-    from fabula.run import Run
+    from fabula.engine.run import Run
+    from fabula.measure.items import Item
     from fabula.stats.estimate import Scored
 
 

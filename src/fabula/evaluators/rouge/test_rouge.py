@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from fabula.base.errors import UnknownNameError
 from fabula.craft.tokens import rouge_stems, rouge_tokens
-from fabula.errors import UnknownNameError
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast
+from fabula.engine.run import Hands, Run
 from fabula.evaluators import find
 from fabula.evaluators.rouge.scoring import VARIANTS, Rouge, rouge_l, rouge_lsum, scores
-from fabula.items import Item
-from fabula.journal import Journal
+from fabula.measure.items import Item
 from fabula.models.scripted import ScriptedModel
-from fabula.prompts import Prompts
-from fabula.roles import Cast
-from fabula.run import Hands, Run
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.story import Story
 from ground_truth import data_folder
@@ -26,7 +26,7 @@ from ground_truth import data_folder
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.report import Report
+    from fabula.measure.report import Report
 
 ROUGE = find("rouge")
 DRAWN = "the The lamps lamp's lighting lighted relational naïve Café 12th — don't x\n \n\n"

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.craft.levels import LEVELS
 from fabula.evaluators.rubric.scoring import EVALUATOR
-from fabula.ratings import SAME
-from fabula.report import Row
+from fabula.measure.ratings import SAME
+from fabula.measure.report import Row
 from fabula.stats.shares import share
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.ratings import Rating
-    from fabula.report import Report
+    from fabula.measure.ratings import Rating
+    from fabula.measure.report import Report
 
 _PAIR: Final = 2
 

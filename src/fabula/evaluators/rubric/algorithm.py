@@ -6,17 +6,17 @@ import asyncio
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
+from fabula.base.errors import UsageError
 from fabula.craft.levels import fractions, levels_in, passages_of, side_by_side
-from fabula.errors import UsageError
 from fabula.evaluators.rubric.asking import MOST, Group, Judge, groups_of
 from fabula.evaluators.rubric.scoring import report_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.items import Item
-    from fabula.report import Report
-    from fabula.run import Run
+    from fabula.engine.run import Run
+    from fabula.measure.items import Item
+    from fabula.measure.report import Report
 
 
 @dataclass(frozen=True, slots=True)

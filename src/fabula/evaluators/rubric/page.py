@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from fabula.evaluators.rubric.asking import OVERALL
 from fabula.evaluators.rubric.scoring import question
-from fabula.report.page import Html, Section, details, figure, html_table, joined, report_section
-from fabula.report.pictures import intervals_svg
+from fabula.measure.report.page import Html, Section, details, figure, html_table, joined, report_section
+from fabula.measure.report.pictures import intervals_svg
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fabula.ratings import Rating
-    from fabula.report import Report
+    from fabula.measure.ratings import Rating
+    from fabula.measure.report import Report
 
 
 def levels_of(report: Report) -> list[str]:

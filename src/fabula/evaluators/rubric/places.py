@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from fabula.evaluators.rubric.asking import OVERALL
-from fabula.report import Row
+from fabula.measure.report import Row
 from fabula.stats.bootstrap import bootstrap_mean
 from fabula.stats.estimate import Unscored
 from fabula.stats.shares import share

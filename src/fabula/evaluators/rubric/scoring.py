@@ -12,8 +12,8 @@ from fabula.craft.raters import kind_of
 from fabula.craft.trivial import order_rows
 from fabula.evaluators.rubric.asking import OVERALL, ROLE
 from fabula.evaluators.rubric.places import place_rows
-from fabula.ratings import Rating
-from fabula.report import Report, Row
+from fabula.measure.ratings import Rating
+from fabula.measure.report import Report, Row
 from fabula.stats.bootstrap import bootstrap_mean
 from fabula.stats.estimate import Estimate, Unscored
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fabula.craft.levels import Level
     from fabula.evaluators.rubric.algorithm import Config
     from fabula.evaluators.rubric.asking import Scores
-    from fabula.items import Item
+    from fabula.measure.items import Item
     from fabula.stats.estimate import Scored
 
 EVALUATOR: Final = "rubric"

@@ -11,28 +11,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabula.errors import UsageError
+from fabula.base.errors import UsageError
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast
+from fabula.engine.run import Hands, Run
 from fabula.evaluators import find
 from fabula.evaluators.rubric.agreement import decided
 from fabula.evaluators.rubric.asking import LABELS, orders_of
 from fabula.evaluators.rubric.page import sections_of
-from fabula.items import Item
-from fabula.journal import Journal
+from fabula.measure.items import Item
+from fabula.measure.ratings import Rating
+from fabula.measure.report.page import page
 from fabula.models.base import Capabilities
 from fabula.models.scripted import ScriptedModel
-from fabula.prompts import Prompts
-from fabula.ratings import Rating
-from fabula.report.page import page
-from fabula.roles import Cast
-from fabula.run import Hands, Run
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.story import Story
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from fabula.measure.report import Report
     from fabula.models.base import Request
-    from fabula.report import Report
 
 RUBRIC = find("rubric")
 FIELDS = {

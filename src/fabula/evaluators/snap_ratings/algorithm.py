@@ -6,9 +6,9 @@ import asyncio
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from fabula.base.errors import UsageError
 from fabula.craft.measuring import checked
 from fabula.craft.raters import source_of
-from fabula.errors import UsageError
 from fabula.evaluators.snap_ratings.asking import Call, Judge
 from fabula.evaluators.snap_ratings.criteria import criteria_in
 from fabula.evaluators.snap_ratings.scoring import report_of
@@ -16,9 +16,9 @@ from fabula.evaluators.snap_ratings.scoring import report_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.items import Item
-    from fabula.report import Report
-    from fabula.run import Run
+    from fabula.engine.run import Run
+    from fabula.measure.items import Item
+    from fabula.measure.report import Report
 
 NO_CHANCES: Final = "The judge tells no probabilities: a number is its one answer, at temperature 0."
 Scoring: TypeAlias = Literal["samples", "chances", "reasoned"]

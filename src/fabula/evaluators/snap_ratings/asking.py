@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, Field, create_model
 
+from fabula.base.errors import ReplyError
 from fabula.craft.raters import kind_of, mark_for, source_of
-from fabula.errors import ReplyError
+from fabula.engine.replies import ReplyProblem, read_chances, read_score
 from fabula.evaluators.snap_ratings.criteria import HIGH, NOTHING
+from fabula.measure.ratings import Rating
 from fabula.models.base import Sampling
-from fabula.ratings import Rating
-from fabula.replies import ReplyProblem, read_chances, read_score
 
 if TYPE_CHECKING:
+    from fabula.engine.run import Run
     from fabula.evaluators.snap_ratings.algorithm import Config
     from fabula.evaluators.snap_ratings.criteria import Criterion
-    from fabula.items import Item
+    from fabula.measure.items import Item
     from fabula.models.base import Reply
-    from fabula.run import Run
 
 EVALUATOR: Final = "snap-ratings"
 ROLE: Final = "judge"

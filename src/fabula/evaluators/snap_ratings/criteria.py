@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from fabula.errors import UnknownNameError
+from fabula.base.errors import UnknownNameError
 
 LOW, HIGH = 1, 5
 NOTHING: Final = 0

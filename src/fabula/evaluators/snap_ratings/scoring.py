@@ -18,7 +18,7 @@ from fabula.craft.measuring import (
 from fabula.craft.raters import source_of
 from fabula.craft.trivial import follows
 from fabula.evaluators.snap_ratings.asking import EVALUATOR
-from fabula.report import Report, Row
+from fabula.measure.report import Report, Row
 from fabula.stats.baselines import length, random_scores, type_token_ratio
 from fabula.stats.bootstrap import bootstrap_mean
 from fabula.stats.estimate import Estimate, Unscored
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fabula.evaluators.snap_ratings.criteria import Criterion
-    from fabula.items import Item
-    from fabula.ratings import Rating
+    from fabula.measure.items import Item
+    from fabula.measure.ratings import Rating
     from fabula.stats.estimate import Scored
 
 _PAIR: Final = 2

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula import yamltext
-from fabula.errors import UsageError
+from fabula.base import yamltext
+from fabula.base.errors import UsageError
+from fabula.base.yamltext import Items, Pairs, Text
 from fabula.evaluators.snap_ratings.criteria import CRITERIA, HIGH, LOW
-from fabula.ratings import SAME, Rating
-from fabula.yamltext import Items, Pairs, Text
+from fabula.measure.ratings import SAME, Rating
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fabula.yamltext import Node
+    from fabula.base.yamltext import Node
 
 SIDES: Final = ("A", "B")
 PREFERENCE: Final = "overall"

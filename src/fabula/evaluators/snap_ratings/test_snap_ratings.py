@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.errors import UnknownNameError, UsageError
+from fabula.base.errors import UnknownNameError, UsageError
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast
+from fabula.engine.run import Hands, Run
 from fabula.evaluators import find
 from fabula.evaluators.snap_ratings.asking import DIGRESSIONS
 from fabula.evaluators.snap_ratings.criteria import CRITERIA, criteria_in
 from fabula.evaluators.snap_ratings.survey import Shown, survey_ratings
-from fabula.items import Item
-from fabula.journal import Journal
+from fabula.measure.items import Item
+from fabula.measure.ratings import parse_ratings, write_ratings
 from fabula.models.base import Capabilities, Reply
 from fabula.models.scripted import ScriptedModel
-from fabula.prompts import Prompts
-from fabula.ratings import parse_ratings, write_ratings
-from fabula.roles import Cast
-from fabula.run import Hands, Run
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.story import Brief, Story
 from tree import ROOT
@@ -26,9 +26,9 @@ from tree import ROOT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.methods import Preset
+    from fabula.engine.methods import Preset
+    from fabula.measure.report import Report
     from fabula.models.base import Request
-    from fabula.report import Report
 
 SNAP = find("snap-ratings")
 NARRATIVE = "Mara is told to put out the lamp. She lights it."

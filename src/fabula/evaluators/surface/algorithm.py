@@ -10,13 +10,13 @@ from fabula.craft.tokens import tokeniser
 from fabula.evaluators.surface.counting import counted, dialogue
 from fabula.evaluators.surface.hanna import hanna
 from fabula.evaluators.surface.repetition import inter_rows, intra, overlap
-from fabula.report import Report
+from fabula.measure.report import Report
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.items import Item
-    from fabula.run import Run
+    from fabula.engine.run import Run
+    from fabula.measure.items import Item
     from fabula.stats.estimate import Scored
 
 

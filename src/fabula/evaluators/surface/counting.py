@@ -6,16 +6,16 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Final
 
 from fabula.craft.dialogue import spoken
-from fabula.craft.sentences import paragraph_spans, sentences
 from fabula.craft.tokens import opening_word, tokeniser
 from fabula.stats.estimate import Estimate, Unscored
+from fabula.story.sentences import paragraph_spans, sentences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fabula.craft.tokens import Tokeniser
     from fabula.evaluators.surface.algorithm import Config
-    from fabula.items import Item
+    from fabula.measure.items import Item
     from fabula.stats.estimate import Scored
 
 ARTICLES: Final = frozenset({"a", "an", "the"})

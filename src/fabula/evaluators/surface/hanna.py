@@ -16,7 +16,7 @@ from fabula.stats.estimate import Estimate, Unscored
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.items import Item
+    from fabula.measure.items import Item
     from fabula.stats.estimate import Scored
 
 _ORDERS: Final = (1, 2, 3)

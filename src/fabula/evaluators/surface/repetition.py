@@ -14,11 +14,11 @@ import numpy as np
 
 from fabula.craft.measuring import Resampling, by_system, mean_rows, prompt_of
 from fabula.craft.ngrams import Vocabulary, held_before, ngram_codes, ngrams, repeated
-from fabula.craft.sentences import sentences
 from fabula.craft.tokens import tokeniser
 from fabula.evaluators.surface.counting import folded
-from fabula.report import Row
+from fabula.measure.report import Row
 from fabula.stats.estimate import Estimate, Unscored
+from fabula.story.sentences import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fabula.evaluators.surface.algorithm import Config
-    from fabula.items import Item
+    from fabula.measure.items import Item
     from fabula.stats.estimate import Scored
 
 INTRA, INTER = "intra-story repetition", "inter-story repetition"

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.errors import UnknownNameError, UsageError
+from fabula.base.errors import UnknownNameError, UsageError
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast
+from fabula.engine.run import Hands, Run
 from fabula.evaluators import find
 from fabula.evaluators.surface.hanna import hanna_text
-from fabula.items import Item
-from fabula.journal import Journal
+from fabula.measure.items import Item
 from fabula.models.scripted import ScriptedModel
-from fabula.prompts import Prompts
-from fabula.roles import Cast
-from fabula.run import Hands, Run
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.story import Brief, Scene, Story
 from ground_truth import data_folder
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from fabula.methods import Preset
-    from fabula.report import Report
+    from fabula.engine.methods import Preset
+    from fabula.measure.report import Report
 
 SURFACE = find("surface")
 

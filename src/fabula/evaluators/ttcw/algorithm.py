@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from fabula.errors import UsageError
+from fabula.base.errors import UsageError
 from fabula.evaluators.ttcw.asking import Asking, calls_of, results_of
 from fabula.evaluators.ttcw.bank import read_bank
 from fabula.evaluators.ttcw.scoring import report_of
@@ -14,11 +14,11 @@ from fabula.evaluators.ttcw.scoring import report_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fabula.engine.run import Run
     from fabula.evaluators.ttcw.asking import Place
     from fabula.evaluators.ttcw.bank import Bank
-    from fabula.items import Item
-    from fabula.report import Report
-    from fabula.run import Run
+    from fabula.measure.items import Item
+    from fabula.measure.report import Report
 
 MethodName: TypeAlias = Literal["auto", "plain", "reference", "hybrid"]
 Orders: TypeAlias = Literal["both", "candidate-first", "reference-first"]

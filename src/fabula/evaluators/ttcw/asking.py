@@ -6,20 +6,20 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from fabula.errors import ReplyError
+from fabula.base.errors import ReplyError
+from fabula.engine.replies import LABELS, ReplyProblem, label_of, read_label, read_yes_no
+from fabula.measure.ratings import Rating
 from fabula.models.base import Sampling
-from fabula.ratings import Rating
-from fabula.replies import LABELS, ReplyProblem, label_of, read_label, read_yes_no
 from fabula.story import Story
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from fabula.engine.run import Run
     from fabula.evaluators.ttcw.algorithm import Config
     from fabula.evaluators.ttcw.bank import CreativityTest
-    from fabula.items import Item
-    from fabula.ratings import RaterKind
-    from fabula.run import Run
+    from fabula.measure.items import Item
+    from fabula.measure.ratings import RaterKind
 
 Place: TypeAlias = Literal["alone", "candidate-first", "reference-first"]
 

@@ -9,8 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from fabula.errors import UnknownNameError, UsageError
-from fabula.files import read_text
+from fabula.base.errors import UnknownNameError, UsageError
+from fabula.base.files import read_text
 from fabula.story import slug
 
 OWN: Final = Path(__file__).parent / "tests.toml"

@@ -6,15 +6,26 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from fabula.evaluators.ttcw.asking import AGAIN
-from fabula.report.page import Html, Section, details, figure, html_table, joined, page, quotation, report_section, text
-from fabula.report.pictures import intervals_svg
+from fabula.measure.report.page import (
+    Html,
+    Section,
+    details,
+    figure,
+    html_table,
+    joined,
+    page,
+    quotation,
+    report_section,
+    text,
+)
+from fabula.measure.report.pictures import intervals_svg
 from fabula.stats.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from fabula.ratings import Rating
-    from fabula.report import Report
+    from fabula.measure.ratings import Rating
+    from fabula.measure.report import Report
     from fabula.stats.estimate import Scored
 
 _METHODS = {

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.evaluators.ttcw.asking import AGAIN, EVALUATOR
 from fabula.evaluators.ttcw.trivial import baseline_rows
-from fabula.report import Report, Row
+from fabula.measure.report import Report, Row
 from fabula.stats.bootstrap import bootstrap_mean
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.shares import wilson
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from fabula.evaluators.ttcw.asking import Result
     from fabula.evaluators.ttcw.bank import Bank
-    from fabula.items import Item
+    from fabula.measure.items import Item
     from fabula.stats.estimate import Scored
 
 SCORE: Final = "score"

@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabula.errors import UsageError
+from fabula.base.errors import UsageError
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast
+from fabula.engine.run import Hands, Run
 from fabula.evaluators import find
 from fabula.evaluators.ttcw.bank import read_bank
 from fabula.evaluators.ttcw.making import MAKING
-from fabula.items import Item
-from fabula.journal import Journal
+from fabula.measure.items import Item
 from fabula.models.base import Capabilities
 from fabula.models.scripted import ScriptedModel
-from fabula.prompts import Prompts
-from fabula.roles import Cast
-from fabula.run import Hands, Run
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.story import Story
 from ground_truth import data_folder
@@ -29,10 +29,10 @@ from ground_truth import data_folder
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from fabula.engine.methods import Preset
     from fabula.evaluators import Evaluator
-    from fabula.methods import Preset
+    from fabula.measure.report import Report
     from fabula.models.base import Request
-    from fabula.report import Report
 
 TTCW = find("ttcw")
 LABELS = ("[[A>>B]]", "[[A>B]]", "[[A=B]]", "[[B>A]]", "[[B>>A]]")

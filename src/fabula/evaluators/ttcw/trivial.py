@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fabula.craft.trivial import follows
-from fabula.report import Row
+from fabula.measure.report import Row
 from fabula.stats.baselines import length, random_scores, type_token_ratio
 from fabula.stats.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.items import Item
+    from fabula.measure.items import Item
 
 
 def baseline_rows(items: Sequence[Item], scores: Mapping[str, int], tests: int, resamples: int) -> list[Row]:

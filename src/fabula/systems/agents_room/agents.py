@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from fabula.errors import UnknownNameError
+from fabula.base.errors import UnknownNameError
 
 if TYPE_CHECKING:
-    from fabula.scratchpad import Scratchpad
+    from fabula.story.scratchpad import Scratchpad
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from fabula.craft.planning import given_plan
-from fabula.scratchpad import Scratchpad
 from fabula.story import Story
+from fabula.story.scratchpad import Scratchpad
 from fabula.systems.agents_room.agents import agents_of
 from fabula.systems.agents_room.orchestrators import orchestrator_of
 from fabula.systems.agents_room.performing import perform
 from fabula.systems.agents_room.planned import with_plan
 
 if TYPE_CHECKING:
-    from fabula.run import Run
+    from fabula.engine.run import Run
     from fabula.story import Brief
 
 Variant: TypeAlias = Literal["plan", "write", "plan+write"]

@@ -6,13 +6,13 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from fabula.errors import UnknownNameError
-from fabula.roles import load_function
-from fabula.scratchpad import Scratchpad
+from fabula.base.errors import UnknownNameError
+from fabula.engine.roles import load_function
+from fabula.story.scratchpad import Scratchpad
 from fabula.systems.agents_room.agents import Agent
 
 if TYPE_CHECKING:
-    from fabula.run import Run
+    from fabula.engine.run import Run
 
 Orchestrator: TypeAlias = Callable[[Scratchpad, tuple[Agent, ...]], Awaitable[Agent | None]]
 FINISH = "Finish"

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from fabula.craft.length import WordRange, parse_range, read_range
 from fabula.craft.prose import Prose, write_prose
+from fabula.engine.replies import clean_prose
 from fabula.models.base import Sampling
-from fabula.replies import clean_prose
 from fabula.story import count_words
 from fabula.systems.agents_room.agents import PLANNING, WRITING, is_last
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from fabula.engine.run import Run
     from fabula.models.base import Reply
-    from fabula.run import Run
-    from fabula.scratchpad import Scratchpad
     from fabula.story import Brief
+    from fabula.story.scratchpad import Scratchpad
     from fabula.systems.agents_room.agents import Agent
     from fabula.systems.agents_room.algorithm import Config
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from fabula.systems.agents_room.agents import PLANNING
 
 if TYPE_CHECKING:
-    from fabula.plan import Character, Plan, ScenePlan
-    from fabula.scratchpad import Scratchpad
+    from fabula.story.plan import Character, Plan, ScenePlan
+    from fabula.story.scratchpad import Scratchpad
 
 
 def with_plan(scratchpad: Scratchpad, plan: Plan) -> Scratchpad:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.errors import BudgetError, ConfigError, ReplyError, UnknownNameError
-from fabula.journal import Journal
+from fabula.base.errors import BudgetError, ConfigError, ReplyError, UnknownNameError
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast, Part, Program
+from fabula.engine.run import Hands, Run
 from fabula.models.base import Capabilities
 from fabula.models.budget import Budget
 from fabula.models.scripted import ScriptedModel
-from fabula.prompts import Prompts
-from fabula.roles import Cast, Part, Program
-from fabula.run import Hands, Run
 from fabula.story import Brief
 from fabula.systems import find
 from fabula.systems.agents_room.agents import FINALIZER, PLANNING, WRITING, agents_of

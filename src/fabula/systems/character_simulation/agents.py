@@ -14,7 +14,7 @@ from fabula.story import plain
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from fabula.plan import Character, Plan
+    from fabula.story.plan import Character, Plan
 
 _NAME: Final = "**"
 _NAMED: Final = ":**"

@@ -14,7 +14,7 @@ from fabula.systems.character_simulation.rewriting import Rewriting
 from fabula.systems.character_simulation.scenes import played_scenes
 
 if TYPE_CHECKING:
-    from fabula.run import Run
+    from fabula.engine.run import Run
     from fabula.story import Brief, Story
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fabula.errors import PlanError, ReplyError
-from fabula.rehearsal import STALE
+from fabula.base.errors import PlanError, ReplyError
+from fabula.engine.dry_run import STALE
 from fabula.systems.character_simulation.shapes import order_shape, outline_shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fabula.plan import Plan, Unit
-    from fabula.run import Run
+    from fabula.engine.run import Run
+    from fabula.story.plan import Plan, Unit
     from fabula.systems.character_simulation.algorithm import Config
 
 _TOKENS_A_NAME = 24

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fabula.plan import Character, ScenePlan
+    from fabula.story.plan import Character, ScenePlan
 
 
 @dataclass(frozen=True, slots=True)

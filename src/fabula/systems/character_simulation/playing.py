@@ -8,8 +8,8 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.craft.packing import last_of, latest
-from fabula.replies import clean_prose
-from fabula.roles import is_person
+from fabula.engine.replies import clean_prose
+from fabula.engine.roles import is_person
 from fabula.story import count_words
 from fabula.systems.character_simulation.agents import Turn
 from fabula.systems.character_simulation.people import in_scene
@@ -18,9 +18,9 @@ from fabula.systems.character_simulation.shapes import Spoken, direction_shape, 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fabula.engine.run import Run
     from fabula.models.base import Reply
-    from fabula.plan import Unit
-    from fabula.run import Run
+    from fabula.story.plan import Unit
     from fabula.systems.character_simulation.agents import Agent, Troupe
     from fabula.systems.character_simulation.algorithm import Config
 

@@ -14,9 +14,9 @@ from fabula.systems.character_simulation.people import in_scene
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.plan import Plan, ScenePlan
-    from fabula.run import Run
+    from fabula.engine.run import Run
     from fabula.story import Brief
+    from fabula.story.plan import Plan, ScenePlan
     from fabula.systems.character_simulation.algorithm import Config
     from fabula.systems.character_simulation.scenes import Played
 

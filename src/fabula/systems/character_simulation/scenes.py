@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
-from fabula.rehearsal import STALE
+from fabula.engine.dry_run import STALE
 from fabula.story import SLUG_LENGTH, slug
 from fabula.systems.character_simulation.agents import Troupe, Turn, transcript, turns_of
 from fabula.systems.character_simulation.ordering import chronological_outline
@@ -20,8 +20,8 @@ from fabula.systems.character_simulation.playing import Stage, lived_through, ro
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from fabula.plan import Plan, Unit
-    from fabula.run import Run
+    from fabula.engine.run import Run
+    from fabula.story.plan import Plan, Unit
     from fabula.systems.character_simulation.algorithm import Config
 
 

@@ -13,27 +13,27 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from fabula.base.errors import PlanError, ReplyError, UnknownNameError
 from fabula.craft.planning import PROMPTS
-from fabula.errors import PlanError, ReplyError, UnknownNameError
-from fabula.journal import Journal
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast, Part, Program
+from fabula.engine.run import Hands, Run
 from fabula.models.base import Capabilities
 from fabula.models.scripted import ScriptedModel
-from fabula.plan import Character, Event, Plan, Presence, ScenePlan
-from fabula.plan_file import write_plan
-from fabula.prompts import Prompts
-from fabula.roles import Cast, Part, Program
-from fabula.run import Hands, Run
 from fabula.story import SLUG_LENGTH, Brief, plain
+from fabula.story.plan import Character, Event, Plan, Presence, ScenePlan
+from fabula.story.plan_file import write_plan
 from fabula.systems import find
 from fabula.systems.character_simulation.agents import Agent, Troupe, Turn, transcript, turns_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from fabula.methods import Preset
+    from fabula.engine.dry_run import Rehearsal
+    from fabula.engine.methods import Preset
     from fabula.models.base import Reply, Request
     from fabula.models.scripted import Script
-    from fabula.rehearsal import Rehearsal
     from fabula.story import Story
 
 SYSTEM = find("character-simulation")

@@ -18,7 +18,7 @@ from fabula.systems.dramatron.matching import Match  # noqa: TC001 - the same
 from fabula.systems.dramatron.planned import script_of
 
 if TYPE_CHECKING:
-    from fabula.run import Run
+    from fabula.engine.run import Run
     from fabula.story import Brief
 
 Mode: TypeAlias = Literal["screenplay", "story"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.base.errors import ReplyError
 from fabula.craft.length import trim
-from fabula.errors import ReplyError
-from fabula.rehearsal import STALE
-from fabula.replies.scripts import joined, tidy_script
+from fabula.engine.dry_run import STALE
+from fabula.engine.replies.scripts import joined, tidy_script
 from fabula.story import count_words
 from fabula.systems.dramatron.examples import example_set
 from fabula.systems.dramatron.generating import Level, generate
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fabula.craft.length import WordRange
-    from fabula.run import Run
+    from fabula.engine.run import Run
     from fabula.story import Brief
     from fabula.systems.dramatron.algorithm import Config
     from fabula.systems.dramatron.generating import Answer

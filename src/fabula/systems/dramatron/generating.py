@@ -6,16 +6,16 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+from fabula.engine.replies.labelled import find_end, find_example, without_label
 from fabula.models.base import Sampling
-from fabula.replies.labelled import find_end, find_example, without_label
 from fabula.story import count_words
 from fabula.systems.dramatron.records import END
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fabula.engine.run import Run
     from fabula.models.base import Reply
-    from fabula.run import Run
 
 Marks: TypeAlias = Literal["exact", "lenient"]
 Unit: TypeAlias = Literal["characters", "tokens"]

@@ -6,12 +6,12 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fabula.errors import FabulaError
+from fabula.base.errors import FabulaError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from fabula.run import Run
+    from fabula.engine.run import Run
 
 
 @dataclass(frozen=True)

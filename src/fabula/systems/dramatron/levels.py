@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from fabula.base.errors import ReplyError, UsageError
 from fabula.craft.planning.naming import names_in
-from fabula.errors import ReplyError, UsageError
 from fabula.models.base import Sampling
 from fabula.story import one_line, slug
 from fabula.systems.dramatron.examples import example_set, sketch
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from fabula.run import Run
+    from fabula.engine.run import Run
     from fabula.story import Brief
     from fabula.systems.dramatron.algorithm import Config
     from fabula.systems.dramatron.parsing import Parsed

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from fabula.rehearsal import STALE
-from fabula.replies.labelled import holds_called, holds_word, role_in, words_in
+from fabula.engine.dry_run import STALE
+from fabula.engine.replies.labelled import holds_called, holds_word, role_in, words_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

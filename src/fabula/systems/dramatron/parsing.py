@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
-from fabula.craft.sentences import ends_whole, spans
-from fabula.replies.labelled import (
+from fabula.engine.replies.labelled import (
     find_example,
     first_sentence,
     is_heading_of,
@@ -19,8 +18,9 @@ from fabula.replies.labelled import (
     split_at_label,
     split_labels,
 )
-from fabula.replies.loops import words_of
+from fabula.engine.replies.loops import words_of
 from fabula.story import count_words
+from fabula.story.sentences import ends_whole, spans
 from fabula.systems.dramatron.records import CHARACTER, DESCRIPTION, END, Beat, Figure, without_end
 
 if TYPE_CHECKING:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fabula.replies.labelled import first_clause
+from fabula.engine.replies.labelled import first_clause
 from fabula.story import one_line
 from fabula.systems.dramatron.levels import logline_of
 from fabula.systems.dramatron.parsing import place_key
 from fabula.systems.dramatron.records import Beat, Figure, Script
 
 if TYPE_CHECKING:
-    from fabula.plan import Character, Plan
     from fabula.story import Brief
+    from fabula.story.plan import Character, Plan
 
 
 def script_of(plan: Plan, brief: Brief) -> Script:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fabula.rehearsal import STALE
+from fabula.engine.dry_run import STALE
 from fabula.story import one_line
 
 if TYPE_CHECKING:

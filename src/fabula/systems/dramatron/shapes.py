@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
-from fabula.replies.labelled import reads_as_text
+from fabula.engine.replies.labelled import reads_as_text
 from fabula.story import one_line
 from fabula.systems.dramatron.parsing import place_key, whole
 from fabula.systems.dramatron.records import Beat, Figure

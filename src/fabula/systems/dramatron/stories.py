@@ -14,9 +14,9 @@ from fabula.systems.dramatron.planned import described, place_of, sentence
 
 if TYPE_CHECKING:
     from fabula.craft.length import WordRange
-    from fabula.plan import Plan, ScenePlan
-    from fabula.run import Run
+    from fabula.engine.run import Run
     from fabula.story import Brief
+    from fabula.story.plan import Plan, ScenePlan
     from fabula.systems.dramatron.algorithm import Config
 
 ROLES: Final = ("planner", "writer")

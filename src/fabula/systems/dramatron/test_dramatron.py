@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fabula.base.errors import ModelError, ReplyError, UsageError
 from fabula.craft.length import WordRange
 from fabula.craft.planning import PROMPTS, ROLE
-from fabula.errors import ModelError, ReplyError, UsageError
-from fabula.journal import Journal
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.replies.scripts import tidy_script
+from fabula.engine.roles import Cast
+from fabula.engine.run import Hands, Run
 from fabula.models.base import Capabilities, Reply
 from fabula.models.scripted import ScriptedModel
-from fabula.prompts import Prompts
-from fabula.replies.scripts import tidy_script
-from fabula.roles import Cast
-from fabula.run import Hands, Run
 from fabula.story import Brief
 from fabula.systems import find
 from fabula.systems.dramatron import stories
@@ -34,8 +34,8 @@ from fabula.systems.dramatron.planned import place_of
 from fabula.systems.dramatron.records import Beat, Figure, beats_text, figures_text, without_end
 
 if TYPE_CHECKING:
-    from fabula.events import Event
-    from fabula.methods import Preset
+    from fabula.engine.events import Event
+    from fabula.engine.methods import Preset
     from fabula.models.base import Request
     from fabula.models.scripted import Script
     from fabula.story import Story

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from fabula.craft.length import parse_range, read_range
 from fabula.craft.prose import Prose, write_prose
 from fabula.models.base import Sampling
-from fabula.scratchpad import Scratchpad
 from fabula.story import Story
+from fabula.story.scratchpad import Scratchpad
 
 if TYPE_CHECKING:
-    from fabula.run import Run
+    from fabula.engine.run import Run
     from fabula.story import Brief
 
 USUAL_WORDS = 1207  # for estimates: the mean length of this baseline's stories in Table 2

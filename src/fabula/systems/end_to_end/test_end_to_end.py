@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.errors import ReplyError, UsageError
-from fabula.journal import Journal
+from fabula.base.errors import ReplyError, UsageError
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast
+from fabula.engine.run import Hands, Run
 from fabula.models.scripted import ScriptedModel
-from fabula.prompts import Prompts
-from fabula.roles import Cast
-from fabula.run import Hands, Run
 from fabula.story import Brief
 from fabula.systems import find
 
 if TYPE_CHECKING:
-    from fabula.methods import Preset
+    from fabula.engine.methods import Preset
     from fabula.models.base import Request
     from fabula.models.scripted import Script
     from fabula.story import Story

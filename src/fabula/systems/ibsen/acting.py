@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.base.errors import ReplyError
 from fabula.craft.memory import hashed
-from fabula.errors import ReplyError
-from fabula.replies import clean_prose
-from fabula.replies.turns import leaves_part, read_turn, repeats
-from fabula.roles import is_person
+from fabula.engine.replies import clean_prose
+from fabula.engine.replies.turns import leaves_part, read_turn, repeats
+from fabula.engine.roles import is_person
 from fabula.systems.ibsen.log import Turn
 from fabula.systems.ibsen.remembering import told
 from fabula.systems.ibsen.shapes import LineCheck
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fabula.craft.memory import Recalled
+    from fabula.engine.run import Run
     from fabula.models.base import Reply
-    from fabula.run import Run
     from fabula.systems.ibsen.remembering import Actor, Play
 
 _LAST: Final = 3  # turns that call memories to mind

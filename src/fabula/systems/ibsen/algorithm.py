@@ -12,7 +12,7 @@ from fabula.systems.ibsen.performing import perform
 from fabula.systems.ibsen.telling import told
 
 if TYPE_CHECKING:
-    from fabula.run import Run
+    from fabula.engine.run import Run
     from fabula.story import Brief, Story
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.errors import ReplyError
-from fabula.rehearsal import STALE
-from fabula.replies import clean_prose
+from fabula.base.errors import ReplyError
+from fabula.engine.dry_run import STALE
+from fabula.engine.replies import clean_prose
 from fabula.systems.ibsen.acting import Cue, speak
 from fabula.systems.ibsen.log import Turn, Window, turns_of
 from fabula.systems.ibsen.remembering import fold_windows, told
@@ -18,7 +18,7 @@ from fabula.systems.ibsen.staging import parted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.run import Run
+    from fabula.engine.run import Run
     from fabula.systems.ibsen.remembering import Actor, Play
     from fabula.systems.ibsen.script import SubAct
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fabula.errors import UnknownNameError, UsageError
-from fabula.replies import clean_prose
-from fabula.replies.turns import read_turn
-from fabula.roles import is_person
+from fabula.base.errors import UnknownNameError, UsageError
+from fabula.engine.replies import clean_prose
+from fabula.engine.replies.turns import read_turn
+from fabula.engine.roles import is_person
 from fabula.story import one_line, slug
 from fabula.systems.ibsen.acting import recalled
 from fabula.systems.ibsen.log import Turn
@@ -16,7 +16,7 @@ from fabula.systems.ibsen.script import NARRATION
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.run import Run
+    from fabula.engine.run import Run
     from fabula.systems.ibsen.algorithm import Config
     from fabula.systems.ibsen.performing import Performance
 

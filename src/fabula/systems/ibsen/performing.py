@@ -8,7 +8,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from fabula.craft.planning.assembling import side_by_side
-from fabula.rehearsal import STALE
+from fabula.engine.dry_run import STALE
 from fabula.story import slug
 from fabula.systems.ibsen.directing import Scene
 from fabula.systems.ibsen.log import transcript, turns_of
@@ -19,7 +19,7 @@ from fabula.systems.ibsen.staging import script_for, stages
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping
 
-    from fabula.run import Run
+    from fabula.engine.run import Run
     from fabula.story import Brief
     from fabula.systems.ibsen.algorithm import Config
     from fabula.systems.ibsen.script import SubAct

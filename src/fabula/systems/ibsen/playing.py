@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from fabula.errors import ReplyError
+from fabula.base.errors import ReplyError
 from fabula.models.base import Sampling
 from fabula.story import one_line, slug
 from fabula.systems.ibsen.log import Turn
@@ -15,7 +15,7 @@ from fabula.systems.ibsen.shapes import action_shape
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.run import Run
+    from fabula.engine.run import Run
     from fabula.systems.ibsen.directing import Scene
     from fabula.systems.ibsen.remembering import Play
 

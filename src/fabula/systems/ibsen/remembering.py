@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.base.errors import ReplyError
 from fabula.craft.memory import Memories, Memory
 from fabula.craft.packing import first_of
 from fabula.craft.planning.assembling import side_by_side
-from fabula.errors import ReplyError
-from fabula.replies import clean_prose
-from fabula.replies.turns import mentioned
+from fabula.engine.replies import clean_prose
+from fabula.engine.replies.turns import mentioned
 from fabula.story import one_line, slug
 from fabula.systems.ibsen.log import Window
 from fabula.systems.ibsen.shapes import impressions_shape, points_shape
@@ -18,7 +18,7 @@ from fabula.systems.ibsen.shapes import impressions_shape, points_shape
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.run import Run
+    from fabula.engine.run import Run
     from fabula.systems.ibsen.algorithm import Config
     from fabula.systems.ibsen.log import Turn
     from fabula.systems.ibsen.script import ActorSheet, Script

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from fabula import yamltext
-from fabula.craft.sheets import SheetProblem, read_sheet
+from fabula.base import yamltext
+from fabula.base.yamltext import Items, Pairs, Text
 from fabula.story import one_line, slug
+from fabula.story.sheets import SheetProblem, read_sheet
 from fabula.systems.ibsen.script import (
     BEGINS,
     NARRATION,
@@ -21,12 +22,11 @@ from fabula.systems.ibsen.script import (
     SubAct,
     moment,
 )
-from fabula.yamltext import Items, Pairs, Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from fabula.yamltext import Node
+    from fabula.base.yamltext import Node
 
 MAX_TEXT: Final = 4_000
 _MOST: Final = 500  # acts, and goals of one

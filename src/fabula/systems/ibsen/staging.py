@@ -6,22 +6,22 @@ from dataclasses import replace
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
+from fabula.base.errors import ReplyError
 from fabula.craft.length import parse_range, read_range
-from fabula.craft.personas import Persona
 from fabula.craft.planning import PlanWish, plan_for
-from fabula.errors import ReplyError
+from fabula.engine.dry_run import STALE
 from fabula.models.base import Sampling
-from fabula.rehearsal import STALE
 from fabula.story import one_line
+from fabula.story.personas import Persona
 from fabula.systems.ibsen.script import ActorSheet, PlayerSheet, Script, SubAct
 from fabula.systems.ibsen.script_file import parse_script, write_script
 from fabula.systems.ibsen.shapes import steps_shape
 
 if TYPE_CHECKING:
     from fabula.craft.length import WordRange
-    from fabula.plan import Character, Plan, ScenePlan
-    from fabula.run import Run
+    from fabula.engine.run import Run
     from fabula.story import Brief
+    from fabula.story.plan import Character, Plan, ScenePlan
     from fabula.systems.ibsen.algorithm import Config
 
 STAGE, FOLDER, SUFFIX = "stage", "plan", "yaml"

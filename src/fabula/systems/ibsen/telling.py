@@ -13,7 +13,7 @@ from fabula.systems.ibsen.staging import wanted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.run import Run
+    from fabula.engine.run import Run
     from fabula.story import Brief
     from fabula.systems.ibsen.algorithm import Config
     from fabula.systems.ibsen.directing import Scene

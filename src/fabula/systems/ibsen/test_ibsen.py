@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from fabula.base.errors import ModelError, PlanError, ReplyError, UnknownNameError, UsageError
 from fabula.craft.planning import PROMPTS
-from fabula.errors import ModelError, PlanError, ReplyError, UnknownNameError, UsageError
-from fabula.events import Noted
-from fabula.journal import Journal
+from fabula.engine.events import Noted
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast, Part, Person
+from fabula.engine.run import Hands, Run
 from fabula.models.scripted import ScriptedModel
-from fabula.plan import Character, Event, Plan, Presence, ScenePlan
-from fabula.prompts import Prompts
-from fabula.roles import Cast, Part, Person
-from fabula.run import Hands, Run
 from fabula.story import Brief, Story
+from fabula.story.plan import Character, Event, Plan, Presence, ScenePlan
 from fabula.systems import find
 from fabula.systems.ibsen.interviewing import interview
 from fabula.systems.ibsen.log import Turn, Window, transcript, turns_of
@@ -30,8 +30,8 @@ from fabula.systems.ibsen.staging import script_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fabula.events import Event as RunEvent
-    from fabula.methods import Preset
+    from fabula.engine.events import Event as RunEvent
+    from fabula.engine.methods import Preset
     from fabula.models.base import Message, OnText, Reply, Request
 
 SYSTEM = find("ibsen")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from fabula.story.world import WorldState
 from fabula.systems.magnet.company import company_for
 from fabula.systems.magnet.state import State
 from fabula.systems.magnet.stepping import Play
 from fabula.systems.magnet.telling import Telling
-from fabula.world import WorldState
 
 if TYPE_CHECKING:
-    from fabula.run import Run
+    from fabula.engine.run import Run
     from fabula.story import Brief, Story
 
 

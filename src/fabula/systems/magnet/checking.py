@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Final
 
 from rapidfuzz.distance import DamerauLevenshtein
 
-from fabula.craft.continuity import NumberedScene, candidates
-from fabula.craft.continuity.book import Book, stem
-from fabula.craft.continuity.lexicon import COLOURS, FUNCTION, SIDES, TITLES
-from fabula.craft.continuity.numbers import VALUES
+from fabula.continuity import NumberedScene, candidates
+from fabula.continuity.book import Book, stem
+from fabula.continuity.lexicon import COLOURS, FUNCTION, SIDES, TITLES
+from fabula.continuity.numbers import VALUES
 from fabula.craft.packing import words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fabula.craft.continuity import Candidate
-    from fabula.craft.continuity.book import Line
+    from fabula.continuity import Candidate
+    from fabula.continuity.book import Line
 
 _DETECTORS: Final = ("name", "number", "colour", "side", "title")  # those with a strict rule
 _MOST: Final = 40  # sentences that a paragraph is held against

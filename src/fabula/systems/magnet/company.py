@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.craft.length import read_range
 from fabula.craft.packing import words
-from fabula.craft.personas import Company, Persona, parse_company, write_company
 from fabula.craft.planning import PlanWish, given_plan, settle
-from fabula.craft.sentences import sentences
-from fabula.rehearsal import STALE
+from fabula.engine.dry_run import STALE
+from fabula.story.personas import Company, Persona, parse_company, write_company
+from fabula.story.sentences import sentences
 
 if TYPE_CHECKING:
-    from fabula.run import Run
+    from fabula.engine.run import Run
     from fabula.story import Brief
     from fabula.systems.magnet.algorithm import Config
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from fabula.base.errors import ReplyError
 from fabula.craft.packing import overlap, words
-from fabula.errors import ReplyError
 from fabula.models.base import Sampling
 from fabula.systems.magnet.shapes import NextGoal
 
 if TYPE_CHECKING:
-    from fabula.run import Run
+    from fabula.engine.run import Run
     from fabula.systems.magnet.algorithm import Config
     from fabula.systems.magnet.stepping import Play
 

@@ -11,17 +11,17 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.events import RECORD
-from fabula.world import Moment
-from fabula.world.file import write_world
+from fabula.engine.events import RECORD
+from fabula.story.world import Moment
+from fabula.story.world.file import write_world
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.run import Run
+    from fabula.engine.run import Run
+    from fabula.story.world.flat import Commit
     from fabula.systems.magnet.state import State
     from fabula.systems.magnet.stepping import Proposal
-    from fabula.world.flat import Commit
 
 _COUNTED: Final = {
     "forced": "actions that no critic took",

@@ -1,4 +1,4 @@
-"""W, the world state of section 3.3, as a run keeps it: the flat view of `fabula.world`, and what prompts show of it.
+"""W, the world state of section 3.3, as a run keeps it: the flat view of `fabula.story.world`, and what prompts show of it.
 
 W is committed step by step into a world in memory, which is made again whenever the run goes through its steps; the
 chapters' part of it is kept with them (`records.py`). What is added here is W_c, which the paper does not define.
@@ -12,17 +12,17 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fabula.craft.packing import words
-from fabula.craft.personas import scalar
-from fabula.world import Entity, flat
-from fabula.world.facts import START, folded
-from fabula.world.flat import RESERVED, Commit, Refused, Variable, Write, key_of
+from fabula.story.personas import scalar
+from fabula.story.world import Entity, flat
+from fabula.story.world.facts import START, folded
+from fabula.story.world.flat import RESERVED, Commit, Refused, Variable, Write, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from fabula.craft.personas import Company, Persona
-    from fabula.world import Moment, WorldState
-    from fabula.world.facts import Value
+    from fabula.story.personas import Company, Persona
+    from fabula.story.world import Moment, WorldState
+    from fabula.story.world.facts import Value
 
 AUTHOR: Final = "author"
 LOCATION: Final = "location"
@@ -38,7 +38,7 @@ class State:
     """W in memory: the variables in the order of insertion, each with the points that it has for each character.
 
     Attributes:
-        world: where commits go; `fabula.world.flat.variables` of it gives the same variables.
+        world: where commits go; `fabula.story.world.flat.variables` of it gives the same variables.
         personas: those of the company.
     """
 
@@ -73,7 +73,7 @@ class State:
         return {key: variable.value for key, variable in self.variables.items()}
 
     def commit(self, step: int, at: Moment, writes: Sequence[Write], system: Mapping[str, Value]) -> Commit:
-        """Write a step's updates into W, in order; see `fabula.world.flat.commit`."""
+        """Write a step's updates into W, in order; see `fabula.story.world.flat.commit`."""
         made = flat.commit(self.world, step, writes, at=at, system=system)
         lost = {refused.key for refused in made.refused}
         for write in writes:

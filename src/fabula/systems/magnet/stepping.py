@@ -5,30 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.craft.continuity.lexicon import FUNCTION
+from fabula.base.errors import ReplyError
+from fabula.continuity.lexicon import FUNCTION
 from fabula.craft.packing import ELLIPSIS, first_of, latest, words
 from fabula.craft.planning.assembling import side_by_side
-from fabula.craft.sentences import sentences
-from fabula.errors import ReplyError
+from fabula.engine.replies import clean_prose
+from fabula.engine.roles import is_person
 from fabula.models.base import Sampling
-from fabula.replies import clean_prose
-from fabula.roles import is_person
+from fabula.story.sentences import sentences
+from fabula.story.world.facts import START
 from fabula.systems.magnet.records import Records
 from fabula.systems.magnet.shapes import Action, Critique, choice_shape, narration_shape
 from fabula.systems.magnet.state import told
-from fabula.world.facts import START
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.craft.personas import Company, Persona
-    from fabula.run import Run
+    from fabula.engine.run import Run
+    from fabula.story.personas import Company, Persona
+    from fabula.story.world import Moment
+    from fabula.story.world.facts import Value
+    from fabula.story.world.flat import Refused, Variable, Write
     from fabula.systems.magnet.algorithm import Config
     from fabula.systems.magnet.shapes import Change
     from fabula.systems.magnet.state import State
-    from fabula.world import Moment
-    from fabula.world.facts import Value
-    from fabula.world.flat import Refused, Variable, Write
 
 _OWN_ACTIONS: Final = 5  # last actions of a character that its critic is shown
 _OWN_KEYS: Final = 30  # keys of a character that its critic is reminded of

@@ -6,20 +6,20 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from fabula.base.errors import ReplyError
 from fabula.craft.length import WordRange, parse_range, read_range
 from fabula.craft.packing import paragraphs
 from fabula.craft.prose import Prose, write_prose
-from fabula.errors import ReplyError
-from fabula.rehearsal import STALE
-from fabula.replies import clean_prose
+from fabula.engine.dry_run import STALE
+from fabula.engine.replies import clean_prose
 from fabula.story import Story, count_words, plain
+from fabula.story.world import Moment
 from fabula.systems.magnet.checking import Memory
 from fabula.systems.magnet.goals import due, follow
 from fabula.systems.magnet.stepping import LABELS, choose, commit, propose
-from fabula.world import Moment
 
 if TYPE_CHECKING:
-    from fabula.run import Run
+    from fabula.engine.run import Run
     from fabula.story import Brief
     from fabula.systems.magnet.goals import Status
     from fabula.systems.magnet.stepping import Chosen, Play

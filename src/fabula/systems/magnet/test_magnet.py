@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import pytest
 
-from fabula.craft.personas import Company, Persona
+from fabula.base.errors import PlanError, ReplyError, UnknownNameError
 from fabula.craft.planning import PROMPTS
-from fabula.errors import PlanError, ReplyError, UnknownNameError
-from fabula.events import Kept, Noted
-from fabula.journal import Journal
+from fabula.engine.dry_run import example, placeholder
+from fabula.engine.events import Kept, Noted
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.replies import schema_of
+from fabula.engine.roles import Cast, Part
+from fabula.engine.run import Hands, Run
 from fabula.models.scripted import ScriptedModel
-from fabula.prompts import Prompts
-from fabula.rehearsal import example, placeholder
-from fabula.replies import schema_of
-from fabula.roles import Cast, Part
-from fabula.run import Hands, Run
 from fabula.story import Brief, Story
+from fabula.story.personas import Company, Persona
+from fabula.story.world import Moment, WorldState, flat
+from fabula.story.world.flat import Commit, Write
+from fabula.story.world.graph import flat_of, graph_of_flat, magnet_graph
 from fabula.systems import find
 from fabula.systems.magnet.algorithm import Config
 from fabula.systems.magnet.checking import Memory
@@ -28,15 +31,12 @@ from fabula.systems.magnet.goals import due
 from fabula.systems.magnet.shapes import Critique
 from fabula.systems.magnet.state import State
 from fabula.systems.magnet.stepping import Play, choose, commit, propose
-from fabula.world import Moment, WorldState, flat
-from fabula.world.flat import Commit, Write
-from fabula.world.graph import flat_of, graph_of_flat, magnet_graph
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from fabula.events import Event
-    from fabula.methods import Preset
+    from fabula.engine.events import Event
+    from fabula.engine.methods import Preset
     from fabula.models.base import Request
 
 SYSTEM = find("magnet")

@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from fabula.chatting.moves import conversation, dialogue_of, dialogue_text
-from fabula.chatting.state import State
-from fabula.chatting.talk import Freedom, Parties, Place
+from fabula.base.errors import UsageError
 from fabula.craft.cells import cells
+from fabula.craft.conversation.moves import conversation, dialogue_of, dialogue_text
+from fabula.craft.conversation.state import State
+from fabula.craft.conversation.talk import Freedom, Parties, Place
 from fabula.craft.narratives import narrative_of
-from fabula.errors import UsageError
 from fabula.story import Story
 from fabula.systems.snap.coherence import ready
 from fabula.systems.snap.people import Labels, company_of, parties_for
 from fabula.systems.snap.talking import SnapTalk
 
 if TYPE_CHECKING:
-    from fabula.chatting.talk import Memories
-    from fabula.run import Run
+    from fabula.craft.conversation.talk import Memories
+    from fabula.engine.run import Run
     from fabula.story import Brief
 
 PUBLISHED = (1.1618, 1.4210, 1.4323)  # equation 1: coherence, connectivity, personality

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from fabula.craft.bertscore.embedders import open_embedder
 from fabula.craft.bertscore.scoring import encoded, matched
 from fabula.craft.memory import tf_idf
-from fabula.craft.sentences import sentences
+from fabula.story.sentences import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.chatting.talk import Step
     from fabula.craft.bertscore.scoring import Embedder, Vectors
-    from fabula.run import Run
+    from fabula.craft.conversation.talk import Step
+    from fabula.engine.run import Run
     from fabula.systems.snap.algorithm import Config
 
 _OVERLAP: Final = 64  # tokens that two windows of a long segment share

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from fabula.chatting.talk import plan_text
-from fabula.errors import UsageError
-from fabula.events import TABLE
+from fabula.base.errors import UsageError
+from fabula.craft.conversation.talk import plan_text
+from fabula.engine.dry_run import STALE
+from fabula.engine.events import TABLE
+from fabula.engine.replies import ReplyProblem, read_chances, read_score
 from fabula.models.base import Sampling
-from fabula.rehearsal import STALE
-from fabula.replies import ReplyProblem, read_chances, read_score
 from fabula.story import slug
 from fabula.systems.snap.coherence import by_words, coherences
 from fabula.systems.snap.scores import CRITERIA, headlines, read_scores, rounded, write_scores
@@ -21,8 +21,8 @@ from fabula.systems.snap.scores import CRITERIA, headlines, read_scores, rounded
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.chatting.talk import Step
-    from fabula.run import Run
+    from fabula.craft.conversation.talk import Step
+    from fabula.engine.run import Run
     from fabula.systems.snap.algorithm import Config
     from fabula.systems.snap.scores import Matrix, Row
 

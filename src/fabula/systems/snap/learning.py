@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
-from fabula.errors import UsageError
+from fabula.base.errors import UsageError
 from fabula.stats.bootstrap import estimated, group_members, row_draws
 from fabula.systems.snap.algorithm import PUBLISHED
 from fabula.systems.snap.filtering import min_max, rank_one

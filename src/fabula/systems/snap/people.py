@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from fabula.chatting.talk import Parties
+from fabula.base.errors import ReplyError, UsageError
 from fabula.craft.cells import among, names_in
+from fabula.craft.conversation.talk import Parties
 from fabula.craft.narratives import check_people, present_in
 from fabula.craft.packing import first_of
-from fabula.craft.personas import Company, Persona, parse_company, write_company
-from fabula.errors import ReplyError, UsageError
+from fabula.engine.dry_run import STALE
 from fabula.models.base import Sampling
-from fabula.rehearsal import STALE
 from fabula.story import one_line
+from fabula.story.personas import Company, Persona, parse_company, write_company
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.run import Run
+    from fabula.engine.run import Run
     from fabula.systems.snap.algorithm import Config
 
 PERSONAS: Final = "personas"

@@ -5,21 +5,21 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from fabula.chatting.talk import Step, plan_text
-from fabula.craft.sentences import sentences
-from fabula.errors import ReplyError
+from fabula.base.errors import ReplyError
+from fabula.craft.conversation.talk import Step, plan_text
+from fabula.engine.dry_run import STALE
+from fabula.engine.replies import ReplyProblem
+from fabula.engine.replies.dialogue import read_plan
 from fabula.models.base import Sampling
-from fabula.rehearsal import STALE
-from fabula.replies import ReplyProblem
-from fabula.replies.dialogue import read_plan
+from fabula.story.sentences import sentences
 from fabula.systems.snap.filtering import Filter
 from fabula.systems.snap.people import clipped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.chatting.talk import Parties
-    from fabula.run import Run
+    from fabula.craft.conversation.talk import Parties
+    from fabula.engine.run import Run
     from fabula.systems.snap.algorithm import Config
 
 _ALL = 60

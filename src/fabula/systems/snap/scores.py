@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from fabula.errors import UnknownNameError, UsageError
+from fabula.base.errors import UnknownNameError, UsageError
 from fabula.story import one_line
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fabula.chatting.talk import Step
+    from fabula.craft.conversation.talk import Step
 
     Matrix: TypeAlias = NDArray[np.float64]
 

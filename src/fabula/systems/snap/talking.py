@@ -5,24 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.chatting.answering import Asking, answered, window
-from fabula.chatting.talk import Chapter, Pace
 from fabula.craft.cells import among
+from fabula.craft.conversation.answering import Asking, answered, window
+from fabula.craft.conversation.talk import Chapter, Pace
 from fabula.craft.narratives import present_in
 from fabula.craft.packing import last_of, latest
+from fabula.engine.replies import clean_prose
+from fabula.engine.replies.dialogue import with_names
 from fabula.models.base import Sampling
 from fabula.models.budget import estimate_tokens
-from fabula.replies import clean_prose
-from fabula.replies.dialogue import with_names
 from fabula.systems.snap.people import clipped
 from fabula.systems.snap.planning import plan_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.chatting.talk import Answer, Line, Memories, Moment, Parties, Place, Step
-    from fabula.craft.personas import Persona
-    from fabula.run import Run
+    from fabula.craft.conversation.talk import Answer, Line, Memories, Moment, Parties, Place, Step
+    from fabula.engine.run import Run
+    from fabula.story.personas import Persona
     from fabula.systems.snap.algorithm import Config
     from fabula.systems.snap.people import Labels
 

@@ -12,15 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from fabula.chatting import Parties, Session, open_session
-from fabula.errors import ReplyError, UnknownNameError, UsageError
-from fabula.events import Noted
-from fabula.journal import Journal
+from fabula.base.errors import ReplyError, UnknownNameError, UsageError
+from fabula.craft.conversation import Parties, Session, open_session
+from fabula.engine.events import Noted
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast, Part
+from fabula.engine.run import Hands, Run
 from fabula.models.base import Capabilities, Reply
 from fabula.models.scripted import ScriptedModel
-from fabula.prompts import Prompts
-from fabula.roles import Cast, Part
-from fabula.run import Hands, Run
 from fabula.story import Brief
 from fabula.systems import find
 from fabula.systems.snap.algorithm import PUBLISHED, open_talk
@@ -30,8 +30,8 @@ from ground_truth import data_folder
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fabula.chatting import Turn
-    from fabula.methods import Preset
+    from fabula.craft.conversation import Turn
+    from fabula.engine.methods import Preset
     from fabula.models.base import Request
 
 SYSTEM = find("snap")

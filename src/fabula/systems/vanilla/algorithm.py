@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from fabula.chatting.moves import conversation, dialogue_text
-from fabula.chatting.state import State
-from fabula.chatting.talk import Freedom, Parties, Place
+from fabula.base.errors import UsageError
 from fabula.craft.cells import names_in
+from fabula.craft.conversation.moves import conversation, dialogue_text
+from fabula.craft.conversation.state import State
+from fabula.craft.conversation.talk import Freedom, Parties, Place
 from fabula.craft.narratives import check_people, narrative_of
-from fabula.errors import UsageError
 from fabula.story import Story
 from fabula.systems.vanilla.talking import VanillaTalk
 
 if TYPE_CHECKING:
-    from fabula.run import Run
+    from fabula.engine.run import Run
     from fabula.story import Brief
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from fabula.chatting.answering import Asking, answered, window
-from fabula.chatting.talk import Chapter, Pace
+from fabula.craft.conversation.answering import Asking, answered, window
+from fabula.craft.conversation.talk import Chapter, Pace
 from fabula.models.base import Sampling
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.chatting.talk import Answer, Line, Memories, Moment, Parties, Place, Step
+    from fabula.craft.conversation.talk import Answer, Line, Memories, Moment, Parties, Place, Step
     from fabula.systems.vanilla.algorithm import Config
 
 

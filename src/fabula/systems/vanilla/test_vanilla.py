@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.chatting import Parties, Session, open_session
-from fabula.errors import ReplyError, UnknownNameError, UsageError
-from fabula.journal import Journal
+from fabula.base.errors import ReplyError, UnknownNameError, UsageError
+from fabula.craft.conversation import Parties, Session, open_session
+from fabula.engine.journal import Journal
+from fabula.engine.prompts import Prompts
+from fabula.engine.roles import Cast
+from fabula.engine.run import Hands, Run
 from fabula.models.scripted import ScriptedModel
-from fabula.prompts import Prompts
-from fabula.roles import Cast
-from fabula.run import Hands, Run
 from fabula.systems import find
 from fabula.systems.vanilla.algorithm import open_talk
 
 if TYPE_CHECKING:
-    from fabula.methods import Preset
+    from fabula.engine.methods import Preset
 
 SYSTEM = find("vanilla")
 STORY = "One night Mara kept the lamp. Then Tobias came, and Mara read the letter of Tobias. " * 20

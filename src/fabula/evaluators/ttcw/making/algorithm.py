@@ -6,22 +6,22 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+from fabula.base.errors import UsageError
 from fabula.craft.length import parse_range
 from fabula.craft.prose import Prose, write_prose
-from fabula.craft.sentences import sentences
-from fabula.errors import UsageError
+from fabula.engine.replies import clean_prose
+from fabula.measure.report import Report, Row
 from fabula.models.base import Sampling
-from fabula.replies import clean_prose
-from fabula.report import Report, Row
 from fabula.stats.estimate import Estimate
 from fabula.story import count_words, one_line
+from fabula.story.sentences import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fabula.craft.length import WordRange
-    from fabula.items import Item
-    from fabula.run import Run
+    from fabula.engine.run import Run
+    from fabula.measure.items import Item
 
 What: TypeAlias = Literal["plot", "candidate"]
 NAME: Final = "ttcw-making"

@@ -1,0 +1,1 @@
+"""What the command line, the server and notebooks call: writing, planning, evaluating, conversing, experiments."""

@@ -1,0 +1,179 @@
+"""Talking in a project: its narrative, who is in it, and its sessions. What the terminal and a server call."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.app.writing import Stage, first_error
+from fabula.base.errors import UsageError
+from fabula.craft.conversation import Parties, SessionFiles, open_session
+from fabula.craft.narratives import FILE, narrative_of
+from fabula.engine.run import Run
+from fabula.story import Brief, Story
+from fabula.systems import find, systems
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from fabula.app.writing import Wishes
+    from fabula.craft.conversation import Freedom, Session, Talk
+    from fabula.engine.context import Hands
+    from fabula.engine.events import Kept
+    from fabula.project.folder import Project
+    from fabula.project.settings import Settings
+
+DEFAULT: Final = "snap"
+_TALKS: Final = 100  # held for whoever asks next; sessions hold their own
+
+
+def able() -> list[str]:
+    """Names of the systems that can be talked to."""
+    return [name for name, system in systems().items() if system.paper.get("chat")]
+
+
+def settings_for(stored: Settings, system: str = "") -> Settings:
+    """A project's settings for talking: its own system's if one can talk to it, else those that fit `system` (SNAP).
+
+    Raises:
+        UnknownNameError: there is no such system.
+        UsageError: one cannot talk to it.
+    """
+    name = find(system).name if system else stored.system if stored.system in able() else DEFAULT
+    if name not in able():
+        raise UsageError(f"One cannot talk to `{name}`. Systems that can be talked to: {', '.join(able())}.")
+    if name == stored.system:
+        return stored
+    roles = {role: table for role, table in stored.roles.items() if role in find(name).roles}
+    return stored.model_copy(update={"system": name, "config": {}, "roles": roles})
+
+
+@dataclass
+class Conversing:
+    """A project that is open for conversations. One process at a time; sessions run side by side in it.
+
+    Attributes:
+        hands: what calls are made with.
+        narrative: what is talked through.
+        config: of the system.
+    """
+
+    project: Project
+    stage: Stage
+    hands: Hands
+    narrative: str
+    config: Any
+    _talks: dict[Parties | None, Talk] = field(default_factory=dict)
+    _sessions: dict[str, Session] = field(default_factory=dict)
+    _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def talk(self, parties: Parties | None = None) -> Talk:
+        """The narrative, ready to be talked through by `parties` (by default the system finds two).
+
+        Whoever asks side by side gets the same object.
+
+        Raises:
+            UnknownNameError: one of them is not in the narrative.
+            UsageError: there is nobody to talk with.
+        """
+        async with self._opening:
+            return await self._talk(parties)
+
+    async def _talk(self, parties: Parties | None) -> Talk:
+        if parties not in self._talks:
+            talk: Talk = await self.stage.method.algorithm.open_talk(
+                self.narrative, Run(self.hands), self.config, parties
+            )
+            self._talks[parties] = talk
+            while len(self._talks) > _TALKS:
+                del self._talks[next(iter(self._talks))]
+        return self._talks[parties]
+
+    async def session(self, name: str, parties: Parties | None = None, freedom: Freedom | None = None) -> Session:
+        """The session of that name, new or gone on with; the same object for whoever asks again, also side by side.
+
+        Without `parties`, those of its log talk. In which order the others are named does not matter.
+
+        Raises:
+            UsageError: the name cannot be one, or the log is a conversation of other people.
+            UnknownNameError: one of the parties is not in the narrative.
+            ProjectError: the log cannot be read.
+        """
+        async with self._opening:  # two that ask at once must not make two sessions of one log
+            if name not in self._sessions:
+                files = SessionFiles.in_(self.project.folder, name)
+                known = parties_in(files)
+                same = known is not None and (parties is None or known.alike(parties))
+                talk = await self._talk(known if same else parties)
+                self._sessions[name] = open_session(files, talk, self.hands, freedom or self.config.freedom)
+        session = self._sessions[name]
+        if parties is not None and not session.parties.alike(parties):
+            told = ", ".join(session.parties.others)
+            raise UsageError(
+                f"In the session {name!r}, {session.parties.player} talks with {told}. Name another session."
+            )
+        return session
+
+    def close_session(self, name: str) -> None:
+        """Forget a session that is in memory; its log stays."""
+        self._sessions.pop(name, None)
+
+
+def parties_in(files: SessionFiles) -> Parties | None:
+    """Who talks in a session's log; `None` where there is none."""
+    records = files.read()
+    return Parties(str(records[0]["player"]), tuple(map(str, records[0]["others"]))) if records else None
+
+
+@asynccontextmanager
+async def conversing(project: Project, settings: Settings, wishes: Wishes) -> AsyncIterator[Conversing]:
+    """The project, open for conversations; edits found in its files are taken over first.
+
+    Raises:
+        FabulaError: any of its kinds; of several side by side, the first of ours.
+    """
+    stage = Stage(settings, wishes)
+    with project.lock(), project.journal as journal:
+        project.take_over(journal, project.changes(journal))
+        project.begin(journal)
+        cast = stage.cast()
+        try:
+            hands = stage.hands(journal, "frozen" if wishes.frozen else "live", cast)
+
+            def on_kept(kept: Kept) -> None:
+                if not kept.path.startswith("chat/"):  # what a session makes for itself stays in the journal
+                    project.write_kept(journal, kept)
+
+            hands.on_kept = on_kept
+            narrative = await _narrative(project, Run(hands))
+            config = stage.method.config(settings.preset, settings.config)
+            if hands.mode == "live":
+                journal.start_run(
+                    f"chat with {stage.method.name}", settings.model_dump(mode="json", exclude_defaults=True)
+                )
+            yield Conversing(project, stage, hands, narrative, config)
+            if hands.mode == "live":
+                journal.end_run()
+        except BaseExceptionGroup as group:  # calls side by side failed; the first of ours says enough
+            raise first_error(group) from group
+        finally:
+            await cast.close()
+
+
+async def _narrative(project: Project, run: Run) -> str:
+    """What is talked through: the author's narrative, else the written story, else the brief."""
+    given = await narrative_of(run, Brief("-"))
+    if given != "-":
+        return given
+    if project.story_file.is_file():
+        story = Story.parse(project.story_file.read_text(encoding="utf-8-sig"))
+        if story.words:
+            return story.text
+    return project.brief.text
+
+
+def lay_narrative(project: Project, narrative: str) -> None:
+    """Put a narrative into a project, as its author's."""
+    project.lay(FILE, narrative)

@@ -1,0 +1,126 @@
+"""Running an evaluator in a folder that keeps its calls, verdicts and report. What the command line and notebooks call.
+
+DIR/.fabula/journal.db   every call; nothing is paid for twice
+DIR/<evaluator>.json     the report: numbers with their intervals
+DIR/ratings.jsonl        every single verdict of every evaluator that ran here
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fabula.app.writing import Stage, first_error, recorded_run
+from fabula.base.errors import ProjectError
+from fabula.base.files import write_atomically
+from fabula.engine.journal import Journal
+from fabula.engine.run import Run
+from fabula.measure.ratings import read_ratings, write_ratings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+    from typing import Any
+
+    from fabula.app.writing import Wishes
+    from fabula.engine.context import Hands
+    from fabula.engine.dry_run import Rehearsal
+    from fabula.evaluators import Evaluator
+    from fabula.measure.items import Item
+    from fabula.measure.ratings import Rating
+    from fabula.measure.report import Report
+    from fabula.models.budget import Budget
+    from fabula.project.settings import Settings
+
+RATINGS: Final = "ratings.jsonl"
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A report, and the budget that knows what this run used by role."""
+
+    report: Report
+    budget: Budget
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be measured, how, and where it is kept.
+
+    Attributes:
+        config: the evaluator's own `Config`.
+        folder: for journal, report and ratings; `None` keeps nothing (for evaluators that ask no model).
+    """
+
+    evaluator: Evaluator
+    items: Sequence[Item]
+    config: Any
+    folder: Path | None = None
+
+
+async def evaluate_in(task: Task, settings: Settings, wishes: Wishes) -> Evaluation:
+    """What the evaluator finds, replaying what is recorded.
+
+    Raises:
+        FabulaError: any of its kinds; all finished calls are kept and the same command goes on from there.
+    """
+    stage = Stage(settings, wishes, task.evaluator)
+    with _journal(task.folder) as journal:
+        cast = stage.cast()
+        try:
+            hands = stage.hands(journal, "frozen" if wishes.frozen else "live", cast)
+            with recorded_run(stage, hands):
+                report = await _report(task, hands)
+        finally:
+            await cast.close()
+    if task.folder is not None:
+        _write(task.folder, report)
+    return Evaluation(report, hands.budget)
+
+
+async def rehearse_evaluation(task: Task, settings: Settings, wishes: Wishes) -> Rehearsal:
+    """What `evaluate_in` would ask and cost now. Asks nobody, writes nothing."""
+    stage = Stage(settings, wishes, task.evaluator)
+    there = task.folder is not None and (task.folder / ".fabula" / "journal.db").exists()
+    with _journal(task.folder if there else None) as journal:
+        cast = stage.cast()
+        try:
+            hands = stage.hands(journal, "dry", cast)
+            await _report(task, hands)
+        finally:
+            await cast.close()
+    return hands.rehearsal
+
+
+async def _report(task: Task, hands: Hands) -> Report:
+    try:
+        return await task.evaluator.evaluate(task.items, Run(hands), task.config)
+    except BaseExceptionGroup as group:  # calls side by side failed; the first of ours says enough
+        raise first_error(group) from group
+
+
+def _journal(folder: Path | None) -> Journal:
+    if folder is None:
+        return Journal()
+    try:
+        (folder / ".fabula").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ProjectError(f"Cannot make the folder {folder}: {error.strerror}. Choose another one.") from error
+    return Journal(folder / ".fabula" / "journal.db")
+
+
+def _verdict(rating: Rating) -> tuple[object, ...]:
+    """What makes two ratings one verdict."""
+    return rating.evaluator, rating.rater, rating.items, rating.question, rating.call
+
+
+def _write(folder: Path, report: Report) -> None:
+    """Write the report, and its ratings beside those that are there; a verdict that is given again replaces the old."""
+    file = folder / RATINGS
+    new = {_verdict(rating) for rating in report.ratings}
+    others = [rating for rating in (read_ratings(file) if file.exists() else ()) if _verdict(rating) not in new]
+    if others or report.ratings:
+        write_atomically(file, write_ratings([*others, *report.ratings]))
+    told = json.dumps(report.as_data(), indent=2, ensure_ascii=False, allow_nan=False)
+    write_atomically(folder / f"{report.evaluator}.json", told + "\n")

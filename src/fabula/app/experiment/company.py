@@ -1,0 +1,97 @@
+"""Models that runs side by side share: each is opened once, and closed when no run needs it any more."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from fabula.engine.events import CallRetried
+from fabula.engine.roles import Cast, Part, Person
+from fabula.project.casting import World, open_cast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from fabula.engine.events import Event
+    from fabula.engine.methods import Method
+    from fabula.engine.roles import Answer
+    from fabula.models.base import Model
+    from fabula.project.settings import Settings
+
+
+@dataclass
+class Company:
+    """Casts for many runs, whose models are the same objects wherever they are reached in the same way.
+
+    Attributes:
+        environ: variables that hold keys and folders.
+        person: answers for roles played by a person.
+        hear: told of retries.
+    """
+
+    environ: Mapping[str, str]
+    person: Answer | None = None
+    hear: Callable[[Event], None] = lambda _: None
+    _models: dict[str, Model] = field(default_factory=dict, init=False)
+    _left: Counter[str] = field(default_factory=Counter, init=False)
+
+    def expect(self, casts: Iterable[tuple[Settings, Method]]) -> None:
+        """Say which casts will be wanted, one for each run, so that a model is closed after its last one."""
+        for settings, method in casts:
+            self._left.update({key for key, _ in _performers(settings, self._cast(settings, method))})
+
+    def cast(self, settings: Settings, method: Method) -> Cast:
+        """Who plays the method's roles; hand it back with `done`, do not close it."""
+        fresh = self._cast(settings, method)
+        for key, model in _performers(settings, fresh):
+            self._models.setdefault(key, model)  # one that is not kept was never started
+
+        def lent(part: Part) -> Part:
+            performer = part.performer
+            if isinstance(performer, Person) and performer.model is not None:
+                shared = self._models[_key(settings, performer.model)]
+                return replace(part, performer=Person(performer.who, performer.answer, shared))
+            return replace(part, performer=self._models.get(_key(settings, performer), performer))
+
+        roles = {name: lent(part) for name, part in fresh.roles.items()}
+        return replace(fresh, default=lent(fresh.default), roles=roles)
+
+    async def done(self, settings: Settings, method: Method) -> None:
+        """One run of those expected is over; models that no other one needs are closed."""
+        for key in {key for key, _ in _performers(settings, self._cast(settings, method))}:
+            self._left[key] -= 1
+            if self._left[key] <= 0 and key in self._models:
+                await self._models.pop(key).close()
+
+    async def close(self) -> None:
+        """Close what is still open."""
+        while self._models:
+            _, model = self._models.popitem()
+            await model.close()
+
+    def _cast(self, settings: Settings, method: Method) -> Cast:
+        def retried(model: str, attempt: int, wait: float, reason: str) -> None:
+            self.hear(CallRetried(model, attempt, wait, reason))
+
+        world = World(self.environ, time.monotonic, retried, self.person)
+        return open_cast(settings, method.roles, world, method.open_role)
+
+
+def _performers(settings: Settings, cast: Cast) -> list[tuple[str, Model]]:
+    """The models of a cast, with what they are known by; a person is looked through to the model behind."""
+    found = []
+    for part in (cast.default, *cast.roles.values()):
+        performer: Model | None = part.performer
+        if isinstance(performer, Person):
+            performer = performer.model
+        if performer is not None:
+            found.append((_key(settings, performer), performer))
+    return found
+
+
+def _key(settings: Settings, model: Model) -> str:
+    """A model's name and the way it is reached."""
+    table = settings.models.get(model.name)
+    return f"{model.name} {table.model_dump_json() if table else ''}"

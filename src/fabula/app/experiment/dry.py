@@ -1,0 +1,118 @@
+"""What an experiment would ask and cost, without asking anybody."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from fabula.app.evaluating import Task, rehearse_evaluation
+from fabula.app.experiment.results import items_of, outcome_of
+from fabula.app.experiment.working import check_folders, missing
+from fabula.app.writing import Wishes, rehearse, rehearse_in
+from fabula.craft.length import parse_range, read_range
+from fabula.engine.dry_run import Rehearsal, placeholder
+from fabula.measure.items import Item
+from fabula.project.folder import Project
+from fabula.story import Scene, Story
+
+if TYPE_CHECKING:
+    from fabula.app.experiment.grid import Experiment, Trial
+    from fabula.app.experiment.working import How
+
+_USUAL_WORDS: Final = 1200  # of a story whose brief names no length: about the mean of Agents' Room, Table 2
+
+
+@dataclass
+class Expected:
+    """What one line of the table stands for.
+
+    Attributes:
+        of: a contender's or an evaluator's label.
+        runs: to do; for an evaluator the stories to measure.
+        cost: US dollars, `None` where a price is not known.
+    """
+
+    of: str
+    runs: int = 0
+    calls: int = 0
+    prompt: int = 0
+    reply: int = 0
+    cost: float | None = 0.0
+    replayed: int = 0
+
+    def add(self, rehearsal: Rehearsal) -> None:
+        """Take a dry run in."""
+        self.runs += 1
+        self.calls += len(rehearsal.planned)
+        self.prompt += sum(call.prompt for call in rehearsal.planned)
+        self.reply += sum(call.reply for call in rehearsal.planned)
+        self.replayed += rehearsal.replayed
+        self.cost = None if self.cost is None or rehearsal.cost is None else self.cost + rehearsal.cost
+
+
+@dataclass
+class Forecast:
+    """What an experiment would still do.
+
+    Attributes:
+        done: runs that are over, failed ones (unless they are tried again) included.
+    """
+
+    contenders: list[Expected] = field(default_factory=list)
+    measures: list[Expected] = field(default_factory=list)
+    done: int = 0
+
+
+async def forecast(experiment: Experiment, how: How) -> Forecast:
+    """Calls, tokens and cost of everything that is not done; stories that are not written count with a likely length.
+
+    Raises:
+        UsageError: a run's folder holds another brief or other settings than the file says now.
+    """
+    check_folders(experiment)
+    wishes = Wishes(environ=how.environ, person=how.person)
+    lines = {contender.label: Expected(contender.label) for contender in experiment.contenders}
+    alike: dict[tuple[str, str], Rehearsal] = {}
+    trials = missing(experiment, retry=how.retry)
+    for trial in trials:
+        lines[trial.contender.label].add(await _rehearsed(experiment, trial, wishes, alike))
+    found = Forecast(list(lines.values()), done=len(experiment.trials) - len(trials))
+    items = _items(experiment, trials)
+    for measure in experiment.measures if items else ():
+        line = Expected(measure.label)
+        task = Task(measure.evaluator, items, measure.config, experiment.evaluation(measure))
+        line.add(await rehearse_evaluation(task, measure.settings, wishes))
+        line.runs = len(items)
+        found.measures.append(line)
+    return found
+
+
+async def _rehearsed(
+    experiment: Experiment, trial: Trial, wishes: Wishes, alike: dict[tuple[str, str], Rehearsal]
+) -> Rehearsal:
+    """The dry run of a trial; those that differ in the seed alone, and have not begun, are alike."""
+    folder = experiment.project(trial)
+    if (folder / "brief.md").exists():
+        return (await rehearse_in(Project.open(folder), trial.settings, wishes))[0]
+    key = (trial.brief_id, trial.contender.label)
+    if key not in alike:
+        alike[key] = await rehearse(trial.brief, trial.settings, wishes)
+    return alike[key]
+
+
+def _items(experiment: Experiment, trials: list[Trial]) -> list[Item]:
+    """The stories that there will be: those that are written, and stand-ins for the others."""
+    there = {item.id: item for item in items_of(experiment)}
+    coming = {trial.id for trial in trials}
+    return [
+        there.get(trial.id) or Item(trial.id, _stand_in(trial), trial.contender.label, trial.brief_id, trial.brief)
+        for trial in experiment.trials
+        if trial.id in coming or outcome_of(experiment.project(trial)).state == "done"
+    ]
+
+
+def _stand_in(trial: Trial) -> Story:
+    asked = str(trial.settings.config.get("words", ""))
+    want = parse_range(asked) if asked else read_range(trial.brief.text)
+    words = _USUAL_WORDS if want is None else want.target
+    return Story(trial.brief.title, (Scene("Story", placeholder(words, trial.id)),))

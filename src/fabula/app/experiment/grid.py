@@ -1,0 +1,312 @@
+"""What an experiment's file amounts to: the contenders, every run with its folder, and who measures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.app.experiment.spec import EvaluatorTable, SystemTable, read_spec
+from fabula.base.errors import ConfigError, UsageError
+from fabula.evaluators import evaluators
+from fabula.evaluators import find as find_evaluator
+from fabula.project.casting import World, full_name, open_cast
+from fabula.project.settings import Settings, merged
+from fabula.story import Brief, slug
+from fabula.systems import find as find_system
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from fabula.app.experiment.spec import ModelEntry, Spec
+    from fabula.evaluators import Evaluator
+    from fabula.models.base import Request
+
+BASELINE: Final = "end-to-end"
+ALWAYS: Final = "surface"
+_BRIEFS: Final = (".md", ".txt")
+_OWN: Final = frozenset({"system", "preset", "seed", "model", "config", "author"})
+_FILE_MODELS: Final = ("scripted", "replay", "embedded")
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A system with its preset on a model: what an experiment compares.
+
+    Attributes:
+        label: `<system>-<preset>-<model>`, its name in every table and folder.
+        settings: of its runs, but for the seed.
+        baseline: it was added as the single-model baseline, and does not stand in the file.
+    """
+
+    label: str
+    settings: Settings
+    baseline: bool = False
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One run: a contender with one seed on one brief."""
+
+    brief_id: str
+    brief: Brief
+    contender: Contender
+    seed: int
+
+    @property
+    def id(self) -> str:
+        """`<brief>/<contender>-<seed>`, its folder below `runs/`."""
+        return f"{self.brief_id}/{self.contender.label}-{self.seed}"
+
+    @property
+    def settings(self) -> Settings:
+        """All settings of the run."""
+        return self.contender.settings.model_copy(update={"seed": self.seed})
+
+    def stored(self) -> dict[str, Any]:
+        """What the project's `fabula.toml` holds: what the experiment is about always, the rest where it is set."""
+        told = self.settings.model_dump(mode="json", exclude_defaults=True)
+        named = {"system": self.settings.system, "preset": self.settings.preset, "seed": self.seed}
+        return named | {"model": self.settings.model} | told
+
+
+@dataclass(frozen=True)
+class Measure:
+    """An evaluator with its settings; `label` is its folder below `evaluation/`."""
+
+    label: str
+    evaluator: Evaluator
+    config: Any
+    settings: Settings
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment, read and checked.
+
+    Attributes:
+        file: it was read from.
+        folder: for everything that comes of it.
+        trials: every run, in the order of doing: one model after the other, so that its engine is started once; and
+            within a model all systems on one brief, so that an experiment that is stopped can be compared so far.
+    """
+
+    file: Path
+    folder: Path
+    spec: Spec
+    contenders: tuple[Contender, ...]
+    trials: tuple[Trial, ...]
+    measures: tuple[Measure, ...]
+
+    @property
+    def title(self) -> str:
+        """Its name, or that of its file."""
+        return self.spec.name or self.file.stem
+
+    def project(self, trial: Trial) -> Path:
+        """The project folder of a run."""
+        return self.folder / "runs" / trial.id
+
+    def evaluation(self, measure: Measure) -> Path:
+        """The folder of an evaluator."""
+        return self.folder / "evaluation" / measure.label
+
+
+def read_experiment(file: Path, environ: Mapping[str, str], folder: Path | None = None) -> Experiment:
+    """The experiment of a file, with everything in it looked up; asks nobody and makes nothing.
+
+    Args:
+        file: `exp.toml`.
+        environ: variables that hold keys and folders.
+        folder: for what comes of it; by default the file's `out`, else its name without suffix, beside it.
+
+    Raises:
+        ConfigError: something in the file is wrong; names file and field.
+        UsageError: the file, or a brief that it names, cannot be read.
+    """
+    spec, base = read_spec(file), file.parent
+    briefs = _briefs(spec, file)
+    reader = _Reader(file, spec, environ)
+    contenders = reader.contenders()
+    seeds = spec.seeds or tuple(range(1, spec.replicates + 1))
+    trials = tuple(
+        Trial(name, brief, contender, seed)
+        for model in dict.fromkeys(contender.settings.model for contender in contenders)
+        for name, brief in briefs.items()
+        for seed in seeds
+        for contender in contenders
+        if contender.settings.model == model
+    )
+    where = folder or base / (spec.out or file.stem)
+    return Experiment(file, where, spec, contenders, trials, reader.measures())
+
+
+def _briefs(spec: Spec, file: Path) -> dict[str, Brief]:
+    """The briefs by id."""
+    found: dict[str, Path] = {}
+    for number, pattern in enumerate(spec.briefs):
+        with _at(file, "briefs", number):
+            for path in _brief_files(file.parent, pattern):
+                name = slug(path.stem)
+                if name in found and found[name] != path:
+                    raise ConfigError(f"{found[name]} and {path} would both be called {name!r}. Rename one.")
+                found[name] = path
+    return {name: Brief.read(path) for name, path in found.items()}
+
+
+def _brief_files(base: Path, pattern: str) -> list[Path]:
+    path = base / pattern
+    if path.is_file():
+        return [path]
+    glob = sorted(path.glob("*")) if path.is_dir() else sorted(base.glob(pattern)) if pattern.strip() else []
+    files = [found for found in glob if found.suffix in _BRIEFS and found.is_file()]
+    if not files:
+        raise ConfigError(f"no brief is found at {path}. Give text files, folders of them, or patterns like *.md.")
+    return files
+
+
+@contextmanager
+def _at(file: Path, field: str = "", number: int | None = None) -> Iterator[None]:
+    """Say where in the file a complaint belongs."""
+    try:
+        yield
+    except UsageError as error:
+        where = field if number is None else f"{field}[{number + 1}]"
+        raise ConfigError(": ".join(part for part in (str(file), where, str(error)) if part)) from error
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """From the tables of a file to what they name."""
+
+    file: Path
+    spec: Spec
+    environ: Mapping[str, str]
+
+    def contenders(self) -> tuple[Contender, ...]:
+        """Every system on every model, with the baseline where it is wanted and missing."""
+        with _at(self.file):
+            self._settings(_shared(self.spec.settings))
+        found: list[Contender] = []
+        for place, entry in enumerate(self.spec.models):
+            with _at(self.file, "models", place):
+                self._model(entry)
+            for number, table in enumerate(self.spec.systems):
+                with _at(self.file, "systems", number):
+                    found.append(self._contender(table, entry))
+            if self.spec.baseline and not any(
+                contender.settings.system == BASELINE and contender.settings.model == self._model(entry)
+                for contender in found
+            ):
+                with _at(self.file, "baseline"):
+                    found.append(self._contender(SystemTable(system=BASELINE), entry, baseline=True))
+        twice = _twice(contender.label for contender in found)
+        if twice:
+            raise ConfigError(f"{self.file}: systems: two of them are called {twice!r}. Give one a `label`.")
+        return tuple(found)
+
+    def _contender(self, table: SystemTable, entry: ModelEntry, *, baseline: bool = False) -> Contender:
+        system = find_system(table.system)
+        preset = table.preset or self.spec.preset
+        system.config(preset, table.config)
+        above = merged(_shared(self.spec.settings), _shared(table.settings))
+        named = {"system": system.name, "preset": preset, "model": self._model(entry)}
+        settings = self._settings(above | named | ({"config": table.config} if table.config else {}))
+        if settings.prompts and not Path(settings.prompts).is_dir():
+            raise ConfigError(f"settings.prompts: {settings.prompts} is not a folder. Give a folder of .jinja files.")
+        open_cast(settings, system.roles, World(self.environ, person=_nobody), system.open_role)
+        label = "-".join((slug(table.label or system.name), preset, self._model_label(entry)))
+        return Contender(label, settings, baseline)
+
+    def measures(self) -> tuple[Measure, ...]:
+        """The evaluators; the counted measures always come first."""
+        tables = self.spec.evaluators
+        found: list[Measure] = []
+        if ALWAYS in evaluators() and not any(slug(table.evaluator) == ALWAYS for table in tables):
+            found.append(self._measure(EvaluatorTable(evaluator=ALWAYS)))
+        for number, table in enumerate(tables):
+            with _at(self.file, "evaluators", number):
+                found.append(self._measure(table))
+        twice = _twice(measure.label for measure in found)
+        if twice:
+            raise ConfigError(f"{self.file}: evaluators: two of them are called {twice!r}. Give one a `label`.")
+        return tuple(found)
+
+    def _measure(self, table: EvaluatorTable) -> Measure:
+        """An evaluator; from the experiment's settings it has models and prices, but not how writers are drawn."""
+        evaluator = find_evaluator(table.evaluator)
+        shared = {name: value for name, value in self.spec.settings.items() if name in {"models", "prices"}}
+        model = {"model": self._model_name(table.model)} if table.model else {}
+        settings = self._settings(merged(shared, _shared(table.settings)) | model | {"preset": table.preset})
+        if evaluator.roles and not (model or "roles" in table.settings):
+            raise ConfigError(f'{evaluator.name} asks a model, but names none. Add model = "..." to it.')
+        config = evaluator.config(table.preset, table.config)
+        open_cast(settings, evaluator.roles, World(self.environ, person=_nobody))
+        return Measure(slug(table.label or evaluator.name), evaluator, config, settings)
+
+    def _settings(self, data: Mapping[str, Any]) -> Settings:
+        """Settings in which files have absolute paths, so that a project works from any folder."""
+        settings = Settings.of(dict(data), "settings")
+        roles = {name: self._part(role.model_dump(exclude_unset=True)) for name, role in settings.roles.items()}
+        models = {
+            self._model_name(name): table.model_dump(exclude_unset=True)
+            | ({"adapters": {k: self._path(v) for k, v in table.adapters.items()}} if table.adapters else {})
+            for name, table in settings.models.items()
+        }
+        whole = settings.model_dump(exclude_unset=True)
+        changes: dict[str, Any] = {}
+        changes |= {"roles": roles} if roles else {}
+        changes |= {"models": models} if models else {}
+        changes |= {"prompts": self._path(settings.prompts)} if settings.prompts else {}
+        changes |= {"sampling": self._part(whole["sampling"])} if "sampling" in whole else {}
+        return Settings.of(whole | changes, "settings")
+
+    def _part(self, role: dict[str, Any]) -> dict[str, Any]:
+        told = dict(role)
+        if told.get("model"):
+            told["model"] = self._model_name(told["model"])
+        if ":" in told.get("play", ""):
+            script, _, function = told["play"].rpartition(":")
+            told["play"] = f"{self._path(script)}:{function}"
+        return told
+
+    def _model(self, entry: ModelEntry) -> str:
+        return self._model_name(entry.model)
+
+    def _model_name(self, spec: str) -> str:
+        kind, _, rest = full_name(spec.strip()).partition(":")
+        return f"{kind}:{self._path(rest)}" if kind in _FILE_MODELS and self._there(rest) else f"{kind}:{rest}"
+
+    def _model_label(self, entry: ModelEntry) -> str:
+        """A model's name for folders: without its kind where that is "embedded", without the folders of a file."""
+        kind, _, rest = full_name(entry.model.strip()).partition(":")
+        name = Path(rest).stem if kind in _FILE_MODELS and self._there(rest) else rest
+        return slug(entry.label or (name if kind == "embedded" else f"{kind} {name}"))
+
+    def _there(self, name: str) -> bool:
+        return (self.file.parent / Path(name).expanduser()).exists()
+
+    def _path(self, name: str) -> str:
+        return str((self.file.parent / Path(name).expanduser()).resolve())
+
+
+def _shared(settings: dict[str, Any]) -> dict[str, Any]:
+    """Fields of `fabula.toml` that go for several runs.
+
+    Raises:
+        ConfigError: one of them has a place of its own in an experiment.
+    """
+    for name in _OWN & set(settings):
+        raise ConfigError(f"settings.{name}: an experiment says this with a field of its own. Take it out of here.")
+    return settings
+
+
+def _twice(names: Iterator[str] | Sequence[str]) -> str:
+    """A name that is there more than once, or nothing."""
+    return next((name for name, count in Counter(names).items() if count > 1), "")
+
+
+async def _nobody(request: Request) -> str:
+    return request.role  # never called: the cast is only looked at

@@ -1,0 +1,143 @@
+"""`exp.toml`: what an experiment is made of, read and checked; every complaint names file and field."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path  # noqa: TC003 - part of a dataclass that others inspect
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from fabula.base.errors import ConfigError, UnknownNameError
+from fabula.base.files import read_text
+from fabula.project.settings import DEFAULT_MODEL
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pydantic_core import ErrorDetails
+
+MAX_BYTES = 1_000_000
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _named(field: str) -> BeforeValidator:
+    """Lets a table with one field of interest be written as a text."""
+    return BeforeValidator(lambda value: {field: value} if isinstance(value, str) else value)
+
+
+class SystemTable(_Table):
+    """A writing system: its name, or a table.
+
+    `label` tells two entries of one system apart; `config` holds fields of the system's `Config`; `settings` any other
+    fields of `fabula.toml` (roles, sampling, prompts), on top of the experiment's.
+    """
+
+    system: str
+    label: str = ""
+    preset: Literal["faithful", "improved"] | None = None
+    config: dict[str, Any] = Field(default_factory=dict)
+    settings: dict[str, Any] = Field(default_factory=dict)
+
+
+class ModelEntry(_Table):
+    """A model: its name as `--model` takes it, or a table with a label for tables and folders."""
+
+    model: str
+    label: str = ""
+
+
+class EvaluatorTable(_Table):
+    """An evaluator: its name, or a table with who judges and how."""
+
+    evaluator: str
+    label: str = ""
+    preset: Literal["faithful", "improved"] = "improved"
+    model: str = ""
+    config: dict[str, Any] = Field(default_factory=dict)
+    settings: dict[str, Any] = Field(default_factory=dict)
+
+
+class BudgetTable(_Table):
+    """Caps: of the whole experiment, from its first call on, and of each run."""
+
+    tokens: int | None = Field(default=None, ge=0)
+    usd: float | None = Field(default=None, ge=0)
+    run_tokens: int | None = Field(default=None, ge=0)
+    run_usd: float | None = Field(default=None, ge=0)
+
+
+class Spec(_Table):
+    """All of `exp.toml`. Paths in it are relative to its folder."""
+
+    name: str = ""
+    out: str = ""
+    briefs: tuple[str, ...] = Field(min_length=1)
+    systems: tuple[Annotated[SystemTable, _named("system")], ...] = Field(min_length=1)
+    models: tuple[Annotated[ModelEntry, _named("model")], ...] = Field(
+        default=(ModelEntry(model=DEFAULT_MODEL),), min_length=1
+    )
+    preset: Literal["faithful", "improved"] = "improved"
+    replicates: int = Field(default=1, ge=1, le=1000)
+    seeds: tuple[int, ...] = ()
+    baseline: bool = True
+    evaluators: tuple[Annotated[EvaluatorTable, _named("evaluator")], ...] = ()
+    workers: int = Field(default=1, ge=1, le=256)
+    settings: dict[str, Any] = Field(default_factory=dict)
+    budget: BudgetTable = BudgetTable()
+
+
+_INNER: dict[str, type[_Table]] = {
+    "systems": SystemTable,
+    "models": ModelEntry,
+    "evaluators": EvaluatorTable,
+    "budget": BudgetTable,
+}
+
+
+def read_spec(path: Path) -> Spec:
+    """The experiment in a file.
+
+    Raises:
+        ConfigError: it is no TOML, or a field is missing or wrong; names file and field.
+        UnknownNameError: there is no such field; the nearest is named.
+        UsageError: the file cannot be read.
+    """
+    try:
+        data = tomllib.loads(read_text(path, MAX_BYTES))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is no sound TOML: {error}. Mend the line.") from error
+    try:
+        spec = Spec.model_validate(data)
+    except ValidationError as error:
+        found = sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")  # a misspelt field first
+        raise _complaint(path, found[0]) from error
+    if spec.seeds and "replicates" in data:
+        raise ConfigError(f"{path}: replicates: `seeds` is given too, and says how many there are. Leave one out.")
+    if len(set(spec.seeds)) < len(spec.seeds):
+        raise ConfigError(f"{path}: seeds: a seed stands there twice. A run with the same seed is the same run.")
+    return spec
+
+
+def _complaint(path: Path, first: ErrorDetails) -> ConfigError | UnknownNameError:
+    """What pydantic found, as one of our errors."""
+    where = field_name(first["loc"])
+    if first["type"] == "extra_forbidden":
+        kind: type[_Table] = _INNER.get(str(first["loc"][0]), Spec) if len(first["loc"]) > 1 else Spec
+        above = field_name(first["loc"][:-1])
+        return UnknownNameError(
+            f"field in {path}{f', {above}' if above else ''}:", str(first["loc"][-1]), kind.model_fields
+        )
+    if first["type"] == "missing":
+        return ConfigError(f"{path}: {where}: this field is needed. Add it.")
+    told = first["msg"].replace("a valid tuple", "a list")
+    return ConfigError(f"{path}: {where}: {told} (got {first['input']!r}).")
+
+
+def field_name(loc: Sequence[str | int]) -> str:
+    """The place of a field as one would write it: `systems[1].preset`, counted from 1."""
+    parts = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in loc)
+    return parts.removeprefix(".")

@@ -1,0 +1,263 @@
+"""Doing an experiment: write what is missing, side by side, then measure. What is finished is never asked again."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from fabula.app.evaluating import Task, evaluate_in
+from fabula.app.experiment.company import Company
+from fabula.app.experiment.purse import Purse, WholeBudgetError
+from fabula.app.experiment.results import (
+    Outcome,
+    Results,
+    charge,
+    items_of,
+    outcome_of,
+    read_results,
+    record_outcome,
+    spent_in,
+)
+from fabula.app.writing import Lent, Wishes, write_in
+from fabula.base.errors import BudgetError, FabulaError, PausedError, ProjectError, UsageError
+from fabula.base.files import write_atomically
+from fabula.models.budget import Budget
+from fabula.project.folder import Project
+from fabula.systems import find
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from fabula.app.experiment.grid import Experiment, Measure, Trial
+    from fabula.engine.events import Event
+    from fabula.engine.roles import Answer
+    from fabula.measure.report import Report
+
+COPY: Final = "experiment.toml"
+
+
+def _utc_now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@dataclass(frozen=True)
+class How:
+    """How an experiment is to be done.
+
+    Attributes:
+        environ: variables that hold keys and folders.
+        workers: runs side by side; `None` takes what the file says.
+        retry: runs that failed are tried again.
+        budget_tokens: most tokens of the whole experiment, all earlier sessions included; `None`: as the file says.
+        budget_usd: the same in US dollars.
+        person: answers for roles played by a person.
+        hear: told every event with the id of its run, or the label of its evaluator.
+        ended: told of every run that is over, in whatever way.
+        now: gives the time stamp of a record.
+    """
+
+    environ: Mapping[str, str] = field(default_factory=dict)
+    workers: int | None = None
+    retry: bool = False
+    budget_tokens: int | None = None
+    budget_usd: float | None = None
+    person: Answer | None = None
+    hear: Callable[[str, Event], None] = lambda _where, _event: None
+    ended: Callable[[Trial, Outcome], None] = lambda _trial, _outcome: None
+    now: Callable[[], str] = _utc_now
+
+    def whole_budget(self, experiment: Experiment) -> Budget:
+        """The budget of the whole, with what has been spent before."""
+        stated = experiment.spec.budget
+        tokens = stated.tokens if self.budget_tokens is None else self.budget_tokens
+        usd = stated.usd if self.budget_usd is None else self.budget_usd
+        budget = Budget(tokens, usd)
+        if tokens is not None or usd is not None:
+            charge(budget, spent_in(experiment.folder))
+        return budget
+
+
+async def run_experiment(experiment: Experiment, how: How) -> Results:
+    """Everything the experiment found, once all that can be done is done; the reports are for the caller to write.
+
+    A run that fails is recorded with its error, and the others go on. Where the whole budget is used up, what remains
+    is left for the next time, and `Results.stopped` says so. Evaluators measure only when no run is left to do.
+
+    Raises:
+        UsageError: a run's folder holds another brief or other settings than the file says now.
+        ProjectError: another process is at work in the folder, or it cannot be written.
+    """
+    check_folders(experiment)
+    with _held(experiment.folder):
+        text = experiment.file.read_text(encoding="utf-8-sig")
+        write_atomically(experiment.folder / COPY, text)
+        session = _Session(experiment, how, how.whole_budget(experiment))
+        await session.write()
+        if not session.stopped and not missing(experiment, retry=False):
+            await session.measure()
+    return read_results(experiment, session.reports, session.failures, session.stopped)
+
+
+def missing(experiment: Experiment, *, retry: bool) -> list[Trial]:
+    """The runs that are not over; with `retry` those that failed too."""
+    wanted = ("unfinished", "failed") if retry else ("unfinished",)
+    return [trial for trial in experiment.trials if outcome_of(experiment.project(trial)).state in wanted]
+
+
+def check_folders(experiment: Experiment) -> None:
+    """Look whether the runs that are there are those of the file.
+
+    Raises:
+        UsageError: one has another brief or other settings.
+    """
+    for trial in experiment.trials:
+        folder = experiment.project(trial)
+        project = Project(folder)
+        if not project.brief_file.exists():
+            continue
+        if project.brief != trial.brief:
+            other = "another brief"
+        elif project.settings_file.exists() and project.settings != trial.settings:
+            mine, theirs = (s.model_dump(mode="json") for s in (trial.settings, project.settings))
+            other = "other settings (" + ", ".join(name for name in mine if mine[name] != theirs[name]) + ")"
+        else:
+            continue
+        raise UsageError(
+            f"{folder} was begun with {other} than {experiment.file} says now. Give the experiment another folder "
+            "(`out`, or --out DIR), or move that run away to have it written anew."
+        )
+
+
+@dataclass
+class _Session:
+    """One session of work on an experiment."""
+
+    experiment: Experiment
+    how: How
+    whole: Budget
+    stopped: str = ""
+    reports: dict[str, Report] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+
+    # writing --------------------------------------------------------------------------------------------------------
+
+    async def write(self) -> None:
+        """Write every story that is missing, some side by side."""
+        trials = missing(self.experiment, retry=self.how.retry)
+        company = Company(self.how.environ, self.how.person, lambda event: self.how.hear("", event))
+        company.expect((trial.settings, find(trial.settings.system)) for trial in trials)
+        waiting = iter(trials)
+
+        async def work() -> None:
+            for trial in waiting:
+                if self.stopped:
+                    return
+                await self._one(trial, company)
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(min(self.how.workers or self.experiment.spec.workers, len(trials))):
+                    group.create_task(work())
+        finally:
+            await company.close()
+
+    async def _one(self, trial: Trial, company: Company) -> None:
+        """One run, and the record of how it ended."""
+        method = find(trial.settings.system)
+        # `gather` hands any error over as a value, also one of a user's own program: the other runs go on.
+        (error,) = await asyncio.gather(self._story(trial, company), return_exceptions=True)
+        await company.done(trial.settings, method)
+        if isinstance(error, WholeBudgetError):
+            self.stopped = self.stopped or str(error)
+        if isinstance(error, WholeBudgetError | PausedError):
+            self.how.ended(trial, Outcome("unfinished", type(error).__name__, str(error)))
+            return
+        outcome = Outcome("done", ended=self.how.now())
+        if isinstance(error, BaseException):
+            told = str(error) if isinstance(error, FabulaError) else f"{type(error).__name__}: {error}"
+            outcome = Outcome("failed", type(error).__name__, told, self.how.now())
+        folder = self.experiment.project(trial)
+        record_outcome(folder, outcome)
+        self.how.ended(trial, outcome)
+
+    async def _story(self, trial: Trial, company: Company) -> None:
+        """Write the story of a run in its project, going on where it stopped."""
+        project = self._project(trial)
+        settings = project.settings
+        wishes = Wishes(
+            listeners=[lambda event: self.how.hear(trial.id, event)],
+            environ=self.how.environ,
+            person=self.how.person,
+        )
+        stated = self.experiment.spec.budget
+        budget = Purse(stated.run_tokens, stated.run_usd, whole=self.whole)
+        with project.journal as journal:
+            charge(budget, journal.spent().values())
+        await write_in(project, settings, wishes, Lent(company.cast(settings, find(settings.system)), budget))
+
+    def _project(self, trial: Trial) -> Project:
+        """The project of a run: made, or gone on with. A kill may have left one without its settings."""
+        folder = self.experiment.project(trial)
+        if not (folder / "brief.md").exists():
+            return Project.create(folder, trial.brief, trial.stored())
+        project = Project.open(folder)
+        if not project.settings_file.exists():
+            project.save_settings(trial.stored())
+        return project
+
+    # measuring ------------------------------------------------------------------------------------------------------
+
+    async def measure(self) -> None:
+        """Have every evaluator measure all stories; one that fails is recorded, and goes on the next time."""
+        items = items_of(self.experiment)
+        for measure in self.experiment.measures if items else ():
+            task = Task(measure.evaluator, items, measure.config, self.experiment.evaluation(measure))
+            try:
+                done = await evaluate_in(task, measure.settings, self._wishes(measure))
+            except BudgetError as error:
+                cap = self.whole.tokens if self.whole.tokens is not None else self.whole.usd
+                self.stopped = f"The budget of the experiment ({cap:,}) does not reach for {measure.label}. {error}"
+                return
+            except FabulaError as error:
+                self.failures[measure.label] = str(error)
+                continue
+            self.whole.spent_tokens += done.budget.spent_tokens
+            self.whole.spent_usd += done.budget.spent_usd
+            self.reports[measure.label] = done.report
+
+    def _wishes(self, measure: Measure) -> Wishes:
+        tokens, usd = self.whole.tokens, self.whole.usd
+        return Wishes(
+            budget_tokens=None if tokens is None else max(tokens - self.whole.spent_tokens, 0),
+            budget_usd=None if usd is None else max(usd - self.whole.spent_usd, 0.0),
+            listeners=[lambda event: self.how.hear(measure.label, event)],
+            environ=self.how.environ,
+            person=self.how.person,
+        )
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """Make the folder and hold it for this process."""
+    file = folder / ".lock"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise ProjectError(f"Cannot write in {folder}: {error.strerror}. Choose another folder with --out.") from error
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise ProjectError(
+                f"Another process is at work on the experiment in {folder}. Wait for it to end, or stop it."
+            ) from error
+        yield
+    finally:
+        os.close(handle)

@@ -1,0 +1,158 @@
+"""Reading the stories that are to be measured from files, folders and projects."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.base.errors import UsageError
+from fabula.base.files import read_text
+from fabula.craft.conversation.store import FOLDER as TALKS
+from fabula.craft.narratives import FILE as NARRATIVE
+from fabula.measure.items import Item
+from fabula.project.settings import Settings
+from fabula.story import Brief, Story, count_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+MAX_STORY_BYTES: Final = 20_000_000
+MAX_SET_BYTES: Final = 500_000_000
+STORY_SUFFIXES: Final = (".md", ".txt")
+
+
+def read_items(paths: Sequence[Path]) -> tuple[Item, ...]:
+    """The stories in files and folders.
+
+    A text file (.md, .txt) is a story; a .jsonl file has one a line (`id`, `text`, and, where known, `system`,
+    `prompt`, `brief`, `reference`, `narrative`, `title`). A folder is a project (its story, brief and system), or holds
+    one folder for each system with its stories in files that are named after their prompts, or holds stories or
+    projects. The conversation `PROJECT/chat/NAME.md` comes with what its project tells: `PROJECT/NAME`.
+
+    Raises:
+        UsageError: nothing is there, a story is empty, a line is no item, or two items have one id.
+    """
+    items = tuple(item for path in paths for item in _items(path))
+    twice = [name for name, count in Counter(item.id for item in items).items() if count > 1]
+    if twice:
+        raise UsageError(f"Two stories have the id {twice[0]!r}. Rename one of the files or change the id.")
+    if not items:
+        where = ", ".join(map(str, paths)) or "nothing"
+        raise UsageError(f"No story found in {where}. Give .md, .txt or .jsonl files.")
+    return items
+
+
+def _items(path: Path) -> Iterator[Item]:
+    if path.is_dir():
+        yield from _folder(path)
+    elif path.suffix == ".jsonl":
+        yield from _lines(path)
+    elif path.resolve().parent.name == TALKS and (path.resolve().parents[1] / "brief.md").is_file():
+        yield _conversation(path)
+    else:
+        yield Item(_name(path), _story(read_text(path, MAX_STORY_BYTES), str(path)))
+
+
+def _folder(folder: Path) -> Iterator[Item]:
+    if (folder / "brief.md").is_file():
+        yield _project(folder)
+        return
+    inner = [path for path in sorted(folder.iterdir()) if path.name[0] not in "._"]
+    for path in inner:
+        if path.is_dir() and not (path / "brief.md").is_file():
+            yield from _system(path)
+        elif path.is_dir() or path.suffix in (*STORY_SUFFIXES, ".jsonl"):
+            yield from _items(path)
+
+
+def _system(folder: Path) -> Iterator[Item]:
+    """The stories of one system: files named after their prompts."""
+    for path in sorted(folder.iterdir()):
+        if path.suffix in STORY_SUFFIXES and path.is_file():
+            story = _story(read_text(path, MAX_STORY_BYTES), str(path))
+            yield Item(f"{folder.name}/{path.stem}", story, folder.name, path.stem)
+        elif path.is_dir() and (path / "brief.md").is_file():
+            made = _project(path)
+            yield Item(f"{folder.name}/{path.name}", made.story, folder.name, path.name, made.brief)
+
+
+def _project(folder: Path) -> Item:
+    file = folder / "story.md"
+    if not file.is_file():
+        talks = ", ".join(map(str, sorted((folder / TALKS).glob("*.md"))))
+        has = f" It has conversations; give their files: {talks}." if talks else ""
+        raise UsageError(f"{folder} has no story yet. Write it with `fabula write {folder}`.{has}")
+    brief = Brief.read(folder / "brief.md")
+    story = _story(read_text(file, MAX_STORY_BYTES), str(file))
+    system = Settings.read(folder / "fabula.toml").system
+    return Item(_name(folder), story, system, brief.title or "", brief, narrative=_narrative(folder))
+
+
+def _conversation(file: Path) -> Item:
+    """What was said in a project, with what it plays: the narrative laid into it, else its story, else its brief."""
+    folder = file.resolve().parents[1]
+    brief = Brief.read(folder / "brief.md")
+    narrative, written = _narrative(folder), folder / "story.md"
+    if not narrative and written.is_file():
+        narrative = Story.parse(read_text(written, MAX_STORY_BYTES)).text
+    story = _story(read_text(file, MAX_STORY_BYTES), str(file))
+    return Item(f"{_name(folder)}/{file.stem}", story, "", brief.title or "", brief, narrative=narrative)
+
+
+def _narrative(folder: Path) -> str:
+    file = folder / NARRATIVE
+    return read_text(file, MAX_STORY_BYTES).strip() if file.is_file() else ""
+
+
+def _lines(path: Path) -> Iterator[Item]:
+    for number, line in enumerate(read_text(path, MAX_SET_BYTES).split("\n"), 1):
+        if line.strip():
+            yield _line(line, f"{path}, line {number}")
+
+
+_FIELDS: Final = ("id", "text", "system", "prompt", "brief", "reference", "narrative", "title")
+
+
+def _line(line: str, where: str) -> Item:
+    try:
+        data: Any = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{where}: no JSON ({error}). Mend the line or take it out.") from error
+    return item_of(data, where)
+
+
+def item_of(data: Any, where: str) -> Item:  # noqa: ANN401 - JSON of any kind
+    """The story in an object of JSON or TOML data, with the fields that `read_items` names.
+
+    Raises:
+        UsageError: it is no object, a field is no text, or the story is empty; says `where`.
+    """
+    if not isinstance(data, dict) or not all(isinstance(data.get(name, ""), str) for name in _FIELDS):
+        raise UsageError(f"{where}: not an object with texts in {', '.join(_FIELDS)}. Mend the line.")
+    if not data.get("id"):
+        raise UsageError(f"{where}: the story has no id. Give it one.")
+    reference = _story(data["reference"], f"{where}, reference") if data.get("reference") else None
+    return Item(
+        data["id"],
+        _story(data.get("text", ""), where, data.get("title", "")),
+        data.get("system", ""),
+        data.get("prompt", ""),
+        Brief.parse(data["brief"], where) if data.get("brief") else None,
+        reference,
+        data.get("narrative", "").strip(),
+    )
+
+
+def _story(text: str, where: str, title: str = "") -> Story:
+    story = Story.parse(text)
+    if not count_words(story.text):
+        raise UsageError(f"The story in {where} is empty. Give one with text in it.")
+    return Story(title, story.scenes) if title else story
+
+
+def _name(path: Path) -> str:
+    """What a file or folder is called in a report: its name without suffix; of a project's story, the project's."""
+    resolved = path.resolve()
+    return resolved.parent.name if resolved.name == "story.md" else resolved.stem or str(path)

@@ -1,0 +1,129 @@
+"""Making only the plan of a project, from its brief or from a finished story; `fabula write` goes on from there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from fabula.app.writing import Stage, recorded_run
+from fabula.base.errors import UsageError
+from fabula.base.files import write_atomically
+from fabula.craft.planning import ROLE, PlanWish, Reading, given_plan, plan_for, plan_from_story
+from fabula.engine.run import Run
+from fabula.project.folder import Change, Project
+from fabula.story import Brief, plain
+from fabula.story.plan_file import write_plan
+from fabula.systems import find
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
+
+    from fabula.app.writing import Wishes
+    from fabula.engine.context import Hands
+    from fabula.engine.dry_run import Rehearsal
+    from fabula.models.budget import Budget
+    from fabula.project.settings import Settings
+    from fabula.story.plan import Plan
+
+PLAN: Final = "plan"
+PLAN_FILE: Final = "plan/plan.yaml"
+_SOURCE: Final = ".fabula/source.md"  # the story that a project's plan is read off
+_NO_BRIEF: Final = Brief("Tell the story of plan/plan.yaml.")  # stands in until there is a plan
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A plan, and the budget that knows what this run used by role."""
+
+    plan: Plan
+    budget: Budget
+
+
+def project_for_story(folder: Path, story: str, brief: Brief | None, settings: dict[str, Any]) -> Project:
+    """The project in which a plan is read off `story`: a new one, or the one that is there for the same story.
+
+    Without a brief, one that is made from the plan stands in `brief.md` once there is a plan.
+
+    Raises:
+        UsageError: the folder is the project of something else.
+        ProjectError: the folder cannot be written, or holds parts of a project.
+    """
+    if (folder / "brief.md").exists():
+        project = Project.open(folder)
+        source = folder / _SOURCE
+        if not source.exists() or plain(source.read_text(encoding="utf-8")) != plain(story):
+            raise UsageError(
+                f"{folder} is the project of another story or brief. Choose another folder with --out DIR."
+            )
+        if brief is not None and project.brief != brief:
+            raise UsageError(f"{folder} has another brief. Leave out --brief, or choose another folder with --out DIR.")
+        return project
+    project = Project.create(folder, brief or _NO_BRIEF, settings)
+    write_atomically(folder / _SOURCE, plain(story) + "\n")
+    return project
+
+
+def story_of(project: Project) -> str | None:
+    """The story that the project's plan is read off; `None` for a project that began with a brief."""
+    source = project.folder / _SOURCE
+    return source.read_text(encoding="utf-8") if source.exists() else None
+
+
+async def plan_in(project: Project, settings: Settings, wishes: Wishes) -> Planned:
+    """The project's plan: the author's if there is one, else made, from the story the project began with or its brief.
+
+    A plan made from a brief is the artefact that a system makes, by the same calls, so `write` replays it. One that is
+    read off a story is recorded as the author's, so `write` takes it as given. Edits found in files are taken over.
+
+    Raises:
+        FabulaError: any of its kinds; all finished calls are kept and the same command goes on from there.
+    """
+    stage = Stage(settings, wishes)
+    with project.lock(), project.journal as journal:
+        project.take_over(journal, project.changes(journal))
+        project.begin(journal)
+        cast = stage.cast()
+        try:
+            hands = stage.hands(journal, "frozen" if wishes.frozen else "live", cast)
+            hands.on_kept = lambda kept: project.write_kept(journal, kept)
+            hands.approve = wishes.approve
+            with recorded_run(stage, hands):
+                plan, read = await _plan(project, settings, hands)
+                if read and not wishes.frozen:
+                    project.take_over(journal, [Change(PLAN, PLAN_FILE, plain(write_plan(plan)))])
+                    if project.brief == _NO_BRIEF:
+                        write_atomically(project.brief_file, Brief(plan.as_brief(), plan.title).write())
+        finally:
+            await cast.close()
+    return Planned(plan, hands.budget)
+
+
+async def rehearse_plan_in(project: Project, settings: Settings, wishes: Wishes) -> Rehearsal:
+    """What `plan_in` would ask and cost now. Asks nobody, writes nothing."""
+    stage = Stage(settings, wishes)
+    with project.journal as journal:
+        cast = stage.cast()
+        try:
+            hands = stage.hands(journal, "dry", cast)
+            hands.pending = {change.path: change.text for change in project.changes(journal)}
+            await _plan(project, settings, hands)
+        finally:
+            await cast.close()
+    return hands.rehearsal
+
+
+async def _plan(project: Project, settings: Settings, hands: Hands) -> tuple[Plan, bool]:
+    """The plan, and whether it was read off a story just now."""
+    run = Run(hands)
+    story = story_of(project)
+    if story is None:
+        config = find(settings.system).config(settings.preset, settings.config)
+        return await plan_for(run, project.brief, PlanWish.of(config)), False
+    given = await given_plan(run)
+    if given is not None:
+        return given, False
+    brief = None if project.brief == _NO_BRIEF else project.brief
+    anew = replace(run.scope("from-story"), take=hands.journal.takes(PLAN))
+    how = Reading.within(hands.cast.part(ROLE).performer.capabilities.context)
+    return await plan_from_story(anew, story, brief, how), True

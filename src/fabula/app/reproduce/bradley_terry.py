@@ -1,0 +1,63 @@
+"""Bradley-Terry: log strengths from the win matrices of the character-simulation paper, and of synthetic ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from fabula.app.reproduce.rows import Row, Table, number
+from fabula.data.reading import json_object, wanted
+from fabula.stats.bradley_terry import bradley_terry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+_SYSTEMS: Final = ("Character Simulation", "Agents' Room", "Dramatron")
+# App. A prints Development's matrix too, which is Overall's; a data folder may leave it out.
+_DEVELOPMENT: Final = (((0, 41, 47), (15, 0, 33), (9, 23, 0)), (0.8751, -0.2209, -0.6542))
+
+
+def _rows(names: Sequence[str], wins: object, told: Sequence[float], digits: int) -> Iterator[Row]:
+    strengths = bradley_terry(np.asarray(wins, dtype=np.float64))
+    for n, (name, published) in enumerate(zip(names, told, strict=True)):
+        value = None if strengths.log is None else float(strengths.log[n])
+        yield number(name, published, digits, value)
+
+
+def _paper(data: Path) -> Iterator[Row]:
+    whole = json_object(wanted(data / "bradley_terry", "seed*.json"))
+    known = {name: whole.record(name) for name in whole.fields}
+    for criterion, record in known.items():
+        names = [f"{criterion}, {system}" for system in _SYSTEMS]
+        yield from _rows(names, record.rows("wins"), record.numbers("log_centred"), 4)
+    if "Development" not in known:
+        wins, told = _DEVELOPMENT
+        yield from _rows([f"Development, {system}" for system in _SYSTEMS], wins, told, 4)
+
+
+def _synthetic(data: Path) -> Iterator[Row]:
+    for path in sorted((data / "bradley_terry").glob("synthetic_*.json*")):
+        record = json_object(path)
+        told = record.numbers("log_centred")
+        size = path.name.split(".")[0].removeprefix("synthetic_")
+        yield from _rows([f"{size}, system {n}" for n in range(len(told))], record.rows("wins"), told, 6)
+
+
+TABLES: Final = (
+    Table(
+        "bradley-terry",
+        "Log strengths, centred, from the win matrices of the character-simulation paper, App. A",
+        "bradley-terry",
+        ("bradley_terry/seed*.json",),
+        _paper,
+    ),
+    Table(
+        "bradley-terry-synthetic",
+        "Log strengths, centred, of synthetic comparisons (systems x comparisons)",
+        "bradley-terry",
+        ("bradley_terry/synthetic_*.json",),
+        _synthetic,
+    ),
+)

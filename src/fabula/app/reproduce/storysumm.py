@@ -1,0 +1,111 @@
+"""StorySumm: how well detectors find unfaithful summaries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from fabula.app.reproduce.rows import FULL, Row, Table, missing, number
+from fabula.data.reading import Record, json_object, wanted
+from fabula.data.storysumm import Summary, detectors, predictions, summaries
+from fabula.stats.agreement import cohen_kappa
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    Labels = Sequence[bool]
+
+_STEPS: Final = 150
+_DIGITS: Final = {
+    "cohen_kappa": 2,
+    "pct_faithful": 0,
+    "precision": 2,
+    "recall": 2,
+    "pct_easy": 1,
+    "pct_hard": 1,
+    "balanced_accuracy": 1,
+}
+
+
+def _measures(given: Sequence[Summary], said: Labels) -> dict[str, float | None]:
+    """The columns of the table for summaries and what a detector said of each (faithful or not)."""
+    people = [summary.faithful for summary in given]
+    right = sum(a and b for a, b in zip(people, said, strict=True))
+
+    def caught(difficulty: str) -> float | None:
+        hits = [not s for summary, s in zip(given, said, strict=True) if summary.difficulty == difficulty]
+        return 100 * sum(hits) / len(hits) if hits else None
+
+    return {
+        "cohen_kappa": cohen_kappa(people, said),
+        "pct_faithful": 100 * sum(said) / len(said),
+        "precision": right / sum(said) if any(said) else None,
+        "recall": right / sum(people) if any(people) else None,
+        "pct_easy": caught("easy"),
+        "pct_hard": caught("hard"),
+        "balanced_accuracy": _balanced(people, said),
+    }
+
+
+def _balanced(people: Labels, said: Labels) -> float | None:
+    """Mean of both sides' recalls, in per cent; `None` where one side is empty."""
+    sides = [[s == p for p, s in zip(people, said, strict=True) if p is side] for side in (True, False)]
+    return 100 * sum(sum(side) / len(side) for side in sides) / 2 if all(sides) else None
+
+
+def _tuned(given: Sequence[Summary], scores: Mapping[str, float]) -> float:
+    """The first of 150 thresholds from 0 to 1 with the best balanced accuracy; above it is faithful."""
+    people = [summary.faithful for summary in given]
+
+    def accuracy(threshold: float) -> float:
+        return _balanced(people, [scores[summary.id] > threshold for summary in given]) or 0.0
+
+    return max((float(step) for step in np.linspace(0, 1, _STEPS)), key=accuracy)
+
+
+def _rows(data: Path) -> Iterator[Row]:
+    folder = data / "storysumm"
+    given, published = summaries(folder), json_object(wanted(folder, "expected.json"))
+    there = detectors(folder)
+    for detector in published.fields:
+        told = published.record(detector)
+        if detector not in there:
+            yield missing(detector, "", f"pred_{detector}.json is not there")
+            continue
+        scores = predictions(folder, detector)
+        if "threshold" in told.fields:
+            yield from _tuned_rows(detector, given, scores, told)
+        else:
+            yield from _compared(detector, given, told, _at_one(scores))
+
+
+def _at_one(scores: Mapping[str, float]) -> Callable[[Summary], bool]:
+    return lambda summary: scores[summary.id] == 1
+
+
+def _tuned_rows(detector: str, given: Sequence[Summary], scores: Mapping[str, float], told: Record) -> Iterator[Row]:
+    splits = {split: [summary for summary in given if summary.split == split] for split in ("val", "test")}
+    threshold = _tuned(splits["val"], scores)
+    yield number(f"{detector}, threshold", told.number("threshold"), FULL, threshold)
+    for split, part in splits.items():
+        name = f"{detector}, {split}"
+        yield from _compared(name, part, told.record(split), lambda summary: scores[summary.id] > threshold)
+
+
+def _compared(name: str, given: Sequence[Summary], told: Record, faithful: Callable[[Summary], bool]) -> Iterator[Row]:
+    values = _measures(given, [faithful(summary) for summary in given])
+    for column, digits in _DIGITS.items():
+        yield number(f"{name}, {column}", told.number(column), digits, values[column])
+
+
+TABLES: Final = (
+    Table(
+        "storysumm",
+        "Detectors of unfaithful summaries, StorySumm",
+        "storysumm",
+        ("storysumm/storysumm.jsonl", "storysumm/expected.json"),
+        _rows,
+    ),
+)

@@ -1,0 +1,59 @@
+"""All tables that can be computed again, and doing it."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final
+
+from fabula.app.reproduce import atlas, bradley_terry, dialogsum, hanna, snap, storysumm, ttcw
+from fabula.app.reproduce.rows import Outcome, Table, files_of
+from fabula.base.errors import UnknownNameError, UsageError
+from fabula.data.checksums import verify
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+_FAMILIES: Final = (ttcw, bradley_terry, atlas, snap, hanna, storysumm, dialogsum)
+
+
+def tables() -> dict[str, Table]:
+    """All tables by name, in the order of their papers."""
+    return {table.name: table for family in _FAMILIES for table in family.TABLES}
+
+
+def chosen(name: str) -> tuple[Table, ...]:
+    """The table of that name, or those of a family whose names begin with it; all for an empty name.
+
+    Raises:
+        UnknownNameError: there is none; the nearest is named.
+    """
+    known = tables()
+    if name in known:
+        return (known[name],)
+    found = tuple(table for table in known.values() if not name or table.name.startswith(f"{name}-"))
+    if not found:
+        raise UnknownNameError("table", name, known)
+    return found
+
+
+def reproduce(folder: Path, wanted: Sequence[Table]) -> Iterator[Outcome]:
+    """What comes of each table; one whose data are not there says so.
+
+    Raises:
+        UsageError: there is no such folder, a file is not as its checksum says, or a line of it cannot be read.
+    """
+    if not folder.is_dir():
+        raise UsageError(f"There is no data folder {folder}. Give one with --data, or set FABULA_DATA to it.")
+    for table in wanted:
+        yield _outcome(folder, table)
+
+
+def _outcome(folder: Path, table: Table) -> Outcome:
+    there, absent = files_of(table, folder)
+    if absent:
+        return Outcome(table, absent=f"{', '.join(absent)} not in {folder}")
+    if lacking := [module for module in table.modules if find_spec(module) is None]:
+        return Outcome(table, absent=f"needs {', '.join(lacking)}: pip install 'fabula[{lacking[0]}]'")
+    verify(there)
+    return Outcome(table, tuple(table.rows(folder)), read=there)

@@ -1,0 +1,1 @@
+"""The ground: errors, files, YAML as text, and packages that are optional."""

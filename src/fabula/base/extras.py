@@ -1,0 +1,35 @@
+"""Packages that come with an extra of fabula, and what is said where they are missing."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from fabula.base.errors import UsageError
+
+
+def extra(module: str, name: str, what: str) -> Any:  # noqa: ANN401 - a module has no better type
+    """The module of a package that comes with an extra of fabula.
+
+    Raises:
+        UsageError: it is not installed; says which extra to install.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise _missing(module, name, what) from error
+
+
+def require(module: str, name: str, what: str) -> None:
+    """Find out, without importing it, whether a package is there that comes with an extra of fabula.
+
+    Raises:
+        UsageError: it is not installed; says which extra to install.
+    """
+    if find_spec(module) is None:
+        raise _missing(module, name, what)
+
+
+def _missing(module: str, name: str, what: str) -> UsageError:
+    return UsageError(f"{what} needs the package {module}, which is not installed. Say `pip install 'fabula[{name}]'`.")

@@ -1,0 +1,10 @@
+"""Test stories with known errors: typed changes of any text, with matched changes that are no errors.
+
+made = inject(text, ["name", "colour"], n=3, distance=2000, seed=7)
+made.text, made.labels
+"""
+
+from fabula.continuity.inject.apply import inject
+from fabula.continuity.inject.labels import KINDS, REASONS, Injected, Kind, Label, Span
+
+__all__ = ["KINDS", "REASONS", "Injected", "Kind", "Label", "Span", "inject"]

@@ -1,0 +1,65 @@
+"""What all scopes of one run share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from fabula.engine.dry_run import Rehearsal
+from fabula.models.budget import Budget
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from fabula.engine.events import Event, Kept, Listener
+    from fabula.engine.journal import Journal
+    from fabula.engine.prompts import Prompts
+    from fabula.engine.roles import Cast
+    from fabula.models.prices import Price
+
+Mode: TypeAlias = Literal["live", "frozen", "dry"]
+
+
+@dataclass
+class Hands:
+    """What all scopes of one run share.
+
+    Attributes:
+        mode: "live" asks models; "frozen" replays only; "dry" asks nobody and fills `rehearsal`.
+        repairs: how often an unreadable typed reply is sent back.
+        on_kept: called with each kept artefact before the run goes on (the project writes its files there).
+        approve: called with each made artefact; gives its text back, changed or not, or raises `PausedError`.
+        pending: texts of edits that are not recorded yet, by path; a dry run counts with them.
+    """
+
+    journal: Journal
+    prompts: Prompts
+    cast: Cast
+    seed: int = 1
+    mode: Mode = "live"
+    listeners: Sequence[Listener] = ()
+    budget: Budget = field(default_factory=Budget)
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    repairs: int = 2
+    on_kept: Callable[[Kept], None] | None = None
+    approve: Callable[[Kept], Awaitable[str]] | None = None
+    pending: Mapping[str, str] = field(default_factory=dict)
+    ordinals: Counter[tuple[str, str]] = field(default_factory=Counter)
+    rehearsal: Rehearsal = field(default_factory=Rehearsal)
+
+    def tell(self, event: Event) -> None:
+        """Hand an event to every listener."""
+        for listener in self.listeners:
+            listener(event)
+
+    def override(self, path: str) -> tuple[str, str] | None:
+        """The text that stands in for an artefact, and why: "pinned", "edited" or "continued"; `None` if none does."""
+        return (self.pending[path], "edited") if path in self.pending else self.journal.override(path)
+
+
+@dataclass
+class Freshness:
+    """Whether something in an artefact's making is stale in a dry run."""
+
+    stale: bool = False

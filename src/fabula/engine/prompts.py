@@ -1,0 +1,128 @@
+"""Prompts are files: a folder of Jinja templates with a `system` and a `user` block each.
+
+A missing field is an error (`StrictUndefined`), never an empty place in a prompt. A second folder may replace any
+file by name. Templates run in Jinja's sandbox, because a prompt folder may come from somebody else.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from fabula.base.errors import ConfigError, UnknownNameError
+from fabula.models.base import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from jinja2 import Environment, Template
+    from jinja2.runtime import Context
+
+SUFFIX = ".jinja"
+_GAPS = re.compile(r"\n\n\n+")  # beginning with plain letters is 60 times faster than `\n{3,}`
+_BLOCKS: Final[dict[str, Literal["system", "user", "assistant"]]] = {
+    "system": "system",
+    "user": "user",
+    "opening": "assistant",
+}
+# What expressions in a template can run into; a recursion is a file that builds on itself, a value error also no UTF-8.
+_MISTAKES = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+
+
+class Prompts:
+    """The prompts of one system.
+
+    Args:
+        folder: the system's own templates.
+        overrides: a folder whose files replace those of the same name, or `None`.
+        common: a folder of prompts that systems share, looked into last, or `None`.
+    """
+
+    def __init__(self, folder: Path, overrides: Path | None = None, common: Path | None = None) -> None:
+        self._folders = [place for place in (overrides, folder, common) if place is not None]
+        self._own, self._overrides = [place for place in (folder, common) if place is not None], overrides
+
+    @cached_property
+    def _environment(self) -> Environment:
+        from jinja2 import FileSystemLoader, StrictUndefined  # noqa: PLC0415 - keeps `fabula --help` fast
+        from jinja2.sandbox import SandboxedEnvironment  # noqa: PLC0415 - the same
+
+        self._check_overrides()
+        return SandboxedEnvironment(
+            loader=FileSystemLoader(self._folders),
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            autoescape=False,  # a prompt is plain text, not HTML
+        )
+
+    def _check_overrides(self) -> None:
+        if self._overrides is None:
+            return
+        if not self._overrides.is_dir():
+            raise ConfigError(f"--prompts {self._overrides} is not a folder. Give a folder of {SUFFIX} files.")
+        known = {path.stem for folder in self._own for path in folder.glob(f"*{SUFFIX}")}
+        for path in sorted(self._overrides.glob(f"*{SUFFIX}")):
+            if path.stem not in known:
+                raise UnknownNameError("prompt file", path.stem, known)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the prompts that can be rendered (those that start with `_` are only building parts)."""
+        stems = {path.stem for folder in self._own for path in folder.glob(f"*{SUFFIX}")}
+        return tuple(sorted(stem for stem in stems if not stem.startswith("_")))
+
+    @cached_property
+    def digest(self) -> str:
+        """A SHA-256 over all files in force, for the record of a run."""
+        total = sha256()
+        for folder in reversed(self._folders):
+            for path in sorted(folder.glob(f"*{SUFFIX}")):
+                total.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+        return total.hexdigest()
+
+    def render(self, name: str, fields: Mapping[str, Any]) -> tuple[Message, ...]:
+        """The messages of prompt `name` with `fields` filled in: a system message if the file has one, then the user's.
+
+        A block `opening` gives a last message of the assistant: the first words of the reply, which a model that can
+        (`Capabilities.continues`) goes on with.
+
+        Raises:
+            UnknownNameError: there is no such prompt.
+            ConfigError: the file is no sound template, or uses a field that it was not given.
+        """
+        from jinja2 import TemplateError, TemplateNotFound  # noqa: PLC0415 - keeps `fabula --help` fast
+
+        try:
+            template = self._environment.get_template(name + SUFFIX)
+            blocks = _parts(template, dict(fields))
+        except TemplateNotFound as error:
+            raise UnknownNameError("prompt", str(error.name).removesuffix(SUFFIX), self.names) from error
+        except (TemplateError, *_MISTAKES) as error:
+            told = " ".join(str(error).split())
+            raise ConfigError(f"The prompt file {name}{SUFFIX} cannot be filled in: {told}") from error
+        if not blocks.get("user"):
+            raise ConfigError(f"The prompt file {name}{SUFFIX} has no text in {{% block user %}}; a prompt needs one.")
+        return tuple(Message(role, blocks[block]) for block, role in _BLOCKS.items() if blocks.get(block))
+
+
+def _parts(template: Template, fields: dict[str, Any]) -> dict[str, str]:
+    """The rendered text of each message's block, also of those inherited from a parent file."""
+    context = template.new_context(fields)
+    for role in _BLOCKS:  # silent while the walk lasts, so that a prompt is not rendered twice
+        context.blocks.setdefault(role, []).insert(0, _silent)
+    for _ in template.root_render_func(context):  # walking the file fills in the parents' blocks
+        pass
+    for role in _BLOCKS:
+        del context.blocks[role][0]
+    texts = {role: "".join(blocks[0](context)) for role in _BLOCKS if (blocks := context.blocks[role])}
+    return {role: _GAPS.sub("\n\n", text.strip()) for role, text in texts.items()}
+
+
+def _silent(context: Context) -> Iterator[str]:
+    """A block without text."""
+    del context
+    return iter(())

@@ -1,0 +1,39 @@
+"""Reading what models reply: the one place where text that a model wrote is searched.
+
+Pure functions; none asks a model. What cannot be read raises `ReplyProblem`, whose text tells a model what to mend.
+"""
+
+from __future__ import annotations
+
+from fabula.engine.replies.choices import is_refusal, read_choice, read_list, read_score, read_sections
+from fabula.engine.replies.jsontext import read_json
+from fabula.engine.replies.labels import LABELS, label_of, read_label, read_yes_no
+from fabula.engine.replies.problem import ReplyProblem, json_instruction, repair_instruction
+from fabula.engine.replies.prose import Cleaned, DropKind, Dropped, TextKind, clean_prose
+from fabula.engine.replies.schema import schema_of
+from fabula.engine.replies.verdicts import SIDES, read_chances, read_verdicts
+
+__all__ = [
+    "LABELS",
+    "SIDES",
+    "Cleaned",
+    "DropKind",
+    "Dropped",
+    "ReplyProblem",
+    "TextKind",
+    "clean_prose",
+    "is_refusal",
+    "json_instruction",
+    "label_of",
+    "read_chances",
+    "read_choice",
+    "read_json",
+    "read_label",
+    "read_list",
+    "read_score",
+    "read_sections",
+    "read_verdicts",
+    "read_yes_no",
+    "repair_instruction",
+    "schema_of",
+]

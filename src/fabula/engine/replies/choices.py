@@ -1,0 +1,212 @@
+"""One of several, lists, scores, sections and refusals in a model's reply."""
+
+# ruff: noqa: RUF001 - the patterns look for typographic quotation marks and dashes
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import TYPE_CHECKING, Final
+
+from fabula.engine.replies.chatter import Labels
+from fabula.engine.replies.problem import ReplyProblem
+from fabula.story.sentences import sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_I: Final = re.IGNORECASE
+_EDGE: Final = " \t\n\"'“”‘’*_`.,;:!()[]<>#"
+_ANSWER: Final = re.compile(
+    r"\A\s*[*_#]*(?:my |the |final )*(?:answer|choice|decision|verdict|option|selection|next agent|response)[*_]*"
+    r"(?: is)?\s*[:=\-]?[*_]*\s*",
+    _I,
+)
+_CONCLUDES: Final = re.compile(
+    r"\b(?:i(?:['’]d| would| will|['’]ll)? (?:choose|pick|select|go with|conclude|decide)|(?:final |my )?(?:answer|"
+    r"choice|decision|verdict)\b|therefore|thus|in conclusion|overall|hence)\b",
+    _I,
+)
+_NEGATED: Final = re.compile(r"\b(?:not|never|neither|nor|cannot|\w+n['’]t)(?:\W+\w+){0,2}\W*\Z", _I)
+_LETTER: Final = re.compile(r"\A(?:option|choice|answer|number|no\.?|response)?\s*#?([A-Za-z]|\d{1,2})\Z", _I)
+_LEAD: Final = re.compile(r"\A\W*(?:(?:option|choice|answer)\s*:?\s*)?\(?([A-Za-z]|\d{1,2})[).:]\s", _I)
+_BULLET: Final = re.compile(r"\s*(?:[-*•–]|\(?\d{1,3}[.):]|\(?[a-z]\))\s+(\S.*)")
+_DIGITS: Final = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_SCORE_WORDS: Final = {word: number for number, word in enumerate(_DIGITS)}
+_NUMBER: Final = re.compile(
+    rf"(?<![\w.,])(-?\d{{1,6}}(?:\.\d{{1,6}})?|{'|'.join(_SCORE_WORDS)})(?![\w%]|\.\d|,\d)"
+    r"(?:[*_]*\s*(?:/|out of|of)\s*[*_]*(\d{1,6}(?:\.\d+)?))?",
+    _I,
+)
+_RATED: Final = re.compile(r"\b(?:score|rating|grade|rate[ds]?|mark|give|overall|total)\b", _I)
+_CANNOT: Final = r"(?:can['’]?t|cannot|can not|won['’]t)"
+_REFUSAL: Final = re.compile(
+    rf"[\s*_#]*(?:(?:i['’]?m|i am) (?:very |really |so )?sorry,? (?:but )?(?:i|as an)\b.{{0,30}}\b(?:{_CANNOT}|unable|"
+    rf"not able)|(?:sorry,? (?:but )?|unfortunately,? )?i (?:{_CANNOT}|am unable to|am not able to|will not) "
+    r"(?:help (?:you )?with (?:this|that)|assist|fulfil|provide|create|generate|write|continue (?:with )?th|comply|"
+    rf"engage|produce)|as an ai\b.{{0,60}}\b(?:{_CANNOT}|unable|not able|don['’]t))",
+    _I,
+)
+_REFUSAL_LENGTH: Final = 600
+_SCANNED: Final = 20_000  # characters from the end of a reply in which a choice or score is looked for
+
+
+def is_refusal(text: str) -> bool:
+    """Whether a short reply begins by declining the task; a story's own "I cannot ..." is none."""
+    said = text.strip()
+    return 0 < len(said) <= _REFUSAL_LENGTH and bool(_REFUSAL.match(said))
+
+
+def read_choice(text: str, options: Sequence[str]) -> str:
+    """The one of `options` that a reply names, in the caller's spelling.
+
+    In this order: the whole reply (or its first or last line) is an option, its letter or its number; just one option
+    is mentioned and not negated; a concluding sentence mentions just one.
+
+    Raises:
+        ReplyProblem: no option is named, or several are and none is concluded.
+    """
+    text = text.strip()[-_SCANNED:]
+    lines = [line for line in text.splitlines() if line.strip()]
+    for line in [text, *lines[-1:], *lines[:1]]:
+        if (found := _named(line, options)) is not None:
+            return found
+    mentioned = _mentions(text, options)
+    if len(mentioned) == 1:
+        return mentioned.pop()
+    for sentence in reversed(sentences(text)):
+        if _CONCLUDES.search(sentence) and len(found_here := _mentions(sentence, options)) == 1:
+            return found_here.pop()
+    known = ", ".join(repr(option) for option in options)
+    said = f"It names {len(mentioned)} of them" if mentioned else "It names none of them"
+    raise ReplyProblem(f"{said}: reply with exactly one of {known}.")
+
+
+def _named(line: str, options: Sequence[str]) -> str | None:
+    """The option that a line is: itself, or its letter or number."""
+    folded = {option.strip(_EDGE).casefold(): option for option in options}
+    bare = line.strip(_EDGE)
+    for said in (bare, _ANSWER.sub("", bare, count=1).strip(_EDGE)):
+        if said.casefold() in folded:
+            return folded[said.casefold()]
+        if (mark := _LETTER.match(said)) and (found := _by_mark(mark.group(1), options)) is not None:
+            return found
+    lead = _LEAD.match(line)
+    if lead and (found := _by_mark(lead.group(1), options)) is not None and _mentions(line, options) <= {found}:
+        return found
+    return None
+
+
+def _by_mark(mark: str, options: Sequence[str]) -> str | None:
+    """The option of a letter or number, unless options are letters or numbers themselves."""
+    if any(len(option.strip(_EDGE)) <= 2 for option in options):  # noqa: PLR2004 - "A", "10": marks would be ambiguous
+        return None
+    place = int(mark) - 1 if mark.isdigit() else ord(mark.lower()) - ord("a")
+    return options[place] if 0 <= place < len(options) else None
+
+
+def _mentions(text: str, options: Sequence[str]) -> set[str]:
+    """Options that stand in `text` as whole words and are not negated; a longer one hides a shorter one inside it."""
+    ordered = sorted(options, key=len, reverse=True)
+    by_fold = {option.casefold(): option for option in ordered}
+    names = "|".join(re.escape(option) for option in ordered)
+    single = any(len(option) == 1 for option in options)  # "a" as a word is no mention of "A"
+    found = re.compile(rf"(?<!\w)(?:{names})(?!\w)", 0 if single else _I)
+    return {
+        by_fold[match.group().casefold()]
+        for match in found.finditer(text)
+        if not _NEGATED.search(text[max(match.start() - 40, 0) : match.start()])
+    }
+
+
+def read_list(text: str) -> list[str]:
+    """The entries of a list in a reply: a JSON array of strings, bullets or numbers, else lines, else commas.
+
+    Raises:
+        ReplyProblem: there is no entry.
+    """
+    text = text.strip()
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        data = None
+    if isinstance(data, list) and all(isinstance(entry, str) for entry in data):
+        entries = data
+    else:
+        lines = [line for line in text.splitlines() if line.strip()]
+        entries = [found.group(1) for line in lines if (found := _BULLET.match(line))]
+        if not entries:
+            rows = lines[1:] if len(lines) > 1 and lines[0].rstrip().endswith(":") else lines
+            entries = rows if len(rows) > 1 else re.split(r",\s+(?:and )?|;\s*|\s+and\s+", rows[0]) if rows else []
+    bare = [entry.strip().strip("*_").rstrip(",;").strip('"“”').strip() for entry in entries]
+    if found_entries := [entry for entry in bare if entry]:
+        return found_entries
+    raise ReplyProblem("There is no list in it; give one entry a line, each after a dash.")
+
+
+def read_score(text: str, low: float, high: float) -> float:
+    """The score in a reply, `low` to `high`.
+
+    A lone number counts, "7/10" and "7 out of 10" do where the second number is `high`; of several different ones, the
+    last that a word like "score" or "rating" stands before in its sentence.
+
+    Raises:
+        ReplyProblem: there is no score, several, or one out of range.
+    """
+    text = text.strip()[-_SCANNED:]
+    scores = _scores(text, high)
+    if len(set(scores)) > 1:
+        rated = [_scores(s[found.end() :], high) for s in sentences(text) if (found := _RATED.search(s))]
+        scores = next((found for found in reversed(rated) if found), scores)
+        scores = scores if len(set(scores)) == 1 else scores[:1] if rated and any(rated) else scores
+    if len(set(scores)) != 1:
+        said = "several numbers" if scores else "no number"
+        raise ReplyProblem(f"It holds {said}; reply with one number from {low:g} to {high:g}.")
+    if not low <= scores[0] <= high:
+        raise ReplyProblem(f"{scores[0]:g} is out of range; reply with one number from {low:g} to {high:g}.")
+    return scores[0]
+
+
+def _scores(text: str, high: float) -> list[float]:
+    found = []
+    for match in _NUMBER.finditer(text):
+        said, of = match.groups()
+        if of is not None and not math.isclose(float(of), high):
+            continue
+        found.append(float(_SCORE_WORDS.get(said.lower(), said)))
+    return found
+
+
+def read_sections(text: str, headers: Sequence[str], *, optional: Sequence[str] = ()) -> dict[str, str]:
+    """The text under each of `headers`, in the caller's spelling and order; what stands before the first is left out.
+
+    A header is a line, or begins one: `[Setting]`, `## Setting`, `**Setting:**`, `Setting: ...`.
+
+    Raises:
+        ReplyProblem: a header that is not in `optional` is missing or has no text.
+    """
+    known = [(header, Labels([header])) for header in sorted(headers, key=len, reverse=True)]
+    parts: dict[str, list[str]] = {}
+    current = None
+    for line in text.splitlines():
+        name, rest = _headed(line, known)
+        if name is not None:
+            current = name
+            parts.setdefault(name, []).append(rest)
+        elif current is not None:
+            parts[current].append(line)
+    found = {name: "\n".join(lines).strip() for name, lines in parts.items()}
+    missing = [header for header in headers if not found.get(header) and header not in optional]
+    if missing:
+        raise ReplyProblem(f"These sections are missing or empty: {', '.join(missing)}. Give each under its heading.")
+    return {header: found[header] for header in headers if found.get(header)}
+
+
+def _headed(line: str, known: Sequence[tuple[str, Labels]]) -> tuple[str | None, str]:
+    """The header that a line is or begins with, and the rest of the line."""
+    for header, labels in known:
+        if labels.heads(line):
+            return header, ""
+        if length := labels.prefix(line):
+            return header, line[length:]
+    return None, line

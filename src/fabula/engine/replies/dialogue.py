@@ -1,0 +1,261 @@
+"""Plans of a dialogue and turns in it, as SNAP's prompts ask for them (Tables 5 and 8).
+
+#1. What happens                       [Squidward: (sighs) It is closing time.]
+- the details                          EOD
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from fabula.engine.replies.problem import ReplyProblem
+from fabula.story.sentences import paragraphs, sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_I: Final = re.IGNORECASE
+_THOUGHT: Final = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | _I)
+_HASHED: Final = re.compile(
+    r"[ \t]*[*_]*#{1,4}[ \t]*(?:(?:sub-?)?plan|step)?[ \t]*(\d{1,3})[ \t]*[.):-]?[ \t]*(.*)", _I
+)
+_NUMBERED: Final = re.compile(
+    r"[ \t]{0,3}[*_]*(?:(?:sub-?)?plan|step)?[ \t]*(\d{1,3})[ \t]*[.):][*_]*[ \t]+(.*)|"
+    r"[ \t]{0,3}[*_#]*(?:sub-?plan|step)[ \t]*(\d{1,3})[ \t]*[.):-]?[ \t]*(.*)",
+    _I,
+)
+_BULLET: Final = re.compile(r"[ \t]*(?:[-*\u2022\u2013]|\(?[a-z]\))[ \t]+(?=\S)")
+_MARKS: Final = " \t*_#"
+_EOD: Final = re.compile(r"[\[({*_\"' \t]*\bE\.?O\.?D\b\.?[\])}*_\"'. \t]*(?=\n|\Z|\[)|\[[ \t]*EOD[ \t]*\]")
+_ACTION: Final = re.compile(r"\A[ \t]*(?:\(([^()]*(?:\([^()]*\)[^()]*)*)\)|\*([^*\n]+)\*)[ \t:,.-]*", re.DOTALL)
+_LONGEST_UNOPENED: Final = 48  # letters; a mark further on is a stray one
+_UNOPENED: Final = re.compile(rf"\A[^()\[\]\"\u201c]{{1,{_LONGEST_UNOPENED}}}\)")
+_NEXT_TURN: Final = re.compile(
+    r"\n\s*\[?[*_]*[A-Z][\w.' -]{0,40}[*_]*[ \t]*:|\n?[ \t]*\[[*_]*[A-Z][\w.' -]{0,40}[*_]*[ \t]*:"
+)
+_SPEAKER: Final = re.compile(r"#[ \t]?Person[ \t]?(\d{1,2})[ \t]?#", _I)
+# What a small model copies from the form that it was shown, in place of a plan.
+_FORM: Final = re.compile(
+    r"(?:the )?headline(?: of the \w+ (?:point|sub-?plan))?|its details|(?:and )?so on to the last point", _I
+)
+# What the patterns above may find once more has come.
+_MAY_BE_NEXT: Final = re.compile(r"(?:\n\s*\[?|\n?[ \t]*\[)[*_]*(?:[A-Z][\w.' -]{0,40}[*_]*[ \t]*)?\Z")
+_MAY_BE_THOUGHT: Final = re.compile(r"<\w{0,8}\Z")
+_BEFORE_EOD: Final = " \t\n[({*_\"'"
+_CLOSING: Final = re.compile('["\u201d]')
+_WORD: Final = re.compile(r"[\w'\u2019]+")
+_RUN, _LEAST_RUN = 6, 3
+_CALL, _CALLS = 2, 2
+_QUOTES: Final = {'"': '"', "\u201c": "\u201d"}
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One turn: what its speaker does, what it says, and whether it ends the dialogue (EOD). Any may be missing."""
+
+    action: str = ""
+    message: str = ""
+    ended: bool = False
+
+    @property
+    def text(self) -> str:
+        """`(action) message`."""
+        return " ".join(part for part in (f"({self.action})" if self.action else "", self.message) if part)
+
+
+def read_said(text: str, name: str, others: Sequence[str] = ()) -> Said:
+    """The first turn that `name` has in a reply, `[Name: (action) message]`; brackets, name and action may be missing.
+
+    What other speakers are given, and everything from there on, is left out. EOD counts at the end of a line, where
+    it stands alone or behind the turn.
+    """
+    turn, end, _ = _turn_of(_THOUGHT.sub("", text), name, others)
+    action, message = _parts(turn, name)
+    return Said(action, _unquoted(message), ended=end is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Coming:
+    """A turn whose reply is still coming.
+
+    Attributes:
+        said: the turn as far as it has come.
+        settled: how its message begins, with `said.action` before it, whatever comes; empty while that is open.
+        whole: this is all of the turn, whatever comes.
+    """
+
+    said: Said
+    settled: str = ""
+    whole: bool = False
+
+
+def read_coming(text: str, name: str, others: Sequence[str] = ()) -> Coming:
+    """As `read_said`, of a reply that is still coming."""
+    text = _MAY_BE_NEXT.sub("", _MAY_BE_THOUGHT.sub("", _THOUGHT.sub("", text)))
+    turn, _, closed = _turn_of(text, name, others)
+    action, message = _parts(turn, name)
+    said = Said(action, _unquoted(message))
+    if closed:
+        return Coming(said, said.message, whole=True)
+    words = message.split(" ")[:-1]  # the last one may grow
+    while words and not any(map(str.isalnum, words[-1])):  # where a sentence ends is open until the next real word
+        words.pop()
+    settled = " ".join(words).rstrip(_BEFORE_EOD)  # EOD takes marks with it
+    closer = _QUOTES.get(settled[:1])
+    quoted = closer is not None and not settled[1:].partition(closer)[2].strip(_BEFORE_EOD)
+    # It may be the action, whose end has not come.
+    acts = not action and (len(turn) <= _LONGEST_UNOPENED or turn.startswith("*"))
+    return Coming(said, "" if quoted or acts else settled)
+
+
+def as_turn(text: str, lead: str) -> str:
+    """A reply that goes on from `lead`, as `read_said` reads it: where the lead opens a quotation, that is the turn."""
+    if not lead.endswith('"') or not text.startswith(lead):
+        return text
+    return lead[:-1] + _CLOSING.sub("]", text[len(lead) :], count=1)
+
+
+def repeats(message: str, rules: str) -> bool:
+    """Whether a message of three words or more is, or begins with, words of the prompt's rules."""
+    words = _WORD.findall(message.casefold())[:_RUN]
+    return len(words) >= _LEAST_RUN and f" {' '.join(words)} " in _in_words(rules)
+
+
+@lru_cache(maxsize=256)  # a reply that is heard asks with every piece
+def _in_words(text: str) -> str:
+    return f" {' '.join(_WORD.findall(text.casefold()))} "
+
+
+def first_sentences(text: str, most: int) -> str:
+    """The first `most` sentences of a message; two calls of a word or two ("Oh, Jonas!") do not count."""
+    told: list[str] = []
+    for sentence in sentences(text):
+        counted = sum(len(_WORD.findall(one)) > _CALL for one in told)
+        if counted >= most or len(told) >= most + _CALLS:
+            break
+        told.append(sentence)
+    return " ".join(told)
+
+
+def _turn_of(text: str, name: str, others: Sequence[str]) -> tuple[str, re.Match[str] | None, bool]:
+    """The inner text of the first turn of `name`, where the dialogue ends, and whether the turn's own end is there."""
+    end = _EOD.search(text)
+    turn, closed = _own_turn((text[: end.start()] if end else text).strip(), name, others)
+    return turn, end, closed
+
+
+def _parts(turn: str, name: str) -> tuple[str, str]:
+    """Action and message of a turn's inner text, each on one line."""
+    if _UNOPENED.match(turn):
+        turn = f"({turn}"
+    action = ""
+    if found := _ACTION.match(turn):
+        action, turn = found[1] or found[2] or "", turn[found.end() :]
+    elif turn.startswith("("):  # never closed: a reply that was cut off
+        action, turn = turn[1:], ""
+    if action.strip().casefold() == name.casefold():  # the name instead of a deed
+        action = ""
+    return " ".join(action.split()), " ".join(turn.split())
+
+
+def with_names(text: str, speakers: Sequence[str]) -> str:
+    """A summary by a model of DialogSum, which calls speakers `#Person1#`, `#Person2#` in order, with their names.
+
+    A number beyond the speakers stays as it is.
+    """
+    return _SPEAKER.sub(lambda tag: speakers[n - 1] if 0 < (n := int(tag[1])) <= len(speakers) else tag[0], text)
+
+
+def _own_turn(body: str, name: str, others: Sequence[str]) -> tuple[str, bool]:
+    """The inner text of the first turn of `name`, empty where only others speak; and whether its end is there."""
+    own = _label((name, *(part for part in name.split() if len(part) > 2)))  # noqa: PLR2004 - no titles, no initials
+    foreign = _label([other for other in others if other.casefold() != name.casefold()])
+    if found := own.match(body):
+        body = body[found.end() :]
+    elif foreign.match(body):
+        later = re.compile(rf"\n\s*{own.pattern}", _I).search(body)
+        if later is None:
+            return "", False
+        body = body[later.end() :]
+    else:
+        body = body.lstrip("[ \t\n")
+    if cut := _NEXT_TURN.search(body):
+        body = body[: cut.start()]
+    turn, bracket, _ = body.partition("]")
+    return turn.strip(), bool(cut or bracket)
+
+
+@lru_cache(maxsize=256)
+def _labels(names: tuple[str, ...]) -> re.Pattern[str]:
+    known = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+    return re.compile(
+        rf"\s*\[?[ \t]*[*_\"]*(?:{known})(?: [\w'-]+)?[*_\"]*(?:[ \t]*\((?:user|player|npc)\))?[*_]*[ \t]*:[*_]*[ \t]*",
+        _I,
+    )
+
+
+def _label(names: Iterable[str]) -> re.Pattern[str]:
+    """What stands before a turn of one of `names`; never matches for no names."""
+    return _labels(tuple(name for name in dict.fromkeys(names) if name.strip())) if any(names) else _NOTHING
+
+
+_NOTHING: Final = re.compile(r"(?!)")
+
+
+def _unquoted(message: str) -> str:
+    """`message` without quotation marks around the whole."""
+    closer = _QUOTES.get(message[:1])
+    whole = closer is not None and message.endswith(closer) and message.count(closer) <= (2 if closer == '"' else 1)
+    if whole and len(message) > 1:
+        return message[1:-1].strip()
+    unclosed = closer is not None and message.count(closer) == (1 if closer == '"' else 0)
+    return message[1:].strip() if unclosed else message
+
+
+def read_plan(text: str, most: int = 30) -> tuple[tuple[str, str], ...]:
+    """The sub-plans of a reply, each with its headline and its details on one line, at most `most`.
+
+    They begin with `#1.`, else with numbers; where there are none, bullets, paragraphs or sentences stand for them.
+    One that says the same as one before it is left out, and what only repeats the form that was asked for.
+
+    Raises:
+        ReplyProblem: there is no word in it.
+    """
+    lines = [line.rstrip() for line in _THOUGHT.sub("", text).splitlines() if line.strip(" \t*_#-`")]
+    head = _HASHED if any(_HASHED.match(line) for line in lines) else _NUMBERED
+    found: list[tuple[str, list[str]]] = []
+    for line in lines:
+        if match := head.match(line):
+            said = next(group for group in reversed(match.groups()) if group is not None)
+            found.append((said.strip(_MARKS), []))
+        elif found:
+            found[-1][1].append(_BULLET.sub("", line, count=1).strip(_MARKS))
+    steps = [(title, " ".join(details)) for title, details in found] if found else [(one, "") for one in _loose(text)]
+    told: dict[str, tuple[str, str]] = {}
+    for headline, details in steps:
+        title, detail = (_without_form(part) for part in (headline, details))
+        step = (title, detail) if title else (detail, "")
+        if any(letter.isalnum() for letter in step[0]):
+            told.setdefault(step[0].casefold(), step)
+    if not told:
+        raise ReplyProblem(
+            "It holds no plan. Write numbered points: `#1.` and a headline, then a line `-` with details."
+        )
+    return tuple(told.values())[:most]
+
+
+def _without_form(part: str) -> str:
+    return "" if _FORM.fullmatch(part.strip(" .-")) else part
+
+
+def _loose(text: str) -> list[str]:
+    """What stands for sub-plans in a reply without numbers."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    bullets = [_BULLET.sub("", line, count=1).strip(_MARKS) for line in lines if _BULLET.match(line)]
+    parts = [" ".join(part.split()) for part in paragraphs(text)]
+    if len(bullets) > 1:
+        return bullets
+    return parts if len(parts) > 1 else sentences(" ".join(text.split()))

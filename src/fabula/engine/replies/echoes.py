@@ -1,0 +1,52 @@
+"""Finding in a reply what the prompt said already."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from fabula.engine.replies.loops import words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_GRAM: Final = 5
+_PARAGRAPH_WORDS: Final = 8
+_PARAGRAPH_SHARE: Final = 0.85
+_SENTENCE_WORDS: Final = 12
+_SENTENCE_SHARE: Final = 0.85
+_QUOTED: Final = re.compile(r"\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”")
+_TASK: Final = re.compile(r"\b(?:write (?:a|an|the|me)|the story (?:should|must|is to|has to))\b", re.IGNORECASE)
+
+
+class Echoes:
+    """Runs of five words that stand in given texts.
+
+    Quotations in a writing task are left out: a brief may ask for a sentence to be in the story.
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._grams: set[tuple[str, ...]] = set()
+        for text in texts:
+            words = words_of(_QUOTED.sub(" \n ", text) if _TASK.search(text) else text)
+            self._grams.update(tuple(words[at : at + _GRAM]) for at in range(len(words) - _GRAM + 1))
+
+    def share(self, words: Sequence[str]) -> float:
+        """Share of `words` that stand in runs of five of the given texts, 0 to 1."""
+        if len(words) < _GRAM or not self._grams:
+            return 0.0
+        covered = [False] * len(words)
+        for at in range(len(words) - _GRAM + 1):
+            if tuple(words[at : at + _GRAM]) in self._grams:
+                covered[at : at + _GRAM] = [True] * _GRAM
+        return sum(covered) / len(words)
+
+    def paragraph(self, text: str) -> bool:
+        """Whether a paragraph repeats a given text."""
+        words = words_of(text)
+        return len(words) >= _PARAGRAPH_WORDS and self.share(words) >= _PARAGRAPH_SHARE
+
+    def sentence(self, text: str) -> bool:
+        """Whether a long sentence stands word for word in a given text."""
+        words = words_of(text)
+        return len(words) >= _SENTENCE_WORDS and self.share(words) >= _SENTENCE_SHARE

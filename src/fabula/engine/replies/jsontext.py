@@ -1,0 +1,135 @@
+"""Typed values out of JSON as models write it."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+
+from fabula.engine.replies.lenient import LenientReader, UnreadableError
+from fabula.engine.replies.problem import ReplyProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+T = TypeVar("T")
+
+_FENCE: Final = re.compile(r"```[ \t]*[\w-]*[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
+_OPENING: Final = re.compile(r"[{\[]")
+_SHOWN_ERRORS: Final = 4
+_MOST_VALUES: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A JSON value in a reply; `whole` is false where we had to close what the reply left open."""
+
+    value: Any
+    whole: bool
+
+
+def read_json(text: str, type_: type[T]) -> T:
+    """The value of type `type_` in a reply.
+
+    Read are code fences, chatter around, trailing commas, comments, single and typographic quotes, unquoted keys, raw
+    line ends in strings, and JSON that was cut off. Of several fitting values the last whole one counts (models draft
+    before they decide), and one that was cut off only if there is no whole one. A lone list in an object, and a lone
+    object in a list, are taken out where `type_` asks for that.
+
+    Raises:
+        ReplyProblem: there is no JSON, it holds NaN or infinity, or it does not fit the type.
+    """
+    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - heavy at start-up
+
+    validate: Callable[[Any], T] = TypeAdapter(type_).validate_python
+    found, problem = _values(text)
+    if not found:
+        raise ReplyProblem(problem or "There is no JSON in it.")
+    reason = ""
+    for value in _preferred(found):
+        try:
+            return validate(value)
+        except ValidationError as error:
+            reason = reason or _told(error)
+    raise ReplyProblem(problem or reason)
+
+
+def _told(error: Any) -> str:  # noqa: ANN401 - pydantic's error, imported late
+    """The first few errors as one sentence."""
+    errors = error.errors(include_url=False, include_context=False)
+    said = [f"{'.'.join(map(str, e['loc'])) or 'the value'}: {e['msg']}" for e in errors[:_SHOWN_ERRORS]]
+    more = f"; and {len(errors) - len(said)} more" if len(errors) > len(said) else ""
+    return f"The JSON does not fit: {'; '.join(said)}{more}."
+
+
+def _preferred(found: list[_Found]) -> Iterator[Any]:
+    """Values in the order in which they are tried."""
+    ordered = [f.value for f in reversed(found) if f.whole] + [f.value for f in found if not f.whole]
+    whole = [f.value for f in found if f.whole]
+    if len(whole) > 1 and all(isinstance(value, dict) for value in whole):
+        yield from (value for value in ordered if isinstance(value, list))
+        yield from ordered
+        yield whole  # one object a line where a list was wanted
+        return
+    yield from ordered
+    for value in ordered:
+        if isinstance(value, dict) and len(value) == 1:
+            yield next(iter(value.values()))
+        if isinstance(value, list) and len(value) == 1:
+            yield value[0]
+        elif isinstance(value, dict):
+            yield [value]
+
+
+def _values(text: str) -> tuple[list[_Found], str]:
+    """All values in `text`, those in code fences if there are any, and what is wrong with the JSON that is not read."""
+    try:
+        return [_Found(_strict(text.strip()), whole=True)], ""
+    except (ValueError, RecursionError):
+        pass
+    problem = ""
+    for part in (*_FENCE.findall(text), text):
+        found, said = _scan(part)
+        if found:
+            return found, ""
+        problem = problem or said
+    return [], problem
+
+
+def _strict(text: str) -> Any:  # noqa: ANN401 - JSON data of any shape
+    return json.loads(text, parse_constant=_refuse, parse_float=_finite)
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if number in (float("inf"), float("-inf")):
+        raise ValueError(f"{digits} is too large")
+    return number
+
+
+def _scan(text: str) -> tuple[list[_Found], str]:
+    """Objects and arrays in `text`, outermost ones, left to right.
+
+    An unreadable opening is passed over. All attempts together may look at eight times the text, which keeps hostile
+    replies cheap.
+    """
+    found: list[_Found] = []
+    problem, at, spent = "", 0, 0
+    while (opening := _OPENING.search(text, at)) and spent <= 8 * len(text) + 1000 and len(found) < _MOST_VALUES:
+        reader = LenientReader(text, opening.start())
+        try:
+            value = reader.value()
+        except UnreadableError as error:
+            problem = problem or (str(error) if error.refused else "")
+            spent += reader.at - opening.start() + 1
+            at = opening.start() + 1 if not error.refused else reader.at
+        else:
+            at = reader.at
+            if value or reader.whole:
+                found.append(_Found(value, reader.whole))
+    return found, problem

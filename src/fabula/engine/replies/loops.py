@@ -1,0 +1,187 @@
+"""Runaway repetition in prose: where it begins, and sentences that were told already.
+
+A word is *stale* if it belongs to a run of four words that stood in the text before. Fluent prose has few of these
+(names, idioms); a loop has little else, also when each round changes a word or two. A second look catches lists that
+drift: sentence after sentence built alike with a new word in one place. Work is linear in the length of the text.
+"""
+
+# ruff: noqa: RUF001 - the patterns look for typographic quotation marks and dashes
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final
+
+from fabula.story.sentences import Span, spans
+
+_WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_GRAM: Final = 4
+_WINDOW: Final = 32  # words looked at together
+_LOOP_SHARE: Final = 0.72  # of stale words in a window
+_AHEAD: Final = 150  # words; a loop goes on, while a passage told twice is followed by new ones
+_AHEAD_SHARE: Final = 0.5
+_SMALL_LOOP: Final = 12  # words of one unit's immediate repeats
+_RETOLD_WORDS: Final = 12  # a stale sentence of this length is dropped by itself; shorter ones may be a refrain
+_RETOLD_SHARE: Final = 0.9
+_DRIFT_ALIKE: Final = 0.6
+_COMMAS: Final = 24
+_COMMA_WORDS: Final = 3.5
+_CHARACTERS: Final = re.compile(r"(\S{1,12}?)\1{11,}")
+_CHARACTER_LOOP: Final = 48
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence's place in the text, its words in lower case, and how many of them are stale."""
+
+    span: Span
+    words: tuple[str, ...]
+    stale: int
+
+    @property
+    def retold(self) -> bool:
+        """Whether it says again, word for word or nearly so, what was said before."""
+        return len(self.words) >= _RETOLD_WORDS and self.stale >= _RETOLD_SHARE * len(self.words)
+
+
+def words_of(text: str) -> list[str]:
+    """The words of `text` in lower case, without punctuation."""
+    return _WORD.findall(text.lower().replace("’", "'"))
+
+
+def read_sentences(text: str) -> list[Sentence]:
+    """The sentences of `text`, with their stale words counted."""
+    placed = [(span, tuple(words_of(text[span[0] : span[1]]))) for span in spans(text)]
+    marks = _stale_marks([words for _, words in placed])
+    found, at = [], 0
+    for span, words in placed:
+        found.append(Sentence(span, words, sum(marks[at : at + len(words)])))
+        at += len(words)
+    return found
+
+
+def _stale_marks(sentences: list[tuple[str, ...]]) -> list[bool]:
+    """For each word of the text: whether it is stale. A whole sentence of two words or more said before is."""
+    marks: list[bool] = []
+    grams: set[tuple[str, ...]] = set()
+    whole: set[tuple[str, ...]] = set()
+    words: list[str] = []
+    for sentence in sentences:
+        start = len(words)
+        words.extend(sentence)
+        marks.extend([sentence in whole and len(sentence) > 1] * len(sentence))
+        whole.add(sentence)
+        for at in range(max(start - _GRAM + 1, 0), len(words) - _GRAM + 1):
+            gram = tuple(words[at : at + _GRAM])
+            if gram in grams:
+                marks[at : at + _GRAM] = [True] * _GRAM
+            grams.add(gram)
+    return marks
+
+
+def loop_start(text: str, sentences: list[Sentence], *, notes: bool = False) -> int | None:
+    """Where in `text` a loop begins (the start of a sentence), or `None`.
+
+    Args:
+        text: the text.
+        sentences: its sentences, from `read_sentences`.
+        notes: notes may have more entries built alike than prose.
+    """
+    starts = [
+        _character_loop(text, sentences),
+        _unit_loop(text, sentences),
+        _stale_loop(text, sentences),
+        _drift(sentences, longest=10 if notes else 5),
+        _comma_drift(text, sentences),
+    ]
+    return min((start for start in starts if start is not None), default=None)
+
+
+def _holding(sentences: list[Sentence], at: int) -> int:
+    """Start of the sentence that holds the character `at`."""
+    return next((s.span[0] for s in reversed(sentences) if s.span[0] <= at), at)
+
+
+def _character_loop(text: str, sentences: list[Sentence]) -> int | None:
+    """A few characters over and over, without white space."""
+    for found in _CHARACTERS.finditer(text):
+        if len(found.group()) >= _CHARACTER_LOOP and any(c.isalnum() for c in found.group(1)):
+            return _holding(sentences, found.start())
+    return None
+
+
+def _unit_loop(text: str, sentences: list[Sentence]) -> int | None:
+    """One to three words over and over: "and on and on and on"."""
+    words = [(m.group().lower(), m.start()) for m in _WORD.finditer(text)]
+    for size in (1, 2, 3):
+        run = 0
+        for at in range(size, len(words)):
+            run = run + 1 if words[at][0] == words[at - size][0] else 0
+            if run >= _SMALL_LOOP - size:
+                return _holding(sentences, words[at - run + 1][1])
+    return None
+
+
+def _stale_loop(text: str, sentences: list[Sentence]) -> int | None:
+    """The first window of words of which nearly all are stale, or the text's end if it is."""
+    marks = _stale_marks([s.words for s in sentences])
+    sums = [0, *accumulate(marks)]
+    size = min(_WINDOW, max(len(marks) // 2, 1))
+    for end in range(size, len(marks) + 1):
+        if sums[end] - sums[end - size] >= _LOOP_SHARE * size and size >= _SMALL_LOOP:
+            ahead = min(end - size + _AHEAD, len(marks))
+            if sums[ahead] - sums[end - size] >= _AHEAD_SHARE * (ahead - end + size):
+                return _begin(text, sentences, marks, end - size)
+    return None
+
+
+def _begin(text: str, sentences: list[Sentence], marks: list[bool], window: int) -> int:
+    """Start of the first sentence from the window's first stale word on; earlier neighbours that are stale count."""
+    first = window + marks[window:].index(True)
+    at = count = 0
+    for number, sentence in enumerate(sentences):
+        count += len(sentence.words)
+        if count > first:
+            at = number
+            break
+    if not _mostly_stale(sentences[at]) and at + 1 < len(sentences) and ends_inside(text, sentences[at].span):
+        at += 1
+    while at and _mostly_stale(sentences[at - 1]):
+        at -= 1
+    return sentences[at].span[0]
+
+
+def ends_inside(text: str, span: Span) -> bool:
+    """Whether the sentence leaves no quotation open."""
+    return text.count('"', *span) % 2 == 0
+
+
+def _mostly_stale(sentence: Sentence) -> bool:
+    return bool(sentence.words) and sentence.stale >= _LOOP_SHARE * len(sentence.words)
+
+
+def _drift(sentences: list[Sentence], longest: int) -> int | None:
+    """A run of more than `longest` sentences that begin alike and share most words with the one before."""
+    run = 0
+    for at in range(1, len(sentences)):
+        run = run + 1 if _alike(sentences[at - 1].words, sentences[at].words) else 0
+        if run >= longest:
+            return sentences[at - run + 2].span[0]
+    return None
+
+
+def _alike(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    if min(len(one), len(other)) < 3 or one[:2] != other[:2]:  # noqa: PLR2004 - shorter ones always look alike
+        return False
+    shared = len(set(one) & set(other))
+    return 2 * shared >= _DRIFT_ALIKE * (len(set(one)) + len(set(other)))
+
+
+def _comma_drift(text: str, sentences: list[Sentence]) -> int | None:
+    """A sentence that is an endless list of short entries."""
+    for sentence in sentences:
+        commas = text.count(",", *sentence.span)
+        if commas >= _COMMAS and len(sentence.words) <= _COMMA_WORDS * commas:
+            return sentence.span[0]
+    return None

@@ -1,0 +1,307 @@
+"""Story prose and planning notes out of replies: what was said around them, echoes, loops and half sentences go."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from fabula.engine.replies.chatter import (
+    Labels,
+    closes_chatter,
+    framed_lead,
+    is_framed,
+    is_heading,
+    is_scene_break,
+    is_title,
+    opens_chatter,
+    remarks_on_story,
+    says_the_end,
+)
+from fabula.engine.replies.echoes import Echoes
+from fabula.engine.replies.loops import loop_start, read_sentences, words_of
+from fabula.story import plain
+from fabula.story.sentences import ends_whole, paragraph_spans, spans
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.story.sentences import Span
+
+DropKind: TypeAlias = Literal["markup", "label", "chatter", "echo", "loop", "repeat", "ending", "fragment"]
+TextKind: TypeAlias = Literal["prose", "notes"]
+
+_THOUGHT: Final = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
+_STOP_MARK: Final = re.compile(
+    r"<\|(?:im_end|endoftext|eot_id|end|end_of_text)\|>|<end_of_turn>|</s>|\[/?INST\]|<\|im_start\|>(?:user|system)|"
+    r"^(?:#{1,4} ?)?human:|^#{1,4} ?(?:user|instruction|input):",
+    re.IGNORECASE | re.MULTILINE,
+)
+_START_MARK: Final = re.compile(
+    r"(?:<\|im_start\|>(?:assistant)?|<\|(?:assistant|start_header_id|end_header_id|begin_of_text)\|>|<start_of_turn>"
+    r"(?:model)?|<s>|<bos>)[ \t]*\n?",
+    re.IGNORECASE,
+)
+_HASHES: Final = re.compile(r"(?<=[^\s#])#{2,}[ \t]*$", re.MULTILINE)
+_FENCE: Final = re.compile(r"^[ \t]*```[^\n]*$\n?", re.MULTILINE)
+_SPEAKER: Final = re.compile(r"\A\s*(?:assistant|ai|model)\s*(?::|\n)\s*", re.IGNORECASE)
+_BULLET: Final = re.compile(r"\s*(?:[-*•]|\d{1,3}[.)])\s")
+_ASTERISK: Final = re.compile(r"\s*[*•] +(?=\w)")
+_REMARKS: Final = 2
+_EDGE_SENTENCES: Final = 8
+_WRAPPED_SENTENCES: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A piece that was taken out, and why."""
+
+    kind: DropKind
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """What is left of a reply; `complete` tells that it ended by itself, neither in mid-sentence nor in a loop."""
+
+    text: str
+    dropped: tuple[Dropped, ...]
+    complete: bool
+
+
+def clean_prose(
+    text: str,
+    *,
+    labels: Sequence[str],
+    last: bool,
+    echo: Sequence[str] = (),
+    finish: str = "stop",
+    kind: TextKind = "prose",
+) -> Cleaned:
+    """The prose (or notes) in a reply, ending on a whole sentence; possibly empty.
+
+    Taken out are chatter at both ends, headings and the prompt's `labels`, repeats of the `echo` texts, marks of chat
+    templates, code fences and quotation marks around the whole, "The End" (always at a reply's end: it is no prose;
+    what stands behind it goes too where the story ends), sentences told twice, sentences that
+    speak of the story instead of telling it (where there are several), and all from where a loop begins.
+
+    Args:
+        text: the reply.
+        labels: names the prompt uses for parts, such as "Rising Action".
+        last: whether the story may end here.
+        echo: texts that stood in the prompt.
+        finish: "length" if the reply was cut off.
+        kind: "notes" keeps bullets, foreign headings, remarks about the story and entries without a full stop.
+    """
+    draft = _Draft(plain(text), kind)
+    draft.markup()
+    draft.lines(Labels(labels))
+    draft.opening()
+    draft.the_end(last=last)
+    draft.closing()
+    draft.echoes(Echoes(echo))
+    draft.remarks()
+    looped = draft.loops()
+    draft.opening()
+    draft.closing()
+    whole = draft.fragment(cut=finish == "length")
+    draft.close_quotation()
+    return Cleaned(draft.text, tuple(draft.dropped), whole and not looped and finish != "length" and bool(draft.text))
+
+
+def _bullet(line: str) -> int:
+    """Length of an asterisk that makes a list item of a line of prose; a scene break is none."""
+    mark = _ASTERISK.match(line)
+    return mark.end() if mark and not is_scene_break(line) else 0
+
+
+class _Draft:
+    """A text being cleaned, and what was dropped from it."""
+
+    def __init__(self, text: str, kind: TextKind) -> None:
+        self.text, self.notes = text, kind == "notes"
+        self.dropped: list[Dropped] = []
+
+    def _drop(self, found: Sequence[tuple[Span, DropKind]]) -> None:
+        """Take out pieces, given in order, and the gaps that they leave."""
+        at, kept = 0, []
+        for (start, end), kind in found:
+            self.dropped.append(Dropped(kind, self.text[start:end]))
+            kept.append(self.text[at:start])
+            at = end
+        if found:
+            self.text = _tight("".join((*kept, self.text[at:])))
+
+    def _cut(self, start: int, kind: DropKind) -> None:
+        if start < len(self.text):
+            self._drop([((start, len(self.text)), kind)])
+
+    def markup(self) -> None:
+        """Thoughts, template marks, fences, a speaker's name, quotation marks around the whole."""
+        thoughts: list[tuple[Span, DropKind]] = [(m.span(), "markup") for m in _THOUGHT.finditer(self.text)]
+        self._drop(thoughts)
+        self._drop([(m.span(), "markup") for m in _START_MARK.finditer(self.text)])
+        stops = list(_STOP_MARK.finditer(self.text))
+        self._drop([(m.span(), "markup") for m in stops if not self.text[: m.start()].strip()])
+        if stop := _STOP_MARK.search(self.text):
+            self._cut(stop.start(), "markup")
+        for mark in (_FENCE, _HASHES):
+            self._drop([(m.span(), "markup") for m in mark.finditer(self.text)])
+        if speaker := _SPEAKER.match(self.text):
+            self._drop([(speaker.span(), "markup")])
+        self._unwrap()
+
+    def _unwrap(self) -> None:
+        """Quotation marks around the whole, where they can be no one's speech."""
+        for left, right in ('""', "“”"):
+            inner = self.text[1:-1]
+            if not (len(self.text) > 2 and self.text[0] == left and self.text[-1] == right):  # noqa: PLR2004 - two marks
+                continue
+            if left not in inner and right not in inner and len(spans(inner)) >= _WRAPPED_SENTENCES:
+                self.text = inner.strip()
+                self.dropped.append(Dropped("markup", left + right))
+
+    def lines(self, labels: Labels) -> None:
+        """Headings and labels, alone on a line or before a line's text."""
+        found: list[tuple[Span, DropKind]] = []
+        at, first = 0, True
+        lines = self.text.split("\n")
+        for number, line in enumerate(lines):
+            alone = number + 1 == len(lines) or not lines[number + 1].strip()
+            if length := self._label(line, labels, first=first, alone=alone):
+                found.append(((at, at + length), "label"))
+            first = first and length >= len(line)
+            at += len(line) + 1
+        self._drop(found)
+
+    def _label(self, line: str, labels: Labels, *, first: bool, alone: bool) -> int:
+        """Length of the label or heading that a line begins with; all of it if the line is nothing else.
+
+        Notes keep headings that give them order; only what stands first, or in the prompt's brackets, goes.
+        """
+        if not line.strip():
+            return 0
+        if is_framed(line):
+            return len(line)
+        if self.notes and not first and not line.startswith("["):
+            return 0
+        foreign = not self.notes and (is_heading(line) or (first and alone and is_title(line)))
+        if foreign or labels.heads(line):
+            return len(line)
+        return labels.prefix(line) or (framed_lead(line) if first else 0) or (0 if self.notes else _bullet(line))
+
+    def opening(self) -> None:
+        """Chatter at the start, sentence by sentence; a scene break that opens nothing."""
+        found: list[tuple[Span, DropKind]] = []
+        for start, end in self._edge(last=False):
+            piece = self.text[start:end]
+            if is_scene_break(piece) or opens_chatter(piece, notes=self.notes):
+                found.append(((start, end), "chatter"))
+            else:
+                break
+        self._drop(found)
+
+    def _edge(self, *, last: bool) -> list[Span]:
+        """Sentences near one end."""
+        parts = paragraph_spans(self.text)
+        parts = parts[-_EDGE_SENTENCES:] if last else parts[:_EDGE_SENTENCES]
+        if not parts:
+            return []
+        offset = parts[0][0]
+        found = [(a + offset, b + offset) for a, b in spans(self.text[offset : parts[-1][1]])]
+        return found[-_EDGE_SENTENCES:] if last else found[:_EDGE_SENTENCES]
+
+    def closing(self) -> None:
+        """Chatter at the end: from the first of the last sentences that is chatter with nothing but chatter after."""
+        start = None
+        for a, b in reversed(self._edge(last=True)):
+            piece = self.text[a:b]
+            if is_scene_break(piece) or closes_chatter(piece, notes=self.notes) or says_the_end(piece):
+                start = a
+            else:
+                break
+        if start is not None:
+            self._cut(start, "chatter")
+
+    def the_end(self, *, last: bool) -> None:
+        """Drop a line "The End"; where the story ends, what follows it is no longer story."""
+        found: list[tuple[Span, DropKind]] = []
+        at = 0
+        for line in self.text.split("\n"):
+            if says_the_end(line) and line.strip():
+                if last and self.text[:at].strip():
+                    self._drop([*found, ((at, len(self.text)), "ending")])
+                    return
+                found.append(((at, at + len(line)), "ending"))
+            at += len(line) + 1
+        self._drop(found)
+        parts = spans(self.text[-200:])
+        offset = max(len(self.text) - 200, 0)
+        if parts and says_the_end(self.text[offset + parts[-1][0] :]):
+            self._cut(offset + parts[-1][0], "ending")
+
+    def remarks(self) -> None:
+        """Sentences of prose that speak of the story; one alone may be a character's story, and stays."""
+        if self.notes:
+            return
+        found: list[tuple[Span, DropKind]] = [
+            ((start, end), "chatter") for start, end in spans(self.text) if remarks_on_story(self.text[start:end])
+        ]
+        if len(found) >= _REMARKS:
+            self._drop(found)
+
+    def echoes(self, echoes: Echoes) -> None:
+        """Paragraphs, and in prose long sentences, that stand in the prompt."""
+        found: list[tuple[Span, DropKind]] = []
+        for start, end in paragraph_spans(self.text):
+            if echoes.paragraph(self.text[start:end]):
+                found.append(((start, end), "echo"))
+            elif not self.notes:
+                inner = ((start + a, start + b) for a, b in spans(self.text[start:end]))
+                found += [((a, b), "echo") for a, b in inner if echoes.sentence(self.text[a:b])]
+        self._drop(found)
+
+    def loops(self) -> bool:
+        """Cut where a loop begins, and drop sentences told before; whether there was a loop."""
+        told = read_sentences(self.text)
+        start = loop_start(self.text, told, notes=self.notes)
+        if start is not None:
+            self._cut(start, "loop")
+            told = read_sentences(self.text)
+        repeated: list[tuple[Span, DropKind]] = [(s.span, "repeat") for s in told if s.retold]
+        if not self.notes:
+            self._drop(repeated)
+        return start is not None
+
+    def fragment(self, *, cut: bool) -> bool:
+        """Cut back to the last whole sentence (of notes cut off: or entry); whether there was nothing to cut."""
+        pieces = spans(self.text)
+        if self.notes and not cut:
+            return True
+        keep = len(pieces)
+        while keep and not ends_whole(self.text[pieces[keep - 1][0] : pieces[keep - 1][1]]):
+            if self.notes and keep < len(pieces) and _BULLET.match(self.text[pieces[keep - 1][0] :]):
+                break
+            keep -= 1
+        if keep == len(pieces):
+            return True
+        self._cut(pieces[keep - 1][1] if keep else 0, "fragment")
+        return False
+
+    def close_quotation(self) -> None:
+        """Give the last paragraph the quotation mark that a cut has taken from it."""
+        if self.notes or not (parts := paragraph_spans(self.text)):
+            return
+        end = self.text[parts[-1][0] :]
+        if end.count('"') % 2:
+            self.text += '"' if words_of(end.rsplit('"', 1)[1]) else ""
+        if end.rfind("“") > end.rfind("”"):
+            self.text += "”"
+
+
+def _tight(text: str) -> str:
+    """`text` without the gaps that dropped pieces leave: no double blanks, no runs of blank lines."""
+    text = re.sub(r"(?<=[^\s])[ \t]{2,}(?=\S)", " ", text)
+    text = re.sub(r"[ \t]+\n", "\n", text)
+    text = re.sub(r"\n[ \t]+(?=[^\s\-*•\d])", "\n", text)
+    return re.sub(r"\n{3,}", "\n\n", text).strip()

@@ -1,0 +1,231 @@
+"""Who plays a role: a model, a person or a program, freely mixed (Agents' Room, section 3 "Agents")."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from fabula.base.errors import ConfigError, ModelError, UnknownNameError
+from fabula.models.base import Capabilities, Model, Reply, Request, Sampling
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fabula.models.base import OnText
+
+Answer: TypeAlias = Callable[[Request], Awaitable[str]]
+
+
+def is_person(performer: str) -> bool:
+    """Whether a recorded performer is a person."""
+    return performer.startswith("person:")
+
+
+class HandBackError(Exception):
+    """A person gives a call, or with `for_good` all that follow, to the model they stand in for."""
+
+    def __init__(self, *, for_good: bool) -> None:
+        super().__init__("The model plays on.")
+        self.for_good = for_good
+
+
+@dataclass
+class Person:
+    """A role played by a person: `answer` shows the request and waits for the text. A `Model` like any other.
+
+    With `model`, the person stands in for it: calls have the model's identity, so what either of the two has said is
+    kept when the other takes over, and the person may hand single turns or the whole role back (`HandBackError`).
+    """
+
+    who: str
+    answer: Answer
+    model: Model | None = None
+    _handed_back: bool = False
+
+    @property
+    def name(self) -> str:
+        """`person:WHO`."""
+        return f"person:{self.who}"
+
+    @property
+    def identity(self) -> str:
+        """The name, or the identity of the model that the person stands in for."""
+        return self.name if self.model is None else self.model.identity
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """One call at a time; otherwise those of the model that the person stands in for."""
+        if self.model is None:
+            return Capabilities(parallel=1, sampling=frozenset())
+        return replace(self.model.capabilities, stands_in=True)
+
+    async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
+        """What the person wrote, which costs nothing, or what the model did where the person handed back.
+
+        Raises:
+            ModelError: the person gave no text.
+        """
+        if not self._handed_back:
+            try:
+                return _spoken(await self.answer(request), self.name, request.role, on_text)
+            except HandBackError as handed:
+                if self.model is None:
+                    raise ModelError(
+                        f"There is no model to play {request.role!r}. Write its text.", model=self.name
+                    ) from handed
+                self._handed_back = handed.for_good
+        if self.model is None:
+            raise ModelError(f"Nobody plays {request.role!r}. Cast the role anew.", model=self.name)
+        return replace(await self.model.ask(request, on_text), model=self.model.identity)
+
+    async def close(self) -> None:
+        """Nothing is held; the model is closed by who opened it."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A role played by a Python function from the rendered request to text. A `Model` like any other.
+
+    `version` tells apart programs of one name; the command line gives a digest of the program's file.
+    """
+
+    what: str
+    function: Callable[[Request], str | Awaitable[str]]
+    version: str = ""
+    capabilities: Capabilities = field(default_factory=lambda: Capabilities(sampling=frozenset()))
+
+    @property
+    def name(self) -> str:
+        """`program:WHAT`."""
+        return f"program:{self.what}"
+
+    @property
+    def identity(self) -> str:
+        """The name and, where it is given, the version: a changed program is asked anew."""
+        return f"{self.name}@{self.version}" if self.version else self.name
+
+    async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
+        """What the function returned; costs nothing.
+
+        Raises:
+            ModelError: it returned no text.
+        """
+        text = self.function(request)
+        return _spoken(await text if inspect.isawaitable(text) else text, self.identity, request.role, on_text)
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+def _spoken(text: object, who: str, role: str, on_text: OnText | None) -> Reply:
+    if not isinstance(text, str) or not text.strip():
+        raise ModelError(
+            f"{who} gave no text for the role {role!r}. Answer with some, or cast the role anew.", model=who
+        )
+    if on_text is not None:
+        on_text(text)
+    return Reply(text, model=who)
+
+
+def role_key(name: str) -> str:
+    """A role's name as it is stored: "Old Tom" and "old-tom" are "old_tom"."""
+    return "_".join(name.replace("-", " ").casefold().split())
+
+
+@lru_cache(maxsize=256)
+def drawn(cast: Sampling, asked: Sampling, base: Sampling) -> Sampling:
+    """What a role is sampled with: the cast's values go before the system's, and `base` fills what is left."""
+    return cast.over(asked).over(base)
+
+
+def answered_by(reply: Reply, performer: Model) -> str:
+    """Who answered: a person may have stood in for the model whose identity the call has."""
+    return reply.model if performer.capabilities.stands_in and reply.model else performer.identity
+
+
+@dataclass(frozen=True)
+class Part:
+    """One role's performer, the sampling values set for it, and its adapter if it has one.
+
+    `sampling` goes before what a system asks for; `base` fills what both leave open (values a small model needs).
+    """
+
+    performer: Model
+    sampling: Sampling = field(default_factory=Sampling)
+    adapter: str | None = None
+    base: Sampling = field(default_factory=Sampling)
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Who plays what; a role that is not named is played by `default`.
+
+    `known` are a system's roles. Where it has an `open_role`, other roles are the story's own people, and that role's
+    performer plays those of them who are not cast by name.
+    """
+
+    default: Part
+    roles: Mapping[str, Part] = field(default_factory=dict)
+    known: tuple[str, ...] = ()
+    open_role: str = ""
+
+    @classmethod
+    def of(cls, model: Model) -> Cast:
+        """One model in every role."""
+        return cls(Part(model))
+
+    def part(self, role: str) -> Part:
+        """Who plays `role`."""
+        key = role_key(role)
+        stand_in = self.roles.get(self.open_role, self.default) if key not in self.known else self.default
+        return self.roles.get(key, stand_in)
+
+    def meet(self, kind: str, names: Sequence[str]) -> None:
+        """Check that who was cast by name, and is no role of the system, is among `names`.
+
+        Raises:
+            UnknownNameError: somebody is not; `kind` says what was looked for.
+        """
+        people = {role_key(name) for name in names}
+        for role in self.roles:
+            if self.open_role and role not in self.known and role not in people:
+                raise UnknownNameError(kind, role, [*people, *self.known])
+
+    async def close(self) -> None:
+        """Close every performer once."""
+        performers = {id(p.performer): p.performer for p in (self.default, *self.roles.values())}
+        stood_in_for = [p.model for p in performers.values() if isinstance(p, Person) and p.model is not None]
+        for performer in (performers | {id(model): model for model in stood_in_for}).values():
+            await performer.close()
+
+
+def load_function(spec: str) -> Callable[..., Any]:
+    """The function that `path/to/file.py:name` names. It is the user's own code and runs as such.
+
+    Raises:
+        ConfigError: there is no such Python file.
+        UnknownNameError: the file has no such function.
+    """
+    file, _, name = spec.rpartition(":")
+    path = Path(file)
+    if not file.endswith(".py") or not path.is_file():
+        raise ConfigError(f"{spec!r} names no Python function. Write it as path/to/file.py:function.")
+    module = ModuleType(f"fabula_user_{path.stem}")
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module  # dataclasses in it look for their module there
+    try:
+        SourceFileLoader(module.__name__, str(path)).exec_module(module)
+    except SyntaxError as error:
+        raise ConfigError(f"{path} is no sound Python: {error.msg} (line {error.lineno}). Mend it.") from error
+    function = getattr(module, name, None)
+    if not callable(function):
+        public = [n for n, v in vars(module).items() if callable(v) and not n.startswith("_")]
+        raise UnknownNameError(f"function in {path}", name, public)
+    return function  # type: ignore[no-any-return] # callable() has just said so

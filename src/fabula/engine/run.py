@@ -1,0 +1,399 @@
+"""`Run`: all that a system may touch.
+
+It renders the prompt, finds who plays the role, looks into the journal, respects budget and concurrency, reads the
+reply, repairs at most `repairs` times, records, and tells the listeners. A run is a value: `scope` gives a child.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from fabula.base.errors import JournalMissError, RefusalError, ReplyError, UsageError
+from fabula.engine import replies
+from fabula.engine.context import Freshness, Hands, Mode
+from fabula.engine.dry_run import STALE, PlannedCall, example, placeholder
+from fabula.engine.events import CallFinished, CallStarted, Kept, Noted, Repaired, TextArrived
+from fabula.engine.journal import call_key
+from fabula.engine.roles import answered_by, drawn, is_person
+from fabula.models.base import Message, Reply, Request, Sampling
+from fabula.models.budget import estimate_tokens, prompt_tokens
+from fabula.models.prices import cost, paid, price_of
+from fabula.story import readable
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from fabula.engine.roles import Part
+    from fabula.models.base import OnText
+
+__all__ = ["Hands", "Mode", "Run"]
+
+T = TypeVar("T")
+Make: TypeAlias = "Callable[[Run], Awaitable[str]]"
+More: TypeAlias = "Callable[[Run, str], Awaitable[str]]"
+
+REFUSAL_TRIES = 3
+_LIKELIEST = 20  # tokens whose probabilities are told
+DEFAULT_REPLY_TOKENS = 4096  # target length of Agents' Room, section 5
+_WORDS_PER_TOKEN = 0.75
+_UNSET = Sampling()
+
+
+@dataclass(frozen=True)
+class Run:
+    """A place in a run: shared hands, and the path that names where we are."""
+
+    hands: Hands
+    path: tuple[str, ...] = ()
+    take: int = 0
+    _fresh: Freshness | None = None
+
+    def scope(self, *names: str | int) -> Run:
+        """A run one or more steps further down: `run.scope("scene", 3)` is at `scene/3`."""
+        return replace(self, path=(*self.path, *(str(name) for name in names)))
+
+    @property
+    def at(self) -> str:
+        """The path as one text."""
+        return "/".join(self.path)
+
+    @property
+    def rng(self) -> random.Random:
+        """A generator seeded by the run's seed and this path: the same place draws the same numbers."""
+        return random.Random(self._number("rng"))  # noqa: S311 - reproducible draws are wanted, not secrets
+
+    def context(self, role: str) -> int | None:
+        """How many tokens prompt and reply of a role may have together, where its performer says so."""
+        return self._part(role).performer.capabilities.context
+
+    def meet(self, kind: str, names: Sequence[str]) -> None:
+        """Check that roles cast for the story's own people (a system's open role) are among `names`.
+
+        Raises:
+            UnknownNameError: a role was cast for somebody who is not in this story.
+        """
+        if not self.hands.rehearsal.planned:  # a dry run that would ask for the plan does not know its people
+            self.hands.cast.meet(kind, names)
+
+    def note(self, text: str) -> None:
+        """Leave a remark in the record and with the listeners."""
+        if self.hands.mode == "live":
+            self.hands.journal.note(self.at, text)
+        self.hands.tell(Noted(self.at, text))
+
+    # artefacts ------------------------------------------------------------------------------------------------------
+
+    async def keep(self, name: str, make: Make, *, folder: str, suffix: str = "md", more: More | None = None) -> str:
+        """The text of the artefact `name`: edited or pinned text if there is one, else what `make` gives.
+
+        Each new text becomes a version in the journal and a file in the project's `folder`. Costs what `make` asks.
+
+        Args:
+            name: of the artefact, below this run's path.
+            make: gives the text, with a run of its own.
+            folder: of the project, for its file.
+            suffix: of the file.
+            more: gives what follows a text, for an artefact that a person wants continued.
+
+        Raises:
+            PausedError: a person has to approve the text first.
+            UsageError: a person wants an artefact continued that has no `more`.
+        """
+        path = "/".join((*self.path, name))
+        hands, fresh = self.hands, Freshness()
+        own = replace(self.within(name), _fresh=fresh)
+        text, source = hands.override(path) or ("", "made")
+        if source == "continued":
+            text, source = await _continued(own, text, more), "made"
+        elif source == "made":
+            text = await make(own)
+        if hands.mode == "dry":
+            return text + STALE if fresh.stale else text
+        return await self._kept(Kept(path, folder, text, source, suffix))
+
+    def within(self, name: str) -> Run:
+        """The run in which `keep` has the artefact `name` made, to ask for what goes with a text that was given."""
+        return replace(self.scope(name), take=self.hands.journal.takes("/".join((*self.path, name))))
+
+    async def given(self, name: str, *, folder: str, suffix: str = "md") -> str | None:
+        """The author's own text of the artefact `name`, edited, pinned or laid in its file; `None` if there is none."""
+        path = "/".join((*self.path, name))
+        override = self.hands.override(path)
+        if override is None or override[1] == "continued":
+            return None
+        if self.hands.mode == "dry":
+            return override[0]
+        return await self._kept(Kept(path, folder, *override, suffix))
+
+    async def _kept(self, kept: Kept) -> str:
+        """Record, write and announce an artefact's text; what a person made of it where approval is wanted."""
+        hands, path, text = self.hands, kept.path, kept.text
+        if hands.mode == "live":
+            hands.journal.keep(path, text, kept.source)
+        self._announce(kept)
+        if kept.waits and hands.approve and not hands.journal.approved(path, text):
+            approved = await hands.approve(kept)
+            if approved != text:
+                hands.journal.decide(path, "edit", approved)
+                hands.journal.keep(path, approved, "edited")
+                self._announce(replace(kept, text=approved, source="edited"))
+                return approved
+            hands.journal.decide(path, "approve", text)
+        return text
+
+    def _announce(self, kept: Kept) -> None:
+        if self.hands.on_kept is not None:
+            self.hands.on_kept(kept)
+        self.hands.tell(kept)
+
+    # asking ---------------------------------------------------------------------------------------------------------
+
+    async def ask(
+        self,
+        role: str,
+        prompt: str,
+        /,
+        *,
+        sampling: Sampling | None = None,
+        expect: int | None = None,
+        **fields: object,
+    ) -> str:
+        """The text of a role's reply to a prompt; one call, or none if it is recorded.
+
+        Args:
+            role: who is asked.
+            prompt: name of the prompt file.
+            sampling: values of the system; what the cast sets for the role goes before them.
+            expect: words the reply should have, for estimates only.
+            **fields: fill the prompt's fields.
+
+        Raises:
+            ModelError: the model did not answer.
+            BudgetError: the call might pass the cap.
+        """
+        return (await self.reply(role, prompt, sampling=sampling, expect=expect, **fields)).text
+
+    async def reply(
+        self,
+        role: str,
+        prompt: str,
+        /,
+        *,
+        sampling: Sampling | None = None,
+        expect: int | None = None,
+        **fields: object,
+    ) -> Reply:
+        """As `ask`, with usage and the way the reply ended."""
+        request = self._request(role, prompt, sampling, fields, opening=True)
+        reply = await self._answer(request, expect)
+        opening = request.messages[-1]
+        if opening.role != "assistant" or is_person(reply.model):  # a person writes the whole text
+            return reply
+        return replace(reply, text=f"{opening.content}{reply.text}")
+
+    def render(self, prompt: str, /, **fields: object) -> str:
+        """The text of a prompt without its opening, to tell echoes of it in a reply; nobody is asked."""
+        messages = self.hands.prompts.render(prompt, fields)
+        return "\n\n".join(message.content for message in messages if message.role != "assistant")
+
+    async def sample(
+        self, n: int, role: str, prompt: str, /, *, sampling: Sampling | None = None, **fields: object
+    ) -> tuple[str, ...]:
+        """`n` independent replies to one prompt, asked side by side; `n` calls."""
+        request = self._request(role, prompt, sampling, fields)
+        numbered = [(request, self._ordinal(request)) for _ in range(n)]
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._answer(request, None, ordinal)) for request, ordinal in numbered]
+        return tuple(task.result().text for task in tasks)
+
+    async def ask_for(
+        self, shape: type[T], role: str, prompt: str, /, *, sampling: Sampling | None = None, **fields: object
+    ) -> T:
+        """A reply of type `shape` (pydantic model, dataclass, any annotated type), repaired at most `repairs` times.
+
+        Uses the engine's JSON-schema mode where it has one, else asks for JSON in the text.
+
+        Raises:
+            ReplyError: no reply could be read; the run can be resumed.
+        """
+        schema = replies.schema_of(shape)
+        request = self._request(role, prompt, sampling, fields)
+        if self._part(role).performer.capabilities.schema:
+            request = replace(request, schema=schema)
+        else:
+            told = f"{request.messages[-1].content}\n\n{replies.json_instruction(schema)}"
+            request = replace(request, messages=(*request.messages[:-1], Message("user", told)))
+        sketch = json.dumps(example(schema, request.path))
+        return await self._read(request, lambda text: replies.read_json(text, shape), sketch)
+
+    async def choose(
+        self, options: Sequence[str], role: str, prompt: str, /, *, sampling: Sampling | None = None, **fields: object
+    ) -> str:
+        """One of `options`, as the role chose; repaired like `ask_for`.
+
+        Raises:
+            ReplyError: no reply named exactly one of them.
+        """
+        request = self._request(role, prompt, sampling, fields)
+        if self._part(role).performer.capabilities.choices:
+            request = replace(request, choices=tuple(options))
+        return await self._read(request, lambda text: replies.read_choice(text, options), options[0])
+
+    async def weigh(
+        self, options: Sequence[str], role: str, prompt: str, /, *, sampling: Sampling | None = None, **fields: object
+    ) -> Reply:
+        """A reply whose `logprobs` say how likely each first token was; the reply alone where the engine tells none."""
+        request = self._request(role, prompt, sampling, fields)
+        able = self._part(role).performer.capabilities.choices
+        request = replace(request, logprobs=_LIKELIEST, choices=tuple(options) if able else ())
+        return await self._answer(request, None, sketch=options[0])
+
+    async def _read(self, request: Request, read: Callable[[str], T], sketch: str) -> T:
+        """Ask, read, and send back what could not be read, at most `repairs` times."""
+        for attempt in range(self.hands.repairs + 1):
+            reply = await self._answer(request, None, sketch=sketch)
+            try:
+                return read(reply.text)
+            except replies.ReplyProblem as problem:
+                reason = str(problem)
+            self.hands.tell(Repaired(request.path, attempt + 1, reason))
+            asked = (Message("assistant", reply.text), Message("user", replies.repair_instruction(reason)))
+            request = replace(request, messages=(*request.messages, *asked))
+        raise ReplyError(
+            f"The reply of role {request.role!r} at {request.path} could not be read after {self.hands.repairs} "
+            f"repairs: {reason} Run again with another --seed, or give this role a stronger model.",
+            reply=reply.text,
+        )
+
+    # one call -------------------------------------------------------------------------------------------------------
+
+    def _request(
+        self, role: str, prompt: str, sampling: Sampling | None, fields: Mapping[str, Any], *, opening: bool = False
+    ) -> Request:
+        """The call as it goes out; a prompt's `opening` is for free text from models that can continue it."""
+        part = self._part(role)
+        messages = self.hands.prompts.render(prompt, fields)
+        if messages[-1].role == "assistant" and not (opening and part.performer.capabilities.continues):
+            messages = messages[:-1]
+        return Request(
+            messages=messages,
+            sampling=drawn(part.sampling, sampling or _UNSET, part.base),
+            adapter=part.adapter,
+            role=role,
+            path="/".join((*self.path, prompt)),
+        )
+
+    def _part(self, role: str) -> Part:
+        return self.hands.cast.part(role)
+
+    def _number(self, *names: object) -> int:
+        """A 31-bit number that is fixed by the run's seed, this path, the take, and `names`."""
+        told = "/".join(str(name) for name in (self.hands.seed, self.at, self.take, *names))
+        return int.from_bytes(sha256(told.encode()).digest()[:4]) >> 1
+
+    def _ordinal(self, request: Request) -> int:
+        """How many identical requests were made at this path before; counted before dispatch, so order is fixed."""
+        same = sha256(repr((request.sampling, request.choices, request.adapter, request.logprobs)).encode())
+        same.update(json.dumps([request.schema, [(m.role, len(m.content)) for m in request.messages]]).encode())
+        for message in request.messages:  # as they are: long prompts as JSON would take a tenth of a replayed call
+            same.update(message.content.encode("utf-8", "surrogatepass"))
+        counted = (request.path, same.hexdigest())
+        self.hands.ordinals[counted] += 1
+        return self.hands.ordinals[counted] - 1
+
+    async def _answer(
+        self, request: Request, expect: int | None, ordinal: int | None = None, sketch: str | None = None
+    ) -> Reply:
+        """The recorded reply, or a new one that is recorded before it is used."""
+        hands, performer = self.hands, self._part(request.role).performer
+        ordinal = self._ordinal(request) if ordinal is None else ordinal
+        if request.sampling.seed is None:
+            seed = self._number(request.path, ordinal)
+            request = replace(request, sampling=replace(request.sampling, seed=seed))
+        key = call_key(request, performer.identity, ordinal, self.take)
+        recorded = hands.journal.recorded(key)
+        if hands.mode == "dry":
+            return self._rehearse(request, recorded, ordinal, expect, sketch)
+        if recorded is not None:
+            hands.tell(CallFinished(request.path, request.role, recorded.model, recorded.usage, replayed=True))
+            return recorded
+        if hands.mode == "frozen":
+            raise JournalMissError(
+                f"The journal holds no reply for {request.path} (role {request.role!r}, {performer.identity}, ordinal "
+                f"{ordinal}): prompt, model or sampling differ from the recorded run. Run without --frozen to ask."
+            )
+        reply = await self._ask_model(request)
+        hands.journal.record(key, request, ordinal, reply)
+        hands.tell(CallFinished(request.path, request.role, reply.model, reply.usage, replayed=False))
+        return reply
+
+    async def _ask_model(self, request: Request) -> Reply:
+        """Ask within the budget; a refusal is asked again with the next seed, and all tries are on the bill."""
+        hands, performer = self.hands, self._part(request.role).performer
+        listening: OnText | None = None
+        if hands.listeners:
+            listening = lambda text: hands.tell(TextArrived(request.path, text))  # noqa: E731 - a one-line adapter
+        used = None
+        for attempt in range(REFUSAL_TRIES):
+            tried = replace(request, sampling=replace(request.sampling, seed=(request.sampling.seed or 0) + attempt))
+            hands.tell(CallStarted(request.path, request.role, performer.identity, request.sampling.max_tokens))
+            most = request.sampling.max_tokens or DEFAULT_REPLY_TOKENS
+            price = price_of(performer.name, hands.prices)
+            held = hands.budget.reserve(request.role, performer.name, prompt_tokens(request), most, price)
+            try:
+                reply = await performer.ask(tried, listening)
+            except BaseException:
+                hands.budget.release(held)
+                raise
+            usage = replace(reply.usage, cost=paid(reply.usage, price, own=performer.name not in hands.prices))
+            hands.budget.settle(held, usage)
+            used = usage if used is None else used + usage
+            if is_person(reply.model) or (reply.finish != "refusal" and not replies.is_refusal(reply.text)):
+                usage = replace(used, first=reply.usage.first)
+                return replace(reply, text=readable(reply.text), usage=usage, model=answered_by(reply, performer))
+            self.note(f"{performer.identity} declined at {request.path}; asked again with another seed.")
+        raise RefusalError(
+            f"{performer.identity} declined {REFUSAL_TRIES} times to answer as {request.role!r} at {request.path}. "
+            "Change the brief or give this role another model.",
+            model=performer.name,
+        )
+
+    def _rehearse(
+        self, request: Request, recorded: Reply | None, ordinal: int, expect: int | None, sketch: str | None
+    ) -> Reply:
+        """Stand in for a call in a dry run: the recorded reply, or an old or made-up one that counts as asked."""
+        hands, performer = self.hands, self._part(request.role).performer
+        if recorded is not None and not (self._fresh and self._fresh.stale):
+            hands.rehearsal.replayed += 1
+            return recorded
+        if self._fresh:
+            self._fresh.stale = True
+        old = hands.journal.last_at(request.path, ordinal)
+        most = request.sampling.max_tokens or DEFAULT_REPLY_TOKENS
+        words = expect or int(most * _WORDS_PER_TOKEN)
+        reply = old or Reply(sketch if sketch is not None else placeholder(words, request.path))
+        made = int(words / _WORDS_PER_TOKEN) if sketch is None else estimate_tokens(sketch)
+        tokens = old.usage.reply if old and old.usage.reply else min(most, made)
+        prompt = prompt_tokens(request)
+        usage = replace(reply.usage, prompt=prompt, cached=0, reply=tokens)
+        price = price_of(performer.name, hands.prices)
+        paid = None if price is None else cost(price, usage)
+        hands.rehearsal.planned.append(
+            PlannedCall(request.path, request.role, performer.identity, prompt, tokens, paid)
+        )
+        return reply
+
+
+async def _continued(run: Run, base: str, more: More | None) -> str:
+    """`base` and what follows it; `base` names the scope, so that a text continued twice is drawn twice."""
+    if more is None:
+        raise UsageError(
+            f"This system cannot continue {run.at!r}. Take that back with `fabula undo`, and edit the text by hand."
+        )
+    follows = await more(run.scope("more", sha256(base.encode("utf-8", "replace")).hexdigest()[:8]), base)
+    return f"{base}\n\n{follows}" if follows else base

@@ -1,0 +1,1 @@
+"""What evaluators take and give: items, ratings, reports."""

@@ -1,0 +1,170 @@
+"""One HTML file that holds a whole report: no script, nothing from elsewhere, every text escaped, light and dark."""
+
+from __future__ import annotations
+
+import html
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fabula.stats.estimate import Estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from fabula.measure.report import Report, Row
+    from fabula.stats.estimate import Scored
+
+# What neither HTML nor XML may hold: control characters, halves of surrogate pairs, and two that are no characters.
+# Marks that turn the direction of writing are taken out too: a story could hide a verdict behind one.
+_FORBIDDEN: Final = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
+# No script runs and nothing is fetched, whatever a later change lets through.
+_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+_STYLE: Final = """
+:root { color-scheme: light dark;
+  --ink: #1d1d1f; --paper: #fdfdfc; --faint: #6a6a70; --line: #dcdce0; --block: #f3f3f1 }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e8e8ea; --paper: #17181a; --faint: #a2a2aa; --line: #3a3b40; --block: #222326 }
+}
+* { box-sizing: border-box }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 0 auto;
+  padding: 1.5rem; max-width: 62rem; overflow-wrap: anywhere }
+h1 { font-size: 1.6rem; line-height: 1.2 } h2 { font-size: 1.2rem; margin-top: 2.5rem } h3 { font-size: 1rem }
+.lead { color: var(--faint); max-width: 44rem }
+nav ul { padding: 0; list-style: none; display: flex; flex-wrap: wrap; gap: .25rem 1rem } a { color: inherit }
+.wide { overflow-x: auto; margin: 1rem 0 }
+table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums }
+th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line) }
+th { font-weight: 600; white-space: nowrap } .figure { text-align: right; white-space: nowrap }
+td { overflow-wrap: normal } .faint { color: var(--faint) }
+details { margin: .3rem 0; padding-left: .2rem } summary { cursor: pointer }
+details > :not(summary) { margin-left: 1rem }
+blockquote { margin: .5rem 0; padding: .4rem .8rem; background: var(--block); border-left: 3px solid var(--line);
+  white-space: pre-wrap; max-height: 30rem; overflow-y: auto }
+figure { margin: 1rem 0; overflow-x: auto } svg { max-width: 100%; height: auto }
+@media print { details > * { display: block } blockquote { max-height: none } }
+"""
+
+
+class Html(str):  # noqa: SLOT000 - a text that is known to be safe markup; slots would add nothing to `str`
+    """Markup that may stand in a page as it is. Make it of foreign text with `text`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a page."""
+
+    heading: str
+    body: Html
+
+
+def cleaned(said: str) -> str:
+    """`said` without the characters that no HTML or XML file may hold, and without marks that turn its direction."""
+    return _FORBIDDEN.sub("", said)
+
+
+def text(said: object) -> Html:
+    """Any text as markup that shows it: all that could be read as markup is escaped. Markup stays as it is."""
+    return said if isinstance(said, Html) else Html(html.escape(cleaned(str(said))))
+
+
+def joined(*parts: str) -> Html:
+    """Parts one after the other; those that are no `Html` are escaped."""
+    return Html("\n".join(text(part) for part in parts if part))
+
+
+def paragraph(said: str, *, faint: bool = False) -> Html:
+    """A paragraph; a faint one says what goes along with the rest."""
+    return Html(f'<p class="faint">{text(said)}</p>' if faint else f"<p>{text(said)}</p>")
+
+
+def quotation(said: str) -> Html:
+    """A text of somebody else, with its line ends, in a block of its own."""
+    return Html(f"<blockquote>{text(said)}</blockquote>")
+
+
+def bullets(entries: Iterable[str]) -> Html:
+    """A list with a dot before each entry; nothing if there is no entry."""
+    lines = "".join(f"<li>{text(entry)}</li>" for entry in entries)
+    return Html(f"<ul>{lines}</ul>" if lines else "")
+
+
+def details(summary: str, body: Html) -> Html:
+    """`body` behind `summary`, one click away; the browser opens and closes it without a script."""
+    return Html(f"<details><summary>{text(summary)}</summary>\n{body}\n</details>")
+
+
+def figure(svg: str) -> Html:
+    """A picture of `pictures` in a page."""
+    return Html(f"<figure>{svg}</figure>")
+
+
+def html_table(head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> Html:
+    """A table; `right` numbers the columns that hold figures. Cells that are no `Html` are escaped."""
+
+    def line(cells: Sequence[str], tag: str) -> str:
+        marks = (' class="figure"' if number in right else "" for number in range(len(cells)))
+        scope = ' scope="col"' if tag == "th" else ""
+        return "".join(f"<{tag}{scope}{mark}>{text(cell)}</{tag}>" for cell, mark in zip(cells, marks, strict=True))
+
+    body = "\n".join(f"<tr>{line(row, 'td')}</tr>" for row in rows)
+    # A region that scrolls has to be reachable by keyboard.
+    return Html(
+        f'<div class="wide" tabindex="0"><table><thead><tr>{line(head, "th")}</tr></thead>\n'
+        f"<tbody>\n{body}\n</tbody></table></div>"
+    )
+
+
+def estimate_cells(scored: Scored) -> tuple[str, str, str]:
+    """Value, interval and n of a number as they stand in a table; the reason where there is no number."""
+    if not isinstance(scored, Estimate):
+        return "not scored", scored.reason, str(scored.n)
+    if scored.low is None or scored.high is None:
+        return f"{scored.value:.4g}", "", str(scored.n)
+    return f"{scored.value:.4g}", f"{scored.low:.4g} to {scored.high:.4g}", str(scored.n)
+
+
+def report_section(report: Report) -> Section:
+    """A report's numbers with their intervals, n and methods, its notes, and how they were made."""
+    levels = {row.scored.level for row in report.rows if isinstance(row.scored, Estimate)}
+    level = f"{100 * levels.pop():g} % interval" if len(levels) == 1 else "interval"
+    head = ("of", "measure", "value", level, "n", "made by")
+    unscored = sum(bool(rating.unscored) for rating in report.ratings)
+    missing = f"{unscored} of {len(report.ratings)} verdicts could not be had." if unscored else ""
+    body = joined(
+        html_table(head, [_cells(row) for row in report.rows], right=(2, 4)),
+        bullets([*report.notes, *([missing] if missing else [])]),
+        details("How this was made", how_list(report.how)) if report.how else "",
+    )
+    return Section(report.evaluator, body)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    what = f"{row.what} (baseline)" if row.baseline else row.what
+    made = row.scored.method if isinstance(row.scored, Estimate) else ""
+    return (row.of, what, *estimate_cells(row.scored), made)
+
+
+def how_list(how: Mapping[str, object]) -> Html:
+    """Names and values, one a line."""
+    return bullets(f"{name}: {value}" for name, value in how.items())
+
+
+def page(title: str, sections: Sequence[Section], *, lead: str = "") -> str:
+    """A whole page with its sections in order, and links to them where there are several."""
+    links = "".join(f'<li><a href="#s{n}">{text(part.heading)}</a></li>' for n, part in enumerate(sections, 1))
+    parts = "\n".join(
+        f'<section id="s{n}"><h2>{text(part.heading)}</h2>\n{part.body}\n</section>'
+        for n, part in enumerate(sections, 1)
+    )
+    told = f'<p class="lead">{text(lead)}</p>' if lead else ""
+    ways = f"<nav><ul>{links}</ul></nav>" if len(sections) > 1 else ""
+    return (
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{text(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n"
+        f"<h1>{text(title)}</h1>\n{told}\n{ways}\n{parts}\n</main>\n</body>\n</html>\n"
+    )

@@ -1,0 +1,153 @@
+"""Pictures of estimates as SVG: files of their own or parts of a page, light and dark, with a text beside them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from fabula.measure.report.page import text
+from fabula.stats.estimate import Estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.stats.estimate import Scored
+
+_STYLE: Final = (
+    "text{font:13px system-ui,sans-serif;fill:#1d1d1f}.p-faint{fill:#6a6a70}.p-line{stroke:#dcdce0}"
+    ".p-bar{stroke:#2b62a8;stroke-width:2}.p-dot,.p-cell{fill:#2b62a8}.p-zero{stroke:#6a6a70;stroke-dasharray:3 3}"
+    "@media(prefers-color-scheme:dark){text{fill:#e8e8ea}.p-faint{fill:#a2a2aa}.p-line{stroke:#3a3b40}"
+    ".p-bar{stroke:#7fb2f0}.p-dot,.p-cell{fill:#7fb2f0}.p-zero{stroke:#a2a2aa}}"
+)
+_WIDTH, _LABELS, _FIGURES, _ROW, _TOP = 760, 190, 190, 26, 34
+_LEFT, _RIGHT = _LABELS + 12, _WIDTH - _FIGURES - 12
+_LONGEST: Final = 26
+_TICKS: Final = 5
+_MANY: Final = 25
+_DARKEST: Final = 0.5  # so that figures on a full cell can still be read
+
+
+def intervals_svg(rows: Sequence[tuple[str, Scored]], *, title: str) -> str:
+    """A forest plot: a line for each row with its name, a dot at the value, a bar over the interval, and the figures.
+
+    What has no number stands there with its reason.
+    """
+    numbers = [number for _, scored in rows for number in _reach(scored)]
+    low, high, ticks = _axis(numbers)
+
+    def x(value: float) -> float:
+        return round(_LEFT + (value - low) / (high - low) * (_RIGHT - _LEFT), 1)
+
+    bottom = _TOP + _ROW * max(len(rows), 1)
+    parts = [f'<text x="0" y="16" font-weight="600">{text(title)}</text>']
+    for tick in ticks if numbers else ():
+        parts.append(f'<line class="p-line" x1="{x(tick)}" x2="{x(tick)}" y1="{_TOP}" y2="{bottom}"/>')
+        parts.append(f'<text class="p-faint" x="{x(tick)}" y="{bottom + 16}" text-anchor="middle">{tick:g}</text>')
+    if numbers and low < 0 < high:
+        parts.append(f'<line class="p-zero" x1="{x(0)}" x2="{x(0)}" y1="{_TOP}" y2="{bottom}"/>')
+    for number, (name, scored) in enumerate(rows):
+        y = _TOP + _ROW * number + _ROW // 2
+        parts.append(_label(name, y + 4))
+        if isinstance(scored, Estimate):
+            parts += _bar([x(value) for value in _reach(scored)], y)
+            parts.append(f'<text class="p-faint" x="{_RIGHT + 16}" y="{y + 4}">{_figures(scored)}</text>')
+        else:
+            parts.append(f'<text class="p-faint" x="{_LEFT}" y="{y + 4}">{_short(str(scored), 60)}</text>')
+    if not rows:
+        parts.append(f'<text class="p-faint" x="{_LEFT}" y="{_TOP + 17}">nothing to show</text>')
+    told = "; ".join(f"{name}: {scored}" for name, scored in rows) or "nothing to show"
+    return _svg(parts, (_WIDTH, bottom + 26), title, told)
+
+
+def _reach(scored: Scored) -> list[float]:
+    """Value, lower and upper end, as far as they are there."""
+    if not isinstance(scored, Estimate):
+        return []
+    return [number for number in (scored.value, scored.low, scored.high) if number is not None]
+
+
+def _bar(places: Sequence[float], y: int) -> list[str]:
+    value, *ends = places
+    bar = [f'<line class="p-bar" x1="{min(ends)}" x2="{max(ends)}" y1="{y}" y2="{y}"/>'] if ends else []
+    return [*bar, f'<circle class="p-dot" cx="{value}" cy="{y}" r="4.5"/>']
+
+
+def _figures(scored: Estimate) -> str:
+    if scored.low is None or scored.high is None:
+        return f"{scored.value:.2f}"
+    return f"{scored.value:.2f} [{scored.low:.2f}, {scored.high:.2f}]"
+
+
+def _axis(numbers: Sequence[float]) -> tuple[float, float, list[float]]:
+    """Ends and ticks of an axis that holds `numbers`, in steps of 1, 2 or 5 times a power of ten."""
+    low, high = (min(numbers), max(numbers)) if numbers else (0.0, 1.0)
+    if high - low <= 1e-9 * max(abs(low), abs(high), 1.0):
+        low, high = low - max(abs(low), 1.0) / 2, high + max(abs(high), 1.0) / 2
+    raw = (high - low) / _TICKS
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= raw * (1 - 1e-9))
+    first, last = math.floor(low / step), math.ceil(high / step)
+    return first * step, last * step, [round(n * step, 12) for n in range(first, last + 1)]
+
+
+def matrix_svg(
+    names: Sequence[str],
+    values: Sequence[Sequence[float | None]],
+    *,
+    title: str,
+    shown: Sequence[Sequence[str]] | None = None,
+) -> str:
+    """A square of cells, row against column; the larger a value, the fuller its cell. `None` leaves a cell empty.
+
+    Args:
+        names: of rows and columns; columns are numbered as the rows are.
+        values: a row of as many values for each name, none below 0.
+        title: of the picture.
+        shown: what stands in the cells instead of the values.
+    """
+    side = 46 if len(names) <= _MANY else 14
+    most = max((value for row in values for value in row if value is not None), default=0.0) or 1.0
+    parts = [f'<text x="0" y="16" font-weight="600">{text(title)}</text>']
+    left, top = _LABELS + 12, _TOP + 16
+    for number, name in enumerate(names):
+        y = top + side * number + side // 2 + 4
+        at = left + side * number + side // 2
+        parts.append(_label(name, y, f" {number + 1}"))
+        parts.append(f'<text class="p-faint" x="{at}" y="{top - 6}" text-anchor="middle">{number + 1}</text>')
+    told = []
+    for i, row in enumerate(values):
+        for j, value in enumerate(row):
+            if value is None:
+                continue
+            said = shown[i][j] if shown else f"{value:g}"
+            told.append(f"{names[i]} against {names[j]}: {said}")
+            parts.append(
+                f'<rect class="p-cell" x="{left + side * j + 1}" y="{top + side * i + 1}" width="{side - 2}" '
+                f'height="{side - 2}" fill-opacity="{0.04 + (_DARKEST - 0.04) * value / most:.3f}">'
+                f"<title>{text(told[-1])}</title></rect>"
+            )
+            if len(names) <= _MANY:
+                middle = f'x="{left + side * j + side // 2}" y="{top + side * i + side // 2 + 4}"'
+                parts.append(f'<text {middle} text-anchor="middle">{text(said)}</text>')
+    size = (max(left + side * len(names) + 4, _WIDTH // 2), top + side * len(names) + 4)
+    return _svg(parts, size, title, "; ".join(told) or "nothing to show")
+
+
+def _svg(parts: Sequence[str], size: tuple[int, int], title: str, told: str) -> str:
+    width, height = size
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width} {height}" width="{width}" '
+        f'height="{height}"><title>{text(title)}</title><desc>{text(told)}</desc><style>{_STYLE}</style>\n'
+        + "\n".join(parts)
+        + "\n</svg>\n"
+    )
+
+
+def _label(name: str, y: int, behind: str = "") -> str:
+    shown = f"{_short(name)}{behind}"
+    return f'<text x="{_LABELS}" y="{y}" text-anchor="end">{shown}<title>{text(name)}</title></text>'
+
+
+def _short(name: str, longest: int = _LONGEST) -> str:
+    line = " ".join(name.split())
+    return text(line if len(line) <= longest else line[: longest - 1] + "…")

@@ -1,0 +1,1 @@
+"""A story's folder on disk: its files, its settings, and who plays which role."""

@@ -1,0 +1,167 @@
+"""From names to performers: `open_model` reaches one model, `open_cast` gives every role its performer."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from fabula.base.errors import ConfigError, UnknownNameError
+from fabula.engine.replay import ReplayModel
+from fabula.engine.roles import Cast, Part, Person, Program, load_function
+from fabula.models.base import Sampling
+from fabula.models.known import KNOWN, models_home
+from fabula.models.limits import Limited
+from fabula.models.scripted import ScriptedModel
+from fabula.project.settings import ModelTable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from fabula.engine.roles import Answer
+    from fabula.models.base import Model
+    from fabula.project.settings import RoleTable, Settings
+
+SERVERS: Final = ("openai", "openai-chat", "anthropic", "google")
+KINDS: Final = ("embedded", *SERVERS, "seq2seq", "scripted", "replay")
+
+
+@dataclass(frozen=True)
+class World:
+    """What opening a model may touch: the environment's variables, the clock, and who is told of retries.
+
+    `person` answers for roles that are cast with `play = "me"`; `None` where nobody can be asked.
+    """
+
+    environ: Mapping[str, str] = field(default_factory=dict)
+    clock: Callable[[], float] = time.monotonic
+    on_retry: Callable[[str, int, float, str], None] | None = None
+    person: Answer | None = None
+
+
+def full_name(spec: str) -> str:
+    """The name with its kind: a bare known name is embedded, and `embedded` alone is the default model.
+
+    Raises:
+        UnknownNameError: neither a kind nor a known model.
+    """
+    kind, colon, rest = spec.partition(":")
+    if kind in KNOWN and not colon:
+        return f"embedded:{kind}"
+    if spec == "embedded":
+        return f"embedded:{next(iter(KNOWN))}"
+    if kind not in KINDS or not rest:
+        raise UnknownNameError("model", spec, [*KNOWN, *(f"{k}:" for k in KINDS)])
+    return spec
+
+
+def open_model(spec: str, table: ModelTable, world: World) -> Model:
+    """The model that `spec` names, with its limits; nothing is started yet, so a missing file or key shows when asked.
+
+    Raises:
+        UnknownNameError: no such kind or known model.
+        ConfigError: a script cannot be read.
+        ModelUnavailableError, UsageError: there is no encoder-decoder in a folder, or the packages for it are missing.
+    """
+    name = full_name(spec)
+    kind, _, rest = name.partition(":")
+    if kind == "scripted":
+        return ScriptedModel.read(Path(rest))
+    if kind == "replay":
+        return ReplayModel(Path(rest))
+    if kind == "seq2seq":
+        model = _seq2seq(name, rest)
+    else:
+        model = _embedded(name, rest, table, world) if kind == "embedded" else _server(kind, rest, table, world)
+    return Limited(model, parallel=table.parallel, timeout=table.timeout, tries=table.tries, on_retry=world.on_retry)
+
+
+def _embedded(name: str, rest: str, table: ModelTable, world: World) -> Model:
+    from fabula.models.embedded import EmbeddedModel, find_weights  # noqa: PLC0415 - the engine is loaded on demand
+
+    return EmbeddedModel(
+        find_weights(rest, models_home(world.environ)),
+        name=name,
+        slots=table.slots,
+        context=table.context,
+        threads=table.threads,
+        adapters={adapter: Path(path) for adapter, path in table.adapters.items()},
+    )
+
+
+def _seq2seq(name: str, rest: str) -> Model:
+    from fabula.models.seq2seq import seq2seq_model  # noqa: PLC0415 - few need it
+
+    return seq2seq_model(Path(rest), name)
+
+
+def _server(kind: str, rest: str, table: ModelTable, world: World) -> Model:
+    from fabula.models.providers import provider_model  # noqa: PLC0415 - the client libraries are loaded on demand
+
+    return provider_model(
+        kind,
+        rest,
+        base_url=table.base_url or None,
+        environ=world.environ,
+        key_env=table.key_env or None,
+        parallel=table.parallel or 8,
+        timeout=table.timeout,
+    )
+
+
+def base_sampling(spec: str) -> Sampling:
+    """The values against loops that a known model needs; none for others."""
+    kind, _, rest = full_name(spec).partition(":")
+    return KNOWN[rest].sampling if kind == "embedded" and rest in KNOWN else Sampling()
+
+
+def open_cast(settings: Settings, roles: tuple[str, ...], world: World, open_role: str = "") -> Cast:
+    """Who plays each role of a system. One engine or client serves all roles that name the same model.
+
+    Raises:
+        UnknownNameError: a role that the system does not have (unless it has an `open_role`), or an unknown model.
+        ConfigError: a person is cast where nobody can be asked, or a script or function cannot be read.
+    """
+    opened: dict[str, Model] = {}
+
+    def opening(spec: str) -> Model:
+        name = full_name(spec)
+        if name not in opened:
+            opened[name] = open_model(name, settings.models.get(name, settings.models.get(spec, ModelTable())), world)
+        return opened[name]
+
+    def part(role: RoleTable) -> Part:
+        sampling = role.sampling.over(settings.sampling.sampling)
+        if ":" in role.play:
+            return Part(_program(role.play), sampling)
+        spec = role.model or settings.model
+        performer = opening(spec)
+        if role.play:
+            performer = _person(role.play, performer, world)
+        return Part(performer, sampling, role.adapter or None, base_sampling(spec))
+
+    for role in settings.roles:
+        if role not in roles and not open_role:
+            raise UnknownNameError("role", role, roles)
+    cast = {name: part(role) for name, role in settings.roles.items()}
+    everyone_cast = cast and set(cast) >= set(roles)
+    return Cast(next(iter(cast.values())) if everyone_cast else part(settings.sampling), cast, roles, open_role)
+
+
+def _version_of(play: str) -> str:
+    """The first digits of a SHA-256 over the program's file."""
+    return sha256(Path(play.rpartition(":")[0]).read_bytes()).hexdigest()[:12]
+
+
+def _program(play: str) -> Model:
+    """A program, "file.py:function"."""
+    return Program(play, load_function(play), _version_of(play))
+
+
+def _person(who: str, model: Model, world: World) -> Model:
+    """A person ("me" or any name) who stands in for `model`."""
+    if world.person is None:
+        raise ConfigError(f"A role is to be played by {who!r}, but there is no terminal to ask at. Cast a model.")
+    return Person(who, world.person, model)

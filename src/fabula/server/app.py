@@ -1,0 +1,261 @@
+"""The application: `POST /v1/chat/completions` and `GET /v1/models`, as OpenAI has them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from fastapi import FastAPI, Header, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+from starlette.exceptions import HTTPException
+
+from fabula.base.errors import FabulaError
+from fabula.base.version import __version__
+from fabula.server.faults import SURPRISE, Problem, of_status, problem_of
+from fabula.server.gate import Bounds, Gate, Rates, Tokens
+from fabula.server.projects import OVER, Wanted
+from fabula.server.turns import Making
+from fabula.server.wire import ChatRequest, Envelope, FaultBody, heard, told_model
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from fastapi.telemetry import TelemetryConfig
+
+    from fabula.server.gate import App
+    from fabula.server.projects import Served, Shelf
+
+_LOG: Final = logging.getLogger("fabula.server")
+_FAULTS: Final[dict[int | str, dict[str, Any]]] = {
+    status: {"model": FaultBody, "description": told}
+    for status, told in {
+        400: "The request cannot be answered as it is.",
+        401: "No valid token.",
+        404: "There is no such model.",
+        408: "The body did not come in time.",
+        413: "The body or the message is too long.",
+        422: "A field is missing or of another type.",
+        429: "Too many requests.",
+        500: "An error that was not expected.",
+        502: "The language model's answer could not be used.",
+        503: "The language model cannot be reached, or is busy.",
+        504: "The answer took too long.",
+    }.items()
+}
+# Whatever the environment sets up: conversations are nobody else's.
+_SILENT: Final[TelemetryConfig] = {
+    "tracing": False,
+    "metrics": False,
+    "logs": False,
+    "operation_spans": False,
+    "auto_configure": False,
+}
+_ANSWERED: Final[dict[str, Any]] = {
+    "description": "The answer, or its pieces as server-sent events where `stream` is true.",
+    "content": {
+        "application/json": {"schema": {"type": "object", "required": ["id", "object", "choices", "usage"]}},
+        "text/event-stream": {
+            "itemSchema": {"type": "object", "required": ["data"], "properties": {"data": {"type": "string"}}}
+        },
+    },
+}
+_SESSION: Final = Header(alias="X-Fabula-Session", description="The conversation, where the client names one.")
+
+
+@dataclass(frozen=True)
+class Means:
+    """What the server is given: who is served, what it takes, and what varies.
+
+    Attributes:
+        shelf: the projects.
+        tokens: open the gate.
+        bounds: of requests.
+        clock: seconds that only grow.
+        now: seconds since 1970.
+        name: gives each reply its own identifier.
+    """
+
+    shelf: Shelf
+    tokens: Tokens
+    bounds: Bounds
+    clock: Callable[[], float]
+    now: Callable[[], float]
+    name: Callable[[], str]
+
+
+@dataclass
+class _Chat:
+    """Answers requests for turns, so many at once."""
+
+    means: Means
+    active: int = field(default=0)
+
+    async def answer(self, request: Request, body: ChatRequest, session: str) -> Response:
+        """The turn that a request asks for, whole or as a stream."""
+        bounds = self.means.bounds
+        try:
+            served, wanted = self._wanted(body, session)
+        except FabulaError as error:
+            return _response(problem_of(error))
+        if self.active >= bounds.turns:
+            told = f"{bounds.turns} answers are being made, and no more at once. Try again."
+            return _response(Problem(429, told, "rate_limit_error", "too_many_turns", retry_after=1))
+        making = Making(heard=bool(body.stream))
+        self.active += 1
+        making.start(lambda on_text: served.turn(wanted, on_text), bounds.answer, self._done)
+        envelope = Envelope(f"chatcmpl-{self.means.name()}", int(self.means.now()), body.model)
+        if body.stream:
+            return await _streamed(making, envelope, bounds.patience, with_usage=body.with_usage)
+        return await _whole(making, envelope, request)
+
+    def _done(self) -> None:
+        self.active -= 1
+
+    def _wanted(self, body: ChatRequest, session: str) -> tuple[Served, Wanted]:
+        """Who is to answer what, in which conversation."""
+        served, characters = self.means.shelf.find(body.model)
+        about = body.metadata or {}
+        told = heard(body.messages, (OVER,))
+        named = session or about.get("session_id", "")
+        return served, Wanted(
+            characters,
+            about.get("player", ""),
+            named,
+            body.user or "",
+            told,
+            about.get("present", ""),
+            about.get("freedom", ""),
+        )
+
+
+def application(means: Means) -> App:
+    """The whole application, with its gate."""
+    app = FastAPI(
+        title="fabula",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        responses=_FAULTS,
+        redirect_slashes=False,
+        telemetry=_SILENT,
+    )
+    _handle(app)
+    chat, began = _Chat(means), int(means.now())
+
+    @app.post("/v1/chat/completions", summary="The next turn of a character", responses={200: _ANSWERED})
+    async def complete(
+        request: Request, body: ChatRequest, session: Annotated[str | None, _SESSION] = None
+    ) -> Response:
+        return await chat.answer(request, body, session or "")
+
+    @app.get("/v1/models", summary="The characters that can be talked to")
+    async def models() -> dict[str, Any]:
+        return {"object": "list", "data": [told_model(name, began) for name in means.shelf.models]}
+
+    @app.get("/v1/models/{model:path}", summary="One character, or several")
+    async def model(model: str) -> Response:
+        if not means.shelf.knows(model):
+            return _response(Problem(404, f"There is no model {model[:200]!r}.", code="model_not_found", param="model"))
+        return JSONResponse(told_model(model, began))
+
+    return Gate(app, means.tokens, means.bounds, Rates(means.bounds.rate, means.clock))
+
+
+def _handle(app: FastAPI) -> None:
+    """Give every error OpenAI's shape."""
+
+    @app.exception_handler(RequestValidationError)
+    async def misshapen(_: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        where = ".".join(str(part)[:60] for part in first["loc"][1:8]) or "body"
+        if first["type"] == "json_invalid":
+            return _response(of_status(400, ""))
+        message = f"{len(error.errors())} fields are not as they should be; {where}: {first['msg']}."
+        return _response(Problem(422, message, code="invalid_field", param=where))
+
+    @app.exception_handler(HTTPException)
+    async def refused(_: Request, error: HTTPException) -> Response:
+        return _response(of_status(error.status_code, error.detail), dict(error.headers or {}))
+
+    @app.exception_handler(Exception)
+    async def surprised(_: Request, error: Exception) -> Response:
+        del error  # the web server logs it
+        return _response(SURPRISE)
+
+
+def _response(problem: Problem, headers: dict[str, str] | None = None) -> Response:
+    return Response(problem.bytes, problem.status, {**(headers or {}), **problem.headers})
+
+
+def _problem(making: Making) -> Problem:
+    """What is told of a turn that failed; what should not happen goes to the log too."""
+    error = making.problem
+    problem = problem_of(error)
+    if problem is SURPRISE and not isinstance(error, asyncio.CancelledError):  # who went away is told nothing
+        _LOG.error("A turn failed: %s: %s", type(error).__name__, error)
+    return problem
+
+
+async def _whole(making: Making, envelope: Envelope, request: Request) -> Response:
+    """The answer in one piece; where the client goes away meanwhile, the turn is not made."""
+    gone = asyncio.create_task(_gone(request))
+    try:
+        await making.wait(gone)
+    finally:
+        gone.cancel()
+        await making.stop()
+    if making.result is None:
+        return _response(_problem(making))
+    return JSONResponse(envelope.whole(making.result.text, making.meter.usage, making.result.about))
+
+
+async def _gone(request: Request) -> None:
+    """Wait until the client has gone."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _streamed(making: Making, envelope: Envelope, patience: float, *, with_usage: bool) -> Response:
+    """The answer as it comes. What fails before its first piece is an error of the response itself."""
+    pieces = making.pieces(patience)
+    with suppress(StopAsyncIteration):
+        first = await anext(pieces)
+        told = _events(making, envelope, _from(first, pieces), with_usage=with_usage)
+        return StreamingResponse(told, media_type="text/event-stream")
+    return _response(_problem(making))
+
+
+async def _from(first: str, rest: AsyncIterator[str]) -> AsyncIterator[str]:
+    yield first
+    async for piece in rest:
+        yield piece
+
+
+async def _events(
+    making: Making, envelope: Envelope, pieces: AsyncIterator[str], *, with_usage: bool
+) -> AsyncIterator[str]:
+    """The server-sent events of a reply."""
+    usage: dict[str, Any] = {"usage": None} if with_usage else {}
+    try:
+        yield _event(envelope.piece({"role": "assistant", "content": ""}, **usage))
+        async for piece in pieces:
+            # A comment keeps the connection open while the next cell is prepared.
+            yield _event(envelope.piece({"content": piece}, **usage)) if piece else ": in the making\n\n"
+        if making.result is None:
+            yield _event(_problem(making).body)
+            return
+        yield _event(envelope.piece({}, "stop", fabula=making.result.about, **usage))
+        if with_usage:
+            yield _event(envelope.usage(making.meter.usage))
+        yield "data: [DONE]\n\n"
+    finally:
+        await making.stop()
+
+
+def _event(data: dict[str, Any]) -> str:
+    return f"data: {json.dumps(data)}\n\n"

@@ -1,0 +1,124 @@
+"""What went wrong, as an HTTP status and a body in OpenAI's shape; nothing of the server's inner life is told."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fabula.base.errors import (
+    BudgetError,
+    ContextLengthError,
+    FabulaError,
+    ModelTimeoutError,
+    ModelUnavailableError,
+    OverloadedError,
+    RefusalError,
+    ReplyError,
+    UnknownNameError,
+    UsageError,
+)
+from fabula.server.projects import TooLongError
+from fabula.server.scenes import SceneError
+
+INVALID: Final = "invalid_request_error"
+SERVER: Final = "server_error"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """An error as the client gets it.
+
+    Attributes:
+        status: of the response.
+        message: what happened, and what to do.
+        type: OpenAI's word for the kind.
+        code: a name that programs look at.
+        param: the field that is wrong.
+        retry_after: seconds after which it may succeed.
+    """
+
+    status: int
+    message: str
+    type: str = INVALID
+    code: str | None = None
+    param: str | None = None
+    retry_after: float | None = None
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The JSON body."""
+        told = {"message": self.message, "type": self.type, "param": self.param, "code": self.code}
+        return {"error": told}
+
+    @property
+    def bytes(self) -> bytes:
+        """The JSON body as it is sent."""
+        return json.dumps(self.body).encode()
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Beside those of every response."""
+        told = {"content-type": "application/json"}
+        if self.status == 401:  # noqa: PLR2004 - Unauthorized
+            told["www-authenticate"] = "Bearer"
+        if self.retry_after is not None:
+            told["retry-after"] = str(max(math.ceil(self.retry_after), 1))
+        return told
+
+
+UNAUTHORISED: Final = Problem(
+    401,
+    "No valid token. Send the header `Authorization: Bearer TOKEN` with the token of this server.",
+    "authentication_error",
+    "invalid_api_key",
+)
+SURPRISE: Final = Problem(
+    500, "The server met an error that it did not expect. The conversation stands as before.", SERVER, "internal_error"
+)
+NOT_JSON: Final = Problem(400, "The body is no sound JSON object.", code="invalid_json")
+
+_MODELS: Final[tuple[tuple[type[FabulaError], Problem], ...]] = (
+    (ContextLengthError, Problem(400, "", code="context_length_exceeded")),
+    (BudgetError, Problem(429, "", "insufficient_quota", "insufficient_quota")),
+    (OverloadedError, Problem(503, "", SERVER, "overloaded", retry_after=5)),
+    (ModelTimeoutError, Problem(504, "", SERVER, "timeout")),
+    (RefusalError, Problem(502, "", SERVER, "refusal")),
+    (ModelUnavailableError, Problem(503, "", SERVER, "model_unavailable")),
+    (ReplyError, Problem(502, "", SERVER, "unreadable_reply")),
+)
+
+
+def _asked_wrong(error: UsageError) -> Problem:
+    """What a client is told of a request that cannot be answered as it is."""
+    if isinstance(error, UnknownNameError):
+        return Problem(404, str(error), code="model_not_found", param="model")
+    if isinstance(error, TooLongError):
+        return Problem(413, str(error), code="message_too_long", param="messages")
+    if isinstance(error, SceneError):
+        return Problem(400, str(error), code="invalid_metadata", param=error.param)
+    return Problem(400, str(error), param="messages")
+
+
+def problem_of(error: BaseException | None) -> Problem:
+    """What a client is told of an error that ended a turn."""
+    if isinstance(error, UsageError):
+        return _asked_wrong(error)
+    if isinstance(error, TimeoutError):
+        return Problem(504, "The answer took too long. The conversation stands as before.", SERVER, "timeout")
+    for kind, told in _MODELS:
+        if isinstance(error, kind):
+            after = getattr(error, "retry_after", None) or told.retry_after
+            return Problem(told.status, str(error), told.type, told.code, retry_after=after)
+    return SURPRISE  # also where a project or its journal cannot be used: the message names folders of this machine
+
+
+def of_status(status: int, detail: str) -> Problem:
+    """What the web framework complains of."""
+    codes = {404: "unknown_url", 405: "method_not_allowed", 400: "invalid_json"}
+    told = {
+        400: NOT_JSON.message,
+        404: "There is nothing at this address. Conversations are at POST /v1/chat/completions.",
+    }
+    return Problem(status, told.get(status, f"{detail}."), code=codes.get(status))

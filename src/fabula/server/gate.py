@@ -1,0 +1,198 @@
+"""What every request passes before anything else sees it: its token, the rate, the size of its body, the time it takes.
+
+A layer of plain ASGI. The body is read whole, up to its bound, before it is parsed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from fabula.base.errors import UsageError
+from fabula.server.faults import UNAUTHORISED, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Event: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Event]]
+Send: TypeAlias = Callable[[Event], Awaitable[None]]
+App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+SHORTEST: Final = 16  # letters of a token
+_ALWAYS: Final = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What the server takes.
+
+    Attributes:
+        body: bytes of a request.
+        reading: seconds in which it must have come.
+        rate: requests a minute for each token; 0 sets no bound.
+        turns: answers that are made at once.
+        answer: seconds that one may take.
+        patience: seconds without a piece after which a stream shows that it lives.
+    """
+
+    body: int = 2_000_000
+    reading: float = 30.0
+    rate: int = 600
+    turns: int = 256
+    answer: float = 600.0
+    patience: float = 10.0
+
+
+@dataclass
+class Tokens:
+    """The tokens that open the gate; only their hashes are held, and they are compared in constant time."""
+
+    _known: tuple[bytes, ...]
+
+    @classmethod
+    def of(cls, tokens: Sequence[str]) -> Tokens:
+        """Those of a list.
+
+        Raises:
+            UsageError: there is none, or one that is easily guessed.
+        """
+        short = next((len(token) for token in tokens if len(token) < SHORTEST), None)
+        if not tokens or short is not None:
+            told = "There is no token." if short is None else f"A token has {short} letters."
+            raise UsageError(f"{told} Give one of {SHORTEST} letters at least, as `openssl rand -hex 32` makes it.")
+        return cls(tuple(sha256(token.encode("utf-8", "replace")).digest() for token in tokens))
+
+    def which(self, given: bytes) -> int | None:
+        """The number of the token in an `Authorization` header; `None` if it holds none of them."""
+        kind, _, token = given.strip().partition(b" ")
+        hashed = sha256(token.strip()).digest()
+        found = [number for number, known in enumerate(self._known) if hmac.compare_digest(known, hashed)]
+        return found[0] if found and kind.lower() == b"bearer" else None
+
+
+@dataclass
+class Rates:
+    """How often each token was used: as many requests at once as in a minute, then as they come back."""
+
+    rate: int
+    clock: Callable[[], float]
+    _left: dict[int, tuple[float, float]] = field(default_factory=dict)
+
+    def wait(self, token: int) -> float:
+        """Seconds that this request has to wait; 0 lets it in."""
+        if not self.rate:
+            return 0.0
+        now = self.clock()
+        left, before = self._left.get(token, (float(self.rate), now))
+        left = min(left + (now - before) * self.rate / 60, float(self.rate))
+        let_in = left >= 1
+        self._left[token] = (left - 1 if let_in else left, now)
+        return 0.0 if let_in else (1 - left) * 60 / self.rate
+
+
+class _Refused(Exception):  # noqa: N818 - no error: the way a refusal leaves the reading of a body
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.message)
+        self.problem = problem
+
+
+@dataclass
+class Gate:
+    """The layer around an application."""
+
+    app: App
+    tokens: Tokens
+    bounds: Bounds
+    rates: Rates
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request in, or answer it."""
+        if scope["type"] != "http":
+            if scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": 1008})
+            return
+        try:
+            self._let_in(scope)
+            body = await self._body(scope, receive)
+        except _Refused as refused:
+            await _answer(refused.problem, send)
+            return
+        except _GoneError:
+            return
+        await self.app(scope, _again(body, receive), _with_headers(send))
+
+    def _let_in(self, scope: Scope) -> None:
+        """Check the token and its rate."""
+        given = [value for name, value in scope["headers"] if name == b"authorization"]
+        token = self.tokens.which(given[0]) if len(given) == 1 else None
+        if token is None:
+            raise _Refused(UNAUTHORISED)
+        wait = self.rates.wait(token)
+        if wait:
+            told = f"Too many requests: {self.bounds.rate} a minute are taken. Try again in {wait:.0f} s."
+            raise _Refused(Problem(429, told, "rate_limit_error", "rate_limit_exceeded", retry_after=wait))
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+        """The whole body."""
+        lengths = [value for name, value in scope["headers"] if name == b"content-length"]
+        if lengths and lengths[0].isdigit() and int(lengths[0][:20]) > self.bounds.body:
+            raise self._too_large()
+        try:
+            async with asyncio.timeout(self.bounds.reading):
+                return await self._read(receive)
+        except TimeoutError:
+            told = f"The body did not come within {self.bounds.reading:.0f} s. Send it at once."
+            raise _Refused(Problem(408, told, code="timeout")) from None
+
+    async def _read(self, receive: Receive) -> bytes:
+        body = bytearray()
+        while True:
+            event = await receive()
+            if event["type"] == "http.disconnect":
+                raise _GoneError
+            body += event.get("body", b"")
+            if len(body) > self.bounds.body:
+                raise self._too_large()
+            if not event.get("more_body"):
+                return bytes(body)
+
+    def _too_large(self) -> _Refused:
+        told = f"The body has more than {self.bounds.body:,} bytes. Send a shorter history."
+        return _Refused(Problem(413, told, code="request_too_large"))
+
+
+class _GoneError(Exception):
+    """The client has gone."""
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """What gives the body that was read, and then what the server says."""
+    waiting: list[Event] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive_again() -> Event:
+        return waiting.pop() if waiting else await receive()
+
+    return receive_again
+
+
+def _with_headers(send: Send) -> Send:
+    async def send_with(event: Event) -> None:
+        if event["type"] == "http.response.start":
+            event["headers"] = [*event.get("headers", ()), *_ALWAYS]
+        await send(event)
+
+    return send_with
+
+
+async def _answer(problem: Problem, send: Send) -> None:
+    body = problem.bytes
+    headers = [(name.encode(), value.encode()) for name, value in problem.headers.items()]
+    headers += [*_ALWAYS, (b"content-length", str(len(body)).encode()), (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": problem.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

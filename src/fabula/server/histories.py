@@ -1,0 +1,264 @@
+"""Which session a conversation is whose client names none but tells all that was said, as most chat programs do.
+
+The last exchange that the client tells is looked up among all turns of such sessions, and the one whose earlier turns
+fit best is it. So a conversation is found again also where the client has cut off its beginning, to save room. No turn
+is ever lost: an answer that is wanted anew, and a conversation that goes on from an earlier place, branch off, and each
+branch is a session of its own, with the log up to there copied.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from fabula.base.errors import ProjectError
+from fabula.craft.conversation import Line, Parties, SessionFiles
+from fabula.craft.conversation.session import kept_turns
+from fabula.craft.conversation.store import FOLDER
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from fabula.craft.conversation import Turn
+
+PREFIX: Final = "plain-"
+SILENCE: Final = "(The scene ends.)"  # a character that only ends a cell says nothing, and clients want some text
+_TAG, _HASH = 6, 12
+_DEPTH: Final = 32  # exchanges that are compared, from the last one back; histories may be long
+Mark: TypeAlias = bytes
+Place: TypeAlias = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What the player said ("" where the character began), and the answer."""
+
+    said: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Conversations that may be one: of the same people in the story, and of the same user of the client.
+
+    Attributes:
+        scene: what the request wants of the scene; first words that want another one begin another conversation.
+    """
+
+    parties: Parties
+    user: str = ""
+    scene: str = ""
+
+    @property
+    def tag(self) -> str:
+        """Stands for the user in the names of sessions."""
+        return sha256(self.user.encode("utf-8", "replace")).hexdigest()[:_TAG]
+
+    def base(self, first: str) -> str:
+        """The name of the first session that begins with these words."""
+        told = "\n".join((*self.parties.names, same(first), *([self.scene] if self.scene else [])))
+        return f"{PREFIX}{self.tag}-{sha256(told.encode('utf-8', 'replace')).hexdigest()[:_HASH]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What is to be done: in which session the turn is made, and what of which session it begins with.
+
+    Attributes:
+        name: of the session.
+        again: its last turn is to be drawn anew.
+        copies: session whose log is copied first ("" if none is), and to which name.
+        kept: turns of the copy that stand.
+    """
+
+    name: str
+    again: bool = False
+    copies: tuple[str, str] = ("", "")
+    kept: int = 0
+
+
+def same(text: str) -> str:
+    """What is left of a text for comparing: its letters and digits, in small ones; clients change marks and blanks."""
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
+def _mark(text: str) -> Mark:
+    return sha256(same(text).encode("utf-8", "replace")).digest()[:8]
+
+
+def _marks(exchange: Exchange) -> tuple[Mark, Mark]:
+    return _mark(exchange.said), _mark(exchange.answer)
+
+
+@dataclass
+class Branches:
+    """All sessions of a project whose clients name none. Nothing in here waits, so that a choice is never divided.
+
+    Attributes:
+        folder: of the project.
+    """
+
+    folder: Path
+    _turns: dict[str, list[tuple[Mark, Mark]]] = field(default_factory=dict)
+    _groups: dict[str, tuple[str, Parties]] = field(default_factory=dict)
+    _found: defaultdict[tuple[Mark, Mark], list[Place]] = field(default_factory=lambda: defaultdict(list))
+    _busy: Counter[str] = field(default_factory=Counter)
+
+    def load(self) -> list[str]:
+        """Learn the sessions that are on disk; gives the names of those whose logs cannot be read."""
+        damaged = []
+        for file in sorted((self.folder / FOLDER).glob(f"{PREFIX}*.jsonl")):
+            try:
+                records = SessionFiles.in_(self.folder, file.stem).read()
+            except ProjectError:
+                damaged.append(file.stem)
+                records = []
+                self._turns[file.stem] = []
+                self._busy[file.stem] += 1  # for good: the name is taken, and nobody goes on in it
+            if records:
+                parties = Parties(str(records[0]["player"]), tuple(map(str, records[0]["others"])))
+                self.learn(file.stem, parties, [_exchange(record["turn"]) for record in standing(records)])
+        return damaged
+
+    def learn(self, name: str, parties: Parties, turns: Sequence[Exchange]) -> None:
+        """Note the turns that stand in a session."""
+        before, now = self._turns.get(name, []), [_marks(turn) for turn in turns]
+        self._turns[name] = now
+        self._groups[name] = (name.removeprefix(PREFIX)[:_TAG], parties)
+        for number, marks in enumerate(now, 1):
+            if number > len(before) or before[number - 1] != marks:
+                self._found[marks].append((name, number))
+
+    def free(self, name: str) -> None:
+        """The turn of a session that was taken has been made, or has failed."""
+        self._busy[name] -= 1
+
+    def take(self, group: Group, history: Sequence[Exchange], said: str | None) -> Choice:
+        """As `choose`; the session is held for the turn, and what is to be copied is copied.
+
+        Raises:
+            ProjectError: a log cannot be read or written.
+        """
+        choice = self.choose(group, history, said)
+        self._copy(choice)
+        self._groups[choice.name] = (group.tag, group.parties)
+        self._busy[choice.name] += 1
+        return choice
+
+    def choose(self, group: Group, history: Sequence[Exchange], said: str | None) -> Choice:
+        """The session for what is said after `history`; the branch that it needs is given a free name."""
+        now = _mark(said or "")
+        place = self._by_exchange(group, history)
+        if place is None and history and not same(history[0].said):  # a greeting that the client brought along
+            history = history[1:]
+            place = self._by_exchange(group, history)
+        first = next((e.said for e in history if same(e.said)), said or "")
+        base = group.base(first)
+        place = place or self._by_words(base, history, now)
+        if place is None and group.scene:  # it may have begun without
+            place = self._by_words(replace(group, scene="").base(first), history, now)
+        if place is None:
+            return Choice(self._free_name(base)) if history else self._first(base, now)
+        return self._at(place, now)
+
+    def _at(self, place: Place, now: Mark) -> Choice:
+        """What to do where the conversation has been found, up to and with a turn of a session."""
+        name, kept = place
+        turns, idle = self._turns[name], not self._busy[name]
+        if idle and kept == len(turns):
+            return Choice(name)
+        free = self._free_name(name)
+        if idle and kept == len(turns) - 1 and turns[-1][0] == now:
+            return Choice(name, again=True, copies=(name, free), kept=len(turns))
+        return Choice(free, copies=(name, free), kept=kept)
+
+    def _first(self, base: str, now: Mark) -> Choice:
+        """What to do with first words: the answer anew if they are all that was said last time, else a new session."""
+        last = next((name for name in reversed(self._family(base)) if not self._busy[name]), None)
+        if last is not None and not self._turns[last]:
+            return Choice(last)
+        if last is not None and [said for said, _ in self._turns[last]] == [now]:
+            return Choice(last, again=True, copies=(last, self._free_name(base)), kept=1)
+        return Choice(self._free_name(base))
+
+    def _by_exchange(self, group: Group, history: Sequence[Exchange]) -> Place | None:
+        """Where the last exchange was, in the session that fits best."""
+        if not history:
+            return None
+        marks = [_marks(exchange) for exchange in history[-_DEPTH:]]
+        fits: list[tuple[int, bool, bool, Place]] = []
+        for name, number in self._found.get(marks[-1], ()):
+            turns = self._turns[name][:number]
+            tag, parties = self._groups[name]
+            if tag != group.tag or not parties.alike(group.parties) or turns[-1:] != marks[-1:]:
+                continue  # of other people, or drawn anew since
+            alike = 0
+            for one, other in zip(reversed(turns), reversed(marks), strict=False):
+                if one != other:
+                    break
+                alike += 1
+            goes_on = number == len(self._turns[name]) and not self._busy[name]
+            whole = alike == len(marks) and number == len(history)
+            fits.append((alike, whole, goes_on, (name, number)))
+        return max(fits)[-1] if fits else None
+
+    def _by_words(self, base: str, history: Sequence[Exchange], now: Mark) -> Place | None:
+        """Where the player's words alone lead to; clients let people change what characters said."""
+        words = [mark for mark, _ in (_marks(e) for e in history if same(e.said))]
+        silence = _mark("")
+        for name in reversed(self._family(base) if words else []):
+            turns = self._turns[name]
+            told = [mark for mark, _ in turns if mark != silence]
+            if told == words:
+                return name, len(turns)
+            if told == [*words, now] and turns[-1][0] == now:
+                return name, len(turns) - 1
+        return None
+
+    def _family(self, base: str) -> list[str]:
+        """The sessions that branched off from each other, in order."""
+        names, number = [], 1
+        while (name := base if number == 1 else f"{base}-{number}") in self._turns:
+            names.append(name)
+            number += 1
+        return names
+
+    def _free_name(self, name: str) -> str:
+        """A name for another branch, which is taken with that."""
+        base = name[: len(PREFIX) + _TAG + 1 + _HASH]
+        number = len(self._family(base)) + 1
+        free = base if number == 1 else f"{base}-{number}"
+        self._turns[free] = []
+        self._groups[free] = self._groups.get(name, ("", Parties("", ())))
+        return free
+
+    def _copy(self, choice: Choice) -> None:
+        """Copy the log that a choice wants copied, up to the turn that it keeps, with what was set by then."""
+        source, target = choice.copies
+        if not source:
+            return
+        records = SessionFiles.in_(self.folder, source).read()
+        end = kept_turns(records)[choice.kept - 1] if choice.kept else 0
+        files = SessionFiles.in_(self.folder, target)
+        for record in records[: end + 1]:
+            files.append(record)
+        kept = [_exchange(record["turn"]) for record in standing(records[: end + 1])]
+        self.learn(target, self._groups[source][1], kept)
+
+
+def standing(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Those records of a log whose turns stand: not taken back, not drawn anew."""
+    return [records[number] for number in kept_turns(records)]
+
+
+def exchange_of(turn: Turn) -> Exchange:
+    """A turn of a session as its client tells it later."""
+    return Exchange(turn.said, turn.line.text if turn.line is not None else SILENCE)
+
+
+def _exchange(turn: Mapping[str, Any]) -> Exchange:
+    line = turn["line"]
+    return Exchange(str(turn["said"]), Line(str(line[0]), str(line[1]), str(line[2])).text if line else SILENCE)

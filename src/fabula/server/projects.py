@@ -1,0 +1,310 @@
+"""What is served: projects, the characters in them, and their sessions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final
+
+from fabula.base.errors import UnknownNameError, UsageError
+from fabula.craft.cells import among, names_in
+from fabula.craft.conversation import Parties
+from fabula.craft.conversation.session import LONGEST
+from fabula.craft.narratives import present_in
+from fabula.engine.run import Run
+from fabula.server.histories import PREFIX, Branches, Group, exchange_of, same
+from fabula.server.scenes import AND, MOST, Scene, hyphened, joined, naming, ordered, spoken, unnamed
+from fabula.server.turns import Outcome
+from fabula.server.wire import LONGEST_ID, LONGEST_MODEL
+from fabula.story import slug
+from fabula.story.personas import parse_company
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+
+    from fabula.app.conversing import Conversing
+    from fabula.craft.conversation import Session, Talk, Turn
+    from fabula.server.histories import Exchange
+    from fabula.server.turns import OnPiece
+    from fabula.server.wire import Heard
+
+MODEL: Final = "fabula/"
+OVER: Final = "(The story has been told. Begin a new conversation to hear it again.)"
+_TOGETHER: Final = 6  # characters that one listed model has at most; as many as one likes can be named
+_OPEN: Final = 1000  # sessions held in memory; one more and the longest unused is only on disk
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Whose turn is wanted, and in which conversation.
+
+    Attributes:
+        characters: answer, those of them who are there.
+        player: is played by the client; "" is the project's own player.
+        session: its name as the client says it; "" where it says none.
+        user: keeps the conversations of several people without a session's name apart.
+        heard: what was said.
+        present: names of those who are to be there from now on, parted by commas; "" leaves it as it is.
+        freedom: how far the player may lead away from now on; "" leaves it as it is.
+    """
+
+    characters: tuple[str, ...]
+    player: str
+    session: str
+    user: str
+    heard: Heard
+    present: str = ""
+    freedom: str = ""
+
+
+@dataclass
+class _Lease:
+    users: int = 0
+    one: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+@dataclass
+class Served:
+    """A project that is talked in over HTTP.
+
+    Attributes:
+        name: in the names of models.
+        conversing: the open project.
+        parties: who talks unless a request says otherwise: the player first.
+        characters: who can be talked to, as listed; others of the story can be named too.
+        together: those of them who are listed as one model too; fewer than two are not.
+    """
+
+    name: str
+    conversing: Conversing
+    parties: Parties
+    characters: tuple[str, ...]
+    branches: Branches
+    together: tuple[str, ...] = ()
+    _leases: OrderedDict[str, _Lease] = field(default_factory=OrderedDict)
+
+    @property
+    def models(self) -> list[str]:
+        """The names of its models: each character, and some of them in one scene."""
+        scenes = [joined(self.together)] if len(self.together) > 1 else []
+        return [f"{MODEL}{self.name}/{scene}" for scene in (*map(hyphened, self.characters), *scenes)]
+
+    def character(self, name: str) -> str:
+        """The character of that name, however it is written in an address."""
+        plain = slug(name)
+        return next((known for known in self.characters if slug(known) == plain), " ".join(name.split()))
+
+    def cast(self, names: str) -> tuple[str, ...]:
+        """The characters whom the last part of a model's name means; in one order, however it has them."""
+        whole = [known for known in self.characters if hyphened(known) == names]
+        return tuple(whole[:1]) or ordered(map(self.character, names.split(AND)))
+
+    def _parties(self, wanted: Wanted) -> Parties:
+        if wanted.player.strip():
+            return Parties(self.character(wanted.player), wanted.characters)
+        # Whoever is the player by default can be talked to as well.
+        taken = {same(name) for name in wanted.characters}
+        left = (name for name in (*self.parties.names, *self.characters) if same(name) not in taken)
+        player = next(left, "")
+        if not player:
+            raise UsageError("Nobody is left for you to play. Name a character of the story in `metadata.player`.")
+        return Parties(player, wanted.characters)
+
+    async def turn(self, wanted: Wanted, on_text: OnPiece) -> Outcome:
+        """The answer to what is said.
+
+        Raises:
+            UnknownNameError: somebody is not in the story.
+            TooLongError: the message is too long.
+            UsageError: the message is empty, the session is another conversation, or the scene cannot be so.
+            FabulaError: any other of its kinds; the session stands as before.
+        """
+        said = wanted.heard.said
+        if said is not None and not said.strip():
+            raise UsageError("Your message is empty. Say something.")
+        check_length(said or "")
+        parties = self._parties(wanted)
+        await self.conversing.talk(parties)  # an unknown character leaves no trace
+        scene = Scene.of(wanted.present, wanted.freedom, parties)
+        told = unnamed(wanted.heard, parties)
+        if wanted.session:
+            return await self._named(session_name(wanted.session), parties, scene, told, on_text)
+        choice = self.branches.take(Group(parties, wanted.user, scene.key), told.history, said)
+        try:
+            async with self._session(choice.name, parties) as session:
+                outcome = await _moved(session, scene, told, on_text, again=choice.again)
+                self.branches.learn(choice.name, parties, [exchange_of(turn) for turn in session.turns])
+                return outcome
+        finally:
+            self.branches.free(choice.name)
+
+    async def _named(self, name: str, parties: Parties, scene: Scene, told: Heard, on_text: OnPiece) -> Outcome:
+        """A turn of a session that the client names; what it tells of the history can take turns back."""
+        async with self._session(name, parties) as session:
+            back, again = _gone_back(session.turns, told)
+            for _ in range(back):
+                await session.undo()
+            return await _moved(session, scene, told, on_text, again=again)
+
+    @asynccontextmanager
+    async def _session(self, name: str, parties: Parties) -> AsyncIterator[Session]:
+        """A session for one request at a time."""
+        lease = self._leases.setdefault(name, _Lease())
+        self._leases.move_to_end(name)
+        lease.users += 1
+        try:
+            async with lease.one:
+                yield await self.conversing.session(name, parties)
+        finally:
+            lease.users -= 1
+            self._forget()
+
+    def _forget(self) -> None:
+        """Keep no more sessions in memory than there may be; those in use stay."""
+        if len(self._leases) <= _OPEN:
+            return
+        idle = [name for name, lease in self._leases.items() if not lease.users]
+        for name in idle[: len(self._leases) - _OPEN]:
+            del self._leases[name]
+            self.conversing.close_session(name)
+
+
+async def served(name: str, conversing: Conversing, player: str = "") -> Served:
+    """A project, ready to be served; asks who is in its first cell, once, where the project does not say who talks.
+
+    Raises:
+        FabulaError: any of its kinds.
+    """
+    found = await conversing.talk()
+    given = await Run(conversing.hands).given("personas", folder="plan", suffix="yaml")
+    people = [persona.name for persona in parse_company(given).personas] if given else []
+    known = list(found.parties.names)
+    for other in people or names_in(conversing.narrative):
+        if among(other, known) is None:
+            known.append(other)
+    parties = found.parties
+    if player:
+        own = among(player, known) or player
+        parties = Parties(own, tuple(other for other in known if other != own))
+        await conversing.talk(Parties(own, parties.others[:1]))
+    branches = Branches(conversing.project.folder)
+    for damaged in branches.load():
+        Run(conversing.hands).note(f"The log of the session {damaged} cannot be read; it is left as it is.")
+    return Served(name, conversing, parties, tuple(known), branches, _together(found, parties, known))
+
+
+def _together(found: Talk, parties: Parties, known: Sequence[str]) -> tuple[str, ...]:
+    """Those whom the project has in one scene, else those of the first cell; without the player."""
+    others = found.parties.others
+    if len(others) == 1:
+        others = present_in(known, found.cells[0])[: _TOGETHER + 1]
+    return ordered([name for name in others if name != parties.player][:_TOGETHER])
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """All projects that are served, by their names."""
+
+    projects: Mapping[str, Served]
+
+    @property
+    def models(self) -> list[str]:
+        """The names of all models."""
+        return [model for served_ in self.projects.values() for model in served_.models]
+
+    def knows(self, model: str) -> bool:
+        """Whether a model has listed characters alone, one or several."""
+        if len(model) > LONGEST_MODEL:
+            return False
+        try:
+            served_, characters = self.find(model)
+        except UsageError:
+            return False
+        return all(name in served_.characters for name in characters)
+
+    def find(self, model: str) -> tuple[Served, tuple[str, ...]]:
+        """The project and the characters that a model's name means.
+
+        Raises:
+            UnknownNameError: there is no such model; names the nearest.
+            UsageError: it names more characters than a scene may have.
+        """
+        project, slash, names = model.removeprefix(MODEL).partition("/")
+        named = slash and all(name.strip() for name in names.split(AND))
+        if not (model.startswith(MODEL) and named and project in self.projects):
+            raise UnknownNameError("model", model[:LONGEST_ID], self.models)
+        if names.count(AND) >= MOST:
+            told = f"A scene has {MOST} characters at most; this model names {names.count(AND) + 1}."
+            raise UsageError(f"{told} Leave some out.")
+        found = self.projects[project]
+        return found, found.cast(names)
+
+
+def session_name(said: str) -> str:
+    """The name of the log for a session that a client names.
+
+    It is that name where it can be one, so that `fabula chat --session NAME` goes on with it.
+
+    Raises:
+        UsageError: it has more than 200 letters.
+    """
+    if len(said) > LONGEST_ID:
+        raise UsageError(f"The session's name has {len(said):,} letters; {LONGEST_ID} are the most.")
+    name = slug(said)
+    if name == said and not name.startswith(PREFIX):
+        return name
+    return f"s-{name[:40].strip('-')}-{sha256(said.encode('utf-8', 'replace')).hexdigest()[:8]}"
+
+
+def _gone_back(turns: Sequence[Turn], told: Heard) -> tuple[int, bool]:
+    """How many turns a client has taken back, by what it tells of the history, and whether it wants the last anew."""
+    if not told.history:
+        return 0, False
+    marks = [_key(exchange_of(turn)) for turn in turns]
+    last = _key(told.history[-1])
+    kept = next((number for number in range(len(marks), 0, -1) if marks[number - 1] == last), None)
+    if kept is None:
+        return 0, False
+    if kept == len(marks) - 1 and same(turns[-1].said) == same(told.said or ""):
+        return 0, True
+    return len(marks) - kept, False
+
+
+def _key(exchange: Exchange) -> tuple[str, str]:
+    return same(exchange.said), same(exchange.answer)
+
+
+async def _moved(session: Session, scene: Scene, told: Heard, on_text: OnPiece, *, again: bool) -> Outcome:
+    """One move of a session. Where the story is over, the answer says so, and the session stands as it is."""
+    if session.state.over and not again:
+        return Outcome(OVER, session.name, session.where, present=session.state.present, ends_story=True)
+    await scene.lay(session)
+    on_text = naming(on_text, session)
+    if again:
+        turn = await session.retry(on_text)
+    elif told.said is not None:
+        turn = await session.say(told.said, on_text)
+    elif session.turns:
+        turn = await session.go_on(on_text)
+    else:
+        turn = await session.begin(on_text)
+    who, there = turn.line.who if turn.line is not None else "", session.state.present
+    text = spoken(turn, session.parties)
+    return Outcome(text, session.name, session.where, who, there, turn.ends_cell, turn.ends_story)
+
+
+class TooLongError(UsageError):
+    """A message has more letters than a turn may have."""
+
+
+def check_length(said: str) -> None:
+    """Check that a message is no longer than a turn may be.
+
+    Raises:
+        TooLongError: it is; says how long.
+    """
+    if len(said) > LONGEST:
+        raise TooLongError(f"Your message has {len(said):,} letters; {LONGEST:,} are the most. Say less at a time.")

@@ -1,0 +1,149 @@
+"""The server on its socket: opens the projects, listens, and ends when it is told to."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import secrets
+import socket
+import time
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from fabula.app.conversing import conversing
+from fabula.base.errors import UsageError
+from fabula.server.gate import Bounds, Tokens
+from fabula.server.projects import Shelf, served
+from fabula.server.turns import measure
+from fabula.story import slug
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from fabula.app.writing import Wishes
+    from fabula.project.folder import Project
+    from fabula.project.settings import Settings
+    from fabula.server.gate import App
+
+_GRACE: Final = 5  # seconds that answers in the making have when the server is ended
+_LARGEST_HEAD: Final = 65_536
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What is to be served.
+
+    Attributes:
+        projects: each with the settings in force.
+        wishes: what the calls are made with.
+        tokens: open the gate.
+        bounds: of requests.
+        player: who the client plays, where a request says nothing; "" leaves it to each project.
+    """
+
+    projects: Sequence[tuple[Project, Settings]]
+    wishes: Wishes
+    tokens: Sequence[str]
+    bounds: Bounds = field(default_factory=Bounds)
+    player: str = ""
+
+    @property
+    def names(self) -> list[str]:
+        """The projects' names in those of models.
+
+        Raises:
+            UsageError: two are alike.
+        """
+        names = [slug(project.folder.resolve().name) for project, _ in self.projects]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise UsageError(f"Two projects would both be fabula/{twice}/... Rename one folder, or serve one of them.")
+        return names
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens; port 0 takes a free one.
+
+    Raises:
+        UsageError: the address cannot be had.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    opened = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened.bind((host, port))
+        opened.listen(socket.SOMAXCONN)
+    except OSError as error:
+        opened.close()
+        raise UsageError(
+            f"Cannot listen at {host}:{port} ({error.strerror}). Give another --host or --port."
+        ) from error
+    return opened
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is reached from this machine alone."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def address_of(opened: socket.socket) -> str:
+    """Where clients find the server: their "base URL"."""
+    host, port = opened.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/v1"
+
+
+async def serve(offer: Offer, opened: socket.socket, ready: Callable[[Shelf], None]) -> None:
+    """Serve until the task is cancelled; `ready` is called once requests are taken.
+
+    Raises:
+        FabulaError: a project cannot be opened.
+    """
+    from fabula.server.app import Means, application  # noqa: PLC0415 - a second of imports
+
+    tokens = Tokens.of(offer.tokens)
+    async with AsyncExitStack() as stack:
+        wishes = replace(offer.wishes, listeners=(*offer.wishes.listeners, measure))
+        projects = {}
+        for name, (project, settings) in zip(offer.names, offer.projects, strict=True):
+            open_ = await stack.enter_async_context(conversing(project, settings, wishes))
+            projects[name] = await served(name, open_, offer.player)
+        shelf = Shelf(projects)
+        means = Means(shelf, tokens, offer.bounds, time.monotonic, time.time, lambda: secrets.token_hex(12))
+        await listen(application(means), opened, lambda: ready(shelf))
+
+
+async def listen(app: App, opened: socket.socket, ready: Callable[[], None]) -> None:
+    """Answer requests at a socket until the task is cancelled; answers in the making are given a few seconds."""
+    import uvicorn  # noqa: PLC0415 - imports what `fabula --help` does not need
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            ready()
+
+        @contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            yield  # who calls `serve` has signals cancel its task
+
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="off",
+        ws="none",
+        timeout_graceful_shutdown=_GRACE,
+        h11_max_incomplete_event_size=_LARGEST_HEAD,
+    )
+    server = Server(config)
+    task = asyncio.get_running_loop().create_task(server.serve([opened]))
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        server.should_exit = True
+        await task
+        raise

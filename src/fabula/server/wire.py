@@ -1,0 +1,180 @@
+"""The shapes of OpenAI's chat completions, as far as a conversation needs them: requests in, replies and chunks out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool
+
+from fabula.base.errors import UsageError
+from fabula.server.histories import Exchange
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.models.base import Usage
+
+LONGEST_ID: Final = 200
+LONGEST_MODEL: Final = 500
+_OURS: Final = frozenset({"user", "assistant"})
+
+
+class Part(BaseModel):
+    """A piece of a message; only text is understood."""
+
+    model_config = ConfigDict(extra="ignore")
+    type: str
+    text: str = ""
+
+
+class Said(BaseModel):
+    """A message of the conversation as the client tells it."""
+
+    model_config = ConfigDict(extra="ignore")
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: str | list[Part] | None = None
+
+    @property
+    def text(self) -> str:
+        """What it says.
+
+        Raises:
+            UsageError: it holds something else than text.
+        """
+        if self.content is None or isinstance(self.content, str):
+            return self.content or ""
+        foreign = next((part.type for part in self.content if part.type != "text"), None)
+        if foreign is not None:
+            raise UsageError(f"A message holds a part of type {foreign[:40]!r}. Characters read text alone.")
+        return "\n".join(part.text for part in self.content)
+
+
+class StreamOptions(BaseModel):
+    """What a streamed reply tells beside its text."""
+
+    model_config = ConfigDict(extra="ignore")
+    include_usage: StrictBool | None = None
+
+
+class ChatRequest(BaseModel):
+    """The body of `POST /v1/chat/completions`. Other fields, sampling values among them, are taken and not used."""
+
+    model_config = ConfigDict(extra="ignore")
+    model: Annotated[str, Field(max_length=LONGEST_MODEL)]
+    messages: Annotated[list[Said], Field(min_length=1)]
+    stream: StrictBool | None = None
+    stream_options: StreamOptions | None = None
+    n: Literal[1] | None = None
+    user: Annotated[str, Field(max_length=LONGEST_ID)] | None = None
+    metadata: dict[str, str] | None = None
+
+    @property
+    def with_usage(self) -> bool:
+        """Whether a streamed reply ends with its usage."""
+        return bool(self.stream_options and self.stream_options.include_usage)
+
+
+class Fault(BaseModel):
+    """What went wrong."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str | None
+
+
+class FaultBody(BaseModel):
+    """The body of every error."""
+
+    error: Fault
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A conversation as a request tells it: what was exchanged, and what the player says now.
+
+    Attributes:
+        history: exchanges, oldest first. A greeting of the client's own is one in which the player says nothing.
+        said: what is said now; `None` where nobody says anything: the character is to begin, or to go on.
+    """
+
+    history: tuple[Exchange, ...]
+    said: str | None
+
+
+def heard(messages: Sequence[Said], notices: Sequence[str] = ()) -> Heard:
+    """What a client's messages tell. Instructions (system, developer) and tools are left out.
+
+    Messages of one speaker that follow each other are one. What the server said beside the story (`notices`) and what
+    it answered is no part of the conversation.
+
+    Raises:
+        UsageError: a message holds something else than text.
+    """
+    turns: list[tuple[str, str]] = []
+    for message in messages:
+        if message.role not in _OURS:
+            continue
+        if turns and turns[-1][0] == message.role:
+            turns[-1] = (message.role, f"{turns[-1][1]}\n{message.text}")
+        else:
+            turns.append((message.role, message.text))
+    said: str | None = None
+    if turns and turns[-1][0] == "user":
+        said = turns.pop()[1]
+    history: list[Exchange] = []
+    asked = ""
+    for role, text in turns:
+        if role == "user":
+            asked = text
+        else:
+            history.append(Exchange(asked, text))
+            asked = ""
+    return Heard(tuple(exchange for exchange in history if exchange.answer.strip() not in notices), said)
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """What all pieces of one reply share: its identifier, its time in seconds since 1970, and its model."""
+
+    id: str
+    created: int
+    model: str
+
+    def whole(self, text: str, usage: Usage, about: dict[str, Any]) -> dict[str, Any]:
+        """A reply in one piece."""
+        choice = {
+            "index": 0,
+            "message": {"role": "assistant", "content": text, "refusal": None},
+            "logprobs": None,
+            "finish_reason": "stop",
+        }
+        return self._of("chat.completion", [choice]) | {"usage": told_usage(usage), "fabula": about}
+
+    def piece(self, delta: dict[str, Any], finish: str | None = None, **more: object) -> dict[str, Any]:
+        """A piece of a streamed reply."""
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+        return self._of("chat.completion.chunk", [choice]) | more
+
+    def usage(self, usage: Usage) -> dict[str, Any]:
+        """The piece that tells the usage, and nothing else."""
+        return self._of("chat.completion.chunk", []) | {"usage": told_usage(usage)}
+
+    def _of(self, kind: str, choices: list[dict[str, Any]]) -> dict[str, Any]:
+        return {"id": self.id, "object": kind, "created": self.created, "model": self.model, "choices": choices}
+
+
+def told_usage(usage: Usage) -> dict[str, Any]:
+    """Tokens as OpenAI tells them."""
+    return {
+        "prompt_tokens": usage.prompt,
+        "completion_tokens": usage.reply,
+        "total_tokens": usage.prompt + usage.reply,
+        "prompt_tokens_details": {"cached_tokens": usage.cached},
+    }
+
+
+def told_model(name: str, created: int) -> dict[str, Any]:
+    """An entry of the list of models."""
+    return {"id": name, "object": "model", "created": created, "owned_by": "fabula"}

@@ -1,0 +1,29 @@
+"""What a story is: brief and text, plan, world state, cards, and the formats it is read from and written to."""
+
+from __future__ import annotations
+
+from fabula.story.story import (
+    MAX_BRIEF_BYTES,
+    SLUG_LENGTH,
+    Brief,
+    Scene,
+    Story,
+    count_words,
+    one_line,
+    plain,
+    readable,
+    slug,
+)
+
+__all__ = [
+    "MAX_BRIEF_BYTES",
+    "SLUG_LENGTH",
+    "Brief",
+    "Scene",
+    "Story",
+    "count_words",
+    "one_line",
+    "plain",
+    "readable",
+    "slug",
+]

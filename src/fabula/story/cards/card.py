@@ -1,0 +1,249 @@
+"""`Card`: a character card with everything that was in its file, read from JSON or PNG and written back."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import codecs
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.base.errors import UsageError
+from fabula.story import one_line
+from fabula.story.cards import png
+from fabula.story.cards.lorebook import Lorebook
+from fabula.story.cards.texts import cleaned, filled, parse_json, write_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+MAX_FILE_BYTES: Final = 32_000_000
+MAX_JSON_BYTES: Final = 8_000_000
+MAX_NAME: Final = 200
+MAX_LISTED: Final = 1_000
+KEYWORDS: Final = {"ccv3": "chara_card_v3", "chara": "chara_card_v2"}  # the first one found counts
+_SPEC: Final = "chara_card_v"
+_NEWEST: Final = 3
+_FIRST: Final = ("description", "personality", "scenario", "first_mes", "mes_example")
+_TEXTS: Final = (*_FIRST, "creator_notes", "system_prompt", "post_history_instructions", "creator", "nickname")
+_BACKFILL: Final = "This is a card of version 3, given here as version 2. A program that reads version 3 shows more."
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A character card.
+
+    The properties give texts that are fit to be shown; in prompts, `said` fills their macros too.
+
+    Attributes:
+        raw: the whole JSON object, with all that is not known here.
+        origin: the JSON as it was read; empty if the card was made or changed here.
+        picture: the PNG it was read from; empty if there was none.
+    """
+
+    raw: Mapping[str, Any]
+    origin: bytes = field(default=b"", compare=False, repr=False)
+    picture: bytes = field(default=b"", compare=False, repr=False)
+
+    # what it says ---------------------------------------------------------------------------------------------------
+
+    @property
+    def version(self) -> int:
+        """1, 2, 3, or more for a version that came later and is read as 3."""
+        spec = self.raw.get("spec")
+        number = spec.removeprefix(_SPEC) if isinstance(spec, str) else ""
+        if number.isascii() and number.isdigit():
+            return max(int(number[:4]), 1)
+        return 2 if isinstance(self.raw.get("data"), dict) else 1
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """The object that holds the fields: `data`, or the whole of a card of version 1."""
+        inner = self.raw.get("data")
+        return inner if isinstance(inner, dict) else self.raw
+
+    @property
+    def name(self) -> str:
+        """The character's name, on one line."""
+        return one_line(self.text("name"))
+
+    @property
+    def called(self) -> str:
+        """What the character is called in its texts: the nickname of version 3, else the name."""
+        return one_line(self.text("nickname")) or self.name
+
+    @property
+    def greetings(self) -> tuple[str, ...]:
+        """The first message and the other ones that may stand in its place; empty ones are left out."""
+        return tuple(filter(None, (self.text("first_mes"), *self.texts("alternate_greetings"))))
+
+    @property
+    def book(self) -> Lorebook | None:
+        """The character's lorebook, if there is one."""
+        told = self.data.get("character_book")
+        return Lorebook.of(told) if isinstance(told, dict) else None
+
+    @property
+    def extensions(self) -> Mapping[str, Any]:
+        """What programs keep in the card, by their names."""
+        told = self.data.get("extensions")
+        return told if isinstance(told, dict) else {}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know about the file."""
+        if self.version > _NEWEST:
+            return (f"This card has version {self.version}, which came after this fabula; what is new in it is kept.",)
+        return ()
+
+    def text(self, name: str) -> str:
+        """A field's text, cleaned; empty where there is none."""
+        value = self.data.get(name)
+        return cleaned(value) if isinstance(value, str) else str(value) if _is_number(value) else ""
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A field that is a list of texts, cleaned; a lone text is a list of one."""
+        value = self.data.get(name)
+        listed = [value] if isinstance(value, str) else value if isinstance(value, list) else []
+        return tuple(cleaned(text) for text in listed[:MAX_LISTED] if isinstance(text, str) and cleaned(text))
+
+    def said(self, name: str, user: str) -> str:
+        """A field's text for a prompt: `{{char}}` and `{{user}}` are replaced, comments are taken out."""
+        return filled(self.text(name), self.called, user)
+
+    # changing and writing -------------------------------------------------------------------------------------------
+
+    def with_data(self, **changes: Any) -> Card:  # noqa: ANN401 - fields of any kind
+        """The card with some fields changed, and all others as they are; itself where nothing changes."""
+        data = {**self.data, **changes}
+        if data == self.data:
+            return self
+        raw = {**self.raw, "data": data} if "data" in self.raw else data
+        if "data" in self.raw:  # many cards repeat the fields of version 1 at the top
+            raw |= {name: value for name, value in changes.items() if name in self.raw and name in ("name", *_FIRST)}
+        return Card(raw, picture=self.picture)
+
+    def as_json(self) -> bytes:
+        """The card as a JSON file: as it was read, where nothing changed."""
+        return self.origin or write_json(self.raw, indent=2) + b"\n"
+
+    def as_png(self, picture: bytes = b"") -> bytes:
+        """The card within a PNG: `picture`, else the one it was read from, else a grey one.
+
+        The picture of an unchanged card comes back as it is. A card of version 3 is written twice, as `ccv3`
+        and, for older programs, as `chara`.
+
+        Raises:
+            UsageError: `picture` is no sound PNG.
+        """
+        base = picture or self.picture or png.plain_picture()
+        if self.origin and base == self.picture:
+            return base
+        found, rest = png.chunks(base, "The picture")
+        texts = {"chara": self._older() if self.version >= _NEWEST else self._compact()}
+        if self.version >= _NEWEST:
+            texts["ccv3"] = self._compact()
+        coded = {name: base64.b64encode(text) for name, text in texts.items()}
+        return png.packed(png.replaced(found, coded, tuple(KEYWORDS)), rest)
+
+    def _compact(self) -> bytes:
+        return self.origin.removeprefix(codecs.BOM_UTF8) or write_json(self.raw)
+
+    def _older(self) -> bytes:
+        """A card of version 3 as one of version 2."""
+        notes = "\n\n".join(filter(None, (_BACKFILL, self.text("creator_notes"))))
+        data = {**self.data, "creator_notes": notes}
+        return write_json({**self.raw, "spec": "chara_card_v2", "spec_version": "2.0", "data": data})
+
+
+def read_card(path: Path) -> Card:
+    """The card in a file, JSON or PNG.
+
+    Raises:
+        UsageError: the file cannot be read, is too large, or holds no card.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"Cannot read {path}: {error.strerror}. Give a card's PNG or JSON file.") from error
+    return parse_card(data, str(path))
+
+
+def parse_card(data: bytes, name: str = "card") -> Card:
+    """The card in the bytes of a file; `name` is for messages.
+
+    Raises:
+        UsageError: they are too many, or hold no sound card.
+    """
+    if len(data) > MAX_FILE_BYTES:
+        raise UsageError(f"{name} is larger than {MAX_FILE_BYTES:,} bytes. Give a smaller picture.")
+    if not data.startswith(png.SIGNATURE):
+        if data.startswith((b"PK\x03\x04", b"\xff\xd8\xff", b"RIFF")):
+            raise UsageError(f"{name} is neither PNG nor JSON. Have the program that made it write one of these.")
+        return _card(data, name)
+    text = _card_in(png.chunks(data, name)[0], name)
+    if text is None:
+        raise UsageError(f"{name} is a picture without a character card. Take the file as it was downloaded.")
+    made = _card(text, name)
+    return Card(made.raw, made.origin, data)
+
+
+def _card_in(found: list[png.Chunk], where: str) -> bytes | None:
+    """The JSON of the card that a PNG holds: that of version 3 before that of version 2."""
+    for word in KEYWORDS:
+        for chunk in found:
+            if png.keyword(chunk).lower() == word:
+                text = png.text_of(chunk, where)
+                return text if text.lstrip()[:1] == b"{" else _decoded(text, where)
+    return None
+
+
+def _decoded(text: bytes, where: str) -> bytes:
+    bare = b"".join(text.split()).rstrip(b"=")
+    try:
+        return base64.b64decode(bare + b"=" * (-len(bare) % 4), validate=True)
+    except binascii.Error as error:
+        raise UsageError(f"The card in {where} is damaged: it is no Base64 ({error}). Copy the file again.") from error
+
+
+def _card(data: bytes, where: str) -> Card:
+    if len(data) > MAX_JSON_BYTES:
+        raise UsageError(f"The card in {where} is larger than {MAX_JSON_BYTES:,} bytes. Take pictures out of it.")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"The card in {where} is not UTF-8 text (byte {error.start}). Save it as UTF-8.") from error
+    raw = parse_json(text, f"The card in {where}")
+    if not isinstance(raw, dict):
+        raise UsageError(f"The card in {where} is no JSON object. Give a character card of version 1, 2 or 3.")
+    card = Card(raw, data)
+    _check(card, where)
+    return card
+
+
+def _check(card: Card, where: str) -> None:
+    """See that it is a card, and that what is read in it can be read.
+
+    Raises:
+        UsageError: it is none, has no name, or a field holds something else than it should; names the field.
+    """
+    if card.version == 1 and not any(name in card.data for name in _FIRST):
+        raise UsageError(f"{where} holds JSON, but no character card: it has no `spec`, `data` or `description`.")
+    if not card.name:
+        raise UsageError(f"The card in {where} has no name. Write one into its field `name`.")
+    if len(card.name) > MAX_NAME:
+        raise UsageError(f"The card in {where} has a name of {len(card.name):,} letters. Shorten it to {MAX_NAME}.")
+    for name in ("name", *_TEXTS):
+        value = card.data.get(name)
+        if not (value is None or isinstance(value, str) or _is_number(value)):
+            raise UsageError(f"The card in {where}: {name} is no text. Mend the field or take it out.")
+    if (book := card.data.get("character_book")) is not None and not isinstance(book, dict):
+        raise UsageError(f"The card in {where}: character_book is no object. Mend the field or take it out.")
+    if isinstance(book, dict):
+        Lorebook.of(book, f"The card in {where}: character_book")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

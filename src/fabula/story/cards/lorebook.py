@@ -1,0 +1,387 @@
+"""Lorebooks: what a character knows of its world, entry by entry, each told where its keys are spoken of.
+
+V2 and V3 leave open how keys match. Here: whole words, case aside, unless an entry says otherwise. Patterns
+(`use_regex`) are never run, as one from a stranger could keep a program busy for ever; those that only list words are
+read as words.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from fabula.base.errors import UsageError
+from fabula.models.budget import estimate_tokens
+from fabula.story.cards.texts import cleaned
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+Position: TypeAlias = Literal["before", "after"]
+
+MAX_ENTRIES: Final = 5_000
+MAX_KEYS: Final = 20_000  # of a whole book; those of later entries are left out
+MAX_KEY: Final = 200
+MAX_CONTENT: Final = 100_000
+MAX_SCANNED: Final = 20_000  # characters, the latest ones
+DEPTH: Final = 4  # messages, where a book does not say
+BUDGET: Final = 1_000  # tokens, the same
+_PASSES: Final = 3
+_RUN: Final = 3
+_LARGEST: Final = 10**9
+_AND_ANY, _NOT_ALL, _NOT_ANY, _AND_ALL = 0, 1, 2, 3
+_WORD: Final = re.compile(r"\w+")
+_RUN_ON: Final = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+_PATTERN: Final = re.compile(r"/(?P<body>.{1,2000})/[a-z]{0,8}", re.DOTALL)
+_LITERAL: Final = re.compile(r"(?:[^\W_]|[ '\u2019-])+")
+_DECORATORS: Final = (
+    "activate", "dont_activate", "scan_depth", "activate_only_after", "additional_keys", "exclude_keys",
+)  # fmt: skip
+_DECORATOR: Final = re.compile(r"@@(?P<more>@?)(?P<name>[a-z_]{1,60})(?:[ \t]+(?P<value>[^\n]*))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of a lorebook.
+
+    Attributes:
+        keys: any of them calls the entry.
+        content: what is told then, without decorators.
+        secondary: further keys; `logic` says what they do.
+        logic: 0 needs any of `secondary`, 1 not all of them, 2 none of them, 3 all of them.
+        constant: told always.
+        order: told in rising order.
+        priority: kept longer the higher it is, where not all fit.
+        whole_words: a key is not found within a longer word.
+        position: before or after the character's own description.
+        depth: messages that are looked through for it, where it has a number of its own.
+        after: told only when the character has spoken so often.
+    """
+
+    keys: tuple[str, ...]
+    content: str
+    name: str = ""
+    secondary: tuple[str, ...] = ()
+    logic: int = _AND_ANY
+    constant: bool = False
+    enabled: bool = True
+    order: float = 100
+    priority: float | None = None
+    case_sensitive: bool = False
+    whole_words: bool = True
+    position: Position = "before"
+    depth: int | None = None
+    after: int = 0
+    additional: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Lorebook:
+    """A lorebook.
+
+    Attributes:
+        depth: how many of the latest messages are looked through.
+        budget: tokens of all that is told at once; `None` where the book does not say.
+        recursive: what is told may call further entries.
+        notes: what of it is not used, and why.
+    """
+
+    entries: tuple[Entry, ...]
+    name: str = ""
+    depth: int = DEPTH
+    budget: int | None = None
+    recursive: bool = False
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, told: Mapping[str, Any], where: str = "character_book") -> Lorebook:
+        """The book of a card's `character_book`, or of a lorebook file (`lorebook_v3`).
+
+        Raises:
+            UsageError: it has no list of entries, or too many.
+        """
+        told = told["data"] if isinstance(told.get("data"), dict) else told
+        listed = told.get("entries", [])
+        if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
+            raise UsageError(f"{where}: entries is no list of objects. Mend it or take it out.")
+        if len(listed) > MAX_ENTRIES:
+            raise UsageError(f"{where} has {len(listed):,} entries. Give at most {MAX_ENTRIES:,}.")
+        reader = _Reader()
+        entries = tuple(reader.entry(entry) for entry in listed)
+        return cls(
+            entries,
+            name=_text(told.get("name")),
+            depth=_whole(told.get("scan_depth"), DEPTH),
+            budget=_whole(told["token_budget"], 0) if _is_number(told.get("token_budget")) else None,
+            recursive=told.get("recursive_scanning") is True,
+            notes=reader.notes(),
+        )
+
+
+@dataclass
+class _Reader:
+    """Reads the entries of one book, and counts what is not used."""
+
+    keys: int = 0
+    patterns: int = 0
+    dropped: int = 0
+
+    def entry(self, told: Mapping[str, Any]) -> Entry:
+        extra = told.get("extensions")
+        extra = extra if isinstance(extra, dict) else {}
+        content, decorators = _undecorated(_text(told.get("content"))[:MAX_CONTENT])
+        own = _truth(told.get("case_sensitive"), _truth(extra.get("case_sensitive"), default=False))
+        logic = extra.get("selectiveLogic")
+        regex = told.get("use_regex") is True
+        return Entry(
+            self._keys(told.get("keys"), regex=regex),
+            content,
+            name=_text(told.get("name")) or _text(told.get("comment")),
+            secondary=self._keys(told.get("secondary_keys"), regex=regex) if told.get("selective") is True else (),
+            logic=logic if logic in (_NOT_ALL, _NOT_ANY, _AND_ALL) else _AND_ANY,
+            constant=(told.get("constant") is True and not regex) or "activate" in decorators,
+            enabled=told.get("enabled") is not False
+            and ("dont_activate" not in decorators or "activate" in decorators),
+            order=_number(told.get("insertion_order"), 100),
+            priority=_number(told.get("priority"), 0) if _is_number(told.get("priority")) else None,
+            case_sensitive=own,
+            whole_words=_truth(extra.get("match_whole_words"), default=True),
+            position="after" if told.get("position") == "after_char" else "before",
+            depth=_counted(decorators, "scan_depth"),
+            after=_counted(decorators, "activate_only_after") or 0,
+            additional=self._keys(decorators.get("additional_keys", ""), regex=False),
+            exclude=self._keys(decorators.get("exclude_keys", ""), regex=False),
+        )
+
+    def _keys(self, told: object, *, regex: bool) -> tuple[str, ...]:
+        listed = told if isinstance(told, list) else told.split(",") if isinstance(told, str) else []
+        found: list[str] = []
+        for key in (cleaned(key) for key in listed if isinstance(key, str)):
+            pattern = _PATTERN.fullmatch(key)
+            if regex or pattern:
+                words = _words_of(pattern["body"] if pattern else key)
+                self.patterns += not words
+                found += words
+            elif key:
+                found.append(key)
+        kept = [key for key in found if len(key) <= MAX_KEY][: max(MAX_KEYS - self.keys, 0)]
+        self.keys += len(kept)
+        self.dropped += len(found) - len(kept)
+        return tuple(kept)
+
+    def notes(self) -> tuple[str, ...]:
+        found = []
+        if self.patterns:
+            told = "pattern is" if self.patterns == 1 else "patterns are"
+            found.append(f"{self.patterns} {told} not used as a key: patterns from a card are never run.")
+        if self.dropped:
+            found.append(f"{self.dropped} keys are not used: they are too long, or the book has too many.")
+        return tuple(found)
+
+
+def _words_of(pattern: str) -> list[str]:
+    """The words of a pattern that only lists some ("storm|gale"); none for any other."""
+    bare = pattern.removeprefix("(?i)").replace("\\b", "").strip()
+    bare = bare[1:-1].removeprefix("?:") if bare[:1] == "(" and bare[-1:] == ")" and bare.count("(") == 1 else bare
+    parts = bare.split("|")
+    return [part.strip() for part in parts] if all(map(_LITERAL.fullmatch, parts)) else []
+
+
+def _undecorated(content: str) -> tuple[str, dict[str, str]]:
+    """The content without its decorators, and these; the first of a name counts, fallbacks where they are known."""
+    lines = content.split("\n")
+    found: dict[str, str] = {}
+    settled = False  # whether a fallback is not needed
+    for place, line in enumerate(lines):
+        mark = _DECORATOR.fullmatch(line.strip())
+        if mark is None:
+            if line.strip():
+                return "\n".join(lines[place:]).strip(), found
+            continue
+        if mark["more"] and settled:
+            continue
+        settled = mark["name"] in _DECORATORS
+        if settled:
+            found.setdefault(mark["name"], (mark["value"] or "").strip())
+    return "", found
+
+
+# scanning -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """What a lorebook tells at one moment, in the order of telling.
+
+    Attributes:
+        before: entries that belong before the character's description.
+        after: those that belong behind it.
+        left_out: entries that were called and did not fit.
+        tokens: estimate of all that is told.
+    """
+
+    before: tuple[Entry, ...] = ()
+    after: tuple[Entry, ...] = ()
+    left_out: tuple[Entry, ...] = ()
+    tokens: int = 0
+
+    @property
+    def told(self) -> tuple[Entry, ...]:
+        """Both."""
+        return (*self.before, *self.after)
+
+
+def scan(book: Lorebook, messages: Sequence[str], *, budget: int | None = None, spoken: int | None = None) -> Scanned:
+    """The entries that the latest messages call, and those that are constant, as far as they fit.
+
+    The same book and messages give the same entries. Of two entries that do not both fit, a constant one goes first,
+    then the one of higher `priority` (`order` where it has none); then that which stands first in the book.
+
+    Args:
+        book: the lorebook.
+        messages: of the chat, the latest last; at most 20,000 characters of them are looked through.
+        budget: tokens that may be told; the book's own if that is less. 1,000 where neither says.
+        spoken: how often the character has spoken; entries that wait for a number of turns do so only if it is given.
+    """
+    able = [
+        (place, entry)
+        for place, entry in enumerate(book.entries)
+        if entry.enabled and entry.content and (spoken is None or spoken >= entry.after)
+    ]
+    views = _Views(messages, book.depth)
+    called = {place for place, entry in able if entry.constant or _calls(entry, views.of(entry.depth))}
+    for _ in range(_PASSES if book.recursive else 0):
+        views.add([book.entries[place].content for place in sorted(called)])
+        more = {place for place, entry in able if place not in called and _calls(entry, views.of(entry.depth))}
+        if not more:
+            break
+        called |= more
+    return _fitted(book, sorted(called), budget)
+
+
+def _fitted(book: Lorebook, called: Sequence[int], budget: int | None) -> Scanned:
+    limits = [limit for limit in (budget, book.budget) if limit is not None]
+    left = most = min(limits, default=BUDGET)
+    kept: list[int] = []
+    for place in sorted(called, key=lambda place: (*_worth(book.entries[place]), place)):
+        needed = estimate_tokens(book.entries[place].content)
+        if needed <= left:
+            kept.append(place)
+            left -= needed
+    ordered = [book.entries[place] for place in sorted(kept, key=lambda place: (book.entries[place].order, place))]
+    return Scanned(
+        tuple(entry for entry in ordered if entry.position == "before"),
+        tuple(entry for entry in ordered if entry.position == "after"),
+        tuple(book.entries[place] for place in called if place not in set(kept)),
+        most - left,
+    )
+
+
+def _worth(entry: Entry) -> tuple[bool, float]:
+    return (not entry.constant, -(entry.order if entry.priority is None else entry.priority))
+
+
+@dataclass
+class _Views:
+    """The latest messages as they are looked through: by depth, with and without case."""
+
+    messages: Sequence[str]
+    depth: int
+    told: str = ""
+    _made: dict[int, _View] = field(default_factory=dict)
+
+    def of(self, depth: int | None) -> _View:
+        wanted = self.depth if depth is None else depth
+        if wanted not in self._made:
+            self._made[wanted] = _View.of([*_latest(self.messages, wanted), self.told])
+        return self._made[wanted]
+
+    def add(self, contents: Iterable[str]) -> None:
+        """Look through the contents of entries too."""
+        self.told = "\n".join(contents)[:MAX_SCANNED]
+        self._made.clear()
+
+
+def _latest(messages: Sequence[str], depth: int) -> list[str]:
+    text = "\n".join(messages[-depth:] if depth > 0 else [])
+    return [text[-MAX_SCANNED:]]
+
+
+@dataclass(frozen=True)
+class _View:
+    """A text twice, as it is and without case: whole, as words parted by blanks, and as a set of these."""
+
+    plain: tuple[str, str]
+    spaced: tuple[str, str]
+    words: tuple[frozenset[str], frozenset[str]]
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> _View:
+        whole = cleaned("\n".join(texts))
+        plain = (whole, whole.casefold())
+        split = tuple(_WORD.findall(text) for text in plain)
+        spaced = (f" {' '.join(split[0])} ", f" {' '.join(split[1])} ")
+        return cls(plain, spaced, (frozenset(split[0]), frozenset(split[1])))
+
+    @cached_property
+    def runs(self) -> tuple[frozenset[str], frozenset[str]]:
+        """All runs of three characters: a look at these spares nearly all searches for keys within words."""
+        some, other = (frozenset(text[at : at + _RUN] for at in range(len(text))) for text in self.plain)
+        return some, other
+
+    def holds(self, key: str, entry: Entry) -> bool:
+        """Whether a key is spoken of; in writing without blanks between words, also within a run of it."""
+        form = 0 if entry.case_sensitive else 1
+        wanted = key if entry.case_sensitive else key.casefold()
+        split = _WORD.findall(wanted)
+        if not entry.whole_words or not split or _RUN_ON.search(wanted):
+            runs = (wanted[at : at + _RUN] for at in range(max(len(wanted) - _RUN + 1, 0)))
+            return all(run in self.runs[form] for run in runs) and wanted in self.plain[form]
+        return split[0] in self.words[form] and f" {' '.join(split)} " in self.spaced[form]
+
+
+def _calls(entry: Entry, view: _View) -> bool:
+    """Whether what was said calls the entry."""
+    if not any(view.holds(key, entry) for key in entry.keys):
+        return False
+    if entry.additional and not any(view.holds(key, entry) for key in entry.additional):
+        return False
+    if any(view.holds(key, entry) for key in entry.exclude):
+        return False
+    if not entry.secondary:
+        return True
+    found = [view.holds(key, entry) for key in entry.secondary]
+    return {_AND_ANY: any(found), _NOT_ALL: not all(found), _NOT_ANY: not any(found), _AND_ALL: all(found)}[entry.logic]
+
+
+# values of any kind -------------------------------------------------------------------------------------------------
+
+
+def _text(value: object) -> str:
+    return cleaned(value) if isinstance(value, str) else ""
+
+
+def _truth(value: object, default: bool) -> bool:  # noqa: FBT001 - what stands in for a value
+    return value if isinstance(value, bool) else default
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _number(value: object, default: float) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return default
+    return float(max(min(value, _LARGEST), -_LARGEST))  # a whole number of JSON may be too large for a float
+
+
+def _whole(value: object, default: int) -> int:
+    return max(int(_number(value, default)), 0)
+
+
+def _counted(decorators: Mapping[str, str], name: str) -> int | None:
+    told = decorators.get(name, "")
+    return int(told) if told.isascii() and told.isdigit() and len(told) <= 6 else None  # noqa: PLR2004 - turns

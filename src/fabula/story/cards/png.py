@@ -1,0 +1,141 @@
+"""The text chunks of PNG files, read and replaced; a picture is never decoded.
+
+PNG specification, third edition: a signature, then chunks of length, type, data and checksum. Text is in `tEXt`
+(Latin-1), `zTXt` (compressed) and `iTXt` (UTF-8, possibly compressed).
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fabula.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
+MAX_CHUNKS: Final = 20_000
+MAX_TEXT_BYTES: Final = 12_000_000
+_FRAME: Final = 12  # bytes of length, type and checksum
+_LONGEST_KEYWORD: Final = 79
+_GREY: Final = b"\x60"
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """One chunk: its type of four letters, and its data."""
+
+    kind: bytes
+    data: bytes
+
+    def packed(self) -> bytes:
+        """The chunk as it stands in a file."""
+        body = self.kind + self.data
+        return struct.pack(">I", len(self.data)) + body + struct.pack(">I", zlib.crc32(body))
+
+
+def chunks(data: bytes, where: str) -> tuple[list[Chunk], bytes]:
+    """The chunks of a PNG file, and what stands behind the last.
+
+    Raises:
+        UsageError: it is no PNG, a chunk is cut or damaged, or there are too many.
+    """
+    if not data.startswith(SIGNATURE):
+        raise UsageError(f"{where} is no PNG. Give a PNG that holds a card, or a card's JSON.")
+    found: list[Chunk] = []
+    at = len(SIGNATURE)
+    while not (found and found[-1].kind == b"IEND"):
+        if len(found) == MAX_CHUNKS:
+            raise UsageError(f"{where} has more than {MAX_CHUNKS:,} chunks. Save the picture anew.")
+        chunk = _chunk(data, at, where)
+        if not found and chunk.kind != b"IHDR":
+            raise UsageError(f"{where} is no sound PNG: it begins with {chunk.kind!r}. Save the picture anew.")
+        found.append(chunk)
+        at += _FRAME + len(chunk.data)
+    return found, data[at:]
+
+
+def _chunk(data: bytes, at: int, where: str) -> Chunk:
+    head = data[at : at + 8]
+    if len(head) < 8:  # noqa: PLR2004 - length and type
+        raise UsageError(f"{where} ends within the picture. It was not copied whole; copy it again.")
+    size, kind = struct.unpack(">I4s", head)
+    end = at + _FRAME + size
+    if not kind.isalpha() or end > len(data):
+        raise UsageError(f"{where} is cut or damaged at byte {at:,}. Copy it again.")
+    body = data[at + 4 : end - 4]
+    if zlib.crc32(body) != int.from_bytes(data[end - 4 : end], "big"):
+        name = kind.decode("ascii", "replace")
+        raise UsageError(
+            f"{where} is damaged: the checksum of its chunk {name} at byte {at:,} is wrong. Copy it again."
+        )
+    return Chunk(kind, body[4:])
+
+
+def keyword(chunk: Chunk) -> str:
+    """The keyword of a text chunk; empty for any other chunk."""
+    if chunk.kind not in (b"tEXt", b"zTXt", b"iTXt"):
+        return ""
+    word, end, _ = chunk.data[: _LONGEST_KEYWORD + 1].partition(b"\0")
+    return word.decode("latin-1") if end else ""
+
+
+def text_of(chunk: Chunk, where: str) -> bytes:
+    """The text of a text chunk, as bytes.
+
+    Raises:
+        UsageError: it is cut, too large, or compressed in a way that PNG does not know.
+    """
+    rest = chunk.data.partition(b"\0")[2]
+    packed = chunk.kind == b"zTXt"
+    if chunk.kind == b"zTXt":
+        method, rest = rest[:1], rest[1:]
+    elif chunk.kind == b"iTXt":
+        packed, method, rest = rest[:1] == b"\x01", rest[1:2], rest[2:]
+        rest = rest.partition(b"\0")[2].partition(b"\0")[2]  # behind the language, and the keyword in it
+    if packed:
+        rest = _unpacked(rest, method, where)
+    if len(rest) > MAX_TEXT_BYTES:
+        raise UsageError(f"The card in {where} is larger than {MAX_TEXT_BYTES:,} bytes. Take pictures out of it.")
+    return rest
+
+
+def _unpacked(data: bytes, method: bytes, where: str) -> bytes:
+    """What was compressed, never more than one byte beyond the limit."""
+    unpacker = zlib.decompressobj()
+    try:
+        if method != b"\0":
+            raise UsageError(f"The card in {where} is compressed in an unknown way. Save it anew.")
+        text = unpacker.decompress(data, MAX_TEXT_BYTES + 1)
+    except zlib.error as error:
+        raise UsageError(f"The compressed card in {where} is damaged ({error}). Copy the file again.") from error
+    if not unpacker.eof and len(text) <= MAX_TEXT_BYTES:
+        raise UsageError(f"The compressed card in {where} is cut. Copy the file again.")
+    return text
+
+
+def replaced(found: Sequence[Chunk], texts: Mapping[str, bytes], gone: Sequence[str]) -> list[Chunk]:
+    """The chunks with `texts` (by keyword) in place of all text chunks whose keyword is in `gone`, case aside.
+
+    They stand where the first of those stood, else before the end.
+    """
+    made = [Chunk(b"tEXt", name.encode("latin-1") + b"\0" + text) for name, text in texts.items()]
+    out = [place for place, chunk in enumerate(found) if keyword(chunk).lower() in gone]
+    at = out[0] if out else len(found) - 1
+    kept = [chunk for place, chunk in enumerate(found[at:], at) if place not in set(out)]
+    return [*found[:at], *made, *kept]
+
+
+def packed(found: Sequence[Chunk], rest: bytes = b"") -> bytes:
+    """The PNG file of `chunks`, with `rest` behind it."""
+    return SIGNATURE + b"".join(chunk.packed() for chunk in found) + rest
+
+
+def plain_picture(width: int = 240, height: int = 360) -> bytes:
+    """A grey PNG, for a card that has no picture of its own."""
+    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)  # 8 bits of grey, nothing interlaced
+    rows = zlib.compress((b"\0" + _GREY * width) * height, 9)
+    return packed([Chunk(b"IHDR", header), Chunk(b"IDAT", rows), Chunk(b"IEND", b"")])

@@ -1,0 +1,94 @@
+"""A card's texts as they may go into prompts and terminals, and JSON of bounded depth."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MAX_DEPTH: Final = 64
+_UNSEEN: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but tab and line end
+    "\u200b\u2060\ufeff"  # marks without width
+    "\u202a-\u202e\u2066-\u2069"  # marks that turn the direction of writing
+    "\U000e0000-\U000e007f]"  # letters that nobody sees, and models read
+)
+_BREAKS: Final = re.compile("\r\n?|[\x85\u2028\u2029]")
+_HALVES: Final = re.compile("[\ud800-\udfff]")
+_MACRO: Final = re.compile(
+    r"\{\{(?P<aside>(?://|comment:|hidden_key:)[^{}]{0,2000})\}\}|\{\{(?P<name>char|user|bot)\}\}|<(?P<tag>char|bot|user)>",
+    re.IGNORECASE,
+)
+# A text that is not closed goes to the end, so that no bracket within one is counted and the search takes linear time.
+_NESTING: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[{]|[\]}]', re.DOTALL)
+
+
+def cleaned(text: str) -> str:
+    """`text` with one kind of line end and nothing that cannot be seen; halves of characters become U+FFFD."""
+    return _HALVES.sub("\ufffd", _UNSEEN.sub("", _BREAKS.sub("\n", text))).strip()
+
+
+def filled(text: str, char: str, user: str) -> str:
+    """`text` with `{{char}}`, `{{user}}`, `<BOT>` and `<USER>` replaced, and comments (`{{// ...}}`) taken out.
+
+    Names are put in once and not looked at again. Other macros stay as they are.
+    """
+
+    def value(match: re.Match[str]) -> str:
+        if match["aside"]:
+            return ""
+        return user if (match["name"] or match["tag"]).lower() == "user" else char
+
+    return _MACRO.sub(value, text)
+
+
+def parse_json(text: str, where: str) -> Any:  # noqa: ANN401 - JSON of any kind
+    """The JSON value of `text`; of a key that comes twice, the last.
+
+    Raises:
+        UsageError: it is no JSON, nested deeper than 64 levels, or holds a number that JSON has not.
+    """
+    if nesting(text) > MAX_DEPTH:
+        raise UsageError(f"{where} is nested deeper than {MAX_DEPTH} levels. It is no character card.")
+    try:
+        return json.loads(text, parse_constant=_no_number, parse_float=_finite)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{where} is no JSON ({error}). Give a character card of version 1, 2 or 3.") from error
+
+
+def nesting(text: str) -> int:
+    """How deep brackets outside of texts are nested."""
+    depth = most = 0
+    for found in _NESTING.finditer(text):
+        bracket = found.group()
+        if bracket in ("[", "{"):
+            depth += 1
+            most = max(most, depth)
+        elif bracket in ("]", "}"):
+            depth -= 1
+    return most
+
+
+def write_json(data: Mapping[str, Any], *, indent: int | None = None) -> bytes:
+    """`data` as UTF-8, keys in their order; halves of characters, which UTF-8 has not, are written as escapes."""
+    between = (",", ":") if indent is None else None
+    try:
+        return json.dumps(data, ensure_ascii=False, allow_nan=False, indent=indent, separators=between).encode()
+    except UnicodeEncodeError:
+        return json.dumps(data, allow_nan=False, indent=indent, separators=between).encode()
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no number")
+
+
+def _finite(digits: str) -> float:
+    if not math.isfinite(value := float(digits)):
+        raise ValueError(f"{digits[:20]} is too large a number")
+    return value

@@ -1,0 +1,66 @@
+"""What an exported file says about a story; all of it is handed in, so the same input gives the same bytes."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from fabula.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from fabula.story import Story
+
+# Any fixed value does; it must never change, since the identifiers of published files are made from it.
+_NAMESPACE = uuid.UUID("5b0f8a52-7a0d-5d0e-9f0b-7f3e2d6c9a41")
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meta:
+    """Title, author and the like of an exported story.
+
+    `language` is a tag such as "en" or "pt-BR"; `words` the word count to print; `brief` what was asked; `contact`
+    the lines of a manuscript's address block. `created` without a time zone is taken as UTC. An empty `identifier`
+    is made from title, author and text.
+    """
+
+    title: str
+    author: str
+    created: datetime
+    words: int
+    language: str = "en"
+    identifier: str = ""
+    brief: str = ""
+    contact: str = ""
+    subtitle: str = ""
+
+    def created_utc(self) -> datetime:
+        """When the story was made, in UTC, to the second."""
+        aware = self.created if self.created.tzinfo else self.created.replace(tzinfo=UTC)
+        return aware.astimezone(UTC).replace(microsecond=0)
+
+    def stamp(self) -> str:
+        """`created_utc` as `2026-01-31T12:00:00Z`."""
+        return self.created_utc().strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def urn(self, story: Story) -> str:
+        """The identifier, or a `urn:uuid:` made from title, author and text, equal for equal stories."""
+        if self.identifier.strip():
+            return self.identifier.strip()
+        content = "\0".join((self.title, self.author, *(scene.text for scene in story.scenes)))
+        # Hashing bytes: a lone surrogate cannot be encoded otherwise.
+        name = content.encode("utf-8", "backslashreplace").decode("utf-8")
+        return uuid.uuid5(_NAMESPACE, name).urn
+
+    def language_tag(self) -> str:
+        """The language as a tag that formats take.
+
+        Raises:
+            UsageError: it is not a tag like "en" or "pt-BR".
+        """
+        if not _LANGUAGE.fullmatch(self.language):
+            raise UsageError(f"{self.language!r} is not a language tag. Give one such as 'en' or 'pt-BR'.")
+        return self.language

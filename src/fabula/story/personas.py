@@ -1,0 +1,262 @@
+"""Personas and a goal: what MAGNET (section 3.2) starts from, as a YAML or TOML file that a person writes and edits.
+
+::
+
+    goal: Mara keeps the lamp burning until the last boat is home.
+    world:                       # state of the world before the story begins; names of small letters, digits and _
+      lamp_lit: true
+    personas:
+      - name: Mara
+        role: protagonist
+        description: Keeper of the lighthouse, seventy, sparing with words.
+        personality: [patient, stubborn]
+        goals: [to see the boats home]
+        abilities: [reads the weather]
+        relationships: {Tobias: the boy who brings her bread}
+        location: the lamp room
+        fears: [the dark]
+        state: {tired: true}
+        aliases: [the keeper]
+
+All of a persona but its name may be left out; a list of one may be written as a text.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
+
+from fabula.base.errors import PlanError
+from fabula.base.files import read_text
+from fabula.story import one_line, slug
+from fabula.story.sheets import SheetProblem, checked_sheet, read_sheet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from pydantic import TypeAdapter
+
+    from fabula.base.yamltext import Node
+    from fabula.story.plan import Character, Plan
+
+Scalar: TypeAlias = str | int | float | bool
+KEY: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
+MAX_TEXT: Final = 4_000
+_NOT_IN_KEY: Final = re.compile(r"[^a-z0-9]+")
+_LONGEST: Final = 64
+MAX_PERSONAS: Final = 50
+MAX_BYTES: Final = 2_000_000
+_NUMBER: Final = re.compile(r"-?\d{1,15}(\.\d{1,15})?")
+_LISTS: Final = ("personality", "goals", "abilities", "fears", "aliases")
+
+
+@dataclass(frozen=True, slots=True)
+class Persona:
+    """One character as its agent knows itself (section 3.2 of MAGNET; `fears`, `state` and `aliases` are ours)."""
+
+    name: str
+    description: str = ""
+    role: str = ""
+    personality: tuple[str, ...] = ()
+    goals: tuple[str, ...] = ()
+    abilities: tuple[str, ...] = ()
+    relationships: tuple[tuple[str, str], ...] = ()
+    location: str = ""
+    fears: tuple[str, ...] = ()
+    state: tuple[tuple[str, Scalar], ...] = ()
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def block(self) -> str:
+        """The persona as one text: a fixed order of fields, empty ones skipped."""
+        ties = "; ".join(f"{name}: {tie}" for name, tie in self.relationships)
+        fields = [
+            ("Name", ", also called ".join([self.name, ", ".join(self.aliases)]) if self.aliases else self.name),
+            ("Role", self.role),
+            ("Description", self.description),
+            ("Personality", ", ".join(self.personality)),
+            ("Goals", "; ".join(self.goals)),
+            ("Abilities", ", ".join(self.abilities)),
+            ("Fears", ", ".join(self.fears)),
+            ("Relationships", ties),
+            ("Location", self.location),
+        ]
+        return "\n".join(f"{label}: {value}" for label, value in fields if value)
+
+    @classmethod
+    def of(cls, character: Character) -> Persona:
+        """The persona of a plan's character."""
+        told = [character.setup, f"Speaks: {character.speech}" if character.speech else ""]
+        sheet = ", ".join(part for part in (character.gender, character.age) if part)
+        return cls(
+            one_line(character.name),
+            description=" ".join(part for part in (f"{sheet}." if sheet else "", *told) if part),
+            role=character.role,
+            goals=(character.goal,) if character.goal else (),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Company:
+    """The personas of a story, its first goal, and the state of its world before it begins."""
+
+    goal: str
+    personas: tuple[Persona, ...]
+    world: tuple[tuple[str, Scalar], ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all personas."""
+        return tuple(persona.name for persona in self.personas)
+
+    @classmethod
+    def of(cls, plan: Plan) -> Company:
+        """The company of a plan: its characters without groups, and its central conflict as the first goal."""
+        people = [character for character in plan.characters if not character.group] or list(plan.characters)
+        first = " ".join(event.text for event in plan.scenes[0].outline) if plan.scenes else ""
+        return cls(plan.conflict or first, tuple(map(Persona.of, people)))
+
+
+def parse_company(text: str, where: str = "plan/personas.yaml") -> Company:
+    """The company in a YAML file.
+
+    Raises:
+        PlanError: something is wrong; names all problems, "FILE:LINE: field: what, and what to do".
+    """
+    return read_sheet(text, where, "personas", _reader().validate_python, _checked)
+
+
+def read_company(path: Path) -> tuple[Company, str]:
+    """The company in a YAML or, by its suffix, TOML file; and the file's text as YAML.
+
+    Raises:
+        UsageError: the file cannot be read.
+        PlanError: something is wrong in it; names all problems.
+    """
+    text = read_text(path, MAX_BYTES)
+    if path.suffix != ".toml":
+        return parse_company(text, str(path)), text
+    try:
+        data = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise PlanError([f"{path}: personas: {error}. Mend that line."]) from error
+    company = checked_sheet(_texts(data), str(path), "personas", _reader().validate_python, _checked)
+    return company, write_company(company)
+
+
+def _texts(data: object) -> object:
+    """TOML's data with numbers and truth values as the texts that a YAML file would have."""
+    if isinstance(data, dict):
+        return {key: _texts(value) for key, value in data.items()}
+    if isinstance(data, list):
+        return [_texts(value) for value in data]
+    return str(data).lower() if isinstance(data, bool) else str(data)
+
+
+def _checked(company: Company) -> list[SheetProblem]:
+    twice = [name for name, count in Counter(map(slug, company.names)).items() if count > 1]
+    return [SheetProblem((), f"Two personas are called {twice[0]!r}. Rename one of them.")] if twice else []
+
+
+def write_company(company: Company) -> str:
+    """The company as YAML that `parse_company` reads back; empty fields are left out."""
+    from fabula.base import yamltext  # noqa: PLC0415 - keeps `fabula --help` fast
+    from fabula.base.yamltext import Items, Pairs, Text  # noqa: PLC0415 - as above
+
+    def node(value: object) -> Node:
+        if isinstance(value, tuple) and value and isinstance(value[0], tuple):
+            return Pairs(tuple((Text(str(key)), node(item)) for key, item in value))
+        if isinstance(value, tuple):
+            return Items(tuple(node(item) for item in value))
+        return Text(str(value).lower() if isinstance(value, bool) else str(value))
+
+    def sheet(pairs: Iterable[tuple[str, object]]) -> Pairs:
+        return Pairs(tuple((Text(key), node(value)) for key, value in pairs if value not in ("", ())))
+
+    personas = Items(tuple(sheet((field, getattr(p, field)) for field in Persona.__slots__) for p in company.personas))
+    top = (*sheet([("goal", company.goal), ("world", company.world)]).pairs, (Text("personas"), personas))
+    return yamltext.write(Pairs(top))
+
+
+# reading ------------------------------------------------------------------------------------------------------------
+
+
+def scalar(text: object) -> Scalar:
+    """A text as the value it means: true, false, a number, or itself on one line."""
+    if isinstance(text, bool | int | float):
+        return text
+    told = one_line(str(text))
+    if told.casefold() in ("true", "false"):
+        return told.casefold() == "true"
+    if _NUMBER.fullmatch(told):
+        return float(told) if "." in told else int(told)
+    return told[:MAX_TEXT]
+
+
+def key_of(text: str) -> str:
+    """`text` as a key of the world: small letters, digits and `_`, at most 64; empty where nothing is left."""
+    key = _NOT_IN_KEY.sub("_", text.casefold()).strip("_")[:_LONGEST].rstrip("_")
+    return key if KEY.fullmatch(key) else f"v_{key}"[:_LONGEST] if key else ""
+
+
+@cache
+def _reader() -> TypeAdapter[Company]:
+    """Checks plain data and makes a `Company` of it."""
+    from pydantic import (  # noqa: PLC0415 - keeps `fabula --help` fast
+        AfterValidator,
+        BaseModel,
+        BeforeValidator,
+        ConfigDict,
+        Field,
+        TypeAdapter,
+    )
+
+    text = Annotated[str, Field(max_length=MAX_TEXT)]
+    listed = Annotated[list[text], BeforeValidator(lambda v: [v] if isinstance(v, str) and v else v or [])]
+    key = Annotated[str, Field(pattern=f"^{KEY.pattern}$")]
+    values = Annotated[dict[key, text], BeforeValidator(lambda v: v or {})]
+    ties = Annotated[dict[str, text], BeforeValidator(lambda v: v or {})]
+
+    class Sheet(BaseModel):
+        model_config = ConfigDict(extra="forbid")
+        name: Annotated[str, Field(min_length=1, max_length=200)]
+        description: text = ""
+        role: text = ""
+        personality: listed = []
+        goals: listed = []
+        abilities: listed = []
+        relationships: ties = {}
+        location: text = ""
+        fears: listed = []
+        state: values = {}
+        aliases: listed = []
+
+    class Top(BaseModel):
+        model_config = ConfigDict(extra="forbid")
+        goal: text = ""
+        world: values = {}
+        personas: Annotated[list[Sheet], Field(min_length=1, max_length=MAX_PERSONAS)]
+
+    def made(top: Top) -> Company:
+        personas = tuple(
+            Persona(
+                one_line(sheet.name),
+                description=sheet.description,
+                role=one_line(sheet.role),
+                location=one_line(sheet.location),
+                relationships=tuple(sheet.relationships.items()),
+                state=tuple((name, scalar(value)) for name, value in sheet.state.items()),
+                **{field: tuple(getattr(sheet, field)) for field in _LISTS},
+            )
+            for sheet in top.personas
+        )
+        world = tuple((name, scalar(value)) for name, value in top.world.items())
+        return Company(top.goal, personas, world)
+
+    shape: Any = Annotated[Top, AfterValidator(made)]
+    return TypeAdapter(shape)

@@ -1,0 +1,338 @@
+"""A story's plan: conflict, setting, characters and scenes, in the two orders of time.
+
+The *syuzhet* is the order in which scenes are told (P_p of Character Simulation, section 3.2.1); the *fabula* is the
+order in which they happen (P_c, section 3.2.2). The paper assumes that scenes do not overlap in time. Here every event
+may have a story time of its own, so that a flashback inside a scene has its place in the fabula too.
+
+What is here takes a plan as it is; `plan_check` says what is wrong with one, `plan_file` reads and writes its file.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect
+from collections import Counter
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar, get_args
+
+from fabula.base.errors import UnknownNameError, UsageError
+from fabula.story import one_line, slug
+from fabula.story.chronology import Facts, inversions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from fabula.story.chronology import StoryTime
+
+Element: TypeAlias = Literal["exposition", "rising action", "climax", "falling action", "resolution"]
+ARC: Final[tuple[Element, ...]] = get_args(Element)
+_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,20}(\.[0-9]{1,20})?")
+_DATE: Final = re.compile(
+    r"(-?[0-9]{1,9})-(0?[1-9]|1[0-2])"  # year, month
+    r"(?:-(0?[1-9]|[12][0-9]|3[01])"
+    r"(?:[T ]([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?)?)?"
+)
+
+
+def story_time(text: str) -> StoryTime | None:
+    """The parts of a story time, to be compared one by one; `None` where `text` is none.
+
+    A number gives one part ("3", "-10", "2.5", "1921"); a date gives one for year, month, day, hour, minute and second,
+    as far as it goes ("1921-05", "1921-05-03", "1921-05-03 14:30", also with a T). So 1921 comes before 1921-05.
+    """
+    text = one_line(text).replace("\u2212", "-")  # the minus sign of typeset text
+    if _NUMBER.fullmatch(text):
+        return (Decimal(text),)
+    if date := _DATE.fullmatch(text):
+        return tuple(Decimal(part) for part in date.groups() if part is not None)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Character:
+    """One character, or a group of minor ones (`group`); section 3.2.1 names the fields.
+
+    Attributes:
+        role: in the narrative, for instance "protagonist".
+        setup: who they are when the story begins.
+        speech: how they speak.
+        goal: what they want over the whole story.
+    """
+
+    name: str
+    role: str = ""
+    gender: str = ""
+    age: str = ""
+    setup: str = ""
+    speech: str = ""
+    goal: str = ""
+    group: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One point of a scene's outline; `time` is its story time where that differs from its scene's."""
+
+    text: str
+    time: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """A character in a scene, and what it wants there."""
+
+    name: str
+    goal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScenePlan:
+    """One scene, the smallest planned unit.
+
+    Attributes:
+        outline: the events in the order in which they are told (o_p).
+        element: the part of the narrative arc.
+        place: specific and detailed; its first clause names it.
+        importance: 1 (least) to 10.
+        characters: who is present; only they witness what happens.
+        time: story time: a number, or a date and time of day such as 1921-05-03 14:30; empty where it is not known.
+        after: names of scenes that happen earlier.
+    """
+
+    name: str
+    outline: tuple[Event, ...]
+    element: Element = "rising action"
+    place: str = ""
+    importance: int = 5
+    characters: tuple[Presence, ...] = ()
+    time: str = ""
+    after: tuple[str, ...] = ()
+
+    @property
+    def present(self) -> tuple[str, ...]:
+        """Names of who is there."""
+        return tuple(presence.name for presence in self.characters)
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A stretch of one scene's events that happen together: what is played in one go.
+
+    A scene without flashbacks is one unit. `part` counts a scene's units in chronological order, from 1.
+    """
+
+    scene: ScenePlan
+    events: tuple[Event, ...]
+    part: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A whole plan; `scenes` in the order in which they are told.
+
+    Attributes:
+        brief: what the author asked for, where the plan knows it.
+    """
+
+    scenes: tuple[ScenePlan, ...]
+    characters: tuple[Character, ...] = ()
+    conflict: str = ""
+    setting: str = ""
+    title: str = ""
+    brief: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the scenes, as they are told."""
+        return tuple(scene.name for scene in self.scenes)
+
+    def scene(self, name: str) -> ScenePlan:
+        """The scene of that name; one that differs only as names of one file may is found too.
+
+        Raises:
+            UnknownNameError: there is none; names the nearest.
+        """
+        return _named(name, self.scenes, "scene")
+
+    def character(self, name: str) -> Character:
+        """The character of that name; found as scenes are.
+
+        Raises:
+            UnknownNameError: there is none; names the nearest.
+        """
+        return _named(name, self.characters, "character")
+
+    def as_brief(self) -> str:
+        """What the author asked for; where the plan does not know it, a brief made of conflict, setting and cast."""
+        if self.brief:
+            return self.brief
+        about = f'Write a story called "{self.title}".' if self.title else "Write a story."
+        cast = "\n".join(f"- {_introduced(character)}" for character in self.characters)
+        parts = (
+            self.conflict and f"It is about this: {self.conflict}",
+            self.setting and f"It is set here: {self.setting}",
+        )
+        return "\n\n".join(filter(None, (about, *parts, cast and f"Its characters are:\n{cast}")))
+
+    def chronology(self) -> tuple[str, ...] | None:
+        """Names of all scenes in story-time order, where times and `after` settle it; else `None`.
+
+        The order is settled if it is for every two scenes: both have a time, or a chain of `after` and times leads from
+        one to the other. Scenes of equal time keep the order of telling, unless `after` says otherwise. A single scene
+        is settled; a plan of several scenes without times and `after` is not; one whose facts contradict each other
+        (see `plan_check`) is not.
+        """
+        order = self.facts().settled()
+        return None if order is None else tuple(self.scenes[i].name for i in order)
+
+    def accepts(self, order: Sequence[str]) -> str:
+        """Empty if `order` names every scene once and contradicts no known time and no `after`.
+
+        Otherwise one sentence that says what is wrong, fit to be shown to who made the order. Scenes of equal time may
+        come in any order.
+        """
+        counts, ranks = Counter(order), self._ranks()
+        if unknown := [name for name in counts if name not in ranks]:
+            return f"The order names {_listed(unknown)}, which the plan does not have; name only scenes of the plan."
+        if twice := [name for name, count in counts.items() if count > 1]:
+            return f"The order names {_listed(twice)} more than once; name every scene exactly once."
+        if missing := [name for name in ranks if name not in counts]:
+            return f"The order leaves out {_listed(missing)}; name every scene exactly once."
+        broken = self.facts().broken_by([ranks[name] for name in order])
+        if broken is None:
+            return ""
+        first, then = (self.scenes[i] for i in broken)
+        why = "the plan says so" if first.name in then.after else f"their times are {first.time} and {then.time}"
+        return f"{first.name!r} happens before {then.name!r} ({why}), but the order has it after; move it before."
+
+    def units(self, order: Sequence[str]) -> tuple[Unit, ...]:
+        """Everything that happens, in chronological order, in stretches that are played in one go; every event once.
+
+        `order` names all scenes in story-time order. The events of a scene that share a time are one unit, in the order
+        of telling. Those without a time of their own, or with their scene's, are its main unit, which stands where
+        `order` has the scene. Any other unit stands as near before its scene's main unit as known times allow: never
+        before a unit of an earlier time, nor after one of a later time (of equal times what is told first comes first).
+        So a flashback to a time between two other scenes is played between them, a look ahead after its scene; and
+        where scenes have no times, a scene's flashbacks come directly before its main unit, the earliest first.
+
+        Raises:
+            UsageError: `accepts(order)` is not empty; the message is what it says.
+        """
+        if wrong := self.accepts(order):
+            raise UsageError(wrong)
+        ranks = self._ranks()
+        return _numbered(_placed(self.scenes, [ranks[name] for name in order]))
+
+    def anachronies(self, order: Sequence[str]) -> int:
+        """Number of pairs of scenes of which the one told first happens later; `order` is the story-time order.
+
+        0 for a story told straight on; n (n - 1) / 2 for n scenes told backwards.
+        """
+        ranks = self._ranks()
+        return inversions([ranks[name] for name in order])
+
+    def facts(self) -> Facts:
+        """What is known about the order of the scenes; what cannot be read or found is left out."""
+        ranks = self._ranks()
+        earlier = (tuple(dict.fromkeys(ranks[n] for n in scene.after if n in ranks)) for scene in self.scenes)
+        return Facts(tuple(story_time(scene.time) for scene in self.scenes), tuple(earlier))
+
+    def _ranks(self) -> dict[str, int]:
+        """Each scene's place in the telling, from 0; of two of one name that of the first."""
+        ranks: dict[str, int] = {}
+        for rank, scene in enumerate(self.scenes):
+            ranks.setdefault(scene.name, rank)
+        return ranks
+
+
+_Named = TypeVar("_Named", ScenePlan, Character)
+
+
+def _named(name: str, known: Iterable[_Named], kind: str) -> _Named:
+    """The one called `name`, else the one whose file would be called so."""
+    found = {one.name: one for one in known}
+    slugs = {slug(one.name): one for one in known}
+    one = found.get(name) or slugs.get(slug(name))
+    if one is None:
+        raise UnknownNameError(kind, name, found)
+    return one
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names in quotes, parted by commas; at most ten of them."""
+    shown = ", ".join(repr(name) for name in names[:10])
+    return shown if len(names) <= 10 else f"{shown} and {len(names) - 10} more"  # noqa: PLR2004 - told above
+
+
+def _introduced(character: Character) -> str:
+    """One line about a character."""
+    kind = "a group" if character.group else ""
+    who = ", ".join(filter(None, (kind, character.gender, character.age, character.role)))
+    tells = (
+        character.setup,
+        character.speech and f"Speaks so: {character.speech}",
+        character.goal and f"Wants: {character.goal}",
+    )
+    said = " ".join(text if text.endswith((".", "!", "?")) else f"{text}." for text in map(one_line, tells) if text)
+    return " ".join(filter(None, (character.name, f"({who})" if who else "", f"- {said}" if said else "")))
+
+
+_Timed: TypeAlias = "tuple[StoryTime, int]"
+"""A time, and the place in the telling that settles equal ones."""
+
+
+def _placed(scenes: Sequence[ScenePlan], order: Sequence[int]) -> list[Unit]:
+    """The units of all scenes in chronological order, parts not yet counted; `order` as places in `scenes`."""
+    places = {rank: position for position, rank in enumerate(order)}
+    own: list[tuple[_Timed, Unit]] = []
+    placed: list[tuple[tuple[int, int], Unit]] = []  # before a main unit (0) or the unit itself (1)
+    for rank, scene in enumerate(scenes):
+        main = story_time(scene.time)
+        for time, events in _by_time(scene).items():
+            unit = Unit(scene, tuple(events))
+            if time is None or time == main:
+                placed.append(((places[rank], 1), unit))
+            else:
+                own.append(((time, rank), unit))
+    own.sort(key=lambda pair: pair[0])
+    slots = _slots([(story_time(scenes[rank].time), rank) for rank in order], [key for key, _ in own])
+    placed += [((slot, 0), unit) for slot, (_, unit) in zip(slots, own, strict=True)]
+    return [unit for _, unit in sorted(placed, key=lambda pair: pair[0])]
+
+
+def _by_time(scene: ScenePlan) -> dict[StoryTime | None, list[Event]]:
+    """The scene's events by the time at which they happen; `None` is a scene's time that is not known."""
+    main = story_time(scene.time)
+    groups: dict[StoryTime | None, list[Event]] = {}
+    for event in scene.outline:
+        groups.setdefault(story_time(event.time) or main, []).append(event)
+    return groups
+
+
+def _slots(mains: Sequence[tuple[StoryTime | None, int]], own: Sequence[_Timed]) -> list[int]:
+    """Before which of `mains` each of `own`, sorted, stands; `len(mains)` is behind the last."""
+    place = {rank: position for position, (_, rank) in enumerate(mains)}
+    timed = sorted(((time, rank), position) for position, (time, rank) in enumerate(mains) if time is not None)
+    keys, positions = [key for key, _ in timed], [position for _, position in timed]
+    lows = [0, *accumulate((position + 1 for position in positions), max)]
+    highs = [*reversed([*accumulate(reversed(positions), min)]), len(mains)]
+    slots: list[int] = []
+    following = len(mains)
+    # From the latest on: where nothing is known, a unit goes before its scene and not after it.
+    for key in reversed(own):
+        at = bisect(keys, key)
+        following = max(lows[at], min(place[key[1]], highs[at], following))
+        slots.append(following)
+    return slots[::-1]
+
+
+def _numbered(units: Iterable[Unit]) -> tuple[Unit, ...]:
+    """The units with the parts of each scene counted from 1."""
+    parts: Counter[str] = Counter()
+    counted = []
+    for unit in units:
+        parts[unit.scene.name] += 1
+        counted.append(replace(unit, part=parts[unit.scene.name]))
+    return tuple(counted)

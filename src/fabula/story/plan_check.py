@@ -1,0 +1,212 @@
+"""What is wrong in a plan, all of it at once, whoever made it: a person in a file or a model in its replies."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import chain, islice, pairwise
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from fabula.story import one_line, slug
+from fabula.story.plan import ARC, story_time
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from fabula.story.plan import Character, Plan, ScenePlan
+
+MAX_SCENES: Final = 2_000
+MAX_NAME: Final = 200
+MAX_PROBLEMS: Final = 100
+"""More are not looked for: nobody reads them, and looking up the nearest name takes its time."""
+IMPORTANCE: Final = range(1, 11)
+_SHOWN: Final = 60
+_LISTED: Final = 10
+_CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
+Path: TypeAlias = tuple[str | int, ...]
+"""Where something stands: keys, and places in lists from 0; for instance `("scenes", 3, "outline", 0, "time")`."""
+Found: TypeAlias = tuple[Path, str]
+"""A place and what is wrong there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong in a plan; as text "scene 'The wreck' > outline: It holds no event. Write ...".
+
+    Attributes:
+        path: where it stands, for programs.
+        where: where it stands, for people.
+        what: what is wrong, and what to do.
+    """
+
+    path: Path
+    where: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}"
+
+
+def check_plan(plan: Plan) -> tuple[Problem, ...]:
+    """Everything that is wrong in `plan`, at most `MAX_PROBLEMS`; nothing for a plan that can be written from.
+
+    Looked for are: no scene or more than 2,000; missing, overlong and equal names (equal as names of files); empty
+    outlines; unknown characters, elements and scenes; an importance that is not 1 to 10; times that are none; a time
+    that contradicts an `after`; circles in story time.
+    """
+    return tuple(Problem(path, where(plan, path), what) for path, what in islice(_found(plan), MAX_PROBLEMS))
+
+
+def where(plan: Plan, path: Path) -> str:
+    """A place for people: ("scenes", 3, "outline", 0) is "scene 'The wreck' > outline 1"."""
+    if not path:
+        return "plan"
+    words, rest = [str(path[0])], path[1:]
+    if rest and path[0] in ("scenes", "characters"):
+        named: Sequence[ScenePlan | Character] = plan.scenes if path[0] == "scenes" else plan.characters
+        name = one_line(named[int(rest[0])].name)
+        short = name if len(name) <= _SHOWN else name[: _SHOWN - 1] + "\u2026"
+        words, rest = [f"{words[0][:-1]} {short!r}" if name else f"{words[0][:-1]} {int(rest[0]) + 1}"], rest[1:]
+    for part in rest:
+        if isinstance(part, int):
+            words[-1] += f" {part + 1}"
+        else:
+            words.append(part)
+    return " > ".join(words)
+
+
+def nearest(name: str, known: Collection[str]) -> str:
+    """A sentence that names the one of `known` that was likely meant, or all of them."""
+    if not known:
+        return "There are none yet."
+    folded = {one.casefold(): one for one in reversed([*known])}
+    same = [one for one in known if slug(one) == slug(name)]
+    near = same or [folded[one] for one in get_close_matches(name[:MAX_NAME].casefold(), folded, n=1, cutoff=0.6)]
+    if near:
+        return f"Did you mean {near[0]!r}?"
+    shown = ", ".join(repr(one) for one in islice(known, _LISTED))
+    return f"There are {shown}." if len(known) <= _LISTED else f"There are {shown} and {len(known) - _LISTED} more."
+
+
+def _found(plan: Plan) -> Iterator[Found]:
+    if not plan.scenes:
+        yield ("scenes",), "The plan has no scene. Write at least one, with a name and an outline."
+    if len(plan.scenes) > MAX_SCENES:
+        yield ("scenes",), f"The plan has {len(plan.scenes):,} scenes; {MAX_SCENES:,} are the most. Leave some out."
+        return
+    yield from _names("characters", plan.characters)
+    yield from _names("scenes", plan.scenes)
+    cast = dict.fromkeys(character.name for character in plan.characters if character.name)
+    scenes = dict.fromkeys(name for name in plan.names if name)
+    for index, scene in enumerate(plan.scenes):
+        at = ("scenes", index)
+        for path, what in chain(_arc(scene), _outline(scene), _present(scene, cast), _after(scene, scenes)):
+            yield (*at, *path), what
+    yield from _order(plan)
+
+
+def _names(kind: str, named: Iterable[ScenePlan | Character]) -> Iterator[Found]:
+    """Problems of the names of all scenes or characters."""
+    first: dict[str, int] = {}
+    for index, one in enumerate(named):
+        path = (kind, index, "name")
+        if not one_line(one.name):
+            yield path, f"This {kind[:-1]} has no name. Give it one."
+            continue
+        if what := _name(one.name):
+            yield path, what
+        same = first.setdefault(slug(one.name), index)
+        if same != index:
+            what = f"It is named like {kind[:-1]} {same + 1}: file names would be the same ({slug(one.name)!r})."
+            yield path, f"{what} Give one of them another name."
+
+
+def _name(name: str) -> str:
+    """What is wrong with a name; empty if nothing is."""
+    if len(name) > MAX_NAME:
+        return f"The name has {len(name)} characters; {MAX_NAME} are the most. Give a shorter one."
+    if len(name.splitlines()) > 1:
+        return "The name has line breaks. Write it on one line."
+    if name != one_line(name):
+        return "The name begins, ends or is parted with needless blanks. Take them out."
+    if "-->" in name:
+        return "The name holds '-->', which marks scenes in manuscripts. Take it out."
+    return "The name holds a control character. Take it out." if _CONTROLS.search(name) else ""
+
+
+def _arc(scene: ScenePlan) -> Iterator[Found]:
+    """Problems of a scene's element, importance and time."""
+    if scene.element not in ARC:
+        yield ("element",), f"{scene.element!r} is no part of the arc. {nearest(scene.element, ARC)}"
+    if scene.importance not in IMPORTANCE:
+        yield ("importance",), f"{scene.importance} is not between 1 and 10. Write a number from 1 (least) to 10."
+    if scene.time and story_time(scene.time) is None:
+        yield ("time",), _no_time(scene.time)
+
+
+def _no_time(text: str) -> str:
+    told = one_line(text)[:_SHOWN]
+    return (
+        f"{told!r} is no story time. Write a number (3, -10, 2.5) or a date (1921-05-03, 1921-05-03 14:30), "
+        "or leave it out."
+    )
+
+
+def _outline(scene: ScenePlan) -> Iterator[Found]:
+    """Problems of a scene's events."""
+    if not scene.outline:
+        yield ("outline",), "It holds no event. Write what happens, one entry an event."
+    for index, event in enumerate(scene.outline):
+        if not event.text.strip():
+            yield ("outline", index), "This event is empty. Write what happens, or take it out."
+        if event.time and story_time(event.time) is None:
+            yield ("outline", index, "time"), _no_time(event.time)
+
+
+def _present(scene: ScenePlan, cast: Collection[str]) -> Iterator[Found]:
+    """Problems of who is in a scene."""
+    seen: set[str] = set()
+    for index, name in enumerate(scene.present):
+        path = ("characters", index)
+        if name in seen:
+            yield path, f"{name!r} is named twice. Take one out."
+        elif name not in cast:
+            yield path, f"{name!r} is none of the plan's characters. {nearest(name, cast)}"
+        seen.add(name)
+
+
+def _after(scene: ScenePlan, scenes: Collection[str]) -> Iterator[Found]:
+    """Problems of the names of earlier scenes."""
+    for index, name in enumerate(scene.after):
+        if name not in scenes:
+            yield ("after", index), f"{name!r} is none of the plan's scenes. {nearest(name, scenes)}"
+
+
+def _order(plan: Plan) -> Iterator[Found]:
+    """What contradicts itself in the times and `after` of all scenes."""
+    facts = plan.facts()
+    for index, before in facts.contradictions():
+        scene, other = plan.scenes[index], plan.scenes[before]
+        path = ("scenes", index, "after", scene.after.index(other.name))
+        what = (
+            f"The scene cannot happen after {other.name!r}: its time is {scene.time}, that of the other {other.time}."
+        )
+        yield path, f"{what} Change a time, or take the name out."
+    for circle in facts.circles():
+        # Time alone makes no circle: some scene of it is said to happen after the one before it.
+        steps = list(pairwise((*circle, circle[0])))
+        index, before = next((b, a) for a, b in steps if a in facts.earlier[b])
+        path = ("scenes", index, "after", plan.scenes[index].after.index(plan.names[before]))
+        if len(circle) == 1:
+            yield path, "The scene cannot happen after itself. Take the name out."
+            continue
+        told = [_step(plan, a, b, said=a in facts.earlier[b]) for a, b in steps]
+        more = [*told[:_LISTED], f"and {len(told) - _LISTED} more steps"] if len(told) > _LISTED else told
+        yield path, f"Story time goes in a circle: {', '.join(more)}. Take one of these out."
+
+
+def _step(plan: Plan, a: int, b: int, *, said: bool) -> str:
+    """One step of a circle, and how it is known."""
+    return f"{plan.names[a]!r} before {plan.names[b]!r} ({'after' if said else 'time'})"

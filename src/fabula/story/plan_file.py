@@ -1,0 +1,105 @@
+"""A plan as a YAML file that a person writes and edits.
+
+All of it but the scenes' names and outlines may be left out::
+
+    title: The Last Lamp
+    brief: What the author asked for.
+    conflict: ...
+    setting: ...
+    characters:
+      - name: Mara
+        role: protagonist
+        gender: ...
+        age: ...
+        setup: who they are when the story begins
+        speech: how they speak
+        goal: what they want
+        group: yes                   # only for a group of minor characters
+    scenes:                          # in the order in which they are told
+      - name: The letter
+        element: exposition          # or rising action, climax, falling action, resolution
+        place: the lamp room
+        importance: 8                # 1 (least) to 10
+        time: 1921-10-30             # story time: a number, or a date and time of day
+        after: The wreck             # scenes that happen earlier; one, or a list
+        characters:                  # who is there, and what each wants; or a list of names
+          Mara: to read the letter alone
+        outline:                     # what happens, as it is told
+          - Mara opens the letter.
+          - event: She remembers the wreck.
+            time: 1893               # only where it differs from the scene's
+
+Every value is text until a field wants something else, so a character may be called No. See `yamltext` for what is
+refused. A plan that is read has its names on one line and in Unicode's composed form (NFC), its texts with one kind of
+line end and without blanks at their ends, as `plain` leaves them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fabula.base.errors import PlanError
+from fabula.story.plan_check import MAX_PROBLEMS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fabula.story.plan import Plan
+
+MAX_BYTES: Final = 2_000_000
+_COMMENT: Final = "# A story's plan: scenes stand as they are told, their times say when they happen.\n"
+
+
+def read_plan(path: Path) -> Plan:
+    """The plan in a YAML file of at most 2 MB.
+
+    Raises:
+        PlanError: the file cannot be read, or something is wrong in it; names all problems with their lines.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise PlanError([f"Cannot read the plan {path}: {error.strerror}. Give a YAML file."]) from error
+    if len(data) > MAX_BYTES:
+        raise PlanError([f"The plan {path} is larger than {MAX_BYTES:,} bytes. Give a shorter one."])
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise PlanError([f"{path}:{line}: plan: This is not UTF-8 text. Give a YAML file, saved as UTF-8."]) from error
+    return parse_plan(text, str(path))
+
+
+def parse_plan(text: str, where: str = "plan.yaml") -> Plan:
+    """The plan in YAML; `where` is what messages call the file.
+
+    Raises:
+        PlanError: something is wrong; names all problems, "FILE:LINE: scene 'The wreck' > outline: what, and what to
+            do", in the order of lines.
+    """
+    from fabula.base import yamltext  # noqa: PLC0415 - PyYAML is slow to import, and few commands need it
+    from fabula.story import plan_tree  # noqa: PLC0415 - PyYAML is slow to import, and few commands need it
+
+    if len(text) > MAX_BYTES:
+        raise PlanError([f"The plan {where} is longer than {MAX_BYTES:,} characters. Give a shorter one."])
+    try:
+        node, refused = yamltext.read(text)
+    except yamltext.YamlError as error:
+        raise PlanError([f"{where}:{error.line}: plan: {error}"]) from error
+    plan, problems = plan_tree.read(node)
+    found = sorted([*((line, f"plan: {what}") for line, what in refused), *problems], key=lambda problem: problem[0])
+    if found:
+        more = [f"{where}: More may be wrong; these are the first problems."] if len(found) >= MAX_PROBLEMS else []
+        raise PlanError([*(f"{where}:{line}: {what}" for line, what in found[:MAX_PROBLEMS]), *more])
+    return plan
+
+
+def write_plan(plan: Plan) -> str:
+    """The plan as YAML that `parse_plan` reads back; empty fields are left out, a blank line parts the scenes.
+
+    Nothing is checked: a plan with problems is written too, and refused when it is read.
+    """
+    from fabula.story import plan_tree  # noqa: PLC0415 - as in `parse_plan`
+
+    return _COMMENT + plan_tree.write(plan)

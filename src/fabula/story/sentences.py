@@ -1,0 +1,108 @@
+"""Sentences and paragraphs of prose as spans of a text, aware of dialogue."""
+
+# ruff: noqa: RUF001 - the patterns look for typographic quotation marks and dashes
+from __future__ import annotations
+
+import re
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_BREAK: Final = re.compile(r"\n[ \t]*\n\s*")
+_LINE: Final = re.compile(r"(?<=[.!?…\"”’*:])[ \t]*\n\s*|\n\s*(?=(?:[-*•]|\d{1,3}[.)])[ \t])")
+_SPEECH: Final = (
+    "said|says|asked|asks|cried|shouted|whispered|replied|answered|murmured|muttered|called|yelled|added|snapped|"
+    "sighed|laughed|exclaimed|demanded|agreed|began|continued|repeated|growled|hissed|admitted|insisted|breathed"
+)
+# Tried only where the sentence before ends in a closing quotation mark.
+_TAG: Final = re.compile(rf"[a-z]|(?:[A-Z]\w* (?:[A-Z]\w* )?|[Tt]he \w+ )(?:{_SPEECH})\b")
+_QUOTED_END: Final = ('"', "”", "’", "'")
+# An ellipsis, or points that stand for left-out letters: "e.g.", "p.m."; a small letter after them goes on.
+_MID_END: Final = re.compile(r"(?:(?:\.\.\.|…)[\"”’']?|\b\w\.\w\.|\betc\.|\bvs\.|\bapprox\.)\Z")
+_END: Final = re.compile(r"(?:[.!?…]|[—–-](?=[\"”’]))[\"”’'\])*_»]*\Z")
+_ABBREVIATED: Final = re.compile(
+    r"(?:\A|[\s(\"“])(?:Mr|Mrs|Ms|Dr|St|Prof|Rev|Capt|Lt|Sgt|Col|Gen|Jr|Sr|vs|No|[A-Z])\.\Z"
+)
+
+Span = tuple[int, int]
+
+
+@cache
+def _tokenizer() -> Any:  # noqa: ANN401 - the package has no types we may import early
+    from punkt import tokenizer_for  # noqa: PLC0415 - reads a model file
+
+    return tokenizer_for("english")
+
+
+def paragraph_spans(text: str) -> list[Span]:
+    """Start and end of each paragraph: what stands between blank lines, without white space at its ends."""
+    borders = [0]
+    for found in _BREAK.finditer(text):
+        borders += [found.start(), found.end()]
+    borders.append(len(text))
+    trimmed = (_trim(text, a, b) for a, b in zip(borders[::2], borders[1::2], strict=True))
+    return [span for span in trimmed if span[0] < span[1]]
+
+
+def paragraphs(text: str) -> list[str]:
+    """The paragraphs of `text`, without white space at their ends."""
+    return [text[a:b] for a, b in paragraph_spans(text)]
+
+
+def spans(text: str) -> list[Span]:
+    """Start and end of each sentence; between two spans stands nothing but white space.
+
+    A paragraph's end always ends a sentence, a single line's end only after a mark that can end one, or before a list
+    mark. A quotation and the words that say who speaks are one sentence.
+    """
+    return [span for start, end in paragraph_spans(text) for span in _in_paragraph(text, start, end)]
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of `text`, in order, without white space at their ends."""
+    return [text[a:b] for a, b in spans(text)]
+
+
+def ends_whole(text: str) -> bool:
+    """Whether `text` ends where a sentence can end."""
+    text = text.rstrip()
+    return bool(_END.search(text[-12:])) and not _ABBREVIATED.search(text[-12:])
+
+
+def _trim(text: str, start: int, end: int) -> Span:
+    piece = text[start:end]
+    return start + len(piece) - len(piece.lstrip()), end - (len(piece) - len(piece.rstrip()))
+
+
+def _in_paragraph(text: str, start: int, end: int) -> Iterator[Span]:
+    borders = [start, *(m.end() for m in _LINE.finditer(text, start, end)), end]
+    for a, b in pairwise(borders):
+        yield from _joined(text, [_trim(text, a + s, a + e) for s, e in _tokenizer().span_tokenize(text[a:b])])
+
+
+def _joined(text: str, pieces: list[Span]) -> Iterator[Span]:
+    """Pieces with those put together again that belong to one sentence."""
+    current: Span | None = None
+    for start, end in pieces:
+        if start >= end:
+            continue
+        if current is None:
+            current = (start, end)
+        elif _belongs(text, current, start):
+            current = (current[0], end)
+        else:
+            yield current
+            current = (start, end)
+    if current is not None:
+        yield current
+
+
+def _belongs(text: str, before: Span, start: int) -> bool:
+    """Whether what starts at `start` goes on with the sentence before it."""
+    if text.endswith(_QUOTED_END, before[0], before[1]):
+        return bool(_TAG.match(text, start))
+    tail = text[max(before[0], before[1] - 8) : before[1]]
+    return text[start].islower() and bool(_MID_END.search(tail))

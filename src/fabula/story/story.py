@@ -1,0 +1,212 @@
+"""What the author asked and what came of it: `Brief`, `Scene`, `Story`, and the plain-text manuscript."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from fabula.base.errors import BriefError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+MAX_BRIEF_BYTES = 200_000
+SLUG_LENGTH = 60
+_IN_NO_FILE = re.compile("[\x00\ud800-\udfff]")
+_WORD_CHARACTER = re.compile(r"\w")
+_MARK = re.compile(r"^<!-- scene: ((?:(?!-->)[^\n])*) -->\n", re.MULTILINE)
+_NOT_IN_SLUG = re.compile(r"[^a-z0-9]+")
+_RESERVED = frozenset({"con", "prn", "aux", "nul"} | {f"{port}{n}" for port in ("com", "lpt") for n in range(10)})
+# Letters that Unicode does not decompose into an ASCII letter and a mark.
+_LETTERS = str.maketrans(
+    {
+        "ø": "o",
+        "æ": "ae",
+        "œ": "oe",
+        "ł": "l",
+        "đ": "d",
+        "ð": "d",
+        "þ": "th",
+        "\u0131": "i",  # dotless i
+        "ħ": "h",
+        "'": "",
+        "\u2019": "",  # the apostrophe of typeset text
+    }
+)
+
+
+def count_words(text: str) -> int:
+    """Number of whitespace-separated pieces that hold a letter or digit (a lone dash is no word)."""
+    # One pattern over the whole text takes quadratic time on a long run of dashes, which looping models do write.
+    return sum(1 for piece in text.split() if _WORD_CHARACTER.search(piece))
+
+
+def plain(text: str) -> str:
+    """`text` with one kind of line end, no byte-order marks, no trailing blanks and no blank lines at either end."""
+    lines = text.replace("\ufeff", "").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return "\n".join(line.rstrip() for line in lines).strip("\n")
+
+
+def readable(text: str) -> str:
+    """`text` with U+FFFD for what no text file can hold: NUL, and halves of characters (lone surrogates)."""
+    return _IN_NO_FILE.sub("\ufffd", text)
+
+
+def one_line(text: str) -> str:
+    """`text` on one line: every run of blanks and line ends is one blank, none stands at either end."""
+    return " ".join(text.replace("\ufeff", "").split())
+
+
+def slug(text: str) -> str:
+    """`text` as a file name that every system takes: "Rising Action" gives "rising-action".
+
+    What comes out holds a-z, 0-9 and single inner hyphens, 1 to 60 characters, and is no name that Windows reserves.
+    Blank text gives "untitled"; text without any Latin letter or digit gives "t-" and a hash of it, so that two such
+    titles stay apart.
+    """
+    folded = unicodedata.normalize("NFKD", text.casefold().translate(_LETTERS)).encode("ascii", "ignore").decode()
+    name = _NOT_IN_SLUG.sub("-", folded.casefold()).strip("-")[:SLUG_LENGTH].strip("-")
+    if name in _RESERVED:
+        return f"x-{name}"
+    if name:
+        return name
+    if not text.strip():
+        return "untitled"
+    return "t-" + sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """What the author asked for, in the author's words."""
+
+    text: str
+    title: str = ""
+
+    @classmethod
+    def read(cls, path: Path) -> Brief:
+        """The brief in a text file; a first line `# Title` becomes its title.
+
+        Raises:
+            BriefError: the file is missing, empty, not UTF-8 text, or larger than 200 kB.
+        """
+        try:
+            with path.open("rb") as file:
+                data = file.read(MAX_BRIEF_BYTES + 1)
+        except OSError as error:
+            raise BriefError(f"Cannot read the brief {path}: {error.strerror}. Give a text file.") from error
+        if len(data) > MAX_BRIEF_BYTES:
+            raise BriefError(f"The brief {path} is larger than {MAX_BRIEF_BYTES // 1000} kB. Give a shorter one.")
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise BriefError(f"The brief {path} is not UTF-8 text. Give a plain text or Markdown file.") from error
+        return cls.parse(text, name=str(path))
+
+    @classmethod
+    def parse(cls, text: str, name: str = "brief") -> Brief:
+        """The brief in `text`.
+
+        Raises:
+            BriefError: nothing is asked, or the text holds control characters as a binary file would.
+        """
+        text = plain(text)
+        if "\x00" in text or sum(c < " " and c not in "\n\t" for c in text) > len(text) // 100:
+            raise BriefError(f"The brief {name} holds binary data. Give a plain text or Markdown file.")
+        title = ""
+        if text.startswith("# "):
+            head, _, text = text.partition("\n")
+            title, text = one_line(head[2:]), plain(text)
+        if not count_words(text):
+            raise BriefError(f"The brief {name} is empty. Write in it what the story should be about.")
+        return cls(text, title)
+
+    def write(self) -> str:
+        """The brief as `parse` reads it."""
+        return _heading(self.title) + self.text + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """The smallest planned unit of a story: a label, and its text in paragraphs parted by blank lines."""
+
+    label: str
+    text: str
+
+    @property
+    def words(self) -> int:
+        """Number of words."""
+        return count_words(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """A titled sequence of scenes in the order of telling."""
+
+    title: str = ""
+    scenes: tuple[Scene, ...] = ()
+
+    @classmethod
+    def of(cls, brief: Brief) -> Story:
+        """An empty story for `brief`."""
+        return cls(brief.title)
+
+    def add(self, label: str, text: str) -> Story:
+        """This story with one more scene at its end; label and text as `one_line` and `plain` leave them."""
+        return replace(self, scenes=(*self.scenes, Scene(one_line(label), plain(text))))
+
+    @property
+    def text(self) -> str:
+        """All scenes, parted by blank lines, without title or marks: what a reader reads."""
+        return "\n\n".join(scene.text for scene in self.scenes)
+
+    @property
+    def words(self) -> int:
+        """Number of words of `text`."""
+        return sum(scene.words for scene in self.scenes)
+
+    def manuscript(self) -> str:
+        """The story as Markdown: the title as heading; before each scene a comment line that names it.
+
+        The comments do not show when rendered; they let a person edit the whole file and fabula find what changed.
+        `parse` gives the same story back, with the title on one line and every text as `plain` leaves it.
+
+        Raises:
+            UsageError: a scene holds a scene mark of its own, or a label cannot stand in one.
+        """
+        for scene in self.scenes:
+            if one_line(scene.label) != scene.label or "-->" in scene.label:
+                raise UsageError(
+                    f"The scene label {scene.label!r} must be one line, single-spaced, without '-->'; give another."
+                )
+            if _MARK.search(plain(scene.text) + "\n"):
+                raise UsageError(f"Scene {scene.label!r} holds a line '<!-- scene: ... -->'; take it out of the text.")
+        return _heading(self.title) + "\n".join(f"<!-- scene: {s.label} -->\n{s.text}\n" for s in self.scenes)
+
+    @classmethod
+    def parse(cls, manuscript: str) -> Story:
+        """The story in a manuscript; text without scene marks is one scene named "story"."""
+        text = plain(manuscript)
+        title = ""
+        if text.startswith("# "):
+            head, _, text = text.partition("\n")
+            title = one_line(head[2:])
+        return cls(title, tuple(_scenes(plain(text))))
+
+
+def _heading(title: str) -> str:
+    """The title as the first lines of a Markdown file; nothing for a title without text."""
+    line = one_line(title)
+    return f"# {line}\n\n" if line else ""
+
+
+def _scenes(text: str) -> Iterator[Scene]:
+    """The scenes of a manuscript's body; text before the first mark belongs to a scene "story"."""
+    pieces = _MARK.split(text + "\n")
+    if before := plain(pieces[0]):
+        yield Scene("story", before)
+    for label, body in zip(pieces[1::2], pieces[2::2], strict=True):
+        yield Scene(one_line(label), plain(body))

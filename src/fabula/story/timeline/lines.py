@@ -1,0 +1,254 @@
+"""Where each stretch of a plan stands in the telling and in story time, and which are told out of order."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from fabula.story.chronology import inversions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fabula.story.plan import Plan, Unit
+
+Kind: TypeAlias = Literal["in order", "flashback", "ahead"]
+KINDS: Final[Mapping[Kind, str]] = {
+    "in order": "told as it happens",
+    "flashback": "flashback (analepsis)",
+    "ahead": "told ahead (prolepsis)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One unit's places in the two orders.
+
+    Attributes:
+        scene: number of its scene in the telling, from 1.
+        number: that number; with a second one, from 1 in the order of telling, where the scene has several units.
+        told: place among all units as they are told, from 1.
+        happens: place among all units as they happen, from 1.
+        kind: whether it is told as it happens, later (flashback) or before (ahead).
+        name: the scene's name; where the scene has several units, its main one has it, the others their first event.
+    """
+
+    unit: Unit
+    scene: int
+    number: str
+    told: int
+    happens: int
+    kind: Kind
+    name: str
+
+    @property
+    def time(self) -> str:
+        """Story time as the author wrote it; empty where it is not known."""
+        return next((event.time for event in self.unit.events if event.time), "") or self.unit.scene.time
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A character's presence: `goals` by scene number (from 1), only of the scenes it is in."""
+
+    name: str
+    group: bool
+    goals: Mapping[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """A plan in both orders.
+
+    Attributes:
+        title: the plan's title; may be empty.
+        scenes: names in the order in which they are told.
+        lines: one a unit, in the order in which they are told.
+        rows: one a character, in the plan's order.
+    """
+
+    title: str
+    scenes: tuple[str, ...]
+    lines: tuple[Line, ...]
+    rows: tuple[Row, ...]
+
+    @classmethod
+    def of(cls, plan: Plan, order: Sequence[str]) -> Timeline:
+        """The timeline of `plan`, whose scenes happen in `order`.
+
+        A unit stands in the telling where its first event does. The longest sequence of units that is told as it
+        happens is the story's first narrative (of several equally long ones that which is told first). Any other unit
+        breaks into it, and always in one way: it happens before something of it that is already told (a flashback),
+        or after something of it that is still to be told (ahead).
+
+        Raises:
+            UsageError: `order` is none of the plan's orders of time (see `Plan.accepts`).
+        """
+        ranks = {scene.name: rank for rank, scene in enumerate(plan.scenes)}
+        happening = list(enumerate(plan.units(order), 1))
+        telling = sorted(happening, key=lambda pair: _told(pair[1], ranks))
+        kinds = _kinds([happens for happens, _ in telling])
+        scenes = [ranks[unit.scene.name] + 1 for _, unit in telling]
+        names = _names([unit for _, unit in telling])
+        places = zip(telling, scenes, _numbers(scenes), kinds, names, strict=True)
+        lines = (
+            Line(unit, scene, number, told, happens, kind, name)
+            for told, ((happens, unit), scene, number, kind, name) in enumerate(places, 1)
+        )
+        return cls(plan.title, plan.names, tuple(lines), _rows(plan))
+
+    @property
+    def pairs(self) -> int:
+        """Number of pairs of units."""
+        return len(self.lines) * (len(self.lines) - 1) // 2
+
+    @property
+    def crossings(self) -> int:
+        """Number of pairs of units of which the one told first happens later: lines that cross. At most `pairs`."""
+        return inversions([line.happens for line in self.lines])
+
+    def count(self, kind: Kind) -> int:
+        """Number of units of a kind."""
+        return sum(1 for line in self.lines if line.kind == kind)
+
+    def summary(self) -> str:
+        """Scenes, units, what is told out of order, and crossing pairs, in one line."""
+        units = "" if len(self.lines) == len(self.scenes) else f" in {len(self.lines):,} units"
+        parts = [_many(len(self.scenes), "scene") + units]
+        if flashbacks := self.count("flashback"):
+            parts.append(_many(flashbacks, "flashback"))
+        if ahead := self.count("ahead"):
+            parts.append(f"{ahead:,} told ahead")
+        share = f"{self.crossings:,} of {_many(self.pairs, 'pair')} told out of order"
+        return ", ".join(parts) + (f"; {share}" if self.crossings else "; all told as it happens")
+
+
+def timeline_data(plan: Plan, order: Sequence[str]) -> dict[str, Any]:
+    """The timeline as plain JSON data: `units` in the order told, `present` by character, and the counts.
+
+    Raises:
+        UsageError: as `Timeline.of`.
+    """
+    timeline = Timeline.of(plan, order)
+    return {
+        "title": timeline.title,
+        "scenes": list(timeline.scenes),
+        "order": list(order),
+        "units": [
+            {
+                "scene": line.unit.scene.name,
+                "number": line.number,
+                "part": line.unit.part,
+                "told": line.told,
+                "happens": line.happens,
+                "time": line.time,
+                "kind": line.kind,
+                "name": line.name,
+                "events": [event.text for event in line.unit.events],
+            }
+            for line in timeline.lines
+        ],
+        "present": [
+            {
+                "name": row.name,
+                "group": row.group,
+                "scenes": [{"scene": number, "goal": goal} for number, goal in row.goals.items()],
+            }
+            for row in timeline.rows
+        ],
+        "flashbacks": timeline.count("flashback"),
+        "ahead": timeline.count("ahead"),
+        "crossings": timeline.crossings,
+        "pairs": timeline.pairs,
+    }
+
+
+def assumed_order(plan: Plan) -> tuple[str, ...]:
+    """Names of the scenes in an order of time that no known time and no `after` contradicts.
+
+    Of the scenes that could be next it takes the one told first; where nothing is known, that is the order of telling.
+    """
+    facts = plan.facts()
+    waiting = dict.fromkeys(range(len(plan.scenes)))
+    order = []
+    while waiting:
+        first = min((time for i in waiting if (time := facts.times[i]) is not None), default=None)
+        ready = (
+            i
+            for i in waiting
+            if facts.times[i] in (None, first) and not any(before in waiting for before in facts.earlier[i])
+        )
+        chosen = next(ready, next(iter(waiting)))  # nothing is ready only where the facts contradict each other
+        del waiting[chosen]
+        order.append(plan.scenes[chosen].name)
+    return tuple(order)
+
+
+def _told(unit: Unit, ranks: Mapping[str, int]) -> tuple[int, int]:
+    """Sorts by telling: the scene, then the first event. Equal events of a scene are always of one unit."""
+    return ranks[unit.scene.name], unit.scene.outline.index(unit.events[0])
+
+
+def _numbers(scenes: Sequence[int]) -> list[str]:
+    """The scenes as texts; where one comes more than once, "3.1" and "3.2"."""
+    counts = dict.fromkeys(scenes, 0)
+    places = []
+    for scene in scenes:
+        counts[scene] += 1
+        places.append(counts[scene])
+    return [str(s) if counts[s] == 1 else f"{s}.{place}" for s, place in zip(scenes, places, strict=True)]
+
+
+def _names(units: Sequence[Unit]) -> list[str]:
+    """What each unit, in the order of telling, is called; the main one of a scene is that at the scene's own time."""
+    mains: dict[str, Unit] = {}
+    for unit in units:
+        if any(event.time in ("", unit.scene.time) for event in unit.events):
+            mains[unit.scene.name] = unit
+    for unit in units:
+        mains.setdefault(unit.scene.name, unit)
+    return [u.scene.name if mains[u.scene.name] is u else u.events[0].text for u in units]
+
+
+def _kinds(happens: Sequence[int]) -> list[Kind]:
+    """The kind of each unit, given their places in story time in the order of telling.
+
+    All that is on the longest rising sequence is in order. Of the rest, what is smaller than the last one on it so far
+    is a flashback.
+    """
+    lengths = _rising(happens)
+    left, last = max(lengths, default=0), 0
+    kinds: list[Kind] = []
+    for place, length in zip(happens, lengths, strict=True):
+        if length == left and place > last:
+            left, last = left - 1, place
+            kinds.append("in order")
+        else:
+            kinds.append("flashback" if place < last else "ahead")
+    return kinds
+
+
+def _rising(numbers: Sequence[int]) -> list[int]:
+    """For each number the length of the longest rising sequence that starts with it."""
+    tops: list[int] = []  # for each length, less the sign, the greatest number that starts a sequence of it
+    lengths = []
+    for number in reversed(numbers):
+        at = bisect_left(tops, -number)
+        tops[at : at + 1] = [-number]
+        lengths.append(at + 1)
+    return lengths[::-1]
+
+
+def _rows(plan: Plan) -> tuple[Row, ...]:
+    """The plan's characters; behind them those whom only a scene names."""
+    goals: dict[str, dict[int, str]] = {character.name: {} for character in plan.characters}
+    for number, scene in enumerate(plan.scenes, 1):
+        for presence in scene.characters:
+            goals.setdefault(presence.name, {})[number] = presence.goal
+    groups = {character.name for character in plan.characters if character.group}
+    return tuple(Row(name, name in groups, where) for name, where in goals.items())
+
+
+def _many(count: int, word: str) -> str:
+    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"

@@ -1,0 +1,13 @@
+"""The world of a story: typed facts with two times, who witnessed them, and what became of them.
+
+`WorldState` records facts and answers questions; `flat` is MAGNET's view of it; `graph`, `export` and `file` hand it
+on.
+"""
+
+from __future__ import annotations
+
+from fabula.story.world.facts import Closing, Entity, Fact, Moment
+from fabula.story.world.queries import Conflict, Diff, Known
+from fabula.story.world.state import NOW, WorldState
+
+__all__ = ["NOW", "Closing", "Conflict", "Diff", "Entity", "Fact", "Known", "Moment", "WorldState"]

@@ -1,0 +1,310 @@
+"""MAGNET's world state W: variables that actions overwrite, committed step by step (sections 3.3 and 4 of the paper).
+
+W is no store of its own. A variable is a fact about the subject "world", its key the slot; what a key holds now is the
+last write. So W at any earlier step is a question like any other, and every write keeps who made it and when.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from fabula.base.errors import UsageError
+from fabula.story.world.facts import Fact, Moment, Value, folded, from_json
+from fabula.story.world.store import StepRow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from fabula.story.world.state import WorldState
+
+WORLD: Final = "world"
+KEY: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
+RESERVED: Final = frozenset(
+    {"turn", "characters", "story_id", "current_goal", "goal_history", "goal_domain", "goal_completed"}
+)
+NEAR: Final = 0.6
+MAX_UPDATES: Final = 200
+_MAX_DEPTH: Final = 5
+_NOT_IN_KEY: Final = re.compile(r"[^a-z0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One variable that an action sets.
+
+    Attributes:
+        actor: whose action it is; "author" for what was so from the beginning.
+        about: characters that it concerns.
+        witnesses: who learns of it; `None` for everybody.
+    """
+
+    key: str
+    value: Value
+    actor: str
+    about: tuple[str, ...] = ()
+    witnesses: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An update that was not taken, and why; the run's record counts them."""
+
+    key: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What one write did; `old` is `None` for an insert."""
+
+    key: str
+    old: Value
+    new: Value
+    actor: str
+    op: Literal["insert", "replace", "same"]
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What a step did to W.
+
+    Attributes:
+        refused: writes to reserved or impossible keys.
+        conflicts: keys that the step wrote with different values; the last one won.
+        near: pairs of a new key and one that was there and says nearly the same.
+        hash: of W after the step.
+    """
+
+    step: int
+    rows: tuple[Committed, ...]
+    refused: tuple[Refused, ...] = ()
+    conflicts: tuple[str, ...] = ()
+    near: tuple[tuple[str, str], ...] = ()
+    hash: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One key of W with its last write."""
+
+    key: str
+    value: Value
+    step: int
+    actor: str
+    about: tuple[str, ...] = ()
+    witnesses: tuple[str, ...] | None = None
+
+
+def updates_of(updates: Mapping[str, object]) -> tuple[dict[str, Value], tuple[Refused, ...]]:
+    """A critic's `world_updates` as values by key, and what cannot be taken.
+
+    Keys come out as the rule wants them ("Lucia's alibi" gives `lucias_alibi`); objects are laid flat, their keys
+    joined with `_`. Reserved keys, keys without a letter in front or of more than 64 characters, and values that are no
+    scalar or list of scalars are refused.
+    """
+    taken: dict[str, Value] = {}
+    refused: list[Refused] = []
+    for number, (name, value) in enumerate(_leaves(updates, "", _MAX_DEPTH)):
+        key = key_of(name)
+        why = f"a step writes at most {MAX_UPDATES} keys" if number >= MAX_UPDATES else _why_not(key)
+        if not why:
+            try:
+                taken[key] = from_json(value)
+            except UsageError as error:
+                why = str(error)
+        if why:
+            refused.append(Refused(name[:80], why))
+        if number > MAX_UPDATES:
+            break
+    return taken, tuple(refused)
+
+
+def _leaves(value: Mapping[str, object], prefix: str, depth: int) -> Iterator[tuple[str, object]]:
+    for name, inner in value.items():
+        path = f"{prefix}_{name}" if prefix else str(name)
+        if isinstance(inner, dict) and depth:
+            yield from _leaves(inner, path, depth - 1)
+        else:
+            yield path, inner
+
+
+def key_of(name: str) -> str:
+    """A name in the form of a key; it need not be a valid one."""
+    text = name.casefold().replace("'", "").replace("\u2019", "")
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    return _NOT_IN_KEY.sub("_", plain).strip("_")
+
+
+def _why_not(key: str) -> str:
+    if key in RESERVED:
+        return "the key is reserved"
+    return "" if KEY.fullmatch(key) else "a key has 1 to 64 letters, digits and _, a letter first"
+
+
+def commit(
+    world: WorldState,
+    step: int,
+    writes: Sequence[Write],
+    *,
+    at: Moment | None = None,
+    system: Mapping[str, Value] | None = None,
+    record: Mapping[str, Any] | None = None,
+) -> Commit:
+    """Write a step's updates into W, in order: a new key is inserted, an old one overwritten; all of it or nothing.
+
+    A step that is there already with the same writes is not written again, so that a run may go through its steps anew.
+
+    Args:
+        world: where it goes.
+        step: its number, higher than any before.
+        writes: of the chosen actions, in the narrator's order.
+        at: where it is told; by default in the scene of the step's number.
+        system: reserved keys that the system itself sets.
+        record: what else is to be kept with the step; JSON.
+
+    Raises:
+        UsageError: the step is there with other writes, a later one is there, or one that is told later.
+        ProjectError: the file cannot be written; the world is as it was.
+    """
+    told = Moment(step) if at is None else at
+    own = [Write(key, value, "system") for key, value in (system or {}).items()]
+    digest = _digest([asdict(write) for write in [*writes, *own]])
+    last = world.last_step
+    if (done := world.step(step)) is not None:
+        return _again(done, digest)
+    if last is not None and told < last.at:
+        raise UsageError(f"Step {step} is told in scene {told.scene}, before step {last.no}. Give a later moment.")
+    taken = [write for write in writes if not _why_not(write.key)]
+    before = {variable.key: variable for variable in variables(world, at=told)}
+    view: dict[str, Value] = {key: variable.value for key, variable in before.items()}
+    rows = tuple(_apply(view, [*taken, *own]))
+    made = Commit(
+        step,
+        rows,
+        tuple(Refused(write.key[:80], why) for write in writes if (why := _why_not(write.key))),
+        _conflicts(taken),
+        tuple(_near(taken, before)),
+        flat_hash(view),
+    )
+    facts = [_fact(write, step, told) for write in [*taken, *own]]
+    body = json.dumps({"writes": digest, "commit": asdict(made), "record": dict(record or {})}, ensure_ascii=False)
+    world.add_step(StepRow(step, told, made.hash, body), facts)
+    return made
+
+
+def _again(done: StepRow, digest: str) -> Commit:
+    """What a step did when it was committed.
+
+    Raises:
+        UsageError: it wrote other things.
+    """
+    body = json.loads(done.record)
+    if body["writes"] != digest:
+        raise UsageError(
+            f"Step {done.no} is committed with other writes. Take it back with forget_steps({done.no}) first."
+        )
+    told = body["commit"]
+    rows = (Committed(**row | {"old": from_json(row["old"]), "new": from_json(row["new"])}) for row in told["rows"])
+    near = tuple((new, old) for new, old in told["near"])
+    refused = tuple(Refused(**one) for one in told["refused"])
+    return Commit(told["step"], tuple(rows), refused, tuple(told["conflicts"]), near, told["hash"])
+
+
+def _apply(view: dict[str, Value], writes: Iterable[Write]) -> Iterator[Committed]:
+    for write in writes:
+        old, there = view.get(write.key), write.key in view
+        view[write.key] = write.value
+        op: Literal["same", "replace"] = "same" if there and _exact(old) == _exact(write.value) else "replace"
+        yield Committed(write.key, old, write.value, write.actor, op if there else "insert")
+
+
+def _exact(value: Value) -> str:
+    return json.dumps(value)
+
+
+def _conflicts(writes: Sequence[Write]) -> tuple[str, ...]:
+    values: dict[str, set[str]] = {}
+    for write in writes:
+        values.setdefault(write.key, set()).add(_exact(write.value))
+    return tuple(key for key, told in values.items() if len(told) > 1)
+
+
+def _near(writes: Sequence[Write], before: Mapping[str, Variable]) -> Iterator[tuple[str, str]]:
+    """New keys that nearly repeat one that was there, about the same characters as far as that is told."""
+    for write in {write.key: write for write in writes if write.key not in before}.values():
+        about = {folded(name) for name in write.about}
+        for key in near_keys(write.key, before):
+            others = {folded(name) for name in before[key].about}
+            if not (about and others) or about & others:
+                yield write.key, key
+
+
+def near_keys(key: str, keys: Iterable[str]) -> tuple[str, ...]:
+    """The keys whose words are nearly those of `key` (Jaccard index of at least 0.6), `key` itself left out."""
+    mine = set(key.split("_"))
+    return tuple(k for k in keys if k != key and len(mine & (his := set(k.split("_")))) >= NEAR * len(mine | his))
+
+
+def _fact(write: Write, step: int, told: Moment) -> Fact:
+    return Fact(
+        WORLD,
+        write.key,
+        write.value,
+        told,
+        modality="author" if write.actor == "author" else "asserted",
+        source=write.actor,
+        about=write.about,
+        witnesses=write.witnesses,
+        change="update",
+        step=step,
+    )
+
+
+def variables(world: WorldState, *, step: int | None = None, at: Moment | None = None) -> tuple[Variable, ...]:
+    """The variables of W in the order in which they were first written: now, after a step, or at a moment.
+
+    Facts about "world" that no step wrote, such as those a person gave, count from where they are told.
+    """
+    row = None if step is None else world.step(step)
+    until = at or (row.at if row else None)
+    found: list[tuple[tuple[int, int, int], Variable]] = []
+    index = world.index
+    for key in index.keys(WORLD):
+        if key[2] or not KEY.fullmatch(key[1]):
+            continue
+        writes = [fact for fact in index.chain(key) if _counts(fact, step, until)]
+        if writes:
+            last = writes[-1]
+            found.append(
+                (
+                    writes[0].order,
+                    Variable(key[1], last.value, last.step or 0, last.source, last.about, last.witnesses),
+                )
+            )
+    found.sort(key=lambda pair: pair[0])
+    return tuple(variable for _, variable in found)
+
+
+def _counts(fact: Fact, step: int | None, at: Moment | None) -> bool:
+    written = step is None or fact.step is None or fact.step <= step
+    return fact.polarity and written and (at is None or fact.told <= at)
+
+
+def flat(world: WorldState, *, step: int | None = None, at: Moment | None = None) -> dict[str, Value]:
+    """The flat view of W, which agents see: value by key, in the order in which the keys were first written."""
+    return {variable.key: variable.value for variable in variables(world, step=step, at=at)}
+
+
+def flat_hash(view: Mapping[str, Value]) -> str:
+    """The hash of a flat view, the order of its keys included."""
+    return _digest(list(view.items()))
+
+
+def _digest(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,186 @@
+"""What can be asked about the world: differences, what somebody knows, conflicts, neighbours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fabula.story.world.chains import bare, collides, place, settle
+from fabula.story.world.facts import Fact, Moment, true_at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from fabula.story.world.index import Index, Key
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """What differs between two moments: what came, what ended, and pairs of a value and the one that replaced it."""
+
+    opened: tuple[Fact, ...]
+    closed: tuple[Fact, ...]
+    changed: tuple[tuple[Fact, Fact], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A fact that somebody takes for true.
+
+    Attributes:
+        since: when they learned of it.
+        outdated: it is true no more, and they have not learned of that.
+    """
+
+    fact: Fact
+    since: Moment
+    outdated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Two assertions that cannot both be true, with nothing to account for it.
+
+    Attributes:
+        earlier: the first assertion of its value.
+        also: where that value is told again, before `later`.
+        canon: `earlier` was laid down beforehand and not told.
+    """
+
+    earlier: Fact
+    later: Fact
+    also: tuple[Moment, ...] = ()
+
+    @property
+    def canon(self) -> bool:
+        """Whether the text contradicts what was laid down beforehand."""
+        return self.earlier.modality == "author"
+
+
+def snapshot(index: Index, at: Moment, story_time: str = "") -> tuple[Fact, ...]:
+    """The facts that stand at a moment, in the order of telling; at `story_time`, as far as that is known."""
+    standing = (  # `Fact.stands` written out: half of the facts of a world are asked
+        fact
+        for fact in index.told(None, at)
+        if fact.restates is None and not fact.withdrawn and (fact.closed is None or fact.closed.at > at)
+    )
+    return tuple(fact for fact in standing if true_at(fact, story_time)) if story_time else tuple(standing)
+
+
+def of_one(index: Index, subject: str, at: Moment, story_time: str = "") -> tuple[Fact, ...]:
+    """The facts about one subject that stand at a moment, in the order of telling."""
+    found = [f for key in index.keys(index.owner(subject)) for f in index.chain(key) if f.stands(at)]
+    return tuple(sorted((f for f in found if true_at(f, story_time)), key=lambda fact: fact.order))
+
+
+def diff(index: Index, first: Moment, second: Moment) -> Diff:
+    """What differs between an earlier and a later moment; a value that went and came back does not."""
+    opened = {_spot(index, fact): fact for fact in index.told(first, second) if fact.stands(second)}
+    closed, changed = [], []
+    for fact in index.closed(first, second):
+        if fact.told > first:
+            continue
+        new = opened.pop(_spot(index, fact), None)
+        if new is None:
+            closed.append(fact)
+        elif new.norm != fact.norm:
+            changed.append((fact, new))
+    return Diff(tuple(opened.values()), tuple(closed), tuple(changed))
+
+
+def _spot(index: Index, fact: Fact) -> tuple[Key, str]:
+    return index.key(fact), place(fact, many=index.holds_many(fact.slot))
+
+
+def known_to(
+    index: Index, who: str, at: Moment, learned: Mapping[int, Sequence[tuple[str, Moment]]]
+) -> tuple[Known, ...]:
+    """What somebody takes for true at a moment, in the order of telling: of each chain what they learned of last.
+
+    Somebody who did not see a thing change goes on believing what they saw.
+    """
+    person = index.owner(who)
+    since: dict[int, Moment] = {}
+    chains: dict[Key, list[Fact]] = {}
+    for fact in index.told(None, at):
+        when = None if fact.withdrawn else learned_at(index, fact, person, learned.get(fact.id, ()))
+        if when is not None and when <= at:
+            since[fact.id] = when
+            chains.setdefault(index.key(fact), []).append(fact)
+    held: list[Fact] = []
+    for key, facts in chains.items():
+        if len(facts) == 1:
+            held += facts
+            continue
+        standing: dict[str, Fact] = {}
+        settle(standing, (bare(fact) for fact in facts), many=index.holds_many(key[1]))
+        held += (index.facts[fact.id] for fact in standing.values())
+    held.sort(key=lambda fact: fact.order)
+    return tuple(Known(fact, since[fact.id], _is_outdated(index, fact, at)) for fact in held)
+
+
+def learned_at(index: Index, fact: Fact, who: str, later: Sequence[tuple[str, Moment]]) -> Moment | None:
+    """When somebody learns of a fact, `later` being who learns of it after it was told; `None` for never."""
+    person = index.owner(who)
+    there = fact.public or any(index.owner(name) == person for name in (*(fact.witnesses or ()), fact.source))
+    if there:
+        return fact.told
+    return min((when for name, when in later if index.owner(name) == person), default=None)
+
+
+def _is_outdated(index: Index, fact: Fact, at: Moment) -> bool:
+    """Whether what a fact says stands no more; a repetition stands as long as what it repeats."""
+    held = fact if fact.restates is None else index.facts[fact.restates]
+    return held.closed is not None and held.closed.at <= at
+
+
+def conflicts(index: Index, facts: Iterable[Fact]) -> tuple[Conflict, ...]:
+    """The conflicts that `facts` raise with what was told before them.
+
+    A fact is compared with the first assertion of every other value of its slot. One that repeats what stands raises
+    nothing: the conflict was raised when it was first said.
+    """
+    found: list[Conflict] = []
+    for later in facts:
+        if later.plane or later.withdrawn or later.restates is not None:
+            continue
+        chain = index.chains[index.key(later)]
+        if len(chain) > 1:
+            found += _conflicts_of(index, later)
+    return tuple(found)
+
+
+def _conflicts_of(index: Index, later: Fact) -> list[Conflict]:
+    many = index.holds_many(later.slot)
+    firsts: dict[tuple[bool, str], Fact] = {}
+    again: dict[tuple[bool, str], list[Moment]] = {}
+    for fact in index.chain(index.key(later)):
+        if fact.order >= later.order:
+            break
+        value = fact.polarity, fact.norm
+        if value in firsts:
+            again.setdefault(value, []).append(fact.told)
+        elif fact.restates is None and collides(fact, later, many=many):
+            firsts[value] = fact
+    return [Conflict(fact, later, tuple(again.get(value, ()))) for value, fact in firsts.items()]
+
+
+def neighbours(index: Index, name: str, hops: int, at: Moment) -> dict[str, int]:
+    """The entities that standing facts link to one, by folded name, with their distance; itself at 0."""
+    found = {index.owner(name): 0}
+    border = list(found)
+    for distance in range(1, hops + 1):
+        border = [other for owner in border for other in _linked(index, owner, at) if other not in found]
+        found |= dict.fromkeys(border, distance)
+        border = list(dict.fromkeys(border))
+    return found
+
+
+def _linked(index: Index, owner: str, at: Moment) -> list[str]:
+    """The entities one step away."""
+    mine = (fact for key in index.keys(owner) for fact in index.chain(key) if fact.about and fact.stands(at))
+    found = [index.owner(name) for fact in mine for name in fact.about]
+    for fact in index.concerning(owner):
+        if fact.stands(at):
+            found += [index.owner(fact.subject), *(index.owner(name) for name in fact.about)]
+    return found

@@ -1,0 +1,400 @@
+"""The world of a story as its passages assert it: `WorldState` keeps the facts and answers questions about them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final, Self
+
+from fabula.base.errors import UnknownNameError, UsageError
+from fabula.story import one_line, readable
+from fabula.story.plan import story_time as parsed
+from fabula.story.world import queries
+from fabula.story.world.facts import Entity, Fact, Moment, cleaned, folded, sound
+from fabula.story.world.index import Index
+from fabula.story.world.naming import all_entities, check_alias
+from fabula.story.world.store import Batch, Same, SceneRow, StepRow, Store, Told, entities_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+    from pathlib import Path
+
+    from fabula.story.world.index import Key
+    from fabula.story.world.queries import Conflict, Diff, Known
+
+MAX_FACTS: Final = 1_000_000
+NOW: Final = Moment.end(10**9)
+
+
+class WorldState:
+    """An open world. Use as a context manager; one process at a time writes to a file.
+
+    Every assertion is kept. What a later one does to earlier ones is worked out from their order, so that it does not
+    matter when a fact is recorded, only where it is told. Every change is whole: it is in the file when the method
+    returns, or nothing of it is.
+
+    Args:
+        path: the database file; `None` keeps the world in memory.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._store = Store(path)
+        self._index = Index()
+        self._entities: dict[str, Entity] = {}
+        self._learned: dict[int, list[tuple[str, Moment]]] = {}
+        self._last = 0
+
+    def __enter__(self) -> Self:
+        self.open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def open(self) -> None:
+        """Open the file, making it where there is none, and read it into memory (1 to 3 s for 100,000 facts).
+
+        Raises:
+            ProjectError: it cannot be opened, is damaged, no world of fabula's, or of a newer one.
+        """
+        store, index = self._store, Index()
+        store.open()
+        same = (Same(*row) for row in store.rows("SELECT name, entity, scene, reason FROM alias"))
+        index.same = {folded(one.name): one for one in same}
+        index.many = {name for (name,) in store.rows("SELECT name FROM slot")}
+        index.put(store.facts())
+        self._index, self._entities = index, dict(entities_of(store))
+        self._learned = {}
+        for fact, who, scene, offset in store.rows("SELECT fact, who, scene, offset FROM learned"):
+            self._learned.setdefault(fact, []).append((who, Moment(scene, offset)))
+        self._last = max(index.facts, default=0)
+
+    def close(self) -> None:
+        """Close the file; safe to call twice."""
+        self._store.close()
+
+    # recording ------------------------------------------------------------------------------------------------------
+
+    def add(self, facts: Iterable[Fact]) -> tuple[Fact, ...]:
+        """Record facts, all or none; what comes out has their ids and what became of them.
+
+        Raises:
+            UsageError: a fact cannot be recorded; names it, the field, and what to do.
+            ProjectError: the file cannot be written.
+        """
+        new = self._numbered(facts)
+        self._change(new)
+        return tuple(self._index.facts[fact.id] for fact in new)
+
+    def add_step(self, step: StepRow, facts: Iterable[Fact]) -> tuple[Fact, ...]:
+        """Record a step of a run and the facts it wrote, all or nothing.
+
+        Raises:
+            UsageError: as `add`; or the step, or a later one, is recorded already.
+            ProjectError: the file cannot be written.
+        """
+        last = self.last_step
+        if last is not None and last.no >= step.no:
+            raise UsageError(f"Step {step.no} cannot follow step {last.no}, which is recorded. Forget that one first.")
+        new = self._numbered(facts)
+        self._change(new, batch=Batch(steps=[step]))
+        return tuple(self._index.facts[fact.id] for fact in new)
+
+    def forget_steps(self, first: int) -> int:
+        """Take a run back to before its step `first`: its facts are withdrawn; their number comes out.
+
+        Raises:
+            ProjectError: the file cannot be written.
+        """
+        gone = [f for f in self.facts() if f.step is not None and f.step >= first]
+        self._change([], gone, f"step {first} was taken back", Batch(steps_from=first))
+        return len(gone)
+
+    def withdraw(self, numbers: Collection[int], reason: str) -> None:
+        """Let facts count no more; they are kept, with the reason.
+
+        Raises:
+            UsageError: there is no such fact, or no reason.
+            ProjectError: the file cannot be written.
+        """
+        if not reason.strip():
+            raise UsageError("A fact is withdrawn for a reason. Give it.")
+        facts = [self.fact(number) for number in numbers]
+        self._change([], [fact for fact in facts if not fact.withdrawn], one_line(reason))
+
+    def replace_origin(self, origin: str, facts: Iterable[Fact]) -> tuple[int, int, int]:
+        """Make `facts` the ones that come from a file: those that are new are added, those that are gone withdrawn.
+
+        Gives how many were added, withdrawn, and kept as they are.
+
+        Raises:
+            UsageError: as `add`.
+            ProjectError: the file cannot be written.
+        """
+        before: dict[Fact, list[Fact]] = {}
+        for fact in self._index.facts.values():
+            if fact.origin == origin and not fact.withdrawn:
+                before.setdefault(cleaned(fact), []).append(fact)
+        new, kept = [], 0
+        for fact in facts:
+            wanted = cleaned(replace(fact, origin=origin))
+            if before.get(wanted):
+                before[wanted].pop()
+                kept += 1
+            else:
+                new.append(wanted)
+        gone = [fact for facts_ in before.values() for fact in facts_]
+        self._change(self._numbered(new), gone, f"no longer in {origin}")
+        return len(new), len(gone), kept
+
+    def learn(self, number: int, who: str, at: Moment) -> None:
+        """Record that somebody learns of a fact later than it was told.
+
+        Raises:
+            UsageError: there is no such fact, no name, or it is told only later.
+            ProjectError: the file cannot be written.
+        """
+        fact = self.fact(number)
+        if not who.strip() or at < fact.told:
+            raise UsageError(
+                f"Fact {number} is told in scene {fact.told.scene}. Give who learns of it, and a later moment."
+            )
+        self._store.write(Batch(learned=[(number, one_line(who), at)]), self._told())
+        self._learned.setdefault(number, []).append((one_line(who), at))
+
+    def _numbered(self, facts: Iterable[Fact]) -> list[Fact]:
+        """New facts with their ids, once they are found sound."""
+        new = sound(facts, self._last + 1)
+        if len(self._index.facts) + len(new) > MAX_FACTS:
+            raise UsageError(f"A world holds at most {MAX_FACTS:,} facts. Begin another one.")
+        return new
+
+    def _change(self, new: list[Fact], gone: Sequence[Fact] = (), reason: str = "", batch: Batch | None = None) -> None:
+        """Record new facts and withdraw others, in one transaction."""
+        batch, index = batch or Batch(), self._index
+        out = {fact.id: replace(fact, withdrawn=reason, closed=None, restates=None) for fact in gone}
+        touched: dict[Key, list[Fact]] = {index.key(fact): [] for fact in gone}
+        fresh: list[Fact] = []
+        for fact in new:
+            touched.get(index.key(fact), fresh).append(fact)
+        changed = index.arrived(fresh)
+        for key, more in touched.items():
+            rest = [fact for fact in index.chain(key) if fact.id not in out]
+            changed |= index.resettled([*rest, *more], many=index.holds_many(key[1]))
+        ids = {fact.id for fact in new}
+        batch.new = [changed[number] for number in sorted(ids)]
+        batch.changed = [*out.values(), *(fact for number, fact in changed.items() if number not in ids)]
+        self._store.write(batch, self._told())
+        index.put([*batch.changed, *batch.new])
+        self._last = max(self._last, *ids) if ids else self._last
+
+    def _told(self) -> Told:
+        return Told(self._index.owner, self._index.holds_many)
+
+    # names, slots, scenes -------------------------------------------------------------------------------------------
+
+    def describe(self, entities: Iterable[Entity]) -> None:
+        """Record entities and their aliases; one of that name is described anew.
+
+        Raises:
+            UsageError: an alias means another entity already.
+            ProjectError: the file cannot be written.
+        """
+        batch, same = Batch(), dict(self._index.same)
+        for entity in entities:
+            name = one_line(readable(entity.name))
+            if not name or folded(name) in same:
+                raise UsageError(f"{entity.name!r} is empty or another name of somebody. Give the main name.")
+            batch.entities[folded(name)] = replace(entity, name=name, aliases=())
+            for alias in entity.aliases:
+                one = Same(one_line(readable(alias)), name, entity.scene, "described")
+                if folded(one.name) != folded(name):
+                    check_alias(one, same)
+                    same[folded(one.name)] = batch.same[folded(one.name)] = one
+        self._renamed(batch, same, self._index.many)
+        self._entities |= batch.entities
+
+    def same(self, name: str, entity: str, scene: int = 0, reason: str = "") -> None:
+        """Let a name mean an entity of another name; their facts are one's from now on. `apart` undoes it.
+
+        Raises:
+            UsageError: the name means another entity already, or the two would mean each other.
+            ProjectError: the file cannot be written.
+        """
+        one, same = Same(one_line(name), one_line(entity), scene, one_line(reason)), dict(self._index.same)
+        if self._index.owner(entity) == folded(name):
+            raise UsageError(f"{entity!r} means {name!r} already. Name two that are apart.")
+        check_alias(one, same)
+        same[folded(name)] = one
+        self._renamed(Batch(same={folded(name): one}), same, self._index.many)
+
+    def apart(self, name: str) -> None:
+        """Undo `same`: the name stands for itself again.
+
+        Raises:
+            UnknownNameError: it is no other name of anybody.
+            ProjectError: the file cannot be written.
+        """
+        same = dict(self._index.same)
+        if same.pop(folded(name), None) is None:
+            raise UnknownNameError("alias", name, (one.name for one in same.values()))
+        self._renamed(Batch(apart=[folded(name)]), same, self._index.many)
+
+    def hold_many(self, *slots: str) -> None:
+        """Let slots hold several values at a time, as "owns" does; a value more is then no contradiction.
+
+        Raises:
+            ProjectError: the file cannot be written.
+        """
+        names = {one_line(slot) for slot in slots}
+        self._renamed(Batch(many=sorted(names)), self._index.same, self._index.many | names)
+
+    def _renamed(self, batch: Batch, same: dict[str, Same], many: set[str]) -> None:
+        """Let names and slots mean what `same` and `many` say, and go through all chains that this touches."""
+        index, old = Index(), self._index
+        index.same, index.many = same, many
+        if not index.differs(old):
+            self._store.write(batch, self._told())
+            old.same, old.many = same, many
+            return
+        index.put(old.facts.values())
+        changed: dict[int, Fact] = {}
+        for key in index.chains:
+            chain, held = index.chain(key), index.holds_many(key[1])
+            moved = any(old.key(fact) != key for fact in chain) or len(chain) != len(old.chains.get(key, ()))
+            if moved or held != old.holds_many(key[1]):
+                changed |= {fact.id: fact for fact in chain} | index.resettled(chain, many=held)
+        batch.changed = list(changed.values())
+        self._store.write(batch, Told(index.owner, index.holds_many))
+        index.refile(changed)
+        self._index = index
+
+    def put_scene(self, no: int, title: str, text: str = "") -> None:
+        """Record a scene's title and text; one of that number is replaced, its facts stay.
+
+        Raises:
+            ProjectError: the file cannot be written.
+        """
+        digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        row = SceneRow(no, one_line(readable(title)), readable(text), digest)
+        self._store.write(Batch(scenes=[row]), self._told())
+
+    def scenes(self) -> tuple[SceneRow, ...]:
+        """The scenes, by number."""
+        return tuple(SceneRow(*row) for row in self._store.rows("SELECT no, title, text, hash FROM scene ORDER BY no"))
+
+    def steps(self) -> tuple[StepRow, ...]:
+        """The steps of the run, in order."""
+        return self._steps("ORDER BY no")
+
+    def step(self, no: int) -> StepRow | None:
+        """A step of the run, where it is recorded."""
+        return next(iter(self._steps("WHERE no = ?", no)), None)
+
+    @property
+    def last_step(self) -> StepRow | None:
+        """The last step of the run; `None` before the first."""
+        return next(iter(self._steps("ORDER BY no DESC LIMIT 1")), None)
+
+    def _steps(self, which: str, *values: object) -> tuple[StepRow, ...]:
+        rows = self._store.rows(f"SELECT no, scene, offset, hash, record FROM step {which}", *values)  # noqa: S608 - our own words
+        return tuple(StepRow(no, Moment(scene, offset), digest, record) for no, scene, offset, digest, record in rows)
+
+    # asking ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def index(self) -> Index:
+        """The facts in memory, to be read only."""
+        return self._index
+
+    @property
+    def last_scene(self) -> int:
+        """The number of the last scene in which something is told; 0 for none."""
+        return next((fact.told.scene for fact in reversed(self.facts())), 0)
+
+    def fact(self, number: int) -> Fact:
+        """The fact of that id.
+
+        Raises:
+            UsageError: there is none.
+        """
+        if (found := self._index.facts.get(number)) is None:
+            raise UsageError(f"There is no fact {number}; the last one is {self._last}. Give an id from 1 on.")
+        return found
+
+    def facts(self, *, withdrawn: bool = False) -> tuple[Fact, ...]:
+        """All assertions in the order of telling; those that count no more only if asked for."""
+        return tuple(fact for fact in self._index.told(None, NOW) if withdrawn or not fact.withdrawn)
+
+    def entities(self) -> tuple[Entity, ...]:
+        """All that facts are about or that were described, with their other names, by name."""
+        return all_entities(self._index, self._entities)
+
+    def entity(self, name: str) -> Entity:
+        """The entity that a name means.
+
+        Raises:
+            UnknownNameError: nothing is known of that name; the nearest is named.
+        """
+        owner, all_ = self._index.owner(name), self.entities()
+        for entity in all_:
+            if self._index.owner(entity.name) == owner:
+                return entity
+        raise UnknownNameError("name", name, (entity.name for entity in all_))
+
+    def history(self, subject: str, slot: str) -> tuple[Fact, ...]:
+        """Every assertion about one slot of one subject, in the order of telling, of all planes."""
+        index = self._index
+        keys = [key for key in index.keys(index.owner(subject)) if key[1] == slot]
+        return tuple(sorted((fact for key in keys for fact in index.chain(key)), key=lambda fact: fact.order))
+
+    def snapshot(self, at: Moment = NOW, *, subject: str = "", story_time: str = "") -> tuple[Fact, ...]:
+        """The facts that stand at a moment of the telling, in order; of one subject, if it is given.
+
+        With `story_time` facts that are known to be true only at other times are left out.
+
+        Raises:
+            UsageError: `story_time` is none.
+        """
+        if story_time and parsed(story_time) is None:
+            raise UsageError(f"{story_time!r} is no story time. Give a number, or a date as 1921-05-03 14:30.")
+        if subject:
+            return queries.of_one(self._index, subject, at, story_time)
+        return queries.snapshot(self._index, at, story_time)
+
+    def diff(self, first: Moment, second: Moment) -> Diff:
+        """What differs between an earlier and a later moment; a value that went and came back does not.
+
+        Raises:
+            UsageError: the second is before the first.
+        """
+        if second < first:
+            raise UsageError(f"Scene {second.scene} is told before scene {first.scene}. Give the earlier one first.")
+        return queries.diff(self._index, first, second)
+
+    def known_to(self, who: str, at: Moment = NOW) -> tuple[Known, ...]:
+        """What somebody takes for true at a moment: of each thing what they witnessed, or were told, last."""
+        return queries.known_to(self._index, who, at, self._learned)
+
+    def learned(self, number: int) -> tuple[tuple[str, Moment], ...]:
+        """Who learned of a fact after it was told, and when."""
+        return tuple(self._learned.get(number, ()))
+
+    def knows(self, who: str, number: int, at: Moment = NOW) -> bool:
+        """Whether somebody has learned of a fact by that moment.
+
+        Raises:
+            UsageError: there is no such fact.
+        """
+        when = queries.learned_at(self._index, self.fact(number), who, self._learned.get(number, ()))
+        return when is not None and when <= at
+
+    def conflicts(self, scene: int | None = None) -> tuple[Conflict, ...]:
+        """The contradictions that the facts told in a scene raise with what was told before; `None`: in all scenes."""
+        first, last = (None, NOW) if scene is None else (Moment.end(scene - 1), Moment.end(scene))
+        return queries.conflicts(self._index, self._index.told(first, last))
+
+    def neighbours(self, name: str, hops: int = 2, at: Moment = NOW) -> dict[str, int]:
+        """The entities that standing facts link to one, by name, with how many links away; itself at 0."""
+        found = queries.neighbours(self._index, name, hops, at)
+        return {self._index.called(owner): distance for owner, distance in found.items()}
