@@ -22,7 +22,7 @@ from fabula.base.errors import UsageError
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
-from fabula.engine.run import Hands, Run
+from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
 from fabula.measure.items import Item
 from fabula.models.base import Capabilities
@@ -165,7 +165,7 @@ def read(story: Story, preset: Preset) -> Read:
 
 async def _checked(story: Story, model: ScriptedModel, preset: Preset) -> None:
     with Journal() as journal:
-        run = Run(Hands(journal, Prompts(EVALUATOR.prompts), Cast.of(model)))
+        run = Run(RunContext(journal, Prompts(EVALUATOR.prompts), Cast.of(model)))
         await EVALUATOR.evaluate((Item("long", story),), run, EVALUATOR.config(preset))
 
 

@@ -20,8 +20,8 @@ from fabula.base.errors import ModelUnavailableError
 from fabula.craft.conversation import Parties, open_session
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
-from fabula.engine.roles import Cast, Part
-from fabula.engine.run import Hands, Run
+from fabula.engine.roles import Assignment, Cast
+from fabula.engine.run import Run, RunContext
 from fabula.models.budget import prompt_tokens
 from fabula.models.embedded import EmbeddedModel, find_weights
 from fabula.models.known import DEFAULT_MODEL, models_home
@@ -157,10 +157,10 @@ async def read(cells: int, turns: int, seed: int) -> list[int]:
 
 async def _session(story: str, journal: Journal, cast: Cast) -> Session:
     system = find("snap")
-    hands = Hands(journal, Prompts(system.prompts), cast)
+    context = RunContext(journal, Prompts(system.prompts), cast)
     # What is measured is a turn; cells of equal length make stories of different length comparable.
     config = system.config("improved", {"candidates": 1, "turns_per_step": 0, "turn_tokens": 40})
-    return open_session(None, await system.algorithm.open_talk(story, Run(hands), config, _TWO), hands)
+    return open_session(None, await system.algorithm.open_talk(story, Run(context), config, _TWO), context)
 
 
 async def _cell(session: Session, turns: int, rng: random.Random) -> None:
@@ -237,7 +237,7 @@ async def _round(sizes: Sizes, seed: int) -> tuple[float, float, float, float]:
     """Percent of prompt tokens from the cache; median milliseconds to first token, first words shown, and bare."""
     rng = random.Random(seed)  # noqa: S311 - as above
     engine, bare = Listening(_model(sizes)), Listening(_model(sizes))
-    cast = Cast(Part(ScriptedModel(Company(rng))), {"npc": Part(engine, base=sizes.base)})
+    cast = Cast(Assignment(ScriptedModel(Company(rng))), {"npc": Assignment(engine, base=sizes.base)})
     ours: list[float] = []
     shown: list[float] = []
     theirs: list[float] = []

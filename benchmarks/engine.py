@@ -15,8 +15,8 @@ from benchmarks.table import Row, Table
 from fabula.engine.events import CallFinished, TextArrived
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
-from fabula.engine.roles import Cast, Part
-from fabula.engine.run import Hands, Run
+from fabula.engine.roles import Assignment, Cast
+from fabula.engine.run import Run, RunContext
 from fabula.models.base import Sampling
 from fabula.models.embedded import EmbeddedModel, find_weights
 from fabula.models.embedded_engine import usable_threads
@@ -193,7 +193,7 @@ async def _pairs(sizes: Sizes) -> list[tuple[Decoded, Decoded]]:
     messages = prompts.render(_PROMPT, fields)
     pairs: list[tuple[Decoded, Decoded]] = []
     with Journal() as journal:
-        run = Run(Hands(journal, prompts, Cast(Part(Limited(model), base=sizes.base)), listeners=(heard,)))
+        run = Run(RunContext(journal, prompts, Cast(Assignment(Limited(model), base=sizes.base)), listeners=(heard,)))
 
         async def ours(number: int, sampling: Sampling) -> Decoded:
             heard.first = None

@@ -20,7 +20,7 @@ from fabula.craft.planning import PROMPTS
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
-from fabula.engine.run import Hands, Run
+from fabula.engine.run import Run, RunContext
 from fabula.models.budget import estimate_tokens, prompt_tokens
 from fabula.models.limits import Limited
 from fabula.models.scripted import ScriptedModel
@@ -230,9 +230,9 @@ def _estimate(people: int, config: dict[str, Any]) -> int:
     """Tokens that a dry run plans."""
     model = ScriptedModel(_never, capabilities=SCHEMA)
     with Journal() as journal:
-        hands = _hands(journal, Cast.of(model), people, "dry")
-        asyncio.run(_SYSTEM.write(_BRIEF, Run(hands), _SYSTEM.config("improved", config)))
-    return hands.rehearsal.tokens
+        context = _hands(journal, Cast.of(model), people, "dry")
+        asyncio.run(_SYSTEM.write(_BRIEF, Run(context), _SYSTEM.config("improved", config)))
+    return context.dry_run.tokens
 
 
 def _never(request: Request) -> str:
@@ -255,6 +255,6 @@ def _run(troupe: Troupe, preset: Any, config: dict[str, Any]) -> tuple[int, floa
         return runner.run(timed())
 
 
-def _hands(journal: Journal, cast: Cast, people: int, mode: Mode) -> Hands:
+def _hands(journal: Journal, cast: Cast, people: int, mode: Mode) -> RunContext:
     journal.decide("personas", "edit", company_of(people))
-    return Hands(journal, Prompts(_SYSTEM.prompts, common=PROMPTS), cast, mode=mode)
+    return RunContext(journal, Prompts(_SYSTEM.prompts, common=PROMPTS), cast, mode=mode)

@@ -21,7 +21,7 @@ from fabula.engine.events import Kept
 from fabula.engine.journal import Journal, call_key
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
-from fabula.engine.run import Hands, Run
+from fabula.engine.run import Run, RunContext
 from fabula.models.base import Message, Reply, Request, Sampling, Usage
 from fabula.models.limits import Limited
 from fabula.models.providers import provider_model
@@ -154,7 +154,7 @@ class Calls:
         with Journal(file) as journal:
             journal.start_run("agents-room", {})
             listeners = (_listen,) if self.heard else ()
-            run = Run(Hands(journal, self.prompts, Cast.of(model), listeners=listeners))
+            run = Run(RunContext(journal, self.prompts, Cast.of(model), listeners=listeners))
 
             async def ask_bare(number: int) -> None:
                 async with gate:
@@ -266,7 +266,7 @@ def replay_rows(sizes: Sizes, folder: Path) -> list[Row]:
 
 async def _replay(calls: Calls, journal: Journal, model: Model) -> Cost:
     """A round; `ScriptedModel({})` fails if it is asked."""
-    run = Run(Hands(journal, calls.prompts, Cast.of(model)))
+    run = Run(RunContext(journal, calls.prompts, Cast.of(model)))
     gc.collect()
     wall, cpu = time.perf_counter(), time.process_time()
     for number in range(calls.sizes.calls):

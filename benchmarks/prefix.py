@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from benchmarks.table import Row, Table
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
-from fabula.engine.roles import Cast, Part
-from fabula.engine.run import Hands, Run
+from fabula.engine.roles import Assignment, Cast
+from fabula.engine.run import Run, RunContext
 from fabula.models.embedded import EmbeddedModel, find_weights
 from fabula.models.known import DEFAULT_MODEL, models_home
 from fabula.models.limits import Limited
@@ -128,11 +128,11 @@ async def reading(brief: Brief, sizes: Sizes, *, first: bool) -> Told:
     engine = EmbeddedModel(
         _weights(sizes), name=f"embedded:{DEFAULT_MODEL}", context=sizes.context, threads=sizes.threads
     )
-    cast = Cast(Part(Limited(engine, timeout=None), base=sizes.base))
+    cast = Cast(Assignment(Limited(engine, timeout=None), base=sizes.base))
     config = system.config("improved", {**sizes.settings, "instruction_first": first})
     try:
         with Journal() as journal:
-            await system.write(brief, Run(Hands(journal, Prompts(system.prompts), cast)), config)
+            await system.write(brief, Run(RunContext(journal, Prompts(system.prompts), cast)), config)
             calls = journal.calls()
     finally:
         await cast.close()

@@ -20,7 +20,7 @@ from benchmarks.theatre import SCHEMA, Company, plan_of, played, prose
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
-from fabula.engine.run import Hands, Run
+from fabula.engine.run import Run, RunContext
 from fabula.models.limits import Limited
 from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief, slug
@@ -250,13 +250,13 @@ async def _write_all(stories: int, parallel: int, preset: Preset, latencies: Lat
     config, brief = system.config(preset, _settings(preset)), Brief.parse("Write a story about a lamp.")
     model = Limited(ScriptedModel(latencies.answer, name="slow"), parallel=parallel)
     with Journal() as journal:
-        hands = Hands(journal, Prompts(system.prompts), Cast.of(model))
-        await system.write(brief, Run(hands, ("warm-up",)), config)  # compiles the templates
+        context = RunContext(journal, Prompts(system.prompts), Cast.of(model))
+        await system.write(brief, Run(context, ("warm-up",)), config)  # compiles the templates
         latencies.drawn.clear()
         begun = loop.time()
         async with asyncio.TaskGroup() as group:
             for number in range(stories):
-                group.create_task(system.write(brief, Run(hands, (f"story-{number}",)), config))
+                group.create_task(system.write(brief, Run(context, (f"story-{number}",)), config))
         return loop.time() - begun
 
 

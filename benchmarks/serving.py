@@ -180,9 +180,7 @@ async def _status(reader: asyncio.StreamReader) -> int:
 def _server(kind: str, folder: str, token: str) -> Iterator[int]:
     """The port of a server in a process of its own, which ends with its input."""
     command = [sys.executable, "-m", "benchmarks.serving", kind, folder, token]
-    with subprocess.Popen(  # noqa: S603 - our own file
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=_ROOT
-    ) as process:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=_ROOT) as process:  # noqa: S603 - our own file
         if process.stdout is None or process.stdin is None:
             raise RuntimeError("the server has no pipes")
         try:
@@ -223,7 +221,7 @@ async def _run(kind: str, folder: Path, token: str) -> None:
 
 
 async def _fabula(folder: Path, token: str, opened: Any, ready: Any) -> None:  # noqa: ANN401 - a socket and a function
-    from fabula.app.writing import Wishes  # noqa: PLC0415 - as above
+    from fabula.app.writing import Options  # noqa: PLC0415 - as above
     from fabula.project.folder import Project  # noqa: PLC0415 - as above
     from fabula.server.gate import Bounds  # noqa: PLC0415 - as above
     from fabula.server.running import Offer, serve  # noqa: PLC0415 - as above
@@ -234,7 +232,7 @@ async def _fabula(folder: Path, token: str, opened: Any, ready: Any) -> None:  #
     told = {"system": "vanilla", "model": f"scripted:{script}", "config": {"player": "Tobias", "npc": "Mara"}}
     project = Project.create(folder / "lamp", Brief(_STORY), told)
     settings: Settings = project.settings
-    await serve(Offer([(project, settings)], Wishes(), [token], Bounds(rate=0, turns=10_000)), opened, ready)
+    await serve(Offer([(project, settings)], Options(), [token], Bounds(rate=0, turns=10_000)), opened, ready)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from fabula.craft.planning import PROMPTS
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
-from fabula.engine.run import Hands, Run
+from fabula.engine.run import Run, RunContext
 from fabula.models.base import Capabilities
 from fabula.story import Brief
 from fabula.story.plan import ARC, Character, Event, Plan, Presence, ScenePlan
@@ -121,6 +121,6 @@ async def played(plan: Plan, model: Model, preset: Preset) -> Story:
     config = SYSTEM.config(preset, {"length_control": False} if preset == "improved" else {})
     with Journal() as journal:
         journal.decide("plan", "edit", write_plan(plan))
-        hands = Hands(journal, Prompts(SYSTEM.prompts, common=PROMPTS), Cast.of(model))
-        story: Story = await SYSTEM.write(_BRIEF, Run(hands), config)
+        context = RunContext(journal, Prompts(SYSTEM.prompts, common=PROMPTS), Cast.of(model))
+        story: Story = await SYSTEM.write(_BRIEF, Run(context), config)
     return story

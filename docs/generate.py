@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 import sys
 import types
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
 
 import fabula.project.settings
 from fabula.base import errors
 from fabula.cli.lazy import COMMANDS, LazyGroup
+from fabula.engine.methods import settings_of
 from fabula.evaluators import evaluators
 from fabula.models.known import KNOWN
 from fabula.systems import systems
@@ -35,6 +35,7 @@ MEANINGS: Final = {
     "Settings.system": "Writing system; see [systems](systems.md).",
     "Settings.preset": "`faithful`: the paper as it is. `improved`: with length control, tidy replies, cached prompts.",
     "Settings.seed": "Seed of all draws. Another seed is another story.",
+    "Settings.aids": "Help for small models: `auto` gives it to models known to be small, and never in `faithful`.",
     "Settings.model": "Model of every role that has none of its own.",
     "Settings.prompts": "Folder whose files replace the system's prompts of the same name.",
     "Settings.config": "Fields of the system's configuration; see [systems](systems.md).",
@@ -270,29 +271,14 @@ def _method(system: Method) -> Iterator[str]:
     yield f"{paper['summary']} Asks: {paper['asks']}.\n"
     if paper["roles"]:
         yield _table(("role", "what it does"), [(f"`{role}`", what) for role, what in paper["roles"].items()]) + "\n"
-    faithful, improved = system.config("faithful"), system.config("improved")
-    told = _attributes(type(faithful))
+    pairs = zip(settings_of(system.config("faithful")), settings_of(system.config("improved")), strict=True)
     rows = [
-        (f"`{f.name}`", _toml_value(getattr(faithful, f.name)), _toml_value(getattr(improved, f.name)), told[f.name])
-        for f in fields(faithful)
+        (f"`{f.name}`", f.group, _toml_value(f.value), _toml_value(i.value), f.about[:1].upper() + f.about[1:])
+        for f, i in pairs
     ]
-    yield _table(("setting", "faithful", "improved", "what it is for"), rows) + "\n"
+    yield _table(("setting", "group", "faithful", "improved", "what it is for"), rows) + "\n"
     deviations = [(d["where"], d["what"]) for d in paper.get("deviations", ())]
     yield _table(("where", "what differs from the paper"), deviations) + "\n"
-
-
-def _attributes(kind: type) -> Mapping[str, str]:
-    """The section `Attributes:` of a docstring, by name."""
-    found: dict[str, str] = {}
-    _, _, section = (inspect.getdoc(kind) or "").partition("Attributes:\n")
-    name = ""
-    for line in section.splitlines():
-        if line.startswith("    ") and not line.startswith("     "):
-            name, _, text = line.strip().partition(": ")
-            found[name] = text
-        elif name and line.strip():
-            found[name] += f" {line.strip()}"
-    return {name: text[:1].upper() + text[1:] for name, text in found.items()}
 
 
 # models -----------------------------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ def main(folder: Path) -> fabula.Story:
             "roles": {"setting": {"play": f"{__file__}:weather_report"}, "climax": {"play": "me"}},
         },
     )
-    wishes = fabula.Wishes(person=at_the_desk)
+    wishes = fabula.Options(person=at_the_desk)
     return asyncio.run(fabula.write_in(project, project.settings, wishes)).story
 
 

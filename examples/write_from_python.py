@@ -26,12 +26,12 @@ def main(folder: Path) -> list[str]:
     characters.write_text(characters.read_text(encoding="utf-8") + "* Mara is afraid of the dark.\n", encoding="utf-8")
 
     project = fabula.Project.open(folder)
-    rehearsal, changes = asyncio.run(fabula.rehearse_in(project, project.settings, fabula.Wishes()))
+    expected, changes = asyncio.run(fabula.dry_run_in(project, project.settings, fabula.Options()))
     print(f"Changed: {', '.join(change.file for change in changes)}")
-    print(f"To be asked again: {len(rehearsal.planned)} calls, {rehearsal.replayed} come from the journal.")
+    print(f"To be asked again: {len(expected.planned)} calls, {expected.replayed} come from the journal.")
 
-    asyncio.run(fabula.write_in(project, project.settings, fabula.Wishes()))
-    return [call.path for call in rehearsal.planned]
+    asyncio.run(fabula.write_in(project, project.settings, fabula.Options()))
+    return [call.path for call in expected.planned]
 
 
 if __name__ == "__main__":

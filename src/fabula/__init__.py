@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from fabula.base.version import __version__
 
 if TYPE_CHECKING:
-    from fabula.app.writing import Wishes, rehearse, rehearse_in, write, write_in
+    from fabula.app.writing import Options, dry_run, dry_run_in, write, write_in
     from fabula.base.errors import FabulaError
     from fabula.project.folder import Project
     from fabula.project.settings import Settings
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 __all__ = [
     "Brief",
     "FabulaError",
+    "Options",
     "Project",
     "Scene",
     "Settings",
     "Story",
-    "Wishes",
     "__version__",
-    "rehearse",
-    "rehearse_in",
+    "dry_run",
+    "dry_run_in",
     "write",
     "write_in",
 ]
@@ -38,9 +38,9 @@ _HOMES = {
     "Scene": "story",
     "Settings": "project.settings",
     "Story": "story",
-    "Wishes": "app.writing",
-    "rehearse": "app.writing",
-    "rehearse_in": "app.writing",
+    "Options": "app.writing",
+    "dry_run": "app.writing",
+    "dry_run_in": "app.writing",
     "write": "app.writing",
     "write_in": "app.writing",
 }

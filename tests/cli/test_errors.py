@@ -167,7 +167,7 @@ def test_ctrl_c_outside_a_run(cli: Cli, project: Path, monkeypatch: pytest.Monke
     def stopped(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Session, "rehearse", stopped)
+    monkeypatch.setattr(Session, "dry_run", stopped)
     ran = cli("update", "lamp")
     assert (ran.code, ran.err) == (130, "fabula: Stopped.\n")
 

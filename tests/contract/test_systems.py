@@ -12,7 +12,7 @@ from fabula.craft.planning import PROMPTS
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.systems import systems
-from harness import Case, Dying, cases, rehearse_case, run_case
+from harness import Case, Dying, cases, dry_run_case, run_case
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,7 +54,7 @@ async def test_every_prompt_is_used_and_every_field_is_filled_and_read(name: str
             await run_case(case, case.model(), journal, prompts=prompts)
         for prompt, fields in prompts.heard:
             used.add(prompt)
-            for field in fields:
+            for field in fields - {"aids"}:  # given by the run to every prompt
                 given.setdefault(field, set()).add(prompt)
     folder = systems()[name].prompts
     assert used - set(Prompts(PROMPTS).names) == set(Prompts(folder).names)
@@ -119,12 +119,12 @@ async def test_killed_at_every_call_and_resumed_gives_the_same_story_with_no_cal
 async def test_a_dry_run_of_a_new_story_plans_calls_and_asks_nobody(case: Case) -> None:
     model = case.model()
     with Journal() as journal:
-        hands = await rehearse_case(case, model, journal)
+        context = await dry_run_case(case, model, journal)
         assert journal.count() == 0
     assert not model.asked
-    assert hands.rehearsal.planned
-    assert hands.rehearsal.cost == 0.0
-    assert all(call.prompt > 0 and call.reply > 0 for call in hands.rehearsal.planned)
+    assert context.dry_run.planned
+    assert context.dry_run.cost == 0.0
+    assert all(call.prompt > 0 and call.reply > 0 for call in context.dry_run.planned)
 
 
 @each_case
@@ -132,9 +132,9 @@ async def test_a_dry_run_of_a_finished_story_plans_nothing(case: Case) -> None:
     model = case.model()
     with Journal() as journal:
         await run_case(case, model, journal)
-        hands = await rehearse_case(case, model, journal)
-    assert hands.rehearsal.planned == []
-    assert hands.rehearsal.replayed == len(model.asked)
+        context = await dry_run_case(case, model, journal)
+    assert context.dry_run.planned == []
+    assert context.dry_run.replayed == len(model.asked)
 
 
 @pytest.mark.parametrize("name", systems())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.app.writing import Wishes, rehearse_in, write_in
+from fabula.app.writing import Options, dry_run_in, write_in
 from fabula.base import files
 from fabula.base.errors import JournalDamagedError, JournalError, JournalVersionError, ProjectError, UsageError
 from fabula.engine.events import CallFinished, Kept
@@ -41,7 +41,7 @@ def home(tmp_path: Path) -> Project:
 async def write(home: Project, *listeners: Callable[[Event], None]) -> tuple[Story, list[str]]:
     """The story, and the paths of the calls that were made for it."""
     heard: list[Event] = []
-    story = (await write_in(home, home.settings, Wishes(listeners=[heard.append, *listeners]))).story
+    story = (await write_in(home, home.settings, Options(listeners=[heard.append, *listeners]))).story
     return story, [event.path for event in heard if isinstance(event, CallFinished) and not event.replayed]
 
 
@@ -100,9 +100,9 @@ async def test_a_journal_that_cannot_be_used_is_named_and_nothing_is_touched(
     await write(home)
     damage(journal_file(home))
     before, journal = texts(home), journal_file(home).read_bytes()
-    for work in (write_in, rehearse_in):
+    for work in (write_in, dry_run_in):
         with pytest.raises(kind, match=told) as caught:
-            await work(home, home.settings, Wishes())
+            await work(home, home.settings, Options())
         assert ONE_SENTENCE_OR_TWO.fullmatch(str(caught.value))
     assert texts(home) == before
     assert journal_file(home).read_bytes() == journal
@@ -247,7 +247,7 @@ async def test_the_second_of_two_processes_is_told_who_holds_the_project(
     told = rf"The project .*tale is in use by process {holder.pid}\. Wait for it to end, or stop it\."
     with pytest.raises(ProjectError, match=told):
         await write(home)
-    assert (await rehearse_in(home, home.settings, Wishes()))[0].planned, "an estimate disturbs nobody"
+    assert (await dry_run_in(home, home.settings, Options()))[0].planned, "an estimate disturbs nobody"
 
 
 @pytest.mark.parametrize("killed", [False, True])
@@ -277,7 +277,7 @@ async def test_an_edit_made_while_the_run_goes_is_not_overwritten(home: Project)
 
     await write(home, edit)
     assert climax.read_text(encoding="utf-8") == "She waits.\n"
-    _, changes = await rehearse_in(home, home.settings, Wishes())
+    _, changes = await dry_run_in(home, home.settings, Options())
     assert [(change.path, change.text) for change in changes] == [("climax", "She waits.")]
     story, asked = await write(home)
     assert story.scenes[2].text == "She waits."
@@ -301,8 +301,8 @@ async def test_other_line_ends_and_byte_order_marks_are_no_edits(home: Project) 
     for file in home.folder.rglob("*.md"):
         text = file.read_text(encoding="utf-8").replace("\n", "\r\n")
         file.write_text(f"\ufeff{text}\r\n", encoding="utf-8", newline="")
-    rehearsal, changes = await rehearse_in(home, home.settings, Wishes())
-    assert (rehearsal.planned, changes) == ([], [])
+    expected, changes = await dry_run_in(home, home.settings, Options())
+    assert (expected.planned, changes) == ([], [])
     assert await write(home) == (story, [])
 
 
@@ -334,9 +334,9 @@ async def test_a_whole_story_whose_scenes_are_lost_is_named_and_left(
     await write(home)
     home.story_file.write_text(change(home.story_file.read_text(encoding="utf-8")), encoding="utf-8")
     before = texts(home)
-    for work in (write_in, rehearse_in):
+    for work in (write_in, dry_run_in):
         with pytest.raises(UsageError, match=told):
-            await work(home, home.settings, Wishes())
+            await work(home, home.settings, Options())
     assert texts(home) == before
     home.story_file.rename(home.folder / "old.txt")  # as the message says
     assert (await write(home))[1] == []
@@ -367,6 +367,6 @@ SECRET = "sk-test-not-a-key-1234567890"  # noqa: S105 - made up
 
 async def test_a_key_is_nowhere_in_the_folder(home: Project) -> None:
     environ: dict[str, Any] = {"OPENAI_API_KEY": SECRET}
-    await write_in(home, home.settings, Wishes(environ=environ))
+    await write_in(home, home.settings, Options(environ=environ))
     for path in home.folder.rglob("*"):
         assert path.is_dir() or SECRET.encode() not in path.read_bytes()

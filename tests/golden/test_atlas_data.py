@@ -13,7 +13,7 @@ from fabula.craft.matching import parse_finding
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
-from fabula.engine.run import Hands, Run
+from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
 from fabula.evaluators.atlas.findings import Proposal
 from fabula.evaluators.atlas.gold import Told, accuracies, read_gold
@@ -87,7 +87,7 @@ async def test_a_verifier_that_confirms_everything_shows_what_the_rules_can_reac
 
     model = ScriptedModel(answer, capabilities=Capabilities(schema=True))
     with Journal() as journal:
-        run = Run(Hands(journal, Prompts(ATLAS.prompts), Cast.of(model)))
+        run = Run(RunContext(journal, Prompts(ATLAS.prompts), Cast.of(model)))
         item = Item("script", Story("", (Scene("story", text),)))
         report = await ATLAS.evaluate((item,), run, ATLAS.config("improved", {"gold": str(file)}))
     (story,) = report.details["stories"]

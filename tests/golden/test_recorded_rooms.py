@@ -17,8 +17,8 @@ from fabula.craft.length import read_range
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.replies import clean_prose
-from fabula.engine.roles import Cast, Part
-from fabula.engine.run import Hands, Mode, Run
+from fabula.engine.roles import Assignment, Cast
+from fabula.engine.run import Mode, Run, RunContext
 from fabula.models.embedded import EmbeddedModel, find_weights
 from fabula.models.known import models_home
 from fabula.project.casting import base_sampling
@@ -42,11 +42,11 @@ CASES: dict[str, tuple[str, Preset]] = {
 
 async def tell(name: str, preset: Preset, journal: Journal, mode: Mode) -> Story:
     model = EmbeddedModel(find_weights("smollm2", models_home(os.environ)), name="embedded:smollm2", threads=1)
-    cast = Cast(Part(model, base=base_sampling("embedded:smollm2")))
+    cast = Cast(Assignment(model, base=base_sampling("embedded:smollm2")))
     system = find(name)
     values = {} if preset == "improved" else {"max_tokens": 256}
     try:
-        run = Run(Hands(journal, Prompts(system.prompts), cast, mode=mode))
+        run = Run(RunContext(journal, Prompts(system.prompts), cast, mode=mode))
         return await system.write(BRIEF, run, system.config(preset, values))
     finally:
         await cast.close()

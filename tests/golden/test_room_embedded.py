@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.app.writing import Wishes, write_in
+from fabula.app.writing import Options, write_in
 from fabula.craft.length import read_range
 from fabula.engine.events import CallFinished
 from fabula.models.known import installed, models_home
@@ -40,8 +40,8 @@ async def write(folder: Path, settings: dict[str, Any], *, frozen: bool = False)
     """The story in a new project, or replayed in one that is there, and the calls."""
     home = Project.open(folder) if frozen else Project.create(folder, BRIEF, settings | ENGINE)
     heard: list[Event] = []
-    wishes = Wishes(environ={"FABULA_MODELS": str(HOME)}, listeners=[heard.append], frozen=frozen)
-    story = (await write_in(home, home.settings, wishes)).story
+    options = Options(environ={"FABULA_MODELS": str(HOME)}, listeners=[heard.append], frozen=frozen)
+    story = (await write_in(home, home.settings, options)).story
     return story, [event for event in heard if isinstance(event, CallFinished)]
 
 

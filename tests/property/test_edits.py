@@ -14,7 +14,7 @@ from fabula.engine.events import Kept
 from fabula.engine.journal import Journal
 from fabula.models.base import Capabilities
 from fabula.models.scripted import ScriptedModel
-from harness import Case, cases, rehearse_case, run_case
+from harness import Case, cases, dry_run_case, run_case
 
 if TYPE_CHECKING:
     from fabula.engine.events import Event
@@ -56,7 +56,7 @@ async def check_edit(case: Case, which: int, text: str, *, pin: bool) -> None:
         paths = sorted({event.path for event in kept if isinstance(event, Kept) and _free(event, case)})
         path = paths[which % len(paths)]
         journal.decide(path, "pin" if pin else "edit", journal.newest(path) if pin else text)
-        planned = await rehearse_case(case, model_of_prompts(), journal)
+        planned = await dry_run_case(case, model_of_prompts(), journal)
         again, fresh = model_of_prompts(), model_of_prompts()
         await run_case(case, again, journal)
         newest = journal.override(path)
@@ -70,7 +70,7 @@ async def check_edit(case: Case, which: int, text: str, *, pin: bool) -> None:
             assert not asked
         if case.system.open_role:
             return  # how long a role-play goes on depends on replies that a dry run cannot know
-        announced = {call.path for call in planned.rehearsal.planned}
+        announced = {call.path for call in planned.dry_run.planned}
         assert _paths(asked) - _extensions(asked) == announced - _extensions(announced), "as the dry run announced"
 
 

@@ -1,6 +1,7 @@
 """What holds of measures for any text: bounds, invariances, and a fast way that equals the slow one."""
 
 # ruff: noqa: RUF001 - the texts hold typographic marks
+
 from __future__ import annotations
 
 import asyncio
@@ -17,7 +18,7 @@ from fabula.craft.tokens import rouge_tokens
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
-from fabula.engine.run import Hands, Run
+from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
 from fabula.evaluators.rouge.scoring import VARIANTS, lcs_length, scores
 from fabula.evaluators.rouge.unions import subsequence, union_lcs
@@ -127,7 +128,7 @@ def measured(texts: Sequence[str], **config: object) -> Report:
         for n, text in enumerate(texts)
     ]
     with Journal() as journal:
-        run = Run(Hands(journal, Prompts(SURFACE.prompts), Cast.of(ScriptedModel({}))))
+        run = Run(RunContext(journal, Prompts(SURFACE.prompts), Cast.of(ScriptedModel({}))))
         return asyncio.run(SURFACE.evaluate(items, run, SURFACE.config("improved", config)))
 
 

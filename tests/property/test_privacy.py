@@ -16,7 +16,7 @@ from fabula.craft.planning import PROMPTS
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
-from fabula.engine.run import Hands, Run
+from fabula.engine.run import Run, RunContext
 from fabula.models.base import Capabilities
 from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief
@@ -132,9 +132,9 @@ async def gossip(plan: Plan, order: tuple[str, ...], speakers: list[int], preset
     tame = {"prompt_tokens": 0, "tidy": False, "length_control": False, "min_turns": 9} if ours else {}
     with Journal() as journal:
         journal.decide("plan", "edit", write_plan(plan))
-        hands = Hands(journal, READ, Cast.of(model))
+        context = RunContext(journal, READ, Cast.of(model))
         config = SYSTEM.config(preset, {"max_turns": turns, **tame})
-        await SYSTEM.write(Brief("Write a story."), Run(hands), config)
+        await SYSTEM.write(Brief("Write a story."), Run(context), config)
     may = allowed(plan.units(order), script.said, turns)
     wrong = []
     for request in model.asked:

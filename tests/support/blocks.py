@@ -22,7 +22,7 @@ from fabula.models.scripted import ScriptedModel
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fabula.project.casting import World
+    from fabula.project.casting import Environment
     from fabula.project.settings import ModelTable
 
 SHELL: Final = ("bash", "console", "sh")
@@ -67,7 +67,7 @@ def commands(block: Block) -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def stand_in(spec: str, table: ModelTable, world: World) -> ScriptedModel:
+def stand_in(spec: str, table: ModelTable, world: Environment) -> ScriptedModel:
     """What every model of the pages is played by: enough different sentences for any length asked."""
     del table, world
 

@@ -12,7 +12,7 @@ from fabula.base.errors import ModelError
 from fabula.craft.planning import PROMPTS
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
-from fabula.engine.run import Hands, Run
+from fabula.engine.run import Run, RunContext
 from fabula.evaluators import evaluators
 from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief
@@ -96,18 +96,18 @@ def prompts_in(folder: Path) -> Prompts:
     return Prompts(folder, common=PROMPTS)
 
 
-async def run_case(case: Case, model: Model, journal: Journal, **hands: Any) -> Story:  # noqa: ANN401 - fields of Hands
+async def run_case(case: Case, model: Model, journal: Journal, **context: Any) -> Story:  # noqa: ANN401 - fields of Hands
     """The case's story, with `model` in every role."""
-    prompts = hands.pop("prompts", None) or prompts_in(case.system.prompts)
+    prompts = context.pop("prompts", None) or prompts_in(case.system.prompts)
     case.given_in(journal)
-    ready = Hands(journal, prompts, Cast.of(model), **hands)
+    ready = RunContext(journal, prompts, Cast.of(model), **context)
     return await case.system.write(case.brief, Run(ready), case.system.config(case.preset, case.config))
 
 
-async def rehearse_case(case: Case, model: Model, journal: Journal, **hands: Any) -> Hands:  # noqa: ANN401 - fields of Hands
+async def dry_run_case(case: Case, model: Model, journal: Journal, **context: Any) -> RunContext:  # noqa: ANN401 - fields of Hands
     """The hands of a dry run, whose `rehearsal` says what would be asked."""
     case.given_in(journal)
-    ready = Hands(journal, prompts_in(case.system.prompts), Cast.of(model), mode="dry", **hands)
+    ready = RunContext(journal, prompts_in(case.system.prompts), Cast.of(model), mode="dry", **context)
     await case.system.write(case.brief, Run(ready), case.system.config(case.preset, case.config))
     return ready
 
@@ -149,8 +149,8 @@ def measurements() -> list[Measurement]:
     return found
 
 
-async def measure_case(case: Measurement, model: Model, journal: Journal, **hands: Any) -> Report:  # noqa: ANN401 - fields of Hands
+async def measure_case(case: Measurement, model: Model, journal: Journal, **context: Any) -> Report:  # noqa: ANN401 - fields of Hands
     """The case's report, with `model` in every role."""
-    prompts = hands.pop("prompts", None) or Prompts(case.evaluator.prompts)
-    run = Run(Hands(journal, prompts, Cast.of(model), **hands))
+    prompts = context.pop("prompts", None) or Prompts(case.evaluator.prompts)
+    run = Run(RunContext(journal, prompts, Cast.of(model), **context))
     return await case.evaluator.evaluate(case.items, run, case.evaluator.config(case.preset, case.config))

@@ -10,7 +10,7 @@ CHILD = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from fabula.app import writing as authoring
-from fabula.app.writing import Wishes, write_in
+from fabula.app.writing import Options, write_in
 from fabula.models.scripted import ScriptedModel
 from fabula.project.folder import Project
 from fabula.engine.roles import Cast
@@ -36,5 +36,5 @@ def listen(event):
 model = Killed.read(script)
 authoring.open_cast = lambda settings, roles, world, open_role: Cast.of(model)
 project = Project.open(folder)
-asyncio.run(write_in(project, project.settings, Wishes(listeners=[listen])))
+asyncio.run(write_in(project, project.settings, Options(listeners=[listen])))
 """

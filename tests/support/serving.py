@@ -12,7 +12,7 @@ from unittest import mock
 import httpx
 
 from fabula.app.conversing import conversing, settings_for
-from fabula.app.writing import Wishes
+from fabula.app.writing import Options
 from fabula.base.errors import ModelError
 from fabula.models.base import Capabilities, Reply, Request, Usage
 from fabula.project.folder import Project
@@ -152,7 +152,7 @@ async def here(
     engine = engine or Engine()
     made = project(folder, **settings)
     with mock.patch("fabula.project.casting.open_model", return_value=engine):
-        async with conversing(made, settings_for(made.settings), Wishes(listeners=(measure,))) as open_:
+        async with conversing(made, settings_for(made.settings), Options(listeners=(measure,))) as open_:
             shelf = Shelf({"lamp": await served("lamp", open_, player)})
             means = Means(shelf, Tokens.of([TOKEN]), bounds or Bounds(), clock, lambda: 1000.0, lambda: "id")
             app = application(means)
@@ -184,7 +184,7 @@ def there(folder: Path, engine: Engine | None = None, bounds: Bounds | None = No
 
     async def run() -> None:
         with listening("127.0.0.1", 0) as opened:
-            offer = Offer([(made, settings_for(made.settings))], Wishes(), [TOKEN], bounds or Bounds())
+            offer = Offer([(made, settings_for(made.settings))], Options(), [TOKEN], bounds or Bounds())
             task = asyncio.ensure_future(serve(offer, opened, lambda _: ready.set()))
             running.append((asyncio.get_running_loop(), task))
             addresses.append(address_of(opened))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from unittest import mock
 
 from fabula.app.conversing import settings_for
-from fabula.app.writing import Wishes
+from fabula.app.writing import Options
 from fabula.server.running import Offer, address_of, listening, serve
 from serving import TOKEN, Engine, project
 
@@ -39,7 +39,7 @@ if __name__ == "__main__":
                 sys.stdout.write(f"{address}\n")
                 sys.stdout.flush()
 
-            await serve(Offer([(made, settings_for(made.settings))], Wishes(), [TOKEN]), opened, ready)
+            await serve(Offer([(made, settings_for(made.settings))], Options(), [TOKEN]), opened, ready)
 
     with mock.patch("fabula.project.casting.open_model", return_value=Hanging()):
         asyncio.run(main())

@@ -5,14 +5,13 @@ from __future__ import annotations
 import ast
 import shutil
 import subprocess
-import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
 ROOT: Final = Path(__file__).parents[2]
 PACKAGE: Final = ROOT / "src" / "fabula"
@@ -86,21 +85,3 @@ def texts(*suffixes: str) -> Iterator[tuple[str, str]]:
                 yield path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
             except UnicodeDecodeError:
                 continue
-
-
-def allowed(rule: str) -> Mapping[str, int]:
-    """The offenders of a rule that were there before it; see `house/allowed.toml`."""
-    with (ROOT / "tests" / "house" / "allowed.toml").open("rb") as file:
-        return dict(tomllib.load(file).get(rule, {}))
-
-
-def excess(rule: str, found: Mapping[str, int], most: int) -> list[str]:
-    """What is wrong with `found` (a number for each name) under a bound: new offenders, and outdated exceptions."""
-    excused = allowed(rule)
-    new = [f"{n} has {v}, at most {excused.get(n, most)}" for n, v in found.items() if v > excused.get(n, most)]
-    kept = [
-        f"{name}: take it out of allowed.toml or lower it to {found.get(name, 0)}"
-        for name, value in excused.items()
-        if found.get(name, 0) < value
-    ]
-    return new + kept

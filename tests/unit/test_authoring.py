@@ -11,7 +11,7 @@ import pytest
 
 from fabula import write
 from fabula.app import writing as authoring
-from fabula.app.writing import Wishes, rehearse, rehearse_in, write_in
+from fabula.app.writing import Options, dry_run, dry_run_in, write_in
 from fabula.base.errors import ConfigError, JournalError, JournalMissError, ModelError, UnknownNameError, UsageError
 from fabula.engine.events import CallFinished, CallRetried, Event, RunFinished, RunStarted
 from fabula.engine.roles import Cast
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.models.base import Request
-    from fabula.project.casting import World
+    from fabula.project.casting import Environment
 
 SCRIPT = f"scripted:{systems()['agents-room'].folder / 'script.toml'}"
 SETTINGS: dict[str, Any] = {"model": SCRIPT, "preset": "faithful"}
@@ -49,7 +49,7 @@ def home(tmp_path: Path) -> Project:
 def playing(monkeypatch: pytest.MonkeyPatch, model: ScriptedModel) -> None:
     """Let `model` play every role."""
 
-    def cast(settings: Settings, roles: tuple[str, ...], world: World, open_role: str) -> Cast:
+    def cast(settings: Settings, roles: tuple[str, ...], world: Environment, open_role: str) -> Cast:
         return Cast.of(model)
 
     monkeypatch.setattr(authoring, "open_cast", cast)
@@ -62,7 +62,7 @@ def runs(home: Project) -> list[dict[str, Any]]:
 
 async def test_a_run_leaves_story_files_record_and_bill(home: Project) -> None:
     heard: list[Event] = []
-    outcome = await write_in(home, home.settings, Wishes(listeners=[heard.append]))
+    outcome = await write_in(home, home.settings, Options(listeners=[heard.append]))
     assert Story.parse(home.story_file.read_text(encoding="utf-8")) == outcome.story
     assert [scene.label for scene in outcome.story.scenes][0::4] == ["Exposition", "Resolution"]
     assert (home.folder / "story" / "05-resolution.md").is_file()
@@ -76,9 +76,9 @@ async def test_a_run_leaves_story_files_record_and_bill(home: Project) -> None:
 
 
 async def test_a_second_run_asks_nobody(home: Project) -> None:
-    first = await write_in(home, home.settings, Wishes())
+    first = await write_in(home, home.settings, Options())
     heard: list[Event] = []
-    again = await write_in(home, home.settings, Wishes(listeners=[heard.append]))
+    again = await write_in(home, home.settings, Options(listeners=[heard.append]))
     assert again.story == first.story
     finished = [event for event in heard if isinstance(event, CallFinished)]
     assert len(finished) == 9
@@ -87,38 +87,38 @@ async def test_a_second_run_asks_nobody(home: Project) -> None:
 
 
 async def test_an_edited_file_is_announced_with_what_follows_and_then_done(home: Project) -> None:
-    await write_in(home, home.settings, Wishes())
+    await write_in(home, home.settings, Options())
     (home.folder / "plan" / "setting.md").write_text("A lighthouse on the moon.\n", encoding="utf-8")
-    rehearsal, changes = await rehearse_in(home, home.settings, Wishes())
+    expected, changes = await dry_run_in(home, home.settings, Options())
     assert [change.path for change in changes] == ["setting"]
     heard: list[Event] = []
-    await write_in(home, home.settings, Wishes(listeners=[heard.append]))
+    await write_in(home, home.settings, Options(listeners=[heard.append]))
     asked = [e.path for e in heard if isinstance(e, CallFinished) and not e.replayed]
-    assert asked == [call.path for call in rehearsal.planned]
+    assert asked == [call.path for call in expected.planned]
     assert asked[0] == "plot/plot"
     assert len(asked) == 6
-    assert (await rehearse_in(home, home.settings, Wishes()))[0].planned == []
+    assert (await dry_run_in(home, home.settings, Options()))[0].planned == []
 
 
 async def test_a_frozen_run_leaves_no_record_and_names_what_is_missing(home: Project) -> None:
     with pytest.raises(JournalMissError, match="holds no reply for conflict/conflict"):
-        await write_in(home, home.settings, Wishes(frozen=True))
-    first = await write_in(home, home.settings, Wishes())
-    assert (await write_in(home, home.settings, Wishes(frozen=True))).story == first.story
+        await write_in(home, home.settings, Options(frozen=True))
+    first = await write_in(home, home.settings, Options())
+    assert (await write_in(home, home.settings, Options(frozen=True))).story == first.story
     assert len(runs(home)) == 1
 
 
 async def test_a_new_story_is_estimated_without_a_project() -> None:
-    rehearsal = await rehearse(BRIEF, Settings.of(SETTINGS, "here"), Wishes())
-    assert len(rehearsal.planned) == 9
-    assert rehearsal.cost == 0.0
+    expected = await dry_run(BRIEF, Settings.of(SETTINGS, "here"), Options())
+    assert len(expected.planned) == 9
+    assert expected.cost == 0.0
 
 
 async def test_prompts_of_the_users_folder_are_used(home: Project, tmp_path: Path) -> None:
     own = tmp_path / "prompts"
     own.mkdir()
     (own / "plot.jinja").write_text("{% block user %}My own words.{% endblock %}")
-    await write_in(home, home.settings.with_({"prompts": str(own)}), Wishes())
+    await write_in(home, home.settings.with_({"prompts": str(own)}), Options())
     with home.journal as journal:
         assert journal.calls("plot")[0].messages == (("user", "My own words."),)
 
@@ -132,7 +132,7 @@ async def test_an_error_ends_the_record_with_its_sentence_and_closes_the_cast(
     model, heard = Closing({"conflict": "Mara wants the lamp."}), list[Event]()
     playing(monkeypatch, model)
     with pytest.raises(ModelError, match="no reply for the role 'character'") as caught:
-        await write_in(home, home.settings, Wishes(listeners=[heard.append]))
+        await write_in(home, home.settings, Options(listeners=[heard.append]))
     assert runs(home)[0]["error"] == str(caught.value)
     assert heard[-1] == RunFinished("agents-room", str(caught.value))
     assert model.closed == 1
@@ -151,7 +151,7 @@ async def test_a_cancelled_run_is_recorded_as_stopped_and_closes_the_cast(
 
     model, heard = Closing(waiting), list[Event]()
     playing(monkeypatch, model)
-    task = asyncio.create_task(write_in(home, home.settings, Wishes(listeners=[heard.append])))
+    task = asyncio.create_task(write_in(home, home.settings, Options(listeners=[heard.append])))
     await asked.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -172,7 +172,7 @@ def test_an_interrupted_run_is_recorded_as_stopped_and_closes_the_cast(
     model = Closing(interrupted)
     playing(monkeypatch, model)
     with pytest.raises(KeyboardInterrupt):
-        asyncio.run(write_in(home, home.settings, Wishes()))
+        asyncio.run(write_in(home, home.settings, Options()))
     assert runs(home)[0]["error"] == "stopped"
     assert model.closed == 1
 
@@ -181,9 +181,9 @@ async def test_a_cast_is_closed_where_the_run_cannot_begin(home: Project, monkey
     model = Closing({})
     playing(monkeypatch, model)
     with pytest.raises(UnknownNameError, match=r"Unknown setting of agents-room 'wordz'"):
-        await write_in(home, home.settings.with_({"config": {"wordz": "300"}}), Wishes())
+        await write_in(home, home.settings.with_({"config": {"wordz": "300"}}), Options())
     with pytest.raises(UnknownNameError, match=r"Unknown setting of agents-room 'wordz'"):
-        await rehearse_in(home, home.settings.with_({"config": {"wordz": "300"}}), Wishes())
+        await dry_run_in(home, home.settings.with_({"config": {"wordz": "300"}}), Options())
     assert model.closed == 2
 
 
@@ -197,7 +197,7 @@ async def test_a_journal_that_breaks_in_a_run_is_told_of_once(home: Project, mon
     journal = home.journal
     monkeypatch.setattr(Project, "journal", journal)
     with pytest.raises(JournalError, match=r"The journal is closed"):
-        await write_in(home, home.settings, Wishes(listeners=[heard.append]))
+        await write_in(home, home.settings, Options(listeners=[heard.append]))
     assert isinstance(heard[-1], RunFinished)
     assert model.closed == 1
 
@@ -207,18 +207,18 @@ async def test_a_journal_that_breaks_at_the_very_end_is_told_of(home: Project, m
     monkeypatch.setattr(Project, "journal", journal)
     monkeypatch.setattr(Project, "write_story", lambda *_: journal.close())
     with pytest.raises(JournalError, match=r"The journal is closed"):
-        await write_in(home, home.settings, Wishes())
+        await write_in(home, home.settings, Options())
 
 
 async def test_retries_are_told_to_listeners(home: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    def cast(settings: Settings, roles: tuple[str, ...], world: World, open_role: str) -> Cast:
+    def cast(settings: Settings, roles: tuple[str, ...], world: Environment, open_role: str) -> Cast:
         assert world.on_retry is not None
         world.on_retry("m", 1, 0.5, "busy")
         return Cast.of(ScriptedModel.read(systems()["agents-room"].folder / "script.toml"))
 
     heard: list[Event] = []
     monkeypatch.setattr(authoring, "open_cast", cast)
-    await write_in(home, home.settings, Wishes(listeners=[heard.append]))
+    await write_in(home, home.settings, Options(listeners=[heard.append]))
     assert heard[0] == CallRetried("m", 1, 0.5, "busy")
 
 

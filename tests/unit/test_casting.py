@@ -15,7 +15,7 @@ from fabula.models.base import Message, Request, Sampling
 from fabula.models.known import KNOWN
 from fabula.models.limits import Limited
 from fabula.models.scripted import ScriptedModel
-from fabula.project.casting import World, base_sampling, full_name, open_cast, open_model
+from fabula.project.casting import Environment, base_sampling, full_name, open_cast, open_model
 from fabula.project.settings import ModelTable, Settings
 
 ROLES = ("plot", "climax")
@@ -50,8 +50,8 @@ def test_an_unknown_model_names_the_nearest(spec: str, near: str) -> None:
 
 
 def test_scripted_and_replayed_models_have_no_limits_around_them(script: str, tmp_path: Path) -> None:
-    assert isinstance(open_model(script, ModelTable(), World()), ScriptedModel)
-    assert isinstance(open_model(f"replay:{tmp_path}", ModelTable(), World()), ReplayModel)
+    assert isinstance(open_model(script, ModelTable(), Environment()), ScriptedModel)
+    assert isinstance(open_model(f"replay:{tmp_path}", ModelTable(), Environment()), ReplayModel)
 
 
 def test_an_embedded_model_gets_what_its_table_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,7 +66,7 @@ def test_an_embedded_model_gets_what_its_table_says(tmp_path: Path, monkeypatch:
     weights = tmp_path / "any.gguf"
     weights.write_bytes(b"GGUF")
     table = ModelTable(slots=2, threads=1, context=512, adapters={"plot": "plot.gguf"})
-    model = open_model(f"embedded:{weights}", table, World())
+    model = open_model(f"embedded:{weights}", table, Environment())
     assert isinstance(model, Limited)
     assert model.name == f"embedded:{weights}"
     assert (given["weights"], given["slots"], given["context"], given["threads"]) == (weights, 2, 512, 1)
@@ -74,20 +74,20 @@ def test_an_embedded_model_gets_what_its_table_says(tmp_path: Path, monkeypatch:
 
 
 async def test_an_embedded_model_without_weights_says_how_to_get_them_when_it_is_asked(tmp_path: Path) -> None:
-    model = open_model("smollm2", ModelTable(), World({"FABULA_MODELS": str(tmp_path)}))
+    model = open_model("smollm2", ModelTable(), Environment({"FABULA_MODELS": str(tmp_path)}))
     with pytest.raises(ModelUnavailableError, match="fabula models pull smollm2"):
         await model.ask(REQUEST)
 
 
 def test_a_server_is_reached_as_its_table_says() -> None:
     table = ModelTable(base_url="http://127.0.0.1:9/v1", parallel=3, timeout=5)
-    model = open_model("openai-chat:llama", table, World())
+    model = open_model("openai-chat:llama", table, Environment())
     assert isinstance(model, Limited)
     assert (model.name, model.capabilities.parallel) == ("openai-chat:llama", 3)
 
 
 async def test_a_hosted_model_without_a_key_says_where_the_key_goes_when_it_is_asked() -> None:
-    model = open_model("anthropic:claude-haiku-4-5", ModelTable(key_env="MY_KEY"), World({}))
+    model = open_model("anthropic:claude-haiku-4-5", ModelTable(key_env="MY_KEY"), Environment({}))
     with pytest.raises(ModelUnavailableError, match="MY_KEY"):
         await model.ask(REQUEST)
 
@@ -99,25 +99,25 @@ def test_a_known_small_model_brings_its_values_against_loops() -> None:
 
 async def test_one_model_serves_all_roles_that_name_it(script: str) -> None:
     settings = Settings.of({"model": script, "roles": {"plot": {"model": script, "temperature": 0.2}}}, "file")
-    cast = open_cast(settings, ROLES, World())
-    assert cast.part("plot").performer is cast.part("climax").performer
-    assert cast.part("plot").sampling == Sampling(temperature=0.2)
-    assert cast.part("climax").sampling == Sampling()
+    cast = open_cast(settings, ROLES, Environment())
+    assert cast.assignment("plot").performer is cast.assignment("climax").performer
+    assert cast.assignment("plot").sampling == Sampling(temperature=0.2)
+    assert cast.assignment("climax").sampling == Sampling()
     await cast.close()
 
 
 def test_a_role_keeps_the_common_values_it_does_not_set_and_may_have_an_adapter(script: str) -> None:
     roles = {"plot": {"temperature": 0.2, "adapter": "plot-lora"}}
     settings = Settings.of({"model": script, "sampling": {"temperature": 0.9, "top_p": 0.8}, "roles": roles}, "file")
-    cast = open_cast(settings, ROLES, World())
-    assert cast.part("plot").sampling == Sampling(temperature=0.2, top_p=0.8)
-    assert (cast.part("plot").adapter, cast.part("climax").adapter) == ("plot-lora", None)
-    assert cast.part("climax").sampling == Sampling(temperature=0.9, top_p=0.8)
+    cast = open_cast(settings, ROLES, Environment())
+    assert cast.assignment("plot").sampling == Sampling(temperature=0.2, top_p=0.8)
+    assert (cast.assignment("plot").adapter, cast.assignment("climax").adapter) == ("plot-lora", None)
+    assert cast.assignment("climax").sampling == Sampling(temperature=0.9, top_p=0.8)
 
 
 def test_the_default_model_is_not_opened_where_every_role_is_cast(script: str) -> None:
     settings = Settings.of({"model": "smollm2", "roles": {role: {"model": script} for role in ROLES}}, "file")
-    cast = open_cast(settings, ROLES, World())  # smollm2's weights are not here, so opening it would fail
+    cast = open_cast(settings, ROLES, Environment())  # smollm2's weights are not here, so opening it would fail
     assert cast.default.performer.name == script
 
 
@@ -128,18 +128,18 @@ async def test_persons_and_programs_are_cast_by_play(script: str, tmp_path: Path
     file = tmp_path / "mine.py"
     file.write_text("def answer(request):\n    return 'made'\n")
     roles = {"plot": {"play": "me"}, "climax": {"play": f"{file}:answer"}}
-    cast = open_cast(Settings.of({"model": script, "roles": roles}, "file"), ROLES, World(person=answering))
-    assert isinstance(cast.part("plot").performer, Person)
-    assert isinstance(cast.part("climax").performer, Program)
+    cast = open_cast(Settings.of({"model": script, "roles": roles}, "file"), ROLES, Environment(person=answering))
+    assert isinstance(cast.assignment("plot").performer, Person)
+    assert isinstance(cast.assignment("climax").performer, Program)
 
 
 def test_a_person_is_not_cast_where_nobody_can_be_asked(script: str) -> None:
     settings = Settings.of({"model": script, "roles": {"plot": {"play": "me"}}}, "file")
     with pytest.raises(ConfigError, match=r"to be played by 'me', but there is no terminal to ask at\. Cast a model\."):
-        open_cast(settings, ROLES, World())
+        open_cast(settings, ROLES, Environment())
 
 
 def test_a_role_that_the_system_lacks_names_the_nearest(script: str) -> None:
     settings = Settings.of({"model": script, "roles": {"plott": {}}}, "file")
     with pytest.raises(UnknownNameError, match=r"Unknown role 'plott'. Did you mean 'plot'\?"):
-        open_cast(settings, ROLES, World())
+        open_cast(settings, ROLES, Environment())

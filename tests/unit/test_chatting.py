@@ -20,7 +20,7 @@ from fabula.engine.events import TextArrived
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
-from fabula.engine.run import Hands, Run
+from fabula.engine.run import Run, RunContext
 from fabula.models.base import Capabilities, Reply
 from fabula.systems import find
 from fabula.systems.snap.algorithm import open_talk
@@ -86,10 +86,10 @@ class Stage:
     engine: Engine = field(default_factory=Engine)
 
     async def open(self, name: str = "evening", parties: Parties = TWO, story: str = STORY) -> Session:
-        hands = Hands(self.journal, Prompts(SNAP.prompts), Cast.of(self.engine))
+        context = RunContext(self.journal, Prompts(SNAP.prompts), Cast.of(self.engine))
         config = SNAP.config("improved", {"sentences": 4, "candidates": 1, "turns_per_step": 2})
-        talk = await open_talk(story, Run(hands), config, parties)
-        return open_session(SessionFiles.in_(self.folder, name), talk, hands)
+        talk = await open_talk(story, Run(context), config, parties)
+        return open_session(SessionFiles.in_(self.folder, name), talk, context)
 
 
 @pytest.fixture
@@ -298,9 +298,9 @@ async def test_moves_on_a_frozen_journal_give_the_same_log(stage: Stage) -> None
     for said in ("One.", "Two.", "Three.", "Four.", "Five."):
         await session.say(said)
     again = await stage.open("again")
-    assert again.hands is not session.hands
+    assert again.context is not session.context
     again.files = SessionFiles.in_(stage.folder / "other", "evening")
-    again.hands.mode = "frozen"
+    again.context.mode = "frozen"
     await again.begin()
     for said in ("One.", "Two.", "Three.", "Four.", "Five."):
         await again.say(said)

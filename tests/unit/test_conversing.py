@@ -9,7 +9,7 @@ from unittest import mock
 import pytest
 
 from fabula.app.conversing import conversing, settings_for
-from fabula.app.writing import Wishes
+from fabula.app.writing import Options
 from fabula.base.errors import UsageError
 from fabula.craft.conversation import Parties
 from serving import Engine, project
@@ -27,14 +27,14 @@ TWO = Parties("Tobias", ("Mara",))
 async def opened(tmp_path: Path) -> AsyncIterator[Conversing]:
     made = project(tmp_path)
     with mock.patch("fabula.project.casting.open_model", return_value=Engine()):
-        async with conversing(made, settings_for(made.settings), Wishes()) as open_:
+        async with conversing(made, settings_for(made.settings), Options()) as open_:
             yield open_
 
 
 @pytest.fixture
 def slow(opened: Conversing, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Opening a talk lets others run meanwhile; what it was opened for."""
-    algorithm, asked = opened.stage.method.algorithm, []
+    algorithm, asked = opened.prepared.method.algorithm, []
     open_talk = algorithm.open_talk
 
     async def slowly(*given: Any) -> Any:  # noqa: ANN401 - what the system takes and gives

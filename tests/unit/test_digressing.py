@@ -12,16 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabula.app.conversing import lay_narrative
-from fabula.app.digressing import KINDS, Conversation, Schedule, digress_in, kinds_of, parties_of, rehearse_digressions
+from fabula.app.digressing import KINDS, Conversation, Schedule, digress_in, dry_run_digressions, kinds_of, parties_of
 from fabula.app.digressing.kinds import WORDS
-from fabula.app.writing import Wishes
+from fabula.app.writing import Options
 from fabula.base.errors import ModelUnavailableError, UnknownNameError, UsageError
 from fabula.craft.conversation import Parties
 from fabula.craft.digressions import Utterance, dialogue_with_marks, utterances_of
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
-from fabula.engine.roles import Cast, Part
-from fabula.engine.run import Hands, Run
+from fabula.engine.roles import Assignment, Cast
+from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
 from fabula.models.scripted import ScriptedModel
 from fabula.project.casting import open_cast
@@ -172,7 +172,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Character:
     character = Character()
 
     def cast(*_: object, **__: object) -> Cast:
-        return Cast(Part(ScriptedModel(character, name="scripted:none")))
+        return Cast(Assignment(ScriptedModel(character, name="scripted:none")))
 
     monkeypatch.setattr("fabula.app.writing.open_cast", cast)
     assert open_cast is not None
@@ -181,7 +181,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Character:
 
 async def dialogues(folder: Path, system: str, **wanted: Any) -> tuple[Item, ...]:  # noqa: ANN401 - fields of Conversation
     asked = Conversation("lamp", STORY, TWO, wanted.pop("schedule", SMALL), **wanted)
-    return await digress_in(project_of(folder), settings_of(system), Wishes(), asked)
+    return await digress_in(project_of(folder), settings_of(system), Options(), asked)
 
 
 @pytest.mark.usefixtures("played")
@@ -191,7 +191,7 @@ async def test_a_character_that_keeps_to_its_plan_leads_back_and_one_without_fol
     assert '[off-story: injection, "' in items[0].story.text
     evaluator = find("linearity")
     with Journal() as journal:
-        run = Run(Hands(journal, Prompts(evaluator.prompts), Cast.of(ScriptedModel({}))))
+        run = Run(RunContext(journal, Prompts(evaluator.prompts), Cast.of(ScriptedModel({}))))
         report = await evaluator.evaluate(items, run, evaluator.config("improved", {"judge": False, "within": 2}))
 
     def share(of: str, what: str) -> float:
@@ -243,25 +243,25 @@ async def test_a_model_says_what_the_schedule_wants_in_words_of_its_own(tmp_path
 async def test_an_estimate_asks_nobody_and_counts_what_is_left(tmp_path: Path, played: Character) -> None:
     asked = Conversation("lamp", STORY, TWO, SMALL, sessions=1)
     with Journal() as journal:
-        expected = await rehearse_digressions(settings_of("vanilla"), Wishes(), asked, journal)
+        expected = await dry_run_digressions(settings_of("vanilla"), Options(), asked, journal)
     assert not played.asked
     project = project_of(tmp_path)
-    await digress_in(project, settings_of("vanilla"), Wishes(), asked)
+    await digress_in(project, settings_of("vanilla"), Options(), asked)
     assert len(expected.planned) == len(played.asked) == SMALL.turns
     with Journal(project.folder / ".fabula" / "journal.db") as journal:
-        again = await rehearse_digressions(settings_of("vanilla"), Wishes(), asked, journal)
+        again = await dry_run_digressions(settings_of("vanilla"), Options(), asked, journal)
     assert (len(again.planned), again.replayed) == (0, SMALL.turns)
 
 
 async def test_a_story_that_ends_early_leaves_fewer_digressions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ending = Cast(Part(ScriptedModel({"npc": "[Mara: (nods) That was all. EOD]"}, name="scripted:none")))
+    ending = Cast(Assignment(ScriptedModel({"npc": "[Mara: (nods) That was all. EOD]"}, name="scripted:none")))
     monkeypatch.setattr("fabula.app.writing.open_cast", lambda *_, **__: ending)
     done: list[int] = []
     asked = Conversation("lamp", STORY, TWO, SMALL, sessions=1)
     (item,) = await digress_in(
-        project_of(tmp_path), settings_of("vanilla"), Wishes(), asked, lambda session: done.append(len(session.turns))
+        project_of(tmp_path), settings_of("vanilla"), Options(), asked, lambda session: done.append(len(session.turns))
     )
     assert done == [2]
     assert len(utterances_of(item.story.text)) == 3

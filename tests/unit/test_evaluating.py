@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.app.evaluating import RATINGS, Task, evaluate_in, rehearse_evaluation
+from fabula.app.evaluating import RATINGS, Task, dry_run_evaluation, evaluate_in
 from fabula.app.item_files import item_of
-from fabula.app.writing import Wishes
+from fabula.app.writing import Options
 from fabula.base.errors import BudgetError, JournalMissError, ModelError, ProjectError
 from fabula.engine.events import CallFinished, RunFinished, RunStarted
 from fabula.engine.journal import Journal
@@ -39,14 +39,14 @@ def files(folder: Path) -> list[str]:
 
 async def test_report_ratings_and_calls_are_kept_and_a_second_run_asks_nobody(tmp_path: Path) -> None:
     heard: list[Event] = []
-    done = await evaluate_in(task(tmp_path), SETTINGS, Wishes(listeners=[heard.append]))
+    done = await evaluate_in(task(tmp_path), SETTINGS, Options(listeners=[heard.append]))
     assert done.budget.spent_tokens > 0
     assert isinstance(heard[0], RunStarted)
     assert heard[-1] == RunFinished("pairwise", "")
     told = json.loads((tmp_path / "pairwise.json").read_text(encoding="utf-8"))
     assert told == json.loads(json.dumps(done.report.as_data()))
     assert read_ratings(tmp_path / RATINGS) == done.report.ratings
-    again = await evaluate_in(task(tmp_path), SETTINGS, Wishes(listeners=[heard.append]))
+    again = await evaluate_in(task(tmp_path), SETTINGS, Options(listeners=[heard.append]))
     assert again.report == done.report
     assert again.budget.spent_tokens == 0
     with Journal(tmp_path / ".fabula" / "journal.db") as journal:
@@ -57,42 +57,42 @@ async def test_ratings_in_the_folder_stay_and_a_verdict_given_again_replaces_the
     other = Rating(rater="Ines", kind="person", items=("a",), question="plot", answer=3.0)
     old = Rating(rater="m", kind="model", items=("gone", "too"), question="plot", answer="gone", evaluator="pairwise")
     (tmp_path / RATINGS).write_text(write_line(other) + "\n" + write_line(old) + "\n", encoding="utf-8")
-    done = await evaluate_in(task(tmp_path), SETTINGS, Wishes())
+    done = await evaluate_in(task(tmp_path), SETTINGS, Options())
     assert read_ratings(tmp_path / RATINGS) == (other, old, *done.report.ratings)
-    again = await evaluate_in(task(tmp_path), SETTINGS, Wishes())
+    again = await evaluate_in(task(tmp_path), SETTINGS, Options())
     assert read_ratings(tmp_path / RATINGS) == (other, old, *again.report.ratings)
 
 
 async def test_without_a_folder_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    done = await evaluate_in(Task(SURFACE, ITEMS, SURFACE.config()), Settings(), Wishes())
+    done = await evaluate_in(Task(SURFACE, ITEMS, SURFACE.config()), Settings(), Options())
     assert done.report.rows
     assert files(tmp_path) == []
 
 
 async def test_a_dry_run_counts_what_is_asked_and_what_is_there(tmp_path: Path) -> None:
-    first = await rehearse_evaluation(task(tmp_path), SETTINGS, Wishes())
+    first = await dry_run_evaluation(task(tmp_path), SETTINGS, Options())
     assert files(tmp_path) == []
     assert first.planned
     assert first.replayed == 0
-    await evaluate_in(task(tmp_path), SETTINGS, Wishes())
-    again = await rehearse_evaluation(task(tmp_path), SETTINGS, Wishes())
+    await evaluate_in(task(tmp_path), SETTINGS, Options())
+    again = await dry_run_evaluation(task(tmp_path), SETTINGS, Options())
     assert not again.planned
     assert again.replayed > 0
 
 
 async def test_frozen_asks_nobody(tmp_path: Path) -> None:
     with pytest.raises(JournalMissError):
-        await evaluate_in(task(tmp_path), SETTINGS, Wishes(frozen=True))
-    done = await evaluate_in(task(tmp_path), SETTINGS, Wishes())
-    assert (await evaluate_in(task(tmp_path), SETTINGS, Wishes(frozen=True))).report == done.report
+        await evaluate_in(task(tmp_path), SETTINGS, Options(frozen=True))
+    done = await evaluate_in(task(tmp_path), SETTINGS, Options())
+    assert (await evaluate_in(task(tmp_path), SETTINGS, Options(frozen=True))).report == done.report
 
 
 async def test_a_judge_that_does_not_answer_ends_the_run_and_leaves_no_report(tmp_path: Path) -> None:
     (tmp_path / "mute.toml").write_text('[replies]\nnobody = "x"\n', encoding="utf-8")
     folder = tmp_path / "out"
     with pytest.raises(ModelError, match="The script has no reply for the role"):
-        await evaluate_in(task(folder), Settings(model=f"scripted:{tmp_path / 'mute.toml'}"), Wishes())
+        await evaluate_in(task(folder), Settings(model=f"scripted:{tmp_path / 'mute.toml'}"), Options())
     assert not (folder / "pairwise.json").exists()
     with Journal(folder / ".fabula" / "journal.db") as journal:
         assert "no reply for the role" in journal.runs()[-1]["error"]
@@ -101,9 +101,9 @@ async def test_a_judge_that_does_not_answer_ends_the_run_and_leaves_no_report(tm
 async def test_a_budget_stops_it_and_a_higher_one_goes_on_without_asking_again(tmp_path: Path) -> None:
     heard: list[Event] = []
     with pytest.raises(BudgetError):
-        await evaluate_in(task(tmp_path), SETTINGS, Wishes(budget_tokens=2500, listeners=[heard.append]))
+        await evaluate_in(task(tmp_path), SETTINGS, Options(budget_tokens=2500, listeners=[heard.append]))
     assert not (tmp_path / "pairwise.json").exists()
-    await evaluate_in(task(tmp_path), SETTINGS, Wishes(listeners=[heard.append]))
+    await evaluate_in(task(tmp_path), SETTINGS, Options(listeners=[heard.append]))
     asked = [e.path for e in heard if isinstance(e, CallFinished) and not e.replayed]
     assert len(asked) == len(set(asked))
 
@@ -111,4 +111,4 @@ async def test_a_budget_stops_it_and_a_higher_one_goes_on_without_asking_again(t
 async def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
     with pytest.raises(ProjectError, match=r"Cannot make the folder .*file.*Choose another one"):
-        await evaluate_in(task(tmp_path / "file"), SETTINGS, Wishes())
+        await evaluate_in(task(tmp_path / "file"), SETTINGS, Options())

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.craft.planning import PROMPTS, PlanWish, Reading, make_plan, plan_from_story
-from fabula.engine.context import Hands
+from fabula.craft.planning import PROMPTS, PlanOptions, Reading, make_plan, plan_from_story
+from fabula.engine.context import RunContext
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
-from fabula.engine.roles import Cast, Part
+from fabula.engine.roles import Assignment, Cast
 from fabula.engine.run import Run
 from fabula.models.known import installed, models_home
-from fabula.project.casting import World, base_sampling, open_model
+from fabula.project.casting import Environment, base_sampling, open_model
 from fabula.project.settings import ModelTable
 from fabula.story import Brief
 from fabula.story.plan_check import check_plan
@@ -42,15 +42,17 @@ STORY = (
 
 @pytest.fixture
 async def run() -> AsyncIterator[Run]:
-    world = World({"FABULA_MODELS": str(HOME)})
+    world = Environment({"FABULA_MODELS": str(HOME)})
     model = open_model("embedded:smollm2", ModelTable(threads=1, slots=1, context=4096), world)
     with Journal() as journal:
-        yield Run(Hands(journal, Prompts(PROMPTS), Cast(Part(model, base=base_sampling("embedded:smollm2")))))
+        yield Run(
+            RunContext(journal, Prompts(PROMPTS), Cast(Assignment(model, base=base_sampling("embedded:smollm2"))))
+        )
     await model.close()
 
 
 async def test_a_small_model_plans_from_a_brief(run: Run) -> None:
-    plan = await make_plan(run, BRIEF, PlanWish(scenes=2, characters=2))
+    plan = await make_plan(run, BRIEF, PlanOptions(scenes=2, characters=2))
     assert not check_plan(plan)
     assert [person.name for person in plan.characters] == ["Mara", "Tobias"]
     assert all(scene.outline and scene.present for scene in plan.scenes)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fabula.base.errors import ModelError, PlanError, ReplyError, UsageError
-from fabula.craft.planning import PROMPTS, PlanWish, given_plan, plan_for
+from fabula.craft.planning import PROMPTS, PlanOptions, given_plan, plan_for
 from fabula.craft.planning.assembling import People, arc_of, distinct, unique
 from fabula.craft.planning.naming import names_in, wants_other_order
 from fabula.craft.planning.shapes import CastReply, Sheet, scene_shape
-from fabula.engine.context import Hands
+from fabula.engine.context import RunContext
 from fabula.engine.dry_run import STALE
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
@@ -71,18 +71,18 @@ def planner(**changes: Any) -> Callable[[Request], str]:  # noqa: ANN401 - a tex
     return answer
 
 
-def run_with(model: ScriptedModel, journal: Journal, **hands: Any) -> Run:  # noqa: ANN401 - fields of Hands
-    return Run(Hands(journal, Prompts(PROMPTS), Cast.of(model), **hands))
+def run_with(model: ScriptedModel, journal: Journal, **context: Any) -> Run:  # noqa: ANN401 - fields of Hands
+    return Run(RunContext(journal, Prompts(PROMPTS), Cast.of(model), **context))
 
 
-async def made(wish: PlanWish, brief: Brief = BRIEF, **changes: Any) -> tuple[Plan, ScriptedModel]:  # noqa: ANN401 - as above
+async def made(wish: PlanOptions, brief: Brief = BRIEF, **changes: Any) -> tuple[Plan, ScriptedModel]:  # noqa: ANN401 - as above
     model = ScriptedModel(planner(**changes), capabilities=ASKED)
     with Journal() as journal:
         return await plan_for(run_with(model, journal), brief, wish), model
 
 
 async def test_a_brief_becomes_a_plan_that_can_be_written_from() -> None:
-    plan, model = await made(PlanWish(scenes=3))
+    plan, model = await made(PlanOptions(scenes=3))
     assert not check_plan(plan)
     assert plan.names == ("Scene of 1", "Scene of 2", "Scene of 3")
     assert [scene.element for scene in plan.scenes] == ["exposition", "climax", "resolution"]
@@ -96,7 +96,7 @@ async def test_a_brief_becomes_a_plan_that_can_be_written_from() -> None:
 
 
 async def test_every_prompt_holds_what_is_settled_before_it() -> None:
-    _, model = await made(PlanWish(scenes=3))
+    _, model = await made(PlanOptions(scenes=3))
     third = next(request for request in model.asked if request.path == "plan/scene/3/plan_outline")
     told = third.messages[1].content
     places = [
@@ -107,7 +107,7 @@ async def test_every_prompt_holds_what_is_settled_before_it() -> None:
 
 
 async def test_of_scenes_far_back_only_the_first_event_is_shown() -> None:
-    _, model = await made(PlanWish(scenes=12))
+    _, model = await made(PlanOptions(scenes=12))
     told = next(r for r in model.asked if r.path == "plan/scene/12/plan_outline").messages[1].content
     assert "Mara reads the letter." in told
     assert "Tobias asks about the lamp." not in told
@@ -115,25 +115,25 @@ async def test_of_scenes_far_back_only_the_first_event_is_shown() -> None:
 
 
 async def test_the_planner_decides_on_the_number_of_scenes_within_bounds() -> None:
-    assert len((await made(PlanWish(scenes=0)))[0].scenes) == 3
-    assert len((await made(PlanWish(scenes=0), plan_count={"scenes": 99}))[0].scenes) == 12
+    assert len((await made(PlanOptions(scenes=0)))[0].scenes) == 3
+    assert len((await made(PlanOptions(scenes=0), plan_count={"scenes": 99}))[0].scenes) == 12
 
 
 async def test_an_unknown_character_in_a_scene_joins_the_cast() -> None:
     stranger = [{"name": "Jonas", "goal": "to put the lamp out"}, {"name": "mara"}]
-    plan, _ = await made(PlanWish(scenes=3), plan_scene=lambda _: json.dumps(scene_of(1, characters=stranger)))
+    plan, _ = await made(PlanOptions(scenes=3), plan_scene=lambda _: json.dumps(scene_of(1, characters=stranger)))
     assert plan.scenes[0].present == ("Jonas", "Mara")
     assert [person.name for person in plan.characters] == ["Mara", "Tobias", "Jonas"]
     assert plan.character("Jonas").goal == "to put the lamp out"
 
 
 async def test_scenes_of_one_name_get_numbers() -> None:
-    plan, _ = await made(PlanWish(scenes=3), plan_scene=scene_of(1, name="The Storm"))
+    plan, _ = await made(PlanOptions(scenes=3), plan_scene=scene_of(1, name="The Storm"))
     assert plan.names == ("The Storm", "The Storm 2", "The Storm 3")
 
 
 async def test_whoever_the_brief_names_is_in_the_cast_though_the_reply_forgets_them() -> None:
-    plan, model = await made(PlanWish(scenes=3), plan_cast={"characters": [{"name": "Alejandro"}]})
+    plan, model = await made(PlanOptions(scenes=3), plan_cast={"characters": [{"name": "Alejandro"}]})
     assert [person.name for person in plan.characters] == ["Mara", "Tobias", "Alejandro"]
     assert plan.characters[0].setup == "She is the keeper of the lamp, and old."
     assert sum(request.path.endswith("plan_person") for request in model.asked) == 3
@@ -141,10 +141,10 @@ async def test_whoever_the_brief_names_is_in_the_cast_though_the_reply_forgets_t
 
 async def test_the_order_of_time_is_asked_only_where_the_brief_wants_another_than_that_of_telling() -> None:
     back = replace(BRIEF, text=BRIEF.text + " Begin with a flashback.")
-    plan, _ = await made(PlanWish(scenes=3), back)
+    plan, _ = await made(PlanOptions(scenes=3), back)
     assert [scene.time for scene in plan.scenes] == ["2", "1", "3"]
     assert plan.chronology() == ("Scene of 2", "Scene of 1", "Scene of 3")
-    plan, _ = await made(PlanWish(scenes=3), back, plan_order={"order": [1, 1, 9]})
+    plan, _ = await made(PlanOptions(scenes=3), back, plan_order={"order": [1, 1, 9]})
     assert [scene.time for scene in plan.scenes] == ["1", "2", "3"]
 
 
@@ -153,7 +153,7 @@ async def test_a_scene_that_repeats_an_earlier_one_is_drawn_again() -> None:
         again = "/again/" in request.path
         return "Tobias mends the boat alone." if again else EVENTS[1]
 
-    plan, model = await made(PlanWish(scenes=3), plan_outline=stuck)
+    plan, model = await made(PlanOptions(scenes=3), plan_outline=stuck)
     assert plan.scenes[1].outline[0].text == "Tobias mends the boat alone."
     assert next(r.path for r in model.asked if "/again/" in r.path) == "plan/scene/2/again/1/plan_outline"
 
@@ -161,20 +161,20 @@ async def test_a_scene_that_repeats_an_earlier_one_is_drawn_again() -> None:
 @pytest.mark.parametrize("reply", ["no JSON at all", '{"characters": []}', '{"name": "x"}'])
 async def test_a_reply_that_cannot_be_read_is_sent_back_and_then_an_error(reply: str) -> None:
     with pytest.raises(ReplyError, match="'planner' at plan/scene/1/plan_scene could not be read after 2 repairs"):
-        await made(PlanWish(scenes=1), plan_scene=reply)
+        await made(PlanOptions(scenes=1), plan_scene=reply)
 
 
 async def test_a_repaired_reply_is_taken() -> None:
     def at_last(request: Request) -> str:
         return json.dumps({"characters": CAST}) if len(request.messages) > 3 else "Mara and Tobias!"
 
-    plan, _ = await made(PlanWish(scenes=3), plan_cast=at_last)
+    plan, _ = await made(PlanOptions(scenes=3), plan_cast=at_last)
     assert [person.name for person in plan.characters] == ["Mara", "Tobias"]
 
 
 async def test_an_outline_without_words_is_an_error_after_three_draws() -> None:
     with pytest.raises(ReplyError, match="gave nothing of use at plan/scene/1/plan_outline in 3 tries"):
-        await made(PlanWish(scenes=3), plan_outline="***")
+        await made(PlanOptions(scenes=3), plan_outline="***")
 
 
 async def test_noise_of_small_models_counts_as_an_empty_field() -> None:
@@ -188,7 +188,7 @@ async def test_noise_of_small_models_counts_as_an_empty_field() -> None:
         },
         {"name": "Tobias", "speech": "nope, nope, nope, nope, nope, nope, nope", "setup": "A boy.", "age": "ten"},
     ]
-    plan, _ = await made(PlanWish(scenes=3), plan_cast={"characters": noisy})
+    plan, _ = await made(PlanOptions(scenes=3), plan_cast={"characters": noisy})
     mara, tobias = plan.characters
     assert (mara.age, mara.role, mara.goal) == ("", "", "to go on")
     assert mara.setup == "She is the keeper of the lamp, and old."
@@ -202,12 +202,12 @@ async def test_noise_of_small_models_counts_as_an_empty_field() -> None:
 )  # fmt: skip
 async def test_a_name_or_title_is_no_goal(said: str, kept: str) -> None:
     scene = scene_of(1, characters=[{"name": "Mara", "goal": said}])
-    plan, _ = await made(PlanWish(scenes=1), plan_scene=scene)
+    plan, _ = await made(PlanOptions(scenes=1), plan_scene=scene)
     assert plan.scenes[0].characters[0].goal == kept
 
 
 async def test_a_killed_run_goes_on_without_repeating_a_call(tmp_path: Path) -> None:
-    whole, model = await made(PlanWish(scenes=3))
+    whole, model = await made(PlanOptions(scenes=3))
     for kill_at in range(len(model.asked)):
         asked: list[str] = []
 
@@ -219,9 +219,9 @@ async def test_a_killed_run_goes_on_without_repeating_a_call(tmp_path: Path) -> 
 
         with Journal(tmp_path / f"{kill_at}.db") as journal:
             with pytest.raises(ModelError, match="killed here"):
-                await plan_for(run_with(ScriptedModel(dies, capabilities=ASKED), journal), BRIEF, PlanWish(scenes=3))
+                await plan_for(run_with(ScriptedModel(dies, capabilities=ASKED), journal), BRIEF, PlanOptions(scenes=3))
             rest = ScriptedModel(planner(), capabilities=ASKED)
-            assert await plan_for(run_with(rest, journal), BRIEF, PlanWish(scenes=3)) == whole
+            assert await plan_for(run_with(rest, journal), BRIEF, PlanOptions(scenes=3)) == whole
             assert len(asked) + len(rest.asked) == len(model.asked)
 
 
@@ -230,8 +230,8 @@ async def test_a_dry_run_knows_how_many_calls_there_will_be(scenes: int) -> None
     model = ScriptedModel(planner(), capabilities=ASKED)
     with Journal() as journal:
         run = run_with(model, journal, mode="dry")
-        plan = await plan_for(run, Brief("An old keeper must give up her lamp."), PlanWish(scenes=scenes))
-        assert len(run.hands.rehearsal.planned) == 3 + 2 * scenes
+        plan = await plan_for(run, Brief("An old keeper must give up her lamp."), PlanOptions(scenes=scenes))
+        assert len(run.context.dry_run.planned) == 3 + 2 * scenes
         assert not model.asked
     assert len(plan.scenes) == scenes
 
@@ -239,14 +239,14 @@ async def test_a_dry_run_knows_how_many_calls_there_will_be(scenes: int) -> None
 async def test_a_dry_run_after_a_retake_shows_in_the_plan_that_it_will_change() -> None:
     model = ScriptedModel(planner(), capabilities=ASKED)
     with Journal() as journal:
-        whole = await plan_for(run_with(model, journal), BRIEF, PlanWish(scenes=3))
+        whole = await plan_for(run_with(model, journal), BRIEF, PlanOptions(scenes=3))
         same = run_with(model, journal, mode="dry")
-        assert await plan_for(same, BRIEF, PlanWish(scenes=3)) == whole
-        assert same.hands.rehearsal.replayed == len(model.asked)
+        assert await plan_for(same, BRIEF, PlanOptions(scenes=3)) == whole
+        assert same.context.dry_run.replayed == len(model.asked)
         journal.decide("plan", "retake")
         stale = run_with(model, journal, mode="dry")
-        plan = await plan_for(stale, BRIEF, PlanWish(scenes=3))
-        assert len(stale.hands.rehearsal.planned) == len(model.asked)
+        plan = await plan_for(stale, BRIEF, PlanOptions(scenes=3))
+        assert len(stale.context.dry_run.planned) == len(model.asked)
     assert plan.names == whole.names
     assert plan.scenes[0].outline[0].text == whole.scenes[0].outline[0].text + STALE
 
@@ -260,7 +260,7 @@ async def test_the_authors_plan_is_used_as_it_is_and_its_problems_are_named() ->
         given = await given_plan(run)
         assert given is not None
         assert given.names == ("One",)
-        assert await plan_for(run, BRIEF, PlanWish()) == given
+        assert await plan_for(run, BRIEF, PlanOptions()) == given
         journal.decide("plan", "edit", "scenes:\n  - name: One\n    outline: []\n    importance: 11\n")
         with pytest.raises(PlanError, match=r"plan/plan.yaml:\d: scene 'One' > outline") as problem:
             await given_plan(run)
@@ -273,9 +273,9 @@ def test_a_wish_is_read_off_a_systems_config_and_checked() -> None:
         scenes = 9
         plan_tokens = 300
 
-    assert PlanWish.of(Config()) == PlanWish(scenes=9, max_tokens=300)
+    assert PlanOptions.of(Config()) == PlanOptions(scenes=9, max_tokens=300)
     with pytest.raises(UsageError, match="A plan of -1 scenes and 4 characters"):
-        PlanWish(scenes=-1)
+        PlanOptions(scenes=-1)
 
 
 def test_every_number_of_scenes_has_an_arc_in_order() -> None:
@@ -294,8 +294,8 @@ def test_names_are_told_apart_as_file_names_are() -> None:
 
 def test_people_are_known_by_parts_of_their_names() -> None:
     people = People()
-    people.meet([Sheet(name="Odile Brandt", role="inspector"), Sheet(name="Old Man"), Sheet(name="Young Man")])
-    people.meet([Sheet(name="Odile", role="other", goal="the truth")])
+    people.check_cast([Sheet(name="Odile Brandt", role="inspector"), Sheet(name="Old Man"), Sheet(name="Young Man")])
+    people.check_cast([Sheet(name="Odile", role="other", goal="the truth")])
     assert people.names == ("Odile Brandt", "Old Man", "Young Man")
     assert people.characters[0].role == "inspector"
     assert people.characters[0].goal == "the truth"

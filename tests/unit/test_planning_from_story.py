@@ -14,7 +14,7 @@ from fabula.base.errors import ModelError, ReplyError, UsageError
 from fabula.craft.planning import PROMPTS, Reading, plan_from_story
 from fabula.craft.planning.from_story import importance
 from fabula.craft.planning.reading import partition, read_story
-from fabula.engine.context import Hands
+from fabula.engine.context import RunContext
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
@@ -76,7 +76,7 @@ async def read(
 ) -> tuple[Plan, ScriptedModel]:
     model = ScriptedModel(reader(**changes), capabilities=ASKED)
     with Journal() as journal:
-        run = Run(Hands(journal, Prompts(PROMPTS), Cast.of(model)))
+        run = Run(RunContext(journal, Prompts(PROMPTS), Cast.of(model)))
         return await plan_from_story(run, text, brief, how), model
 
 
@@ -218,8 +218,8 @@ async def test_a_killed_reading_goes_on_without_repeating_a_call(tmp_path: Path)
         with Journal(tmp_path / f"{kill_at}.db") as journal:
             dying, rest = ScriptedModel(dies, capabilities=ASKED), ScriptedModel(reader(), capabilities=ASKED)
             with pytest.raises(ModelError, match="killed here"):
-                await plan_from_story(Run(Hands(journal, Prompts(PROMPTS), Cast.of(dying))), text, BRIEF, how)
-            run = Run(Hands(journal, Prompts(PROMPTS), Cast.of(rest)))
+                await plan_from_story(Run(RunContext(journal, Prompts(PROMPTS), Cast.of(dying))), text, BRIEF, how)
+            run = Run(RunContext(journal, Prompts(PROMPTS), Cast.of(rest)))
             assert await plan_from_story(run, text, BRIEF, how) == whole
             assert len(asked) + len(rest.asked) == len(model.asked)
 

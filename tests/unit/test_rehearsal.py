@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fabula.engine.dry_run import PlannedCall, Rehearsal, example, placeholder
+from fabula.engine.dry_run import DryRun, PlannedCall, example, placeholder
 from fabula.story import count_words
 from fabula.story.sentences import sentences
 
@@ -29,10 +29,10 @@ def test_placeholders_of_two_paths_share_no_sentence() -> None:
 def test_planned_calls_are_summed_and_an_unknown_price_stays_unknown() -> None:
     known = PlannedCall("plot/plot", "plot", "m", 100, 20, 0.5)
     unknown = PlannedCall("climax/section", "climax", "n", 10, 2, None)
-    assert Rehearsal().cost == 0
-    assert Rehearsal([known, known]).cost == 1.0
-    assert Rehearsal([known, unknown]).cost is None
-    assert Rehearsal([known, unknown]).tokens == 132
+    assert DryRun().cost == 0
+    assert DryRun([known, known]).cost == 1.0
+    assert DryRun([known, unknown]).cost is None
+    assert DryRun([known, unknown]).tokens == 132
 
 
 @pytest.mark.parametrize(

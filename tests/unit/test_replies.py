@@ -7,10 +7,10 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, create_model
 
 from fabula.engine.replies import (
     ReplyProblem,
@@ -23,6 +23,7 @@ from fabula.engine.replies import (
     read_sections,
     repair_instruction,
     schema_of,
+    short,
 )
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "replies"
@@ -121,8 +122,8 @@ def test_a_real_reply_with_json_and_a_loop_after_it() -> None:
     assert read_json(fenced, dict[str, Any]) == {"name": "Aurora", "age": 70, "wish": "I am lost"}
 
 
-def test_schemas_are_inline_and_bounded() -> None:
-    schema = schema_of(Cast)
+def test_schemas_are_inline_and_bounded_for_small_models() -> None:
+    schema = schema_of(Cast, short=True)
     text = json.dumps(schema)
     assert "$ref" not in text
     assert "$defs" not in text
@@ -140,10 +141,10 @@ def test_bounds_that_a_type_sets_stay_and_a_property_may_be_called_title() -> No
         lines: list[str] = Field(min_length=20)
         notes: dict[str, str]
 
-    schema = schema_of(Book, max_items=5)
+    schema = schema_of(Book, short=True)
     assert schema["properties"]["title"]["maxLength"] == 7
     assert schema["properties"]["lines"]["maxItems"] == 20
-    assert schema["properties"]["notes"]["maxProperties"] == 5
+    assert schema["properties"]["notes"]["maxProperties"] == 12
     assert "title" not in schema
 
 
@@ -152,9 +153,44 @@ class Node(BaseModel):
 
 
 def test_only_a_type_that_contains_itself_keeps_definitions() -> None:
-    schema = schema_of(Node)
-    assert schema["$defs"]["Node"]["properties"]["children"]["maxItems"] == 12
-    assert schema["$defs"]["Node"]["properties"]["children"]["items"] == {"$ref": "#/$defs/Node"}
+    schema = schema_of(Node, short=True)
+    assert schema["$defs"]["part1"]["properties"]["children"]["maxItems"] == 12
+    assert schema["$defs"]["part1"]["properties"]["children"]["items"] == {"$ref": "#/$defs/part1"}
+
+
+def test_a_capable_model_has_no_bounds_but_those_with_a_meaning() -> None:
+    class Sheet(BaseModel):
+        """For people who read the code."""
+
+        name: Annotated[str, short(80)]
+        scores: list[int] = Field(max_length=3, description="One for each reader.")
+        lines: list[str]
+
+    assert schema_of(Sheet, short=True)["properties"]["name"] == {"type": "string", "maxLength": 80}
+    assert schema_of(Sheet) == {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string"},
+            "scores": {
+                "type": "array",
+                "items": {"type": "integer"},
+                "maxItems": 3,
+                "description": "One for each reader.",
+            },
+            "lines": {"type": "array", "items": {"type": "string"}},
+        },
+        "required": ["name", "scores", "lines"],
+        "additionalProperties": False,
+    }
+
+
+def test_no_name_and_no_docstring_of_ours_is_in_a_schema() -> None:
+    def made(name: str, doc: str) -> Any:  # noqa: ANN401 - JSON data
+        inner = create_model(f"{name}Part", __doc__=f"{doc} part", text=(str, ...))
+        tree = create_model(name, __doc__=doc, part=(inner, ...), more=(list[inner], ...))  # type: ignore[valid-type] # made at run time
+        return schema_of(tree)
+
+    assert made("Plan", "A plan.") == made("Sheet", "Something else altogether.")
 
 
 AGENTS = ("Exposition", "Rising Action", "Climax", "finish")

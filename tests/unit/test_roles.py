@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fabula.base.errors import ConfigError, ModelError, UnknownNameError
-from fabula.engine.roles import Cast, Part, Person, Program, load_function
+from fabula.engine.roles import Assignment, Cast, Person, Program, load_function
 from fabula.models.base import Message, Request
 from fabula.models.scripted import ScriptedModel
 
@@ -52,10 +52,10 @@ async def test_a_performer_without_text_is_named_with_its_role(said: object) -> 
 
 async def test_a_cast_gives_named_roles_their_performer_and_the_others_the_default() -> None:
     model, other = ScriptedModel({}), ScriptedModel({}, name="other")
-    cast = Cast(Part(model), {"critic": Part(other)})
-    assert cast.part("critic").performer is other
-    assert cast.part("writer").performer is model
-    assert Cast.of(model).part("critic").performer is model
+    cast = Cast(Assignment(model), {"critic": Assignment(other)})
+    assert cast.assignment("critic").performer is other
+    assert cast.assignment("writer").performer is model
+    assert Cast.of(model).assignment("critic").performer is model
 
 
 async def test_a_performer_of_two_roles_is_closed_once() -> None:
@@ -66,7 +66,7 @@ async def test_a_performer_of_two_roles_is_closed_once() -> None:
             closed.append(self.name)
 
     one, two = Closing({}, name="one"), Closing({}, name="two")
-    await Cast(Part(one), {"a": Part(two), "b": Part(two), "c": Part(one)}).close()
+    await Cast(Assignment(one), {"a": Assignment(two), "b": Assignment(two), "c": Assignment(one)}).close()
     assert closed == ["one", "two"]
 
 

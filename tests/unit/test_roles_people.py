@@ -11,8 +11,8 @@ from fabula.base.errors import ModelError, UnknownNameError
 from fabula.engine.events import CallFinished
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
-from fabula.engine.roles import Cast, HandBackError, Part, Person, is_person, role_key
-from fabula.engine.run import Hands, Run
+from fabula.engine.roles import Assignment, Cast, HandBackError, Person, is_person, role_key
+from fabula.engine.run import Run, RunContext
 from fabula.models.base import Capabilities, Message, Reply, Request, Usage
 from fabula.models.scripted import ScriptedModel
 
@@ -90,9 +90,9 @@ async def test_a_model_is_closed_once_though_a_person_stands_in_for_it() -> None
             closed[self.name] += 1
 
     shared, own = Closing({}, name="shared"), Closing({}, name="own")
-    people = {"a": Part(Person("me", saying(), shared)), "b": Part(Person("me", saying(), own)),
-              "c": Part(Person("me", saying()))}  # fmt: skip
-    await Cast(Part(shared), people).close()
+    people = {"a": Assignment(Person("me", saying(), shared)), "b": Assignment(Person("me", saying(), own)),
+              "c": Assignment(Person("me", saying()))}  # fmt: skip
+    await Cast(Assignment(shared), people).close()
     assert closed == {"shared": 1, "own": 1}
 
 
@@ -114,7 +114,7 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
 
 
 async def play(journal: Journal, folder: Path, performer: Any, turns: int = 3, **more: Any) -> list[str]:  # noqa: ANN401 - a `Model`
-    run = Run(Hands(journal, Prompts(folder), Cast.of(performer), **more))
+    run = Run(RunContext(journal, Prompts(folder), Cast.of(performer), **more))
     return [(await run.scope("turn", turn).reply("Mara", "say", turn=turn)).text for turn in range(turns)]
 
 
@@ -149,22 +149,22 @@ async def test_a_person_who_takes_over_keeps_the_models_turns(journal: Journal, 
 
 
 async def test_a_person_costs_nothing_and_the_model_after_them_its_price(journal: Journal, tmp_path: Path) -> None:
-    hands = Hands(journal, Prompts(tmp_path), Cast.of(Person("me", saying("Mara stands.", HAND_BACK), model())))
+    context = RunContext(journal, Prompts(tmp_path), Cast.of(Person("me", saying("Mara stands.", HAND_BACK), model())))
     for turn in range(3):
-        await Run(hands).scope("turn", turn).ask("Mara", "say", turn=turn)
-    assert hands.budget.bill()["Mara"].reply == 6
+        await Run(context).scope("turn", turn).ask("Mara", "say", turn=turn)
+    assert context.budget.bill()["Mara"].reply == 6
 
 
 # people of the story --------------------------------------------------------------------------------------------------
 
 
 def troupe(**roles: ScriptedModel) -> Cast:
-    parts = {name: Part(performer) for name, performer in roles.items()}
-    return Cast(Part(ScriptedModel({}, name="all")), parts, ("director", "character"), "character")
+    parts = {name: Assignment(performer) for name, performer in roles.items()}
+    return Cast(Assignment(ScriptedModel({}, name="all")), parts, ("director", "character"), "character")
 
 
 def name_of(cast: Cast, role: str) -> str:
-    return cast.part(role).performer.name
+    return cast.assignment(role).performer.name
 
 
 def test_people_who_are_not_cast_by_name_are_played_by_the_open_role() -> None:
@@ -179,22 +179,24 @@ def test_without_a_performer_of_the_open_role_the_default_plays_it() -> None:
 
 
 def test_a_role_cast_for_somebody_who_is_not_in_the_story_names_the_nearest() -> None:
-    troupe(mara=ScriptedModel({}), director=ScriptedModel({})).meet("character", ["Mara", "Tobias"])
+    troupe(mara=ScriptedModel({}), director=ScriptedModel({})).check_cast("character", ["Mara", "Tobias"])
     with pytest.raises(UnknownNameError, match=r"Unknown character 'mora'. Did you mean 'mara'\?"):
-        troupe(mora=ScriptedModel({})).meet("character", ["Mara", "Tobias"])
+        troupe(mora=ScriptedModel({})).check_cast("character", ["Mara", "Tobias"])
     with pytest.raises(UnknownNameError, match=r"Unknown character 'directer'. Did you mean 'director'\?"):
-        troupe(directer=ScriptedModel({})).meet("character", ["Mara"])
+        troupe(directer=ScriptedModel({})).check_cast("character", ["Mara"])
 
 
 def test_without_an_open_role_anybody_may_be_met() -> None:
-    Cast(Part(ScriptedModel({})), {"zoe": Part(ScriptedModel({}))}, ("plot",)).meet("character", ["Mara"])
+    Cast(Assignment(ScriptedModel({})), {"zoe": Assignment(ScriptedModel({}))}, ("plot",)).check_cast(
+        "character", ["Mara"]
+    )
 
 
 def test_a_run_meets_the_people_of_its_story(journal: Journal, tmp_path: Path) -> None:
-    run = Run(Hands(journal, Prompts(tmp_path), troupe(mora=ScriptedModel({}))))
+    run = Run(RunContext(journal, Prompts(tmp_path), troupe(mora=ScriptedModel({}))))
     with pytest.raises(UnknownNameError, match="Unknown character 'mora'"):
-        run.meet("character", ["Mara"])
-    assert Run(Hands(journal, Prompts(tmp_path), Cast.of(model()))).context("Mara") == 512
+        run.check_cast("character", ["Mara"])
+    assert Run(RunContext(journal, Prompts(tmp_path), Cast.of(model()))).window("Mara") == 512
 
 
 @pytest.mark.parametrize("name", ["Old Tom", "old-tom", "old_tom", "  OLD   tom "])

@@ -17,12 +17,12 @@ from fabula.base.errors import (
     ReplyError,
     UsageError,
 )
-from fabula.engine.dry_run import STALE
 from fabula.engine.events import CallFinished, CallStarted, Event, Kept, Noted, Repaired, TextArrived
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
-from fabula.engine.roles import Cast, Part
-from fabula.engine.run import Hands, Run
+from fabula.engine.roles import Assignment, Cast
+from fabula.engine.run import Run, RunContext
+from fabula.engine.staleness import MARK
 from fabula.models.base import Capabilities, Reply, Request, Sampling, Usage
 from fabula.models.budget import Budget
 from fabula.models.prices import Price
@@ -55,13 +55,13 @@ class Room:
     journal: Journal
     heard: list[Event]
 
-    def hands(self, script: Script, *, model: ScriptedModel | None = None, **more: Any) -> Hands:  # noqa: ANN401 - fields of Hands
+    def context(self, script: Script, *, model: ScriptedModel | None = None, **more: Any) -> RunContext:  # noqa: ANN401 - fields of Hands
         cast = more.pop("cast", None) or Cast.of(model or ScriptedModel(script, capabilities=PLAIN))
         more.setdefault("listeners", [self.heard.append])
-        return Hands(self.journal, self.prompts, cast, **more)
+        return RunContext(self.journal, self.prompts, cast, **more)
 
     def run(self, script: Script, **more: Any) -> Run:  # noqa: ANN401 - fields of Hands
-        return Run(self.hands(script, **more))
+        return Run(self.context(script, **more))
 
     def told(self, kind: type[Event]) -> list[Any]:
         return [event for event in self.heard if isinstance(event, kind)]
@@ -85,7 +85,7 @@ def in_turn(*texts: str) -> Callable[[Request], str]:
 async def test_a_reply_is_asked_once_and_then_replayed(room: Room) -> None:
     model = ScriptedModel({"poet": "A line."})
     for _ in range(2):
-        run = Run(room.hands({}, model=model))
+        run = Run(room.context({}, model=model))
         assert await run.scope("verse", 2).ask("poet", "say", what="it") == "A line."
     assert [request.path for request in model.asked] == ["verse/2/say"]
     assert model.asked[0].messages[-1].content == "Say it."
@@ -99,9 +99,9 @@ async def test_an_opening_goes_to_models_that_can_go_on_from_it_and_is_part_of_t
     room: Room, tmp_path: Path, *, continues: bool
 ) -> None:
     (tmp_path / "begin.jinja").write_text("{% block user %}Begin.{% endblock %}{% block opening %}Mara{% endblock %}")
-    model = ScriptedModel({"poet": " waits."}, capabilities=Capabilities(continues=continues))
+    model = ScriptedModel({"poet": " waits."}, capabilities=Capabilities(continues=continues, small=True))
     for _ in range(2):
-        text = await Run(room.hands({}, model=model)).ask("poet", "begin")
+        text = await Run(room.context({}, model=model)).ask("poet", "begin")
         assert text == ("Mara waits." if continues else " waits.")
     (request,) = model.asked
     assert [message.role for message in request.messages] == ["user", "assistant"][: 1 + continues]
@@ -113,14 +113,14 @@ async def test_without_listeners_no_pieces_are_sent(room: Room) -> None:
             assert on_text is None
             return await super().ask(request)
 
-    run = Run(room.hands({}, model=Deaf({"poet": "A line."}), listeners=()))
+    run = Run(room.context({}, model=Deaf({"poet": "A line."}), listeners=()))
     assert (await run.reply("poet", "say", what="it")).usage.reply == 2
 
 
 async def test_the_casts_values_go_before_the_systems_and_these_before_the_models(room: Room) -> None:
     model = ScriptedModel({"poet": "A line."})
-    part = Part(model, Sampling(temperature=0.1), "lora", Sampling(temperature=0.3, top_p=0.3, min_p=0.3))
-    run = Run(room.hands({}, cast=Cast(part)))
+    part = Assignment(model, Sampling(temperature=0.1), "lora", Sampling(temperature=0.3, top_p=0.3, min_p=0.3))
+    run = Run(room.context({}, cast=Cast(part)))
     await run.ask("poet", "say", sampling=Sampling(temperature=0.2, top_p=0.2), what="it")
     sampling = model.asked[0].sampling
     assert (sampling.temperature, sampling.top_p, sampling.min_p) == (0.1, 0.2, 0.3)
@@ -131,12 +131,12 @@ async def test_a_seed_is_drawn_from_the_place_unless_one_is_set(room: Room) -> N
     seeds = []
     for seed, path in ((1, "a"), (1, "b"), (2, "a")):
         model = ScriptedModel({"poet": "A line."})
-        await Run(room.hands({}, model=model, seed=seed)).scope(path).ask("poet", "say", what="it")
+        await Run(room.context({}, model=model, seed=seed)).scope(path).ask("poet", "say", what="it")
         seeds.append(model.asked[0].sampling.seed)
     assert len(set(seeds)) == 3
     assert all(seed is not None and 0 <= seed < 2**31 for seed in seeds)
     model = ScriptedModel({"poet": "A line."})
-    await Run(room.hands({}, model=model)).ask("poet", "say", sampling=Sampling(seed=5), what="it")
+    await Run(room.context({}, model=model)).ask("poet", "say", sampling=Sampling(seed=5), what="it")
     assert model.asked[0].sampling.seed == 5
 
 
@@ -150,8 +150,8 @@ async def test_the_same_question_twice_at_one_place_is_two_calls(room: Room) -> 
 
 async def test_samples_are_independent_and_replayed_in_order(room: Room) -> None:
     model = ScriptedModel(lambda request: f"Seed {request.sampling.seed}.")
-    first = await Run(room.hands({}, model=model)).sample(3, "poet", "say", what="it")
-    again = await Run(room.hands({}, model=model)).sample(3, "poet", "say", what="it")
+    first = await Run(room.context({}, model=model)).sample(3, "poet", "say", what="it")
+    again = await Run(room.context({}, model=model)).sample(3, "poet", "say", what="it")
     assert first == again
     assert len(set(first)) == 3 == len(model.asked)
 
@@ -165,16 +165,16 @@ def test_random_draws_are_fixed_by_seed_and_place(room: Room) -> None:
 
 
 async def test_a_failed_call_is_not_recorded_and_gives_its_budget_back(room: Room) -> None:
-    hands = room.hands({}, budget=Budget(tokens=10_000))
+    context = room.context({}, budget=Budget(tokens=10_000))
     with pytest.raises(ModelError, match="no reply for the role 'poet'"):
-        await Run(hands).ask("poet", "say", what="it")
+        await Run(context).ask("poet", "say", what="it")
     assert room.journal.count() == 0
-    assert hands.budget.held_tokens == hands.budget.spent_tokens == 0
+    assert context.budget.held_tokens == context.budget.spent_tokens == 0
 
 
 async def test_a_call_that_might_pass_the_cap_is_not_made(room: Room) -> None:
     model = ScriptedModel({"poet": "A line."})
-    run = Run(room.hands({}, model=model, budget=Budget(tokens=50)))
+    run = Run(room.context({}, model=model, budget=Budget(tokens=50)))
     with pytest.raises(BudgetError, match=r"Stopped before the budget of 50 tokens is passed"):
         await run.ask("poet", "say", sampling=Sampling(max_tokens=60), what="it")
     assert not model.asked
@@ -182,16 +182,16 @@ async def test_a_call_that_might_pass_the_cap_is_not_made(room: Room) -> None:
 
 async def test_a_price_of_the_user_makes_the_bill(room: Room) -> None:
     model = ScriptedModel({"poet": "One two three four."}, name="openai-chat:tale")
-    hands = room.hands({}, model=model, prices={"openai-chat:tale": Price(1_000_000, 2_000_000)})
-    reply = await Run(hands).reply("poet", "say", what="it")
+    context = room.context({}, model=model, prices={"openai-chat:tale": Price(1_000_000, 2_000_000)})
+    reply = await Run(context).reply("poet", "say", what="it")
     assert reply.usage.cost == 2 * 1 + 4 * 2
-    assert hands.budget.bill()["poet"].cost == 10
+    assert context.budget.bill()["poet"].cost == 10
 
 
 async def test_an_unknown_price_leaves_what_the_model_said_of_its_cost(room: Room) -> None:
     said = Reply("A line.", Usage(prompt=2, reply=2, cost=None))
-    hands = room.hands({}, model=ScriptedModel(lambda _: said, name="openai-chat:tale"))
-    assert (await Run(hands).reply("poet", "say", what="it")).usage.cost is None
+    context = room.context({}, model=ScriptedModel(lambda _: said, name="openai-chat:tale"))
+    assert (await Run(context).reply("poet", "say", what="it")).usage.cost is None
 
 
 async def test_what_no_file_can_hold_is_marked_in_a_reply(room: Room) -> None:
@@ -208,14 +208,14 @@ async def test_a_refusal_is_asked_again_with_another_seed_and_all_tries_are_paid
         Reply("A line.", Usage(prompt=5, reply=2, cost=0.0)),
     ]
     model = ScriptedModel(lambda _: replies[len(model.asked) - 1])
-    hands = room.hands({}, model=model)
-    reply = await Run(hands).reply("poet", "say", what="it")
+    context = room.context({}, model=model)
+    reply = await Run(context).reply("poet", "say", what="it")
     first, second = (request.sampling.seed for request in model.asked)
     assert (reply.text, reply.usage.prompt, reply.usage.reply) == ("A line.", 10, 3)
     assert first is not None
     assert second == first + 1
     assert room.told(Noted) == [Noted("", "scripted declined at say; asked again with another seed.")]
-    assert await Run(room.hands({}, model=model)).ask("poet", "say", what="it") == "A line."
+    assert await Run(room.context({}, model=model)).ask("poet", "say", what="it") == "A line."
     assert len(model.asked) == 2
 
 
@@ -234,7 +234,7 @@ async def test_a_typed_reply_is_read_and_the_schema_goes_where_the_model_takes_i
     room: Room, capabilities: Capabilities
 ) -> None:
     model = ScriptedModel({"critic": '{"name": "calm", "sure": true}'}, capabilities=capabilities)
-    mood = await Run(room.hands({}, model=model)).ask_for(Mood, "critic", "say", what="it")
+    mood = await Run(room.context({}, model=model)).ask_for(Mood, "critic", "say", what="it")
     assert mood == Mood("calm", sure=True)
     asked = model.asked[0]
     assert (asked.schema is not None) == capabilities.schema
@@ -243,7 +243,7 @@ async def test_a_typed_reply_is_read_and_the_schema_goes_where_the_model_takes_i
 
 async def test_what_cannot_be_read_is_sent_back_with_the_reason(room: Room) -> None:
     model = ScriptedModel(in_turn("no JSON at all", '{"name": "calm", "sure": true}'), capabilities=PLAIN)
-    assert await Run(room.hands({}, model=model)).ask_for(Mood, "critic", "say", what="it") == Mood("calm", sure=True)
+    assert await Run(room.context({}, model=model)).ask_for(Mood, "critic", "say", what="it") == Mood("calm", sure=True)
     roles = [message.role for message in model.asked[1].messages]
     assert roles == ["user", "assistant", "user"]
     assert model.asked[1].messages[1].content == "no JSON at all"
@@ -265,7 +265,7 @@ async def test_after_the_allowed_repairs_the_reply_is_shown(room: Room) -> None:
 @pytest.mark.parametrize("capabilities", [PLAIN, TYPED])
 async def test_one_of_several_is_chosen(room: Room, capabilities: Capabilities) -> None:
     model = ScriptedModel({"critic": "I choose: second"}, capabilities=capabilities)
-    assert await Run(room.hands({}, model=model)).choose(["first", "second"], "critic", "say", what="it") == "second"
+    assert await Run(room.context({}, model=model)).choose(["first", "second"], "critic", "say", what="it") == "second"
     assert model.asked[0].choices == (("first", "second") if capabilities.choices else ())
 
 
@@ -325,11 +325,11 @@ async def following(run: Run, base: str) -> str:
 
 async def test_a_text_is_continued_where_a_person_wants_that(room: Room) -> None:
     model = ScriptedModel(in_turn("One.", "Two.", "Three."))
-    text = await Run(room.hands({}, model=model)).keep("verse", making, folder="story", more=following)
+    text = await Run(room.context({}, model=model)).keep("verse", making, folder="story", more=following)
     for whole in ("One.\n\nTwo.", "One.\n\nTwo.\n\nThree."):
         room.journal.decide("verse", "continue", text)
         for _ in range(2):  # the second time from the journal
-            text = await Run(room.hands({}, model=model)).keep("verse", making, folder="story", more=following)
+            text = await Run(room.context({}, model=model)).keep("verse", making, folder="story", more=following)
             assert text == whole
     assert room.told(Kept)[-1] == Kept("verse", "story", "One.\n\nTwo.\n\nThree.", "made")
     paths = [request.path for request in model.asked]
@@ -343,7 +343,7 @@ async def test_a_retake_of_a_continued_text_draws_other_words_after_the_same_tex
     model = ScriptedModel(lambda request: f"Seed {request.sampling.seed}.")
     texts = []
     for _ in range(2):
-        texts.append(await Run(room.hands({}, model=model)).keep("verse", making, folder="story", more=following))
+        texts.append(await Run(room.context({}, model=model)).keep("verse", making, folder="story", more=following))
         room.journal.decide("verse", "retake")
     assert all(text.startswith("One.\n\nSeed ") for text in texts)
     assert len(set(texts)) == 2
@@ -379,7 +379,7 @@ async def test_a_retake_draws_another_reply(room: Room) -> None:
     model = ScriptedModel(lambda request: f"Seed {request.sampling.seed}.")
     texts = []
     for _ in range(2):
-        texts.append(await Run(room.hands({}, model=model)).keep("verse", making, folder="story"))
+        texts.append(await Run(room.context({}, model=model)).keep("verse", making, folder="story"))
         room.journal.decide("verse", "retake")
     assert len(set(texts)) == 2
 
@@ -429,7 +429,7 @@ async def test_a_remark_is_recorded_and_told(room: Room) -> None:
 async def test_a_frozen_run_asks_and_records_nothing(room: Room) -> None:
     await room.run({"poet": "A line."}).keep("verse", making, folder="story")
     model = ScriptedModel({})
-    frozen = Run(room.hands({}, model=model, mode="frozen"))
+    frozen = Run(room.context({}, model=model, mode="frozen"))
     frozen.note("Only told.")
     assert await frozen.keep("verse", making, folder="story") == "A line."
     assert len(room.journal.versions("verse")) == 1
@@ -441,12 +441,12 @@ async def test_a_frozen_run_asks_and_records_nothing(room: Room) -> None:
     assert not model.asked
 
 
-async def rehearsed(room: Room, work: Callable[[Run], Awaitable[Any]], **more: Any) -> tuple[Any, Hands]:  # noqa: ANN401 - fields of Hands
+async def rehearsed(room: Room, work: Callable[[Run], Awaitable[Any]], **more: Any) -> tuple[Any, RunContext]:  # noqa: ANN401 - fields of Hands
     model = more.pop("model", ScriptedModel({}))
-    hands = room.hands({}, model=model, mode=_DRY, **more)
-    got = await work(Run(hands))
+    context = room.context({}, model=model, mode=_DRY, **more)
+    got = await work(Run(context))
     assert not model.asked
-    return got, hands
+    return got, context
 
 
 _DRY: Mode = "dry"
@@ -459,32 +459,32 @@ async def test_a_dry_run_plans_what_was_never_asked(room: Room) -> None:
             "verse", lambda run: run.ask("poet", "say", sampling=Sampling(max_tokens=100), what="it"), folder="story"
         )
 
-    text, hands = await rehearsed(room, work)
-    assert text.endswith(STALE)
-    (planned,) = hands.rehearsal.planned
+    text, context = await rehearsed(room, work)
+    assert text.endswith(MARK)
+    (planned,) = context.dry_run.planned
     assert (planned.path, planned.role, planned.performer) == ("verse/say", "poet", "scripted")
     assert (planned.reply, planned.cost) == (100, 0.0)
     assert room.journal.newest("verse") is None
 
 
 async def test_a_dry_run_plans_the_words_that_are_expected(room: Room) -> None:
-    _, hands = await rehearsed(room, lambda run: run.ask("poet", "say", expect=75, what="it"))
-    assert hands.rehearsal.planned[0].reply == 100
+    _, context = await rehearsed(room, lambda run: run.ask("poet", "say", expect=75, what="it"))
+    assert context.dry_run.planned[0].reply == 100
 
 
 async def test_a_dry_run_stands_on_old_replies_and_their_size(room: Room) -> None:
     await room.run({"poet": "An old line here."}).ask("poet", "say", what="it")
     unpriced = ScriptedModel({}, name="openai-chat:tale")
-    text, hands = await rehearsed(room, lambda run: run.ask("poet", "say", what="more"), model=unpriced)
+    text, context = await rehearsed(room, lambda run: run.ask("poet", "say", what="more"), model=unpriced)
     assert text == "An old line here."
-    (planned,) = hands.rehearsal.planned
+    (planned,) = context.dry_run.planned
     assert (planned.reply, planned.cost) == (4, None)
 
 
 async def test_a_dry_run_counts_what_the_journal_answers(room: Room) -> None:
     await room.run({"poet": "A line."}).keep("verse", making, folder="story")
-    text, hands = await rehearsed(room, lambda run: run.keep("verse", making, folder="story"))
-    assert (text, hands.rehearsal.planned, hands.rehearsal.replayed) == ("A line.", [], 1)
+    text, context = await rehearsed(room, lambda run: run.keep("verse", making, folder="story"))
+    assert (text, context.dry_run.planned, context.dry_run.replayed) == ("A line.", [], 1)
 
 
 async def test_a_dry_run_asks_again_what_follows_inside_a_stale_artefact(room: Room) -> None:
@@ -493,15 +493,15 @@ async def test_a_dry_run_asks_again_what_follows_inside_a_stale_artefact(room: R
         return one + await run.scope("more").ask("poet", "say", what="fixed")
 
     await room.run({"poet": "A line."}).keep("verse", twice, folder="story")
-    _, hands = await rehearsed(room, lambda run: run.keep("verse", lambda run: twice(run, "else"), folder="story"))
-    assert [call.path for call in hands.rehearsal.planned] == ["verse/say", "verse/more/say"]
+    _, context = await rehearsed(room, lambda run: run.keep("verse", lambda run: twice(run, "else"), folder="story"))
+    assert [call.path for call in context.dry_run.planned] == ["verse/say", "verse/more/say"]
 
 
 async def test_a_dry_run_counts_with_edits_that_are_not_recorded_yet(room: Room) -> None:
-    text, hands = await rehearsed(
+    text, context = await rehearsed(
         room, lambda run: run.keep("verse", making, folder="story"), pending={"verse": "Pending."}
     )
-    assert (text, hands.rehearsal.planned) == ("Pending.", [])
+    assert (text, context.dry_run.planned) == ("Pending.", [])
 
 
 async def test_a_dry_run_takes_what_the_author_gave_and_records_nothing(room: Room) -> None:
@@ -515,30 +515,30 @@ async def test_a_dry_run_takes_what_the_author_gave_and_records_nothing(room: Ro
 
 async def test_a_dry_run_plans_what_follows_a_text(room: Room) -> None:
     room.journal.decide("verse", "continue", "One.")
-    text, hands = await rehearsed(room, lambda run: run.keep("verse", making, folder="story", more=following))
-    assert text.startswith("One.\n\n")
-    assert text.endswith(STALE)
-    (planned,) = hands.rehearsal.planned
+    text, context = await rehearsed(room, lambda run: run.keep("verse", making, folder="story", more=following))
+    assert text.startswith(f"One.{MARK}\n\n")
+    assert text.endswith(MARK)
+    (planned,) = context.dry_run.planned
     assert planned.path.startswith("verse/more/")
 
 
 async def test_a_dry_run_makes_up_typed_replies_and_choices(room: Room) -> None:
     mood, _ = await rehearsed(room, lambda run: run.ask_for(Mood, "critic", "say", what="it"))
     assert isinstance(mood, Mood)
-    choice, hands = await rehearsed(room, lambda run: run.choose(["first", "second"], "critic", "say", what="it"))
+    choice, context = await rehearsed(room, lambda run: run.choose(["first", "second"], "critic", "say", what="it"))
     assert choice == "first"
-    assert len(hands.rehearsal.planned) == 1
+    assert len(context.dry_run.planned) == 1
 
 
 async def test_a_call_recorded_under_another_model_is_no_answer(room: Room) -> None:
     await room.run({"poet": "A line."}).ask("poet", "say", what="it")
     other = ScriptedModel({"poet": "Another."}, name="other")
-    assert await Run(room.hands({}, model=other)).ask("poet", "say", what="it") == "Another."
+    assert await Run(room.context({}, model=other)).ask("poet", "say", what="it") == "Another."
     assert [call.performer for call in room.journal.calls()] == ["scripted", "other"]
 
 
-async def test_scopes_share_their_hands(room: Room) -> None:
+async def test_scopes_share_their_context(room: Room) -> None:
     run = room.run({})
     assert run.scope("a", 1).scope("b").path == ("a", "1", "b")
-    assert run.scope("a").hands is run.hands
+    assert run.scope("a").context is run.context
     assert replace(run.scope("a"), path=()) == run

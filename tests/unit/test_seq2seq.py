@@ -20,7 +20,7 @@ from fabula.models.limits import Limited
 from fabula.models.prices import FREE, price_of
 from fabula.models.seq2seq import Seq2SeqModel, seq2seq_model
 from fabula.models.seq2seq_network import Rooms, rooms_of
-from fabula.project.casting import World, open_model
+from fabula.project.casting import Environment, open_model
 from fabula.project.settings import ModelTable
 
 if TYPE_CHECKING:
@@ -349,18 +349,18 @@ def test_a_tokeniser_may_read_less_than_the_encoder(folder: Path) -> None:
 
 @pytest.mark.usefixtures("library")
 def test_a_spec_opens_it_behind_limits_and_it_is_free(folder: Path) -> None:
-    model = open_model(f"seq2seq:{folder}", ModelTable(), World())
+    model = open_model(f"seq2seq:{folder}", ModelTable(), Environment())
     assert isinstance(model, Limited)
     assert (model.name, model.capabilities.instructed) == (f"seq2seq:{folder}", False)
     assert price_of(model.name, {}) == FREE
     with pytest.raises(UnknownNameError, match=r"Unknown model 'seq2seq'\. Did you mean 'seq2seq:'"):
-        open_model("seq2seq", ModelTable(), World())
+        open_model("seq2seq", ModelTable(), Environment())
 
 
 @pytest.mark.usefixtures("library")
 def test_a_folder_that_holds_no_such_model_is_told_before_anything_is_asked(tmp_path: Path, folder: Path) -> None:
     def opened(place: Path) -> None:
-        open_model(f"seq2seq:{place}", ModelTable(), World())
+        open_model(f"seq2seq:{place}", ModelTable(), Environment())
 
     with pytest.raises(
         ModelUnavailableError, match=r"gone/config\.json cannot be read \(No such file.*Give the folder"
@@ -389,7 +389,7 @@ def test_without_the_packages_the_extra_to_install_is_named(
     monkeypatch.setitem(sys.modules, package, None)
     told = rf"needs the package {package}, which is not installed\. Say `pip install 'fabula\[seq2seq\]'`"
     with pytest.raises(UsageError, match=told):
-        open_model(f"seq2seq:{folder}", ModelTable(), World())
+        open_model(f"seq2seq:{folder}", ModelTable(), Environment())
 
 
 @pytest.mark.parametrize("error", [OSError("no weights"), Damaged("no weights"), ImportError("no weights")])

@@ -12,7 +12,7 @@ from fabula.base.errors import UnknownNameError, UsageError
 from fabula.craft.bertscore.embedders import Letters
 from fabula.craft.bertscore.scoring import encoded, matched
 from fabula.craft.conversation.talk import Step
-from fabula.engine.context import Hands
+from fabula.engine.context import RunContext
 from fabula.engine.events import Kept, Noted
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
@@ -56,7 +56,9 @@ class Room:
 
     def run(self, mode: Mode = "live") -> Run:
         prompts, cast = Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(self._rate))
-        return Run(Hands(self.journal, prompts, cast, mode=mode, listeners=[self.heard.append]), tuple(AT.split("/")))
+        return Run(
+            RunContext(self.journal, prompts, cast, mode=mode, listeners=[self.heard.append]), tuple(AT.split("/"))
+        )
 
     def _rate(self, request: Request) -> str:
         self.asked.append(request)

@@ -1,6 +1,7 @@
 """Tokenisers, stems, n-grams, sentence openings and spoken parts of texts."""
 
 # ruff: noqa: RUF001 - the texts hold typographic marks
+
 from __future__ import annotations
 
 import random

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.app.writing import Stage, first_error
+from fabula.app.writing import Prepared, first_error
 from fabula.base.errors import UsageError
 from fabula.craft.conversation import Parties, SessionFiles, open_session
 from fabula.craft.narratives import FILE, narrative_of
@@ -18,9 +18,9 @@ from fabula.systems import find, systems
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from fabula.app.writing import Wishes
+    from fabula.app.writing import Options
     from fabula.craft.conversation import Freedom, Session, Talk
-    from fabula.engine.context import Hands
+    from fabula.engine.context import RunContext
     from fabula.engine.events import Kept
     from fabula.project.folder import Project
     from fabula.project.settings import Settings
@@ -61,8 +61,8 @@ class Conversing:
     """
 
     project: Project
-    stage: Stage
-    hands: Hands
+    prepared: Prepared
+    context: RunContext
     narrative: str
     config: Any
     _talks: dict[Parties | None, Talk] = field(default_factory=dict)
@@ -83,8 +83,8 @@ class Conversing:
 
     async def _talk(self, parties: Parties | None) -> Talk:
         if parties not in self._talks:
-            talk: Talk = await self.stage.method.algorithm.open_talk(
-                self.narrative, Run(self.hands), self.config, parties
+            talk: Talk = await self.prepared.method.algorithm.open_talk(
+                self.narrative, Run(self.context), self.config, parties
             )
             self._talks[parties] = talk
             while len(self._talks) > _TALKS:
@@ -107,7 +107,7 @@ class Conversing:
                 known = parties_in(files)
                 same = known is not None and (parties is None or known.alike(parties))
                 talk = await self._talk(known if same else parties)
-                self._sessions[name] = open_session(files, talk, self.hands, freedom or self.config.freedom)
+                self._sessions[name] = open_session(files, talk, self.context, freedom or self.config.freedom)
         session = self._sessions[name]
         if parties is not None and not session.parties.alike(parties):
             told = ", ".join(session.parties.others)
@@ -128,33 +128,33 @@ def parties_in(files: SessionFiles) -> Parties | None:
 
 
 @asynccontextmanager
-async def conversing(project: Project, settings: Settings, wishes: Wishes) -> AsyncIterator[Conversing]:
+async def conversing(project: Project, settings: Settings, options: Options) -> AsyncIterator[Conversing]:
     """The project, open for conversations; edits found in its files are taken over first.
 
     Raises:
         FabulaError: any of its kinds; of several side by side, the first of ours.
     """
-    stage = Stage(settings, wishes)
+    prepared = Prepared(settings, options)
     with project.lock(), project.journal as journal:
         project.take_over(journal, project.changes(journal))
         project.begin(journal)
-        cast = stage.cast()
+        cast = prepared.cast()
         try:
-            hands = stage.hands(journal, "frozen" if wishes.frozen else "live", cast)
+            context = prepared.context(journal, "frozen" if options.frozen else "live", cast)
 
             def on_kept(kept: Kept) -> None:
                 if not kept.path.startswith("chat/"):  # what a session makes for itself stays in the journal
                     project.write_kept(journal, kept)
 
-            hands.on_kept = on_kept
-            narrative = await _narrative(project, Run(hands))
-            config = stage.method.config(settings.preset, settings.config)
-            if hands.mode == "live":
+            context.on_kept = on_kept
+            narrative = await _narrative(project, Run(context))
+            config = prepared.method.config(settings.preset, settings.config)
+            if context.mode == "live":
                 journal.start_run(
-                    f"chat with {stage.method.name}", settings.model_dump(mode="json", exclude_defaults=True)
+                    f"chat with {prepared.method.name}", settings.model_dump(mode="json", exclude_defaults=True)
                 )
-            yield Conversing(project, stage, hands, narrative, config)
-            if hands.mode == "live":
+            yield Conversing(project, prepared, context, narrative, config)
+            if context.mode == "live":
                 journal.end_run()
         except BaseExceptionGroup as group:  # calls side by side failed; the first of ours says enough
             raise first_error(group) from group

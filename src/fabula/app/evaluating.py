@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fabula.app.writing import Stage, first_error, recorded_run
+from fabula.app.writing import Prepared, first_error, recorded_run
 from fabula.base.errors import ProjectError
 from fabula.base.files import write_atomically
 from fabula.engine.journal import Journal
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from fabula.app.writing import Wishes
-    from fabula.engine.context import Hands
-    from fabula.engine.dry_run import Rehearsal
+    from fabula.app.writing import Options
+    from fabula.engine.context import RunContext
+    from fabula.engine.dry_run import DryRun
     from fabula.evaluators import Evaluator
     from fabula.measure.items import Item
     from fabula.measure.ratings import Rating
@@ -59,43 +59,43 @@ class Task:
     folder: Path | None = None
 
 
-async def evaluate_in(task: Task, settings: Settings, wishes: Wishes) -> Evaluation:
+async def evaluate_in(task: Task, settings: Settings, options: Options) -> Evaluation:
     """What the evaluator finds, replaying what is recorded.
 
     Raises:
         FabulaError: any of its kinds; all finished calls are kept and the same command goes on from there.
     """
-    stage = Stage(settings, wishes, task.evaluator)
+    prepared = Prepared(settings, options, task.evaluator)
     with _journal(task.folder) as journal:
-        cast = stage.cast()
+        cast = prepared.cast()
         try:
-            hands = stage.hands(journal, "frozen" if wishes.frozen else "live", cast)
-            with recorded_run(stage, hands):
-                report = await _report(task, hands)
+            context = prepared.context(journal, "frozen" if options.frozen else "live", cast)
+            with recorded_run(prepared, context):
+                report = await _report(task, context)
         finally:
             await cast.close()
     if task.folder is not None:
         _write(task.folder, report)
-    return Evaluation(report, hands.budget)
+    return Evaluation(report, context.budget)
 
 
-async def rehearse_evaluation(task: Task, settings: Settings, wishes: Wishes) -> Rehearsal:
+async def dry_run_evaluation(task: Task, settings: Settings, options: Options) -> DryRun:
     """What `evaluate_in` would ask and cost now. Asks nobody, writes nothing."""
-    stage = Stage(settings, wishes, task.evaluator)
+    prepared = Prepared(settings, options, task.evaluator)
     there = task.folder is not None and (task.folder / ".fabula" / "journal.db").exists()
     with _journal(task.folder if there else None) as journal:
-        cast = stage.cast()
+        cast = prepared.cast()
         try:
-            hands = stage.hands(journal, "dry", cast)
-            await _report(task, hands)
+            context = prepared.context(journal, "dry", cast)
+            await _report(task, context)
         finally:
             await cast.close()
-    return hands.rehearsal
+    return context.dry_run
 
 
-async def _report(task: Task, hands: Hands) -> Report:
+async def _report(task: Task, context: RunContext) -> Report:
     try:
-        return await task.evaluator.evaluate(task.items, Run(hands), task.config)
+        return await task.evaluator.evaluate(task.items, Run(context), task.config)
     except BaseExceptionGroup as group:  # calls side by side failed; the first of ours says enough
         raise first_error(group) from group
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from fabula.app.writing import Stage, recorded_run
+from fabula.app.writing import Prepared, recorded_run
 from fabula.base.errors import UsageError
 from fabula.base.files import write_atomically
-from fabula.craft.planning import ROLE, PlanWish, Reading, given_plan, plan_for, plan_from_story
+from fabula.craft.planning import ROLE, PlanOptions, Reading, given_plan, plan_for, plan_from_story
 from fabula.engine.run import Run
 from fabula.project.folder import Change, Project
 from fabula.story import Brief, plain
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from fabula.app.writing import Wishes
-    from fabula.engine.context import Hands
-    from fabula.engine.dry_run import Rehearsal
+    from fabula.app.writing import Options
+    from fabula.engine.context import RunContext
+    from fabula.engine.dry_run import DryRun
     from fabula.models.budget import Budget
     from fabula.project.settings import Settings
     from fabula.story.plan import Plan
@@ -70,7 +70,7 @@ def story_of(project: Project) -> str | None:
     return source.read_text(encoding="utf-8") if source.exists() else None
 
 
-async def plan_in(project: Project, settings: Settings, wishes: Wishes) -> Planned:
+async def plan_in(project: Project, settings: Settings, options: Options) -> Planned:
     """The project's plan: the author's if there is one, else made, from the story the project began with or its brief.
 
     A plan made from a brief is the artefact that a system makes, by the same calls, so `write` replays it. One that is
@@ -79,51 +79,51 @@ async def plan_in(project: Project, settings: Settings, wishes: Wishes) -> Plann
     Raises:
         FabulaError: any of its kinds; all finished calls are kept and the same command goes on from there.
     """
-    stage = Stage(settings, wishes)
+    prepared = Prepared(settings, options)
     with project.lock(), project.journal as journal:
         project.take_over(journal, project.changes(journal))
         project.begin(journal)
-        cast = stage.cast()
+        cast = prepared.cast()
         try:
-            hands = stage.hands(journal, "frozen" if wishes.frozen else "live", cast)
-            hands.on_kept = lambda kept: project.write_kept(journal, kept)
-            hands.approve = wishes.approve
-            with recorded_run(stage, hands):
-                plan, read = await _plan(project, settings, hands)
-                if read and not wishes.frozen:
+            context = prepared.context(journal, "frozen" if options.frozen else "live", cast)
+            context.on_kept = lambda kept: project.write_kept(journal, kept)
+            context.approve = options.approve
+            with recorded_run(prepared, context):
+                plan, read = await _plan(project, settings, context)
+                if read and not options.frozen:
                     project.take_over(journal, [Change(PLAN, PLAN_FILE, plain(write_plan(plan)))])
                     if project.brief == _NO_BRIEF:
                         write_atomically(project.brief_file, Brief(plan.as_brief(), plan.title).write())
         finally:
             await cast.close()
-    return Planned(plan, hands.budget)
+    return Planned(plan, context.budget)
 
 
-async def rehearse_plan_in(project: Project, settings: Settings, wishes: Wishes) -> Rehearsal:
+async def dry_run_plan_in(project: Project, settings: Settings, options: Options) -> DryRun:
     """What `plan_in` would ask and cost now. Asks nobody, writes nothing."""
-    stage = Stage(settings, wishes)
+    prepared = Prepared(settings, options)
     with project.journal as journal:
-        cast = stage.cast()
+        cast = prepared.cast()
         try:
-            hands = stage.hands(journal, "dry", cast)
-            hands.pending = {change.path: change.text for change in project.changes(journal)}
-            await _plan(project, settings, hands)
+            context = prepared.context(journal, "dry", cast)
+            context.pending = {change.path: change.text for change in project.changes(journal)}
+            await _plan(project, settings, context)
         finally:
             await cast.close()
-    return hands.rehearsal
+    return context.dry_run
 
 
-async def _plan(project: Project, settings: Settings, hands: Hands) -> tuple[Plan, bool]:
+async def _plan(project: Project, settings: Settings, context: RunContext) -> tuple[Plan, bool]:
     """The plan, and whether it was read off a story just now."""
-    run = Run(hands)
+    run = Run(context)
     story = story_of(project)
     if story is None:
         config = find(settings.system).config(settings.preset, settings.config)
-        return await plan_for(run, project.brief, PlanWish.of(config)), False
+        return await plan_for(run, project.brief, PlanOptions.of(config)), False
     given = await given_plan(run)
     if given is not None:
         return given, False
     brief = None if project.brief == _NO_BRIEF else project.brief
-    anew = replace(run.scope("from-story"), take=hands.journal.takes(PLAN))
-    how = Reading.within(hands.cast.part(ROLE).performer.capabilities.context)
+    anew = replace(run.scope("from-story"), take=context.journal.takes(PLAN))
+    how = Reading.within(context.cast.assignment(ROLE).performer.capabilities.context)
     return await plan_from_story(anew, story, brief, how), True

@@ -1,4 +1,4 @@
-"""Running a system in a project: write, rehearse, update. What the command line and notebooks call."""
+"""Running a system in a project: write, dry_run, update. What the command line and notebooks call."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from fabula.craft.planning import PROMPTS
 from fabula.engine.events import CallRetried, RunFinished, RunStarted
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
-from fabula.engine.run import Hands, Run
+from fabula.engine.run import Run, RunContext
 from fabula.models.budget import Budget
 from fabula.models.prices import Price
-from fabula.project.casting import World, open_cast
+from fabula.project.casting import Environment, open_cast
 from fabula.project.folder import Project
 from fabula.story import Brief, Story
 from fabula.systems import find
@@ -27,7 +27,7 @@ from fabula.systems import find
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 
-    from fabula.engine.dry_run import Rehearsal
+    from fabula.engine.dry_run import DryRun
     from fabula.engine.events import Event, Kept, Listener
     from fabula.engine.methods import Method
     from fabula.engine.roles import Answer, Cast
@@ -39,14 +39,14 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Wishes:
+class Options:
     """How a run is to be done, beyond the project's settings.
 
     Attributes:
         budget_tokens: cap on prompt and reply tokens of this run.
         budget_usd: cap on its cost in US dollars.
         listeners: hear every event.
-        approve: see `Hands.approve`.
+        approve: see `RunContext.approve`.
         person: answers for roles played by a person.
         environ: variables that hold keys and folders.
         frozen: replay only; a call that is not recorded is an error.
@@ -60,7 +60,7 @@ class Wishes:
     environ: Mapping[str, str] = field(default_factory=dict)
     frozen: bool = False
 
-    def tell(self, event: Event) -> None:
+    def emit(self, event: Event) -> None:
         """Hand an event to every listener."""
         for listener in self.listeners:
             listener(event)
@@ -83,11 +83,11 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Stage:
+class Prepared:
     """A method with its configuration, prompts and cast, ready to run; the system of the settings, if none is named."""
 
     settings: Settings
-    wishes: Wishes
+    options: Options
     other: Method | None = None
 
     @cached_property  # finding one reads every `paper.toml`
@@ -95,17 +95,18 @@ class Stage:
         """What is run."""
         return self.other or find(self.settings.system)
 
-    def hands(self, journal: Journal, mode: Mode, cast: Cast) -> Hands:
+    def context(self, journal: Journal, mode: Mode, cast: Cast) -> RunContext:
         """What all scopes of a run share."""
         overrides = Path(self.settings.prompts) if self.settings.prompts else None
-        return Hands(
+        return RunContext(
             journal=journal,
             prompts=Prompts(self.method.prompts, overrides, PROMPTS),
             cast=cast,
             seed=self.settings.seed,
+            aids=self.settings.aids_in_force,
             mode=mode,
-            listeners=self.wishes.listeners if mode != "dry" else (),
-            budget=Budget(self.wishes.budget_tokens, self.wishes.budget_usd),
+            listeners=self.options.listeners if mode != "dry" else (),
+            budget=Budget(self.options.budget_tokens, self.options.budget_usd),
             prices={name: Price(p.input, p.output, p.cached) for name, p in self.settings.prices.items()},
         )
 
@@ -113,45 +114,45 @@ class Stage:
         """Who plays the system's roles; to be closed by who asked for it."""
 
         def retried(model: str, attempt: int, wait: float, reason: str) -> None:
-            self.wishes.tell(CallRetried(model, attempt, wait, reason))
+            self.options.emit(CallRetried(model, attempt, wait, reason))
 
-        world = World(self.wishes.environ, time.monotonic, retried, self.wishes.person)
+        world = Environment(self.options.environ, time.monotonic, retried, self.options.person)
         return open_cast(self.settings, self.method.roles, world, self.method.open_role)
 
-    async def write(self, brief: Brief, hands: Hands) -> Story:
+    async def write(self, brief: Brief, context: RunContext) -> Story:
         """The story; of several errors side by side, the first of ours is raised."""
         system = find(self.settings.system)
         config = system.config(self.settings.preset, self.settings.config)
         try:
-            return await system.write(brief, Run(hands), config)
+            return await system.write(brief, Run(context), config)
         except BaseExceptionGroup as group:  # calls side by side failed; the first of ours says enough
             raise first_error(group) from group
 
 
-async def write_in(project: Project, settings: Settings, wishes: Wishes, lent: Lent | None = None) -> Outcome:
+async def write_in(project: Project, settings: Settings, options: Options, lent: Lent | None = None) -> Outcome:
     """Write the project's story, replaying what is recorded; edits found in its files are taken over first.
 
     Raises:
         FabulaError: any of its kinds; all finished calls are kept and the same command goes on from there.
     """
-    stage, brief = Stage(settings, wishes), project.brief
+    prepared, brief = Prepared(settings, options), project.brief
     with project.lock(), project.journal as journal:
         project.take_over(journal, project.changes(journal))
         project.begin(journal)
-        cast = lent.cast if lent else stage.cast()
+        cast = lent.cast if lent else prepared.cast()
         try:
-            hands = stage.hands(journal, "frozen" if wishes.frozen else "live", cast)
-            hands.on_kept = lambda kept: project.write_kept(journal, kept)
-            hands.approve = wishes.approve
+            context = prepared.context(journal, "frozen" if options.frozen else "live", cast)
+            context.on_kept = lambda kept: project.write_kept(journal, kept)
+            context.approve = options.approve
             if lent:
-                hands.budget = lent.budget
-            with recorded_run(stage, hands):
-                story = await stage.write(brief, hands)
+                context.budget = lent.budget
+            with recorded_run(prepared, context):
+                story = await prepared.write(brief, context)
                 project.write_story(journal, story)
         finally:
             if not lent:
                 await cast.close()
-    return Outcome(story, hands.budget)
+    return Outcome(story, context.budget)
 
 
 def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
@@ -162,14 +163,14 @@ def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
 
 
 @contextmanager
-def recorded_run(stage: Stage, hands: Hands) -> Iterator[None]:
+def recorded_run(prepared: Prepared, context: RunContext) -> Iterator[None]:
     """The record of a run from its start to its end, however it ends; a frozen run leaves none."""
-    settings, wishes, journal = stage.settings, stage.wishes, hands.journal
-    recorded = hands.mode == "live"
+    settings, options, journal = prepared.settings, prepared.options, context.journal
+    recorded = context.mode == "live"
     if recorded:
         told = settings.model_dump(mode="json", exclude_defaults=True)
-        journal.start_run(stage.method.name, told | {"prompts_digest": hands.prompts.digest})
-    wishes.tell(RunStarted(stage.method.name, stage.method.roles, None))
+        journal.start_run(prepared.method.name, told | {"prompts_digest": context.prompts.digest})
+    options.emit(RunStarted(prepared.method.name, prepared.method.roles, None))
     error = "stopped"
     try:
         yield
@@ -181,33 +182,33 @@ def recorded_run(stage: Stage, hands: Hands) -> Iterator[None]:
         if recorded:
             with suppress(JournalError) if error else nullcontext():  # a broken journal has been told of already
                 journal.end_run(error)
-        wishes.tell(RunFinished(stage.method.name, error))
+        options.emit(RunFinished(prepared.method.name, error))
 
 
-async def rehearse_in(project: Project, settings: Settings, wishes: Wishes) -> tuple[Rehearsal, list[Change]]:
+async def dry_run_in(project: Project, settings: Settings, options: Options) -> tuple[DryRun, list[Change]]:
     """What a run would ask and cost now, and the changed files it would take over. Asks nobody, writes nothing."""
-    stage = Stage(settings, wishes)
+    prepared = Prepared(settings, options)
     with project.journal as journal:
         changes = project.changes(journal)
-        rehearsal = await _rehearsed(stage, journal, project.brief, {change.path: change.text for change in changes})
-    return rehearsal, changes
+        dry = await _dry_run(prepared, journal, project.brief, {change.path: change.text for change in changes})
+    return dry, changes
 
 
-async def rehearse(brief: Brief, settings: Settings, wishes: Wishes) -> Rehearsal:
+async def dry_run(brief: Brief, settings: Settings, options: Options) -> DryRun:
     """What writing a new story for `brief` would ask and cost."""
     with Journal() as journal:
-        return await _rehearsed(Stage(settings, wishes), journal, brief, {})
+        return await _dry_run(Prepared(settings, options), journal, brief, {})
 
 
-async def _rehearsed(stage: Stage, journal: Journal, brief: Brief, pending: Mapping[str, str]) -> Rehearsal:
-    cast = stage.cast()
+async def _dry_run(prepared: Prepared, journal: Journal, brief: Brief, pending: Mapping[str, str]) -> DryRun:
+    cast = prepared.cast()
     try:
-        hands = stage.hands(journal, "dry", cast)
-        hands.pending = pending
-        await stage.write(brief, hands)
+        context = prepared.context(journal, "dry", cast)
+        context.pending = pending
+        await prepared.write(brief, context)
     finally:
         await cast.close()
-    return hands.rehearsal
+    return context.dry_run
 
 
 def write(
@@ -238,8 +239,8 @@ def write(
             raise UsageError(f"The project {where} has another brief. Change its brief.md, or name another folder.")
     else:
         project = Project.create(where, asked, settings)
-    wishes = Wishes(environ=environ or {})
-    return _waited_for(write_in(project, project.settings.with_(settings), wishes)).story
+    options = Options(environ=environ or {})
+    return _waited_for(write_in(project, project.settings.with_(settings), options)).story
 
 
 def _waited_for(work: Coroutine[Any, Any, T]) -> T:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import ConfigError, UnknownNameError, UsageError
+from fabula.engine.methods import settings_of
 from fabula.engine.roles import role_key
 from fabula.models.base import SAMPLING_FIELDS
-from fabula.project.casting import SERVERS, World, full_name, open_cast
+from fabula.project.casting import SERVERS, Environment, full_name, open_cast
 from fabula.project.settings import Settings
 from fabula.systems import find
 
@@ -87,7 +88,7 @@ def performers_of(choices: Performers, base: Settings, changes: dict[str, Any] |
     """
     casting = read_models(choices.model or ())
     changes = dict(changes or {})
-    changes |= {name: value for name in ("preset", "seed") if (value := getattr(choices, name)) is not None}
+    changes |= {name: value for name in ("preset", "seed", "aids") if (value := getattr(choices, name)) is not None}
     changes |= _checked_names(choices)
     if casting.everyone:
         changes["model"] = casting.everyone
@@ -170,7 +171,8 @@ def _config(choices: Choices, settings: Settings) -> dict[str, Any]:
     if "orchestrator" in said:
         said["orchestrator"] = _player(said["orchestrator"])
     whole = find(settings.system).config(settings.preset, said)
-    return {name: getattr(whole, name) for name in said}
+    known = {setting.name: setting.value for setting in settings_of(whole)}
+    return {name: known[name.rpartition(".")[2]] for name in said}
 
 
 def _word_range(words: str) -> str:
@@ -190,7 +192,7 @@ def check(settings: Settings, environ: Mapping[str, str]) -> None:
     system.config(settings.preset, settings.config)
     if settings.prompts and not Path(settings.prompts).is_dir():
         raise ConfigError(f"--prompts {settings.prompts} is not a folder. Give a folder of .jinja files.")
-    open_cast(settings, system.roles, World(environ, person=_nobody), system.open_role)
+    open_cast(settings, system.roles, Environment(environ, person=_nobody), system.open_role)
 
 
 async def _nobody(request: Request) -> str:

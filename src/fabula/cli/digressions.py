@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.conversing import lay_narrative, settings_for
-from fabula.app.digressing import digress_in, rehearse_digressions
-from fabula.app.writing import Wishes
+from fabula.app.digressing import digress_in, dry_run_digressions
+from fabula.app.writing import Options
 from fabula.base.errors import BriefError, ProjectError, UnknownNameError, UsageError
 from fabula.base.files import read_text, write_atomically
 from fabula.cli.asked import changes_of, check, read_models
@@ -23,6 +23,7 @@ from fabula.craft.digressions import digressions_in, utterances_of
 from fabula.craft.narratives import FILE
 from fabula.engine.events import RunFinished, RunStarted
 from fabula.engine.journal import Journal
+from fabula.engine.methods import settings_of as method_settings
 from fabula.project.folder import MAX_FILE, Project
 from fabula.project.settings import Settings
 from fabula.story import Brief, Story, count_words, plain, slug
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from fabula.cli.options import Limits
     from fabula.cli.terminal import Terminal
     from fabula.craft.conversation import Session
-    from fabula.engine.dry_run import Rehearsal
+    from fabula.engine.dry_run import DryRun
     from fabula.measure.items import Item
 
 ASKED: Final = "digress.json"
@@ -83,7 +84,7 @@ def settings_of(performers: Performers, systems: Sequence[str], environ: Mapping
         UsageError: one cannot talk to a system, or an option is not of its form.
     """
     bases = {(base := settings_for(Settings(), name)).system: base for name in systems}
-    kinds = {name: {field.name for field in fields(find(name).config("faithful"))} for name in bases}
+    kinds = {name: {setting.name for setting in method_settings(find(name).config("faithful"))} for name in bases}
     said = {value: value.partition("=")[0].strip().replace("-", "_") for value in performers.set_ or ()}
     for value, setting in said.items():
         if "=" in value and not any(setting in known for known in kinds.values()):
@@ -148,7 +149,7 @@ class Digressing:
     limits: Limits
     bill: Bill
 
-    def rehearse(self) -> dict[tuple[str, str], Rehearsal]:
+    def dry_run(self) -> dict[tuple[str, str], DryRun]:
         """What is left to ask, by narrative and system."""
         return {
             (one.id, system): asyncio.run(self._rehearsed(one, system))
@@ -156,16 +157,16 @@ class Digressing:
             for system in self.settings
         }
 
-    async def _rehearsed(self, one: Conversation, system: str) -> Rehearsal:
+    async def _rehearsed(self, one: Conversation, system: str) -> DryRun:
         there = self._place(one, system) / ".fabula" / "journal.db"
-        wishes = Wishes(environ=self.terminal.environ, person=People(self.terminal, self.folder).answer)
+        options = Options(environ=self.terminal.environ, person=People(self.terminal, self.folder).answer)
         with Journal(there) if there.exists() else Journal() as journal:
-            return await rehearse_digressions(self.settings[system], wishes, one, journal)
+            return await dry_run_digressions(self.settings[system], options, one, journal)
 
     def run(self, again: str) -> list[Item]:
         """The dialogues of all, which are also written as `dialogues.jsonl`; `again` is the command that goes on."""
         items: list[Item] = []
-        expected = {} if self.terminal.quiet or self.limits.frozen else self.rehearse()
+        expected = {} if self.terminal.quiet or self.limits.frozen else self.dry_run()
         for one in self.wanted:
             for system in self.settings:
                 planned = expected[one.id, system].planned if expected else ()
@@ -188,7 +189,7 @@ class Digressing:
         self.terminal.aside = progress.aside
         left = f", about {counted(len(planned), 'call')} to make" if planned else ""
         self.terminal.advise(f"{system} on {one.id}: {counted(one.sessions, 'conversation')}{left}")
-        wishes = Wishes(
+        options = Options(
             budget_tokens=None if self.limits.budget_tokens is None else self.limits.budget_tokens - self.bill.tokens,
             budget_usd=self.limits.budget_usd,
             listeners=(progress, self.bill),
@@ -204,7 +205,7 @@ class Digressing:
 
         progress(RunStarted(system))
         try:
-            return await digress_in(project, settings, wishes, one, done)
+            return await digress_in(project, settings, options, one, done)
         finally:
             progress(RunFinished(system, ""))
 

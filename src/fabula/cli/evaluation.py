@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fabula.app.evaluating import Task, evaluate_in, rehearse_evaluation
-from fabula.app.writing import Wishes
+from fabula.app.evaluating import Task, dry_run_evaluation, evaluate_in
+from fabula.app.writing import Options
 from fabula.base.errors import ConfigError
 from fabula.cli.asked import evaluator_config, performers_of
 from fabula.cli.bill import Bill, bill_table, told
 from fabula.cli.people import People
 from fabula.cli.progress import Progress, counted
 from fabula.cli.session import near, stoppable
-from fabula.project.casting import World, open_cast
+from fabula.project.casting import Environment, open_cast
 from fabula.project.settings import Settings
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Evaluating:
         self.config: Any = evaluator_config(self.judges, self.settings, self.evaluator)
         if self.settings.prompts and not Path(self.settings.prompts).is_dir():
             raise ConfigError(f"--prompts {self.settings.prompts} is not a folder. Give a folder of .jinja files.")
-        open_cast(self.settings, self.evaluator.roles, World(self.terminal.environ, person=_nobody))
+        open_cast(self.settings, self.evaluator.roles, Environment(self.terminal.environ, person=_nobody))
 
     @property
     def folder(self) -> Path | None:
@@ -70,7 +70,7 @@ class Evaluating:
         terminal, settings = self.terminal, self.settings
         planned = None
         if task.evaluator.roles and not (terminal.quiet or self.limits.frozen):
-            planned = asyncio.run(rehearse_evaluation(task, settings, self._wishes(None)))
+            planned = asyncio.run(dry_run_evaluation(task, settings, self._wishes(None)))
             calls = f"about {counted(len(planned.planned), 'call')} to make" if planned.planned else "nothing to ask"
             kept = f", {counted(planned.replayed, 'call')} in the journal" if planned.replayed else ""
             where = f", in {near(task.folder)}" if task.folder else ""
@@ -80,9 +80,9 @@ class Evaluating:
         work = evaluate_in(task, settings, self._wishes(progress))
         return asyncio.run(stoppable(work, "the same command")).report
 
-    def _wishes(self, progress: Progress | None) -> Wishes:
+    def _wishes(self, progress: Progress | None) -> Options:
         limits, where = self.limits, self.folder or Path()
-        return Wishes(
+        return Options(
             budget_tokens=limits.budget_tokens,
             budget_usd=limits.budget_usd,
             listeners=() if progress is None else (progress, self.bill),

@@ -42,6 +42,10 @@ class Performers:
             metavar="faithful|improved", help="The paper as it is, or with our checks.", rich_help_panel=_SETTINGS
         ),
     ] = None
+    aids: Annotated[
+        Literal["auto", "on", "off"] | None,
+        typer.Option(help="Help for small models; auto: for those known to be small.", rich_help_panel=_SETTINGS),
+    ] = None
     model: Annotated[
         list[str] | None,
         typer.Option(

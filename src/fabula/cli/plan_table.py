@@ -10,17 +10,17 @@ from fabula.cli.terminal import table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.engine.dry_run import Rehearsal
+    from fabula.engine.dry_run import DryRun
     from fabula.project.folder import Change
 
 
-def calls_table(rehearsal: Rehearsal) -> str:
+def calls_table(expected: DryRun) -> str:
     """A row for each call that would be asked, and the sum."""
     rows = [("call", "role", "by", "prompt", "reply", "cost")]
-    rows += [(c.path, c.role, c.performer, f"{c.prompt:,}", f"{c.reply:,}", dollars(c.cost)) for c in rehearsal.planned]
-    prompt = sum(call.prompt for call in rehearsal.planned)
-    reply = sum(call.reply for call in rehearsal.planned)
-    rows.append(("all", "", "", f"{prompt:,}", f"{reply:,}", dollars(rehearsal.cost)))
+    rows += [(c.path, c.role, c.performer, f"{c.prompt:,}", f"{c.reply:,}", dollars(c.cost)) for c in expected.planned]
+    prompt = sum(call.prompt for call in expected.planned)
+    reply = sum(call.reply for call in expected.planned)
+    rows.append(("all", "", "", f"{prompt:,}", f"{reply:,}", dollars(expected.cost)))
     return table(rows, right=(3, 4, 5))
 
 
@@ -31,15 +31,15 @@ def changes_list(changes: Sequence[Change]) -> str:
     )
 
 
-def planned(rehearsal: Rehearsal, changes: Sequence[Change] = ()) -> dict[str, Any]:
+def planned(expected: DryRun, changes: Sequence[Change] = ()) -> dict[str, Any]:
     """The same as JSON data; token counts are estimates, an unknown cost is null."""
     return {
         "changed": [{"artefact": change.path, "file": change.file} for change in changes],
         "calls": [
             {"path": c.path, "role": c.role, "by": c.performer, "prompt": c.prompt, "reply": c.reply, "cost": c.cost}
-            for c in rehearsal.planned
+            for c in expected.planned
         ],
-        "tokens": rehearsal.tokens,
-        "cost": rehearsal.cost,
-        "replayed": rehearsal.replayed,
+        "tokens": expected.tokens,
+        "cost": expected.cost,
+        "replayed": expected.replayed,
     }

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fabula.app.writing import Wishes, rehearse_in, write_in
+from fabula.app.writing import Options, dry_run_in, write_in
 from fabula.base.errors import FabulaError
 from fabula.cli.bill import Bill, bill_table, dollars, told
 from fabula.cli.people import AnotherTakeError, People
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from fabula.cli.options import Limits
     from fabula.cli.terminal import Terminal
-    from fabula.engine.dry_run import Rehearsal
+    from fabula.engine.dry_run import DryRun
     from fabula.project.folder import Change, Project
     from fabula.project.settings import Settings
     from fabula.story import Story
@@ -85,25 +85,25 @@ class Session:
     limits: Limits
     bill: Bill = field(default_factory=Bill)
 
-    def rehearse(self) -> tuple[Rehearsal, list[Change]]:
+    def dry_run(self) -> tuple[DryRun, list[Change]]:
         """What a run would ask now, and the changed files it would take over."""
-        return asyncio.run(rehearse_in(self.project, self.settings, self.looking))
+        return asyncio.run(dry_run_in(self.project, self.settings, self.looking))
 
     @property
-    def looking(self) -> Wishes:
-        """Wishes of a run that asks nobody."""
-        return Wishes(environ=self.terminal.environ, person=People(self.terminal, self.project.folder).answer)
+    def looking(self) -> Options:
+        """Options of a run that asks nobody."""
+        return Options(environ=self.terminal.environ, person=People(self.terminal, self.project.folder).answer)
 
-    def run(self, expected: Rehearsal | None = None) -> Story:
+    def run(self, expected: DryRun | None = None) -> Story:
         """The story, written.
 
         Raises:
             FabulaError: any of its kinds; all finished calls are kept.
         """
         again = f"`fabula write {near(self.project.folder)}`"
-        return self.finish(lambda wishes: write_in(self.project, self.settings, wishes), again, expected).story
+        return self.finish(lambda options: write_in(self.project, self.settings, options), again, expected).story
 
-    def finish(self, work: Callable[[Wishes], Coroutine[Any, Any, T]], again: str, expected: Rehearsal | None) -> T:
+    def finish(self, work: Callable[[Options], Coroutine[Any, Any, T]], again: str, expected: DryRun | None) -> T:
         """What `work` gives, with progress and bill; begun anew where a person wants a retake. `again` goes on with it.
 
         Raises:
@@ -129,10 +129,10 @@ class Session:
         total, calls = self.bill.total, counted(sum(self.bill.calls.values()), "call")
         return f"{calls}, {self.bill.tokens:,} tokens, {duration(total.seconds)}, cost {dollars(total.cost)}"
 
-    def _wishes(self, progress: Progress) -> Wishes:
+    def _wishes(self, progress: Progress) -> Options:
         people = People(self.terminal, self.project.folder, self.limits.approve)
         tokens, usd = self.limits.budget_tokens, self.limits.budget_usd
-        return Wishes(
+        return Options(
             # A run that starts over after a retake has the budget that the ones before it left.
             budget_tokens=None if tokens is None else max(tokens - self.bill.tokens, 0),
             budget_usd=None if usd is None else max(usd - (self.bill.total.cost or 0.0), 0.0),

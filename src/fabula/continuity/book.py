@@ -1,6 +1,7 @@
 """A story as the detectors read it: sentences with their words, speakers and places, and what its words tend to be."""
 
 # ruff: noqa: RUF001 - the patterns look for typographic quotation marks
+
 from __future__ import annotations
 
 import re

@@ -1,6 +1,7 @@
 """Who is in a story: names, what they are also called, and whom a pronoun may mean."""
 
 # ruff: noqa: RUF001 - a dash as typeset
+
 from __future__ import annotations
 
 from collections import Counter, defaultdict

@@ -5,6 +5,7 @@ that is missing costs recall, never a crash.
 """
 
 # ruff: noqa: E501 - word lists are read as running text
+
 from __future__ import annotations
 
 from typing import Final

@@ -7,6 +7,7 @@ told by a dash alone is not seen.
 """
 
 # ruff: noqa: RUF001, RUF002 - these are about typographic quotation marks
+
 from __future__ import annotations
 
 import re

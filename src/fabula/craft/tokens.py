@@ -10,6 +10,7 @@
 """
 
 # ruff: noqa: RUF001 - the patterns look for typographic apostrophes
+
 from __future__ import annotations
 
 import re

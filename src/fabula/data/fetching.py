@@ -55,7 +55,7 @@ def over_https(url: str) -> AbstractContextManager[IO[bytes]]:
     from urllib.request import HTTPRedirectHandler, Request, build_opener  # noqa: PLC0415 - as above
 
     class OnlyHttps(HTTPRedirectHandler):
-        def redirect_request(self, req, fp, code, msg, headers, newurl):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN202 - urllib's own signature
+        def redirect_request(self, req, fp, code, msg, headers, newurl):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202 - urllib's own signature
             if not newurl.startswith("https://"):
                 raise URLError(f"{url} leads to {newurl}, which is not https")
             return super().redirect_request(req, fp, code, msg, headers, newurl)

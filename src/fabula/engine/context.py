@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from fabula.engine.dry_run import Rehearsal
+from fabula.engine.dry_run import DryRun
 from fabula.models.budget import Budget
 
 if TYPE_CHECKING:
@@ -19,15 +19,17 @@ if TYPE_CHECKING:
     from fabula.models.prices import Price
 
 Mode: TypeAlias = Literal["live", "frozen", "dry"]
+Aids: TypeAlias = Literal["auto", "on", "off"]
 
 
 @dataclass
-class Hands:
+class RunContext:
     """What all scopes of one run share.
 
     Attributes:
-        mode: "live" asks models; "frozen" replays only; "dry" asks nobody and fills `rehearsal`.
+        mode: "live" asks models; "frozen" replays only; "dry" asks nobody and fills `dry_run`.
         repairs: how often an unreadable typed reply is sent back.
+        aids: help for small models (see `fabula.engine.aids`): "auto" gives it to models known to be small.
         on_kept: called with each kept artefact before the run goes on (the project writes its files there).
         approve: called with each made artefact; gives its text back, changed or not, or raises `PausedError`.
         pending: texts of edits that are not recorded yet, by path; a dry run counts with them.
@@ -42,13 +44,14 @@ class Hands:
     budget: Budget = field(default_factory=Budget)
     prices: Mapping[str, Price] = field(default_factory=dict)
     repairs: int = 2
+    aids: Aids = "auto"
     on_kept: Callable[[Kept], None] | None = None
     approve: Callable[[Kept], Awaitable[str]] | None = None
     pending: Mapping[str, str] = field(default_factory=dict)
     ordinals: Counter[tuple[str, str]] = field(default_factory=Counter)
-    rehearsal: Rehearsal = field(default_factory=Rehearsal)
+    dry_run: DryRun = field(default_factory=DryRun)
 
-    def tell(self, event: Event) -> None:
+    def emit(self, event: Event) -> None:
         """Hand an event to every listener."""
         for listener in self.listeners:
             listener(event)
@@ -56,10 +59,3 @@ class Hands:
     def override(self, path: str) -> tuple[str, str] | None:
         """The text that stands in for an artefact, and why: "pinned", "edited" or "continued"; `None` if none does."""
         return (self.pending[path], "edited") if path in self.pending else self.journal.override(path)
-
-
-@dataclass
-class Freshness:
-    """Whether something in an artefact's making is stale in a dry run."""
-
-    stale: bool = False

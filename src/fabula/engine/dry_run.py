@@ -1,8 +1,6 @@
-"""What a dry run stands on where no reply is recorded: old replies, or placeholders of the expected size.
+"""What a dry run finds, and what stands in it where no reply was ever recorded: texts of the expected size.
 
-A dry run walks the same code as a real one. A call that would be asked is answered with the newest text that its path
-has had, and what is kept from it carries `STALE`, a private-use character. Every later prompt that contains a stale
-text is therefore different from the recorded one and counts as asked again: exactly the dependants are found.
+How it finds what a run would ask again is in `fabula.engine.staleness`.
 """
 
 from __future__ import annotations
@@ -11,10 +9,12 @@ from dataclasses import dataclass, field
 from hashlib import shake_128
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.engine.staleness import MARK
+
 if TYPE_CHECKING:
     from fabula.models.base import Json
 
-STALE: Final = "\ue0fb"
+STALE: Final = MARK  # goes when no system names it any more
 _SENTENCE: Final = 12
 _LETTERS: Final = 4  # of a word, beside the first one
 _FEW, _MANY, _PER_WORD = 8, 120, 14  # words of a text in a typed reply; half of what its bound allows
@@ -33,7 +33,7 @@ class PlannedCall:
 
 
 @dataclass(slots=True)
-class Rehearsal:
+class DryRun:
     """What a dry run has found: the calls that would be asked, and how many are answered by the journal."""
 
     planned: list[PlannedCall] = field(default_factory=list)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass, replace
 from importlib import import_module
+from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, get_type_hints
 
 from fabula.base.errors import ConfigError, UnknownNameError
@@ -51,24 +52,78 @@ class Method:
         """Its module `algorithm`, imported on first use."""
         return import_module(f"{self.package}.{self.folder.name}.algorithm")
 
+    @property
+    def settings_type(self) -> Any:  # noqa: ANN401 - each method has its own Config
+        """Its `Config`: of its module `config`, or of `algorithm` where it has none."""
+        has_own = (self.folder / "config.py").is_file()
+        return import_module(f"{self.package}.{self.folder.name}.config").Config if has_own else self.algorithm.Config
+
     def config(self, preset: Preset = "improved", values: Mapping[str, Any] | None = None) -> Any:  # noqa: ANN401 - each method has its own Config
         """The method's `Config`: a preset with `values` (texts are converted to the field's type) set on top.
+
+        A value is named by its field, also where that stands in one of the groups (`paper`, `ours`): "stall_steps" or
+        "paper.stall_steps".
 
         Raises:
             UnknownNameError: there is no such field or preset.
             ConfigError: a value does not fit its field.
         """
-        kind = self.algorithm.Config
         if preset not in get_args(Preset):
             raise UnknownNameError("preset", preset, get_args(Preset))
-        base = getattr(kind, preset)()
-        hints = get_type_hints(kind)
-        known = {field.name: getattr(base, field.name) for field in fields(kind)}
+        config = getattr(self.settings_type, preset)()
+        known = {setting.name: setting for setting in settings_of(config)}
         for name, value in (values or {}).items():
-            if name not in known:
+            setting = known.get(name.rpartition(".")[2])
+            if setting is None or name not in {setting.name, f"{setting.group}.{setting.name}"}:
                 raise UnknownNameError(f"setting of {self.name}", name, known)
-            known[name] = _converted(value, hints[name], f"{self.name}.{name}")
-        return kind(**known)
+            config = setting.set_in(config, _converted(value, setting.hint, f"{self.name}.{name}"))
+        return config
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One field of a `Config`: its group ("paper", "ours", or none), its value, its type, and what is said of it."""
+
+    name: str
+    group: str
+    value: Any
+    hint: Any
+    about: str
+
+    def set_in(self, config: Any, value: object) -> Any:  # noqa: ANN401 - each method has its own Config
+        """`config` with another value in this field."""
+        if not self.group:
+            return replace(config, **{self.name: value})
+        return replace(config, **{self.group: replace(getattr(config, self.group), **{self.name: value})})
+
+
+def settings_of(config: Any, group: str = "") -> list[Setting]:  # noqa: ANN401 - each method has its own Config
+    """The settings in a `Config`, those of its groups too, in their order."""
+    hints, about = get_type_hints(type(config), include_extras=True), attributes_of(type(config))
+    found: list[Setting] = []
+    for field in fields(config):
+        value = getattr(config, field.name)
+        if is_dataclass(value) and not group:
+            found += settings_of(value, field.name)
+        else:
+            found.append(Setting(field.name, group, value, hints[field.name], about.get(field.name, "")))
+    return found
+
+
+def attributes_of(kind: type) -> dict[str, str]:
+    """What the `Attributes:` of a class's docstring say, by name, each on one line."""
+    _, _, listed = cleandoc(kind.__doc__ or "").partition("Attributes:\n")
+    about: dict[str, str] = {}
+    name = ""
+    for line in listed.splitlines():
+        if not line.strip():
+            break
+        if line.startswith("    ") and not line.startswith("     "):
+            name, _, said = line.strip().partition(": ")
+            about[name] = said
+        elif name:
+            about[name] += f" {line.strip()}"
+    return about
 
 
 def _converted(value: object, hint: Any, name: str) -> object:  # noqa: ANN401 - any annotation

@@ -151,7 +151,7 @@ def answered_by(reply: Reply, performer: Model) -> str:
 
 
 @dataclass(frozen=True)
-class Part:
+class Assignment:
     """One role's performer, the sampling values set for it, and its adapter if it has one.
 
     `sampling` goes before what a system asks for; `base` fills what both leave open (values a small model needs).
@@ -171,23 +171,23 @@ class Cast:
     performer plays those of them who are not cast by name.
     """
 
-    default: Part
-    roles: Mapping[str, Part] = field(default_factory=dict)
+    default: Assignment
+    roles: Mapping[str, Assignment] = field(default_factory=dict)
     known: tuple[str, ...] = ()
     open_role: str = ""
 
     @classmethod
     def of(cls, model: Model) -> Cast:
         """One model in every role."""
-        return cls(Part(model))
+        return cls(Assignment(model))
 
-    def part(self, role: str) -> Part:
+    def assignment(self, role: str) -> Assignment:
         """Who plays `role`."""
         key = role_key(role)
         stand_in = self.roles.get(self.open_role, self.default) if key not in self.known else self.default
         return self.roles.get(key, stand_in)
 
-    def meet(self, kind: str, names: Sequence[str]) -> None:
+    def check_cast(self, kind: str, names: Sequence[str]) -> None:
         """Check that who was cast by name, and is no role of the system, is among `names`.
 
         Raises:

@@ -6,7 +6,6 @@ reply, repairs at most `repairs` times, records, and tells the listeners. A run 
 
 from __future__ import annotations
 
-import asyncio
 import json
 import random
 from dataclasses import dataclass, replace
@@ -15,11 +14,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from fabula.base.errors import JournalMissError, RefusalError, ReplyError, UsageError
 from fabula.engine import replies
-from fabula.engine.context import Freshness, Hands, Mode
-from fabula.engine.dry_run import STALE, PlannedCall, example, placeholder
+from fabula.engine.aids import PROMPT_SHARE, USUAL_WINDOW, gets_aids
+from fabula.engine.context import Mode, RunContext
+from fabula.engine.dry_run import PlannedCall, example, placeholder
 from fabula.engine.events import CallFinished, CallStarted, Kept, Noted, Repaired, TextArrived
 from fabula.engine.journal import call_key
 from fabula.engine.roles import answered_by, drawn, is_person
+from fabula.engine.staleness import MARK, is_stale, marked, own_line, set_stale, side_by_side, unmarked
 from fabula.models.base import Message, Reply, Request, Sampling
 from fabula.models.budget import estimate_tokens, prompt_tokens
 from fabula.models.prices import cost, paid, price_of
@@ -28,10 +29,10 @@ from fabula.story import readable
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from fabula.engine.roles import Part
+    from fabula.engine.roles import Assignment
     from fabula.models.base import OnText
 
-__all__ = ["Hands", "Mode", "Run"]
+__all__ = ["Mode", "Run", "RunContext", "side_by_side"]
 
 T = TypeVar("T")
 Make: TypeAlias = "Callable[[Run], Awaitable[str]]"
@@ -46,16 +47,15 @@ _UNSET = Sampling()
 
 @dataclass(frozen=True)
 class Run:
-    """A place in a run: shared hands, and the path that names where we are."""
+    """A place in a run: the context it shares, and the path that names where we are."""
 
-    hands: Hands
+    context: RunContext
     path: tuple[str, ...] = ()
     take: int = 0
-    _fresh: Freshness | None = None
 
     def scope(self, *names: str | int) -> Run:
         """A run one or more steps further down: `run.scope("scene", 3)` is at `scene/3`."""
-        return replace(self, path=(*self.path, *(str(name) for name in names)))
+        return replace(self, path=(*self.path, *(unmarked(str(name)) for name in names)))
 
     @property
     def at(self) -> str:
@@ -67,24 +67,40 @@ class Run:
         """A generator seeded by the run's seed and this path: the same place draws the same numbers."""
         return random.Random(self._number("rng"))  # noqa: S311 - reproducible draws are wanted, not secrets
 
-    def context(self, role: str) -> int | None:
-        """How many tokens prompt and reply of a role may have together, where its performer says so."""
-        return self._part(role).performer.capabilities.context
+    def window(self, role: str) -> int | None:
+        """How many tokens prompt and reply of a role may have together (its window), where its model says so."""
+        return self._assignment(role).performer.capabilities.context
 
-    def meet(self, kind: str, names: Sequence[str]) -> None:
+    def aids(self, role: str) -> bool:
+        """Whether a role gets the help for small models (`fabula.engine.aids`)."""
+        return gets_aids(self._assignment(role).performer, self.context.aids)
+
+    def reply_tokens(self, role: str, short: int) -> int | None:
+        """A reply's `max_tokens`: `short` for a role with aids, else `None`, the model's own limit."""
+        return short if self.aids(role) else None
+
+    def prompt_tokens(self, role: str, short: int, share: float = PROMPT_SHARE) -> int:
+        """How many tokens of a prompt may go to one kind of text: `short` with aids, else a share of the window."""
+        return short if self.aids(role) else int((self.window(role) or USUAL_WINDOW) * share)
+
+    def unless_made_up(self, compute: Callable[[], T], instead: T) -> T:
+        """What `compute` gives; `instead` in an estimate, where the texts it would look at are made up."""
+        return instead if self.context.dry_run.planned else compute()
+
+    def check_cast(self, kind: str, names: Sequence[str]) -> None:
         """Check that roles cast for the story's own people (a system's open role) are among `names`.
 
         Raises:
             UnknownNameError: a role was cast for somebody who is not in this story.
         """
-        if not self.hands.rehearsal.planned:  # a dry run that would ask for the plan does not know its people
-            self.hands.cast.meet(kind, names)
+        if not self.context.dry_run.planned:  # a dry run that would ask for the plan does not know its people
+            self.context.cast.check_cast(kind, names)
 
     def note(self, text: str) -> None:
         """Leave a remark in the record and with the listeners."""
-        if self.hands.mode == "live":
-            self.hands.journal.note(self.at, text)
-        self.hands.tell(Noted(self.at, text))
+        if self.context.mode == "live":
+            self.context.journal.note(self.at, text)
+        self.context.emit(Noted(self.at, text))
 
     # artefacts ------------------------------------------------------------------------------------------------------
 
@@ -104,52 +120,76 @@ class Run:
             PausedError: a person has to approve the text first.
             UsageError: a person wants an artefact continued that has no `more`.
         """
+        text, stale = await self._artefact(name, make, folder, suffix, more)
+        return marked(text) if stale else text
+
+    async def keep_as(
+        self,
+        read: Callable[[str], T],
+        name: str,
+        make: Make,
+        /,
+        *,
+        folder: str,
+        suffix: str = "md",
+        more: More | None = None,
+    ) -> T:
+        """What `read` makes of the text of the artefact `name`; for the rest like `keep`.
+
+        Use it wherever an artefact is read as something else than one text, so that a dry run knows what hangs on it.
+        """
+        text, stale = await self._artefact(name, make, folder, suffix, more)
+        return marked(read(text)) if stale else read(text)
+
+    async def _artefact(self, name: str, make: Make, folder: str, suffix: str, more: More | None) -> tuple[str, bool]:
+        """An artefact's text without marks, and whether a dry run knows that it will be another."""
         path = "/".join((*self.path, name))
-        hands, fresh = self.hands, Freshness()
-        own = replace(self.within(name), _fresh=fresh)
-        text, source = hands.override(path) or ("", "made")
-        if source == "continued":
-            text, source = await _continued(own, text, more), "made"
-        elif source == "made":
-            text = await make(own)
-        if hands.mode == "dry":
-            return text + STALE if fresh.stale else text
-        return await self._kept(Kept(path, folder, text, source, suffix))
+        context, own = self.context, self.within(name)
+        text, source = context.override(path) or ("", "made")
+        with own_line():
+            if source == "continued":
+                text, source = await _continued(own, text, more), "made"
+            elif source == "made":
+                text = await make(own)
+            stale = is_stale(context) or MARK in text
+        if context.mode == "dry":
+            return unmarked(text), stale
+        return await self._kept(Kept(path, folder, text, source, suffix)), False
 
     def within(self, name: str) -> Run:
         """The run in which `keep` has the artefact `name` made, to ask for what goes with a text that was given."""
-        return replace(self.scope(name), take=self.hands.journal.takes("/".join((*self.path, name))))
+        return replace(self.scope(name), take=self.context.journal.takes("/".join((*self.path, name))))
 
     async def given(self, name: str, *, folder: str, suffix: str = "md") -> str | None:
         """The author's own text of the artefact `name`, edited, pinned or laid in its file; `None` if there is none."""
         path = "/".join((*self.path, name))
-        override = self.hands.override(path)
+        override = self.context.override(path)
         if override is None or override[1] == "continued":
             return None
-        if self.hands.mode == "dry":
+        if self.context.mode == "dry":
             return override[0]
         return await self._kept(Kept(path, folder, *override, suffix))
 
     async def _kept(self, kept: Kept) -> str:
         """Record, write and announce an artefact's text; what a person made of it where approval is wanted."""
-        hands, path, text = self.hands, kept.path, kept.text
-        if hands.mode == "live":
-            hands.journal.keep(path, text, kept.source)
+        context, path, text = self.context, kept.path, kept.text
+        if context.mode == "live":
+            context.journal.keep(path, text, kept.source)
         self._announce(kept)
-        if kept.waits and hands.approve and not hands.journal.approved(path, text):
-            approved = await hands.approve(kept)
+        if kept.waits and context.approve and not context.journal.approved(path, text):
+            approved = await context.approve(kept)
             if approved != text:
-                hands.journal.decide(path, "edit", approved)
-                hands.journal.keep(path, approved, "edited")
+                context.journal.decide(path, "edit", approved)
+                context.journal.keep(path, approved, "edited")
                 self._announce(replace(kept, text=approved, source="edited"))
                 return approved
-            hands.journal.decide(path, "approve", text)
+            context.journal.decide(path, "approve", text)
         return text
 
     def _announce(self, kept: Kept) -> None:
-        if self.hands.on_kept is not None:
-            self.hands.on_kept(kept)
-        self.hands.tell(kept)
+        if self.context.on_kept is not None:
+            self.context.on_kept(kept)
+        self.context.emit(kept)
 
     # asking ---------------------------------------------------------------------------------------------------------
 
@@ -198,7 +238,7 @@ class Run:
 
     def render(self, prompt: str, /, **fields: object) -> str:
         """The text of a prompt without its opening, to tell echoes of it in a reply; nobody is asked."""
-        messages = self.hands.prompts.render(prompt, fields)
+        messages = self.context.prompts.render(prompt, {"aids": True, **fields})
         return "\n\n".join(message.content for message in messages if message.role != "assistant")
 
     async def sample(
@@ -207,9 +247,8 @@ class Run:
         """`n` independent replies to one prompt, asked side by side; `n` calls."""
         request = self._request(role, prompt, sampling, fields)
         numbered = [(request, self._ordinal(request)) for _ in range(n)]
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._answer(request, None, ordinal)) for request, ordinal in numbered]
-        return tuple(task.result().text for task in tasks)
+        replies_ = await side_by_side(self._answer(request, None, ordinal) for request, ordinal in numbered)
+        return tuple(reply.text for reply in replies_)
 
     async def ask_for(
         self, shape: type[T], role: str, prompt: str, /, *, sampling: Sampling | None = None, **fields: object
@@ -221,9 +260,9 @@ class Run:
         Raises:
             ReplyError: no reply could be read; the run can be resumed.
         """
-        schema = replies.schema_of(shape)
+        schema = replies.schema_of(shape, short=self.aids(role))
         request = self._request(role, prompt, sampling, fields)
-        if self._part(role).performer.capabilities.schema:
+        if self._assignment(role).performer.capabilities.schema:
             request = replace(request, schema=schema)
         else:
             told = f"{request.messages[-1].content}\n\n{replies.json_instruction(schema)}"
@@ -240,7 +279,7 @@ class Run:
             ReplyError: no reply named exactly one of them.
         """
         request = self._request(role, prompt, sampling, fields)
-        if self._part(role).performer.capabilities.choices:
+        if self._assignment(role).performer.capabilities.choices:
             request = replace(request, choices=tuple(options))
         return await self._read(request, lambda text: replies.read_choice(text, options), options[0])
 
@@ -249,23 +288,23 @@ class Run:
     ) -> Reply:
         """A reply whose `logprobs` say how likely each first token was; the reply alone where the engine tells none."""
         request = self._request(role, prompt, sampling, fields)
-        able = self._part(role).performer.capabilities.choices
+        able = self._assignment(role).performer.capabilities.choices
         request = replace(request, logprobs=_LIKELIEST, choices=tuple(options) if able else ())
         return await self._answer(request, None, sketch=options[0])
 
     async def _read(self, request: Request, read: Callable[[str], T], sketch: str) -> T:
         """Ask, read, and send back what could not be read, at most `repairs` times."""
-        for attempt in range(self.hands.repairs + 1):
+        for attempt in range(self.context.repairs + 1):
             reply = await self._answer(request, None, sketch=sketch)
             try:
                 return read(reply.text)
             except replies.ReplyProblem as problem:
                 reason = str(problem)
-            self.hands.tell(Repaired(request.path, attempt + 1, reason))
+            self.context.emit(Repaired(request.path, attempt + 1, reason))
             asked = (Message("assistant", reply.text), Message("user", replies.repair_instruction(reason)))
             request = replace(request, messages=(*request.messages, *asked))
         raise ReplyError(
-            f"The reply of role {request.role!r} at {request.path} could not be read after {self.hands.repairs} "
+            f"The reply of role {request.role!r} at {request.path} could not be read after {self.context.repairs} "
             f"repairs: {reason} Run again with another --seed, or give this role a stronger model.",
             reply=reply.text,
         )
@@ -276,9 +315,9 @@ class Run:
         self, role: str, prompt: str, sampling: Sampling | None, fields: Mapping[str, Any], *, opening: bool = False
     ) -> Request:
         """The call as it goes out; a prompt's `opening` is for free text from models that can continue it."""
-        part = self._part(role)
-        messages = self.hands.prompts.render(prompt, fields)
-        if messages[-1].role == "assistant" and not (opening and part.performer.capabilities.continues):
+        part, aids = self._assignment(role), self.aids(role)
+        messages = self.context.prompts.render(prompt, {"aids": aids, **fields})
+        if messages[-1].role == "assistant" and not (opening and aids and part.performer.capabilities.continues):
             messages = messages[:-1]
         return Request(
             messages=messages,
@@ -288,12 +327,12 @@ class Run:
             path="/".join((*self.path, prompt)),
         )
 
-    def _part(self, role: str) -> Part:
-        return self.hands.cast.part(role)
+    def _assignment(self, role: str) -> Assignment:
+        return self.context.cast.assignment(role)
 
     def _number(self, *names: object) -> int:
         """A 31-bit number that is fixed by the run's seed, this path, the take, and `names`."""
-        told = "/".join(str(name) for name in (self.hands.seed, self.at, self.take, *names))
+        told = "/".join(str(name) for name in (self.context.seed, self.at, self.take, *names))
         return int.from_bytes(sha256(told.encode()).digest()[:4]) >> 1
 
     def _ordinal(self, request: Request) -> int:
@@ -303,55 +342,55 @@ class Run:
         for message in request.messages:  # as they are: long prompts as JSON would take a tenth of a replayed call
             same.update(message.content.encode("utf-8", "surrogatepass"))
         counted = (request.path, same.hexdigest())
-        self.hands.ordinals[counted] += 1
-        return self.hands.ordinals[counted] - 1
+        self.context.ordinals[counted] += 1
+        return self.context.ordinals[counted] - 1
 
     async def _answer(
         self, request: Request, expect: int | None, ordinal: int | None = None, sketch: str | None = None
     ) -> Reply:
         """The recorded reply, or a new one that is recorded before it is used."""
-        hands, performer = self.hands, self._part(request.role).performer
+        context, performer = self.context, self._assignment(request.role).performer
         ordinal = self._ordinal(request) if ordinal is None else ordinal
         if request.sampling.seed is None:
             seed = self._number(request.path, ordinal)
             request = replace(request, sampling=replace(request.sampling, seed=seed))
         key = call_key(request, performer.identity, ordinal, self.take)
-        recorded = hands.journal.recorded(key)
-        if hands.mode == "dry":
-            return self._rehearse(request, recorded, ordinal, expect, sketch)
+        recorded = context.journal.recorded(key)
+        if context.mode == "dry":
+            return self._dry(request, recorded, ordinal, expect, sketch)
         if recorded is not None:
-            hands.tell(CallFinished(request.path, request.role, recorded.model, recorded.usage, replayed=True))
+            context.emit(CallFinished(request.path, request.role, recorded.model, recorded.usage, replayed=True))
             return recorded
-        if hands.mode == "frozen":
+        if context.mode == "frozen":
             raise JournalMissError(
                 f"The journal holds no reply for {request.path} (role {request.role!r}, {performer.identity}, ordinal "
                 f"{ordinal}): prompt, model or sampling differ from the recorded run. Run without --frozen to ask."
             )
         reply = await self._ask_model(request)
-        hands.journal.record(key, request, ordinal, reply)
-        hands.tell(CallFinished(request.path, request.role, reply.model, reply.usage, replayed=False))
+        context.journal.record(key, request, ordinal, reply)
+        context.emit(CallFinished(request.path, request.role, reply.model, reply.usage, replayed=False))
         return reply
 
     async def _ask_model(self, request: Request) -> Reply:
         """Ask within the budget; a refusal is asked again with the next seed, and all tries are on the bill."""
-        hands, performer = self.hands, self._part(request.role).performer
+        context, performer = self.context, self._assignment(request.role).performer
         listening: OnText | None = None
-        if hands.listeners:
-            listening = lambda text: hands.tell(TextArrived(request.path, text))  # noqa: E731 - a one-line adapter
+        if context.listeners:
+            listening = lambda text: context.emit(TextArrived(request.path, text))  # noqa: E731 - a one-line adapter
         used = None
         for attempt in range(REFUSAL_TRIES):
             tried = replace(request, sampling=replace(request.sampling, seed=(request.sampling.seed or 0) + attempt))
-            hands.tell(CallStarted(request.path, request.role, performer.identity, request.sampling.max_tokens))
+            context.emit(CallStarted(request.path, request.role, performer.identity, request.sampling.max_tokens))
             most = request.sampling.max_tokens or DEFAULT_REPLY_TOKENS
-            price = price_of(performer.name, hands.prices)
-            held = hands.budget.reserve(request.role, performer.name, prompt_tokens(request), most, price)
+            price = price_of(performer.name, context.prices)
+            held = context.budget.reserve(request.role, performer.name, prompt_tokens(request), most, price)
             try:
                 reply = await performer.ask(tried, listening)
             except BaseException:
-                hands.budget.release(held)
+                context.budget.release(held)
                 raise
-            usage = replace(reply.usage, cost=paid(reply.usage, price, own=performer.name not in hands.prices))
-            hands.budget.settle(held, usage)
+            usage = replace(reply.usage, cost=paid(reply.usage, price, own=performer.name not in context.prices))
+            context.budget.settle(held, usage)
             used = usage if used is None else used + usage
             if is_person(reply.model) or (reply.finish != "refusal" and not replies.is_refusal(reply.text)):
                 usage = replace(used, first=reply.usage.first)
@@ -363,17 +402,16 @@ class Run:
             model=performer.name,
         )
 
-    def _rehearse(
+    def _dry(
         self, request: Request, recorded: Reply | None, ordinal: int, expect: int | None, sketch: str | None
     ) -> Reply:
         """Stand in for a call in a dry run: the recorded reply, or an old or made-up one that counts as asked."""
-        hands, performer = self.hands, self._part(request.role).performer
-        if recorded is not None and not (self._fresh and self._fresh.stale):
-            hands.rehearsal.replayed += 1
+        context, performer = self.context, self._assignment(request.role).performer
+        if recorded is not None and not is_stale(context):
+            context.dry_run.replayed += 1
             return recorded
-        if self._fresh:
-            self._fresh.stale = True
-        old = hands.journal.last_at(request.path, ordinal)
+        set_stale(context)
+        old = context.journal.last_at(request.path, ordinal)
         most = request.sampling.max_tokens or DEFAULT_REPLY_TOKENS
         words = expect or int(most * _WORDS_PER_TOKEN)
         reply = old or Reply(sketch if sketch is not None else placeholder(words, request.path))
@@ -381,9 +419,9 @@ class Run:
         tokens = old.usage.reply if old and old.usage.reply else min(most, made)
         prompt = prompt_tokens(request)
         usage = replace(reply.usage, prompt=prompt, cached=0, reply=tokens)
-        price = price_of(performer.name, hands.prices)
+        price = price_of(performer.name, context.prices)
         paid = None if price is None else cost(price, usage)
-        hands.rehearsal.planned.append(
+        context.dry_run.planned.append(
             PlannedCall(request.path, request.role, performer.identity, prompt, tokens, paid)
         )
         return reply

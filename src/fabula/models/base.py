@@ -142,6 +142,7 @@ class Capabilities:
     `continues`: a reply goes on with the assistant message that ends a request, instead of answering it.
     `stands_in`: who answers is told by the reply; the identity is that of another model, whose calls these are.
     `instructed`: it does what a prompt says; one that is not does the one thing it was trained for, to any text.
+    `small`: it is known to be so small that it needs the aids of `fabula.engine.aids`.
     """
 
     schema: bool = False
@@ -154,6 +155,7 @@ class Capabilities:
     parallel: int = 8
     stands_in: bool = False
     instructed: bool = True
+    small: bool = False
 
 
 OnText: TypeAlias = "Callable[[str], None]"

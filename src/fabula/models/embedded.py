@@ -27,7 +27,7 @@ from fabula.models.base import Capabilities, Reply, Request, Sampling
 from fabula.models.embedded_body import ReplyReader, body_of, raised, sent_values
 from fabula.models.embedded_engine import Engine, EngineSettings, start_engine
 from fabula.models.fingerprint import DIGITS, fingerprint
-from fabula.models.known import KNOWN, find_weights, recognise
+from fabula.models.known import KNOWN, find_weights, is_small_file, recognise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -94,6 +94,7 @@ class EmbeddedModel:
             adapters=tuple(self.adapters),
             context=self.context,
             parallel=self.slots,
+            small=is_small_file(self.path),
         )
 
     async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:

@@ -5,6 +5,7 @@ Weights come from the package index, never from a model hub, and only when asked
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,6 +63,11 @@ _AGAINST_LOOPS = Sampling(
     dry_penalty_last_n=300,
     max_tokens=1024,
 )
+
+SMALL = 4e9
+"""Parameters below which a model is small: it repeats itself and its prompt, and loses what stands far above."""
+_SMALL_FILE = 2_000_000_000  # bytes of a GGUF file whose name tells nothing: 4 B parameters at 4 bits
+_SIZE = re.compile(r"(?<![A-Za-z0-9.])(\d{1,4}(?:\.\d{1,3})?)([mMbB])(?![A-Za-z0-9])")
 
 _PART_BYTES, _PARTS, _LAST_PART_BYTES = 52_428_800, 22, 16_315_968
 
@@ -121,6 +127,12 @@ def find(name: str) -> KnownModel:
         raise UnknownNameError("model", name, KNOWN) from None
 
 
+def is_small(name: str) -> bool:
+    """Whether a model's name says that it has fewer than `SMALL` parameters: "llama3.2:1b", "SmolLM2-135M-Instruct"."""
+    sizes = [float(number) * (1e6 if unit in "mM" else 1e9) for number, unit in _SIZE.findall(name)]
+    return name in KNOWN or (bool(sizes) and max(sizes) < SMALL)
+
+
 def models_home(environ: Mapping[str, str]) -> Path:
     """The folder that holds fetched models: `FABULA_MODELS`, else `fabula/models` in the user's cache folder.
 
@@ -160,6 +172,13 @@ def recognise(path: Path) -> KnownModel | None:
         if path.name == model.file and path.is_file() and path.stat().st_size == model.size:
             return model
     return None
+
+
+def is_small_file(path: Path) -> bool:
+    """Whether a GGUF file holds a small model, as its name says, or its size where the name says nothing."""
+    if recognise(path) or is_small(path.stem):
+        return True
+    return not _SIZE.search(path.stem) and path.is_file() and path.stat().st_size < _SMALL_FILE
 
 
 def find_weights(name: str, home: Path) -> Path:

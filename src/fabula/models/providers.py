@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from fabula.base.errors import ModelUnavailableError, UnknownNameError, UsageError
 from fabula.models.base import SAMPLING_FIELDS, Capabilities, Reply, Usage
+from fabula.models.known import is_small
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -124,6 +125,7 @@ class ProviderModel:
             logprobs=kind.logprobs,
             sampling=SAMPLING_FIELDS if self.compatible else kind.sampling,
             parallel=self.parallel,
+            small=is_small(self.model_id),
         )
 
     async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import ConfigError, UnknownNameError
 from fabula.engine.replay import ReplayModel
-from fabula.engine.roles import Cast, Part, Person, Program, load_function
+from fabula.engine.roles import Assignment, Cast, Person, Program, load_function
 from fabula.models.base import Sampling
 from fabula.models.known import KNOWN, models_home
 from fabula.models.limits import Limited
@@ -29,7 +29,7 @@ KINDS: Final = ("embedded", *SERVERS, "seq2seq", "scripted", "replay")
 
 
 @dataclass(frozen=True)
-class World:
+class Environment:
     """What opening a model may touch: the environment's variables, the clock, and who is told of retries.
 
     `person` answers for roles that are cast with `play = "me"`; `None` where nobody can be asked.
@@ -57,7 +57,7 @@ def full_name(spec: str) -> str:
     return spec
 
 
-def open_model(spec: str, table: ModelTable, world: World) -> Model:
+def open_model(spec: str, table: ModelTable, world: Environment) -> Model:
     """The model that `spec` names, with its limits; nothing is started yet, so a missing file or key shows when asked.
 
     Raises:
@@ -78,7 +78,7 @@ def open_model(spec: str, table: ModelTable, world: World) -> Model:
     return Limited(model, parallel=table.parallel, timeout=table.timeout, tries=table.tries, on_retry=world.on_retry)
 
 
-def _embedded(name: str, rest: str, table: ModelTable, world: World) -> Model:
+def _embedded(name: str, rest: str, table: ModelTable, world: Environment) -> Model:
     from fabula.models.embedded import EmbeddedModel, find_weights  # noqa: PLC0415 - the engine is loaded on demand
 
     return EmbeddedModel(
@@ -97,7 +97,7 @@ def _seq2seq(name: str, rest: str) -> Model:
     return seq2seq_model(Path(rest), name)
 
 
-def _server(kind: str, rest: str, table: ModelTable, world: World) -> Model:
+def _server(kind: str, rest: str, table: ModelTable, world: Environment) -> Model:
     from fabula.models.providers import provider_model  # noqa: PLC0415 - the client libraries are loaded on demand
 
     return provider_model(
@@ -117,7 +117,7 @@ def base_sampling(spec: str) -> Sampling:
     return KNOWN[rest].sampling if kind == "embedded" and rest in KNOWN else Sampling()
 
 
-def open_cast(settings: Settings, roles: tuple[str, ...], world: World, open_role: str = "") -> Cast:
+def open_cast(settings: Settings, roles: tuple[str, ...], world: Environment, open_role: str = "") -> Cast:
     """Who plays each role of a system. One engine or client serves all roles that name the same model.
 
     Raises:
@@ -132,22 +132,22 @@ def open_cast(settings: Settings, roles: tuple[str, ...], world: World, open_rol
             opened[name] = open_model(name, settings.models.get(name, settings.models.get(spec, ModelTable())), world)
         return opened[name]
 
-    def part(role: RoleTable) -> Part:
+    def assigned(role: RoleTable) -> Assignment:
         sampling = role.sampling.over(settings.sampling.sampling)
         if ":" in role.play:
-            return Part(_program(role.play), sampling)
+            return Assignment(_program(role.play), sampling)
         spec = role.model or settings.model
         performer = opening(spec)
         if role.play:
             performer = _person(role.play, performer, world)
-        return Part(performer, sampling, role.adapter or None, base_sampling(spec))
+        return Assignment(performer, sampling, role.adapter or None, base_sampling(spec))
 
     for role in settings.roles:
         if role not in roles and not open_role:
             raise UnknownNameError("role", role, roles)
-    cast = {name: part(role) for name, role in settings.roles.items()}
+    cast = {name: assigned(role) for name, role in settings.roles.items()}
     everyone_cast = cast and set(cast) >= set(roles)
-    return Cast(next(iter(cast.values())) if everyone_cast else part(settings.sampling), cast, roles, open_role)
+    return Cast(next(iter(cast.values())) if everyone_cast else assigned(settings.sampling), cast, roles, open_role)
 
 
 def _version_of(play: str) -> str:
@@ -160,7 +160,7 @@ def _program(play: str) -> Model:
     return Program(play, load_function(play), _version_of(play))
 
 
-def _person(who: str, model: Model, world: World) -> Model:
+def _person(who: str, model: Model, world: Environment) -> Model:
     """A person ("me" or any name) who stands in for `model`."""
     if world.person is None:
         raise ConfigError(f"A role is to be played by {who!r}, but there is no terminal to ask at. Cast a model.")

@@ -86,6 +86,7 @@ class Settings(_Table):
     system: str = "agents-room"
     preset: Literal["faithful", "improved"] = "improved"
     seed: int = 1
+    aids: Literal["auto", "on", "off"] = "auto"
     model: str = DEFAULT_MODEL
     prompts: str = ""
     config: dict[str, Any] = Field(default_factory=dict)
@@ -94,6 +95,11 @@ class Settings(_Table):
     models: dict[str, ModelTable] = Field(default_factory=dict)
     prices: dict[str, PriceTable] = Field(default_factory=dict)
     author: AuthorTable = Field(default_factory=AuthorTable)
+
+    @property
+    def aids_in_force(self) -> Literal["auto", "on", "off"]:
+        """As `aids`; but what is to be faithful to a paper has no aids that were not asked for."""
+        return "off" if self.aids == "auto" and self.preset == "faithful" else self.aids
 
     @classmethod
     def read(cls, path: Path) -> Settings:

@@ -179,7 +179,7 @@ async def served(name: str, conversing: Conversing, player: str = "") -> Served:
         FabulaError: any of its kinds.
     """
     found = await conversing.talk()
-    given = await Run(conversing.hands).given("personas", folder="plan", suffix="yaml")
+    given = await Run(conversing.context).given("personas", folder="plan", suffix="yaml")
     people = [persona.name for persona in parse_company(given).personas] if given else []
     known = list(found.parties.names)
     for other in people or names_in(conversing.narrative):
@@ -192,7 +192,7 @@ async def served(name: str, conversing: Conversing, player: str = "") -> Served:
         await conversing.talk(Parties(own, parties.others[:1]))
     branches = Branches(conversing.project.folder)
     for damaged in branches.load():
-        Run(conversing.hands).note(f"The log of the session {damaged} cannot be read; it is left as it is.")
+        Run(conversing.context).note(f"The log of the session {damaged} cannot be read; it is left as it is.")
     return Served(name, conversing, parties, tuple(known), branches, _together(found, parties, known))
 
 

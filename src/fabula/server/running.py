@@ -21,7 +21,7 @@ from fabula.story import slug
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from fabula.app.writing import Wishes
+    from fabula.app.writing import Options
     from fabula.project.folder import Project
     from fabula.project.settings import Settings
     from fabula.server.gate import App
@@ -36,14 +36,14 @@ class Offer:
 
     Attributes:
         projects: each with the settings in force.
-        wishes: what the calls are made with.
+        options: what the calls are made with.
         tokens: open the gate.
         bounds: of requests.
         player: who the client plays, where a request says nothing; "" leaves it to each project.
     """
 
     projects: Sequence[tuple[Project, Settings]]
-    wishes: Wishes
+    options: Options
     tokens: Sequence[str]
     bounds: Bounds = field(default_factory=Bounds)
     player: str = ""
@@ -106,10 +106,10 @@ async def serve(offer: Offer, opened: socket.socket, ready: Callable[[Shelf], No
 
     tokens = Tokens.of(offer.tokens)
     async with AsyncExitStack() as stack:
-        wishes = replace(offer.wishes, listeners=(*offer.wishes.listeners, measure))
+        options = replace(offer.options, listeners=(*offer.options.listeners, measure))
         projects = {}
         for name, (project, settings) in zip(offer.names, offer.projects, strict=True):
-            open_ = await stack.enter_async_context(conversing(project, settings, wishes))
+            open_ = await stack.enter_async_context(conversing(project, settings, options))
             projects[name] = await served(name, open_, offer.player)
         shelf = Shelf(projects)
         means = Means(shelf, tokens, offer.bounds, time.monotonic, time.time, lambda: secrets.token_hex(12))

@@ -1,6 +1,7 @@
 """Sentences and paragraphs of prose as spans of a text, aware of dialogue."""
 
 # ruff: noqa: RUF001 - the patterns look for typographic quotation marks and dashes
+
 from __future__ import annotations
 
 import re

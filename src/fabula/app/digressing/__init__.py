@@ -11,7 +11,7 @@ The evaluator `linearity` counts how soon the dialogues are back in their story.
 from __future__ import annotations
 
 from fabula.app.digressing.kinds import KINDS, kinds_of
-from fabula.app.digressing.playing import Conversation, digress_in, parties_of, rehearse_digressions
+from fabula.app.digressing.playing import Conversation, digress_in, dry_run_digressions, parties_of
 from fabula.app.digressing.schedule import Schedule, Slot
 
 __all__ = [
@@ -20,7 +20,7 @@ __all__ = [
     "Schedule",
     "Slot",
     "digress_in",
+    "dry_run_digressions",
     "kinds_of",
     "parties_of",
-    "rehearse_digressions",
 ]

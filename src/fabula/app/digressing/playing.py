@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.conversing import conversing
 from fabula.app.digressing.kinds import KINDS
-from fabula.app.writing import Stage, first_error
+from fabula.app.writing import Prepared, first_error
 from fabula.base.errors import UsageError
 from fabula.craft.cells import names_in
 from fabula.craft.conversation import Parties, SessionFiles, open_session
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fabula.app.digressing.schedule import Schedule, Slot
-    from fabula.app.writing import Wishes
+    from fabula.app.writing import Options
     from fabula.craft.conversation import Session, Talk
-    from fabula.engine.context import Hands
-    from fabula.engine.dry_run import Rehearsal
+    from fabula.engine.context import RunContext
+    from fabula.engine.dry_run import DryRun
     from fabula.engine.journal import Journal
     from fabula.project.folder import Project
     from fabula.project.settings import Settings
@@ -87,7 +87,7 @@ def parties_of(narrative: str, player: str = "", others: Sequence[str] = ()) -> 
 async def digress_in(
     project: Project,
     settings: Settings,
-    wishes: Wishes,
+    options: Options,
     wanted: Conversation,
     done: Callable[[Session], None] = lambda _: None,
 ) -> tuple[Item, ...]:
@@ -98,8 +98,8 @@ async def digress_in(
     Raises:
         FabulaError: any of its kinds; all that was said is kept, and the same call goes on from there.
     """
-    async with conversing(project, settings, wishes) as open_:
-        room = asyncio.Semaphore(max(open_.hands.cast.part("npc").performer.capabilities.parallel, 1))
+    async with conversing(project, settings, options) as open_:
+        room = asyncio.Semaphore(max(open_.context.cast.assignment("npc").performer.capabilities.parallel, 1))
         await open_.talk(wanted.parties)
 
         async def made(number: int, name: str) -> Item:
@@ -107,28 +107,28 @@ async def digress_in(
                 session = await open_.session(name, wanted.parties)
                 await _converse(session, wanted, number)
                 done(session)
-                return item_of_session(session, wanted, number, open_.stage.method.name)
+                return item_of_session(session, wanted, number, open_.prepared.method.name)
 
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(made(number, name)) for number, name in enumerate(wanted.names(), 1)]
     return tuple(task.result() for task in tasks)
 
 
-async def rehearse_digressions(settings: Settings, wishes: Wishes, wanted: Conversation, journal: Journal) -> Rehearsal:
+async def dry_run_digressions(settings: Settings, options: Options, wanted: Conversation, journal: Journal) -> DryRun:
     """What `digress_in` would ask, beyond what is in the journal. Asks nobody and writes nothing."""
-    stage = Stage(settings, wishes)
-    cast = stage.cast()
+    prepared = Prepared(settings, options)
+    cast = prepared.cast()
     try:
-        hands = stage.hands(journal, "dry", cast)
-        config = stage.method.config(settings.preset, settings.config)
-        talk: Talk = await stage.method.algorithm.open_talk(wanted.narrative, Run(hands), config, wanted.parties)
+        context = prepared.context(journal, "dry", cast)
+        config = prepared.method.config(settings.preset, settings.config)
+        talk: Talk = await prepared.method.algorithm.open_talk(wanted.narrative, Run(context), config, wanted.parties)
         for number, name in enumerate(wanted.names(), 1):
-            await _converse(open_session(_Unkept(Path(f"{name}.jsonl")), talk, hands, config.freedom), wanted, number)
+            await _converse(open_session(_Unkept(Path(f"{name}.jsonl")), talk, context, config.freedom), wanted, number)
     except BaseExceptionGroup as group:
         raise first_error(group) from group
     finally:
         await cast.close()
-    return hands.rehearsal
+    return context.dry_run
 
 
 class _Unkept(SessionFiles):
@@ -159,7 +159,7 @@ async def _words(session: Session, wanted: Conversation, slot: Slot) -> str:
     kind = KINDS.get(slot.kind)
     if not wanted.modelled or slot.purpose == "after" or (kind is not None and kind.lasts):
         return slot.says
-    run = Run(_our(session.hands)).scope("digress", session.name, len(session.turns) + 1)
+    run = Run(_our(session.context)).scope("digress", session.name, len(session.turns) + 1)
     player = wanted.parties.player
     text = await run.ask(
         _ROLE,
@@ -181,9 +181,9 @@ def _passage(session: Session) -> str:
     return session.talk.cells[max(session.state.cell - 1, 0)]
 
 
-def _our(hands: Hands) -> Hands:
+def _our(context: RunContext) -> RunContext:
     """The same hands with the player's prompts."""
-    return replace(hands, prompts=Prompts(_PROMPTS))
+    return replace(context, prompts=Prompts(_PROMPTS))
 
 
 def item_of_session(session: Session, wanted: Conversation, number: int, system: str) -> Item:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from fabula.engine.events import CallRetried
-from fabula.engine.roles import Cast, Part, Person
-from fabula.project.casting import World, open_cast
+from fabula.engine.roles import Assignment, Cast, Person
+from fabula.project.casting import Environment, open_cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -48,7 +48,7 @@ class Company:
         for key, model in _performers(settings, fresh):
             self._models.setdefault(key, model)  # one that is not kept was never started
 
-        def lent(part: Part) -> Part:
+        def lent(part: Assignment) -> Assignment:
             performer = part.performer
             if isinstance(performer, Person) and performer.model is not None:
                 shared = self._models[_key(settings, performer.model)]
@@ -75,7 +75,7 @@ class Company:
         def retried(model: str, attempt: int, wait: float, reason: str) -> None:
             self.hear(CallRetried(model, attempt, wait, reason))
 
-        world = World(self.environ, time.monotonic, retried, self.person)
+        world = Environment(self.environ, time.monotonic, retried, self.person)
         return open_cast(settings, method.roles, world, method.open_role)
 
 

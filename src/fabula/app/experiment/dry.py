@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from fabula.app.evaluating import Task, rehearse_evaluation
+from fabula.app.evaluating import Task, dry_run_evaluation
 from fabula.app.experiment.results import items_of, outcome_of
 from fabula.app.experiment.working import check_folders, missing
-from fabula.app.writing import Wishes, rehearse, rehearse_in
+from fabula.app.writing import Options, dry_run, dry_run_in
 from fabula.craft.length import parse_range, read_range
-from fabula.engine.dry_run import Rehearsal, placeholder
+from fabula.engine.dry_run import DryRun, placeholder
 from fabula.measure.items import Item
 from fabula.project.folder import Project
 from fabula.story import Scene, Story
@@ -40,14 +40,14 @@ class Expected:
     cost: float | None = 0.0
     replayed: int = 0
 
-    def add(self, rehearsal: Rehearsal) -> None:
+    def add(self, expected: DryRun) -> None:
         """Take a dry run in."""
         self.runs += 1
-        self.calls += len(rehearsal.planned)
-        self.prompt += sum(call.prompt for call in rehearsal.planned)
-        self.reply += sum(call.reply for call in rehearsal.planned)
-        self.replayed += rehearsal.replayed
-        self.cost = None if self.cost is None or rehearsal.cost is None else self.cost + rehearsal.cost
+        self.calls += len(expected.planned)
+        self.prompt += sum(call.prompt for call in expected.planned)
+        self.reply += sum(call.reply for call in expected.planned)
+        self.replayed += expected.replayed
+        self.cost = None if self.cost is None or expected.cost is None else self.cost + expected.cost
 
 
 @dataclass
@@ -70,33 +70,33 @@ async def forecast(experiment: Experiment, how: How) -> Forecast:
         UsageError: a run's folder holds another brief or other settings than the file says now.
     """
     check_folders(experiment)
-    wishes = Wishes(environ=how.environ, person=how.person)
+    options = Options(environ=how.environ, person=how.person)
     lines = {contender.label: Expected(contender.label) for contender in experiment.contenders}
-    alike: dict[tuple[str, str], Rehearsal] = {}
+    alike: dict[tuple[str, str], DryRun] = {}
     trials = missing(experiment, retry=how.retry)
     for trial in trials:
-        lines[trial.contender.label].add(await _rehearsed(experiment, trial, wishes, alike))
+        lines[trial.contender.label].add(await _rehearsed(experiment, trial, options, alike))
     found = Forecast(list(lines.values()), done=len(experiment.trials) - len(trials))
     items = _items(experiment, trials)
     for measure in experiment.measures if items else ():
         line = Expected(measure.label)
         task = Task(measure.evaluator, items, measure.config, experiment.evaluation(measure))
-        line.add(await rehearse_evaluation(task, measure.settings, wishes))
+        line.add(await dry_run_evaluation(task, measure.settings, options))
         line.runs = len(items)
         found.measures.append(line)
     return found
 
 
 async def _rehearsed(
-    experiment: Experiment, trial: Trial, wishes: Wishes, alike: dict[tuple[str, str], Rehearsal]
-) -> Rehearsal:
+    experiment: Experiment, trial: Trial, options: Options, alike: dict[tuple[str, str], DryRun]
+) -> DryRun:
     """The dry run of a trial; those that differ in the seed alone, and have not begun, are alike."""
     folder = experiment.project(trial)
     if (folder / "brief.md").exists():
-        return (await rehearse_in(Project.open(folder), trial.settings, wishes))[0]
+        return (await dry_run_in(Project.open(folder), trial.settings, options))[0]
     key = (trial.brief_id, trial.contender.label)
     if key not in alike:
-        alike[key] = await rehearse(trial.brief, trial.settings, wishes)
+        alike[key] = await dry_run(trial.brief, trial.settings, options)
     return alike[key]
 
 

@@ -12,7 +12,7 @@ from fabula.app.experiment.spec import EvaluatorTable, SystemTable, read_spec
 from fabula.base.errors import ConfigError, UsageError
 from fabula.evaluators import evaluators
 from fabula.evaluators import find as find_evaluator
-from fabula.project.casting import World, full_name, open_cast
+from fabula.project.casting import Environment, full_name, open_cast
 from fabula.project.settings import Settings, merged
 from fabula.story import Brief, slug
 from fabula.systems import find as find_system
@@ -216,7 +216,7 @@ class _Reader:
         settings = self._settings(above | named | ({"config": table.config} if table.config else {}))
         if settings.prompts and not Path(settings.prompts).is_dir():
             raise ConfigError(f"settings.prompts: {settings.prompts} is not a folder. Give a folder of .jinja files.")
-        open_cast(settings, system.roles, World(self.environ, person=_nobody), system.open_role)
+        open_cast(settings, system.roles, Environment(self.environ, person=_nobody), system.open_role)
         label = "-".join((slug(table.label or system.name), preset, self._model_label(entry)))
         return Contender(label, settings, baseline)
 
@@ -243,13 +243,13 @@ class _Reader:
         if evaluator.roles and not (model or "roles" in table.settings):
             raise ConfigError(f'{evaluator.name} asks a model, but names none. Add model = "..." to it.')
         config = evaluator.config(table.preset, table.config)
-        open_cast(settings, evaluator.roles, World(self.environ, person=_nobody))
+        open_cast(settings, evaluator.roles, Environment(self.environ, person=_nobody))
         return Measure(slug(table.label or evaluator.name), evaluator, config, settings)
 
     def _settings(self, data: Mapping[str, Any]) -> Settings:
         """Settings in which files have absolute paths, so that a project works from any folder."""
         settings = Settings.of(dict(data), "settings")
-        roles = {name: self._part(role.model_dump(exclude_unset=True)) for name, role in settings.roles.items()}
+        roles = {name: self._assignment(role.model_dump(exclude_unset=True)) for name, role in settings.roles.items()}
         models = {
             self._model_name(name): table.model_dump(exclude_unset=True)
             | ({"adapters": {k: self._path(v) for k, v in table.adapters.items()}} if table.adapters else {})
@@ -260,10 +260,10 @@ class _Reader:
         changes |= {"roles": roles} if roles else {}
         changes |= {"models": models} if models else {}
         changes |= {"prompts": self._path(settings.prompts)} if settings.prompts else {}
-        changes |= {"sampling": self._part(whole["sampling"])} if "sampling" in whole else {}
+        changes |= {"sampling": self._assignment(whole["sampling"])} if "sampling" in whole else {}
         return Settings.of(whole | changes, "settings")
 
-    def _part(self, role: dict[str, Any]) -> dict[str, Any]:
+    def _assignment(self, role: dict[str, Any]) -> dict[str, Any]:
         told = dict(role)
         if told.get("model"):
             told["model"] = self._model_name(told["model"])

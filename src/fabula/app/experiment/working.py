@@ -23,7 +23,7 @@ from fabula.app.experiment.results import (
     record_outcome,
     spent_in,
 )
-from fabula.app.writing import Lent, Wishes, write_in
+from fabula.app.writing import Lent, Options, write_in
 from fabula.base.errors import BudgetError, FabulaError, PausedError, ProjectError, UsageError
 from fabula.base.files import write_atomically
 from fabula.models.budget import Budget
@@ -190,7 +190,7 @@ class _Session:
         """Write the story of a run in its project, going on where it stopped."""
         project = self._project(trial)
         settings = project.settings
-        wishes = Wishes(
+        options = Options(
             listeners=[lambda event: self.how.hear(trial.id, event)],
             environ=self.how.environ,
             person=self.how.person,
@@ -199,7 +199,7 @@ class _Session:
         budget = Purse(stated.run_tokens, stated.run_usd, whole=self.whole)
         with project.journal as journal:
             charge(budget, journal.spent().values())
-        await write_in(project, settings, wishes, Lent(company.cast(settings, find(settings.system)), budget))
+        await write_in(project, settings, options, Lent(company.cast(settings, find(settings.system)), budget))
 
     def _project(self, trial: Trial) -> Project:
         """The project of a run: made, or gone on with. A kill may have left one without its settings."""
@@ -231,9 +231,9 @@ class _Session:
             self.whole.spent_usd += done.budget.spent_usd
             self.reports[measure.label] = done.report
 
-    def _wishes(self, measure: Measure) -> Wishes:
+    def _wishes(self, measure: Measure) -> Options:
         tokens, usd = self.whole.tokens, self.whole.usd
-        return Wishes(
+        return Options(
             budget_tokens=None if tokens is None else max(tokens - self.whole.spent_tokens, 0),
             budget_usd=None if usd is None else max(usd - self.whole.spent_usd, 0.0),
             listeners=[lambda event: self.how.hear(measure.label, event)],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fabula.app.conversing import conversing, lay_narrative, parties_in, settings_for
-from fabula.app.writing import Wishes
+from fabula.app.writing import Options
 from fabula.base.errors import BriefError, UsageError
 from fabula.base.files import read_text
 from fabula.cli.asked import changes_of, check
@@ -87,10 +87,10 @@ async def _talk(
     bill = Bill()
     name, parties, freedom = wanted
     chat_ = Chat(terminal, project, bill)
-    wishes = Wishes(
+    options = Options(
         listeners=(chat_.hear, bill), environ=terminal.environ, person=People(terminal, project.folder).answer
     )
-    async with conversing(project, settings, wishes) as open_:
+    async with conversing(project, settings, options) as open_:
         session = await open_.session(name, parties, freedom)
         if freedom is not None and session.state.freedom != freedom:
             await session.set_freedom(freedom)

@@ -66,7 +66,7 @@ def continue_(common: Common, artefact: Artefact) -> None:
     """Have more written after an artefact's text."""
     terminal, project = terminal_of(common), project_of(common)
     session = Session(terminal, project, project.settings, Limits())
-    session.rehearse()  # what stands in the way of any run is told as that
+    session.dry_run()  # what stands in the way of any run is told as that
     with recorded(project) as journal:
         path = project.artefact(journal, artefact)
         _unpinned(journal, path)
@@ -88,7 +88,7 @@ def _calls_to_continue(session: Session, path: str) -> str:
         UsageError: it cannot.
     """
     try:
-        return counted(len(session.rehearse()[0].planned), "call")
+        return counted(len(session.dry_run()[0].planned), "call")
     except UsageError as error:
         with recorded(session.project) as journal:
             journal.decide(path, "undo", target=journal.decisions()[-1].id)

@@ -150,7 +150,7 @@ def _tell(terminal: Terminal, report: Report, systems: Sequence[str], folder: Pa
 
 
 def _tell_estimate(terminal: Terminal, work: Digressing, straying: Straying) -> None:
-    found = work.rehearse()
+    found = work.dry_run()
     rows: list[tuple[str, ...]] = [("system", "story", "calls", "prompt", "reply", "cost")]
     for (story, system), one in found.items():
         prompt, reply = (sum(getattr(call, name) for call in one.planned) for name in ("prompt", "reply"))

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from fabula.app.writing import Wishes, rehearse
+from fabula.app.writing import Options, dry_run
 from fabula.cli.asked import changes_of, check
 from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Choices, Common, Limits, bundled
@@ -34,13 +34,13 @@ def estimate(
         settings = Settings.of(changes_of(choices, Settings()), "the command line")
         check(settings, terminal.environ)
         people = People(terminal, Path())
-        wishes = Wishes(environ=terminal.environ, person=people.answer)
-        found = asyncio.run(rehearse(Brief.read(Path(where)), settings, wishes))
+        options = Options(environ=terminal.environ, person=people.answer)
+        found = asyncio.run(dry_run(Brief.read(Path(where)), settings, options))
     else:
         project = project_of(common, where)
         settings = project.settings.with_(changes_of(choices, project.settings))
         check(settings, terminal.environ)
-        found = Session(terminal, project, settings, Limits()).rehearse()[0]
+        found = Session(terminal, project, settings, Limits()).dry_run()[0]
         with project.journal as journal:
             spent = sum(journal.spent().values(), NOTHING_USED)
         pace = spent.seconds / spent.reply if spent.reply and spent.seconds else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import csv
 import io
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -13,13 +13,14 @@ import typer
 
 from fabula.app.evaluating import Task, evaluate_in
 from fabula.app.item_files import read_items
-from fabula.app.writing import Wishes
+from fabula.app.writing import Options
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import write_atomically
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
 from fabula.cli.terminal import table
 from fabula.craft.measuring import MEAN, by_system
+from fabula.engine.methods import settings_of
 from fabula.evaluators import find
 from fabula.project.settings import Settings
 from fabula.stats.estimate import Estimate
@@ -150,7 +151,7 @@ def _configs(asked: Measures, chosen: Sequence[str]) -> dict[str, Any]:
     preset: Preset = "faithful" if asked.preset == "faithful" else "improved"
     if asked.preset != preset:
         raise UnknownNameError("preset", asked.preset, ("faithful", "improved"))
-    known = {name: {field.name for field in fields(find(name).config(preset))} for name in _NAMES}
+    known = {name: {setting.name for setting in settings_of(find(name).config(preset))} for name in _NAMES}
     said: dict[str, dict[str, str]] = {name: {} for name in _NAMES}
     for value in asked.set_ or ():
         name, equals, text = (part.strip() for part in value.partition("="))
@@ -183,7 +184,7 @@ def _owners(name: str, known: Mapping[str, set[str]], chosen: Sequence[str]) -> 
 
 def _report(name: str, items: Sequence[Item], config: Any, terminal: Terminal) -> Report:  # noqa: ANN401 - each evaluator has its own
     task = Task(find(name), items, config)
-    return asyncio.run(evaluate_in(task, Settings(), Wishes(environ=terminal.environ))).report
+    return asyncio.run(evaluate_in(task, Settings(), Options(environ=terminal.environ))).report
 
 
 # where the numbers go -----------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from fabula.cli.terminal import table
 from fabula.models.base import Message, Request, Sampling
 from fabula.models.known import KNOWN, find, installed, local_path, models_home
 from fabula.models.prices import cost, price_of
-from fabula.project.casting import SERVERS, World, base_sampling, full_name, open_model
+from fabula.project.casting import SERVERS, Environment, base_sampling, full_name, open_model
 from fabula.project.settings import ModelTable
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ async def _ask(name: str, base_url: str, terminal: Terminal) -> Reply:
     def retried(model: str, attempt: int, wait: float, reason: str) -> None:
         terminal.tell(f"{model} failed ({reason}); try {attempt + 1} in {duration(wait)}")
 
-    model = open_model(name, ModelTable(base_url=base_url, tries=2), World(terminal.environ, on_retry=retried))
+    model = open_model(name, ModelTable(base_url=base_url, tries=2), Environment(terminal.environ, on_retry=retried))
     sampling = Sampling(max_tokens=16, seed=1).over(base_sampling(name))
     question = Message("user", "Say in one word that you are ready.")
     try:

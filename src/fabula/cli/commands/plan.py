@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from fabula.app.planning import PLAN_FILE, plan_in, project_for_story, rehearse_plan_in, story_of
+from fabula.app.planning import PLAN_FILE, dry_run_plan_in, plan_in, project_for_story, story_of
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
 from fabula.cli.asked import changes_of, check
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from fabula.cli.terminal import Terminal
-    from fabula.engine.dry_run import Rehearsal
+    from fabula.engine.dry_run import DryRun
     from fabula.story.plan import Plan
 
 _SYSTEM: Final = "character-simulation"  # what a plan of ours is made for, unless --system says otherwise
@@ -79,7 +79,7 @@ def plan(
     session = Session(terminal, project, settings, limits)
     silent = common.quiet or limits.frozen
     _report(
-        session, _made(session, None if silent else asyncio.run(rehearse_plan_in(project, settings, session.looking)))
+        session, _made(session, None if silent else asyncio.run(dry_run_plan_in(project, settings, session.looking)))
     )
 
 
@@ -151,13 +151,13 @@ def _project_for_brief(folder: Path, brief: Brief, changes: dict[str, Any]) -> P
     return project
 
 
-def _made(session: Session, expected: Rehearsal | None) -> Plan:
+def _made(session: Session, expected: DryRun | None) -> Plan:
     """The plan, made or gone on with."""
     project, settings = session.project, session.settings
     if expected is not None:
         calls = f"about {counted(len(expected.planned), 'call')}" if expected.planned else "nothing to ask"
         session.terminal.advise(f"Planning for {settings.system}, {settings.model}, in {near(project.folder)}: {calls}")
-    return session.finish(lambda wishes: plan_in(project, settings, wishes), "the same command", expected).plan
+    return session.finish(lambda options: plan_in(project, settings, options), "the same command", expected).plan
 
 
 def _report(session: Session, made: Plan) -> None:

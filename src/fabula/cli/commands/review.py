@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -17,6 +17,7 @@ from fabula.cli.options import Common, Judges, Limits, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
+from fabula.engine.methods import settings_of as method_settings
 from fabula.evaluators import find
 from fabula.evaluators.editorial.agreement import accepted, annotations_of, decoys_of, named, sheet_of
 from fabula.evaluators.editorial.page import sections_of as editorial_sections
@@ -107,7 +108,7 @@ def settings_of(judges: Judges, name: str, names: Sequence[str]) -> Judges:
 
     A setting that none of them knows goes to all, so that it is named as unknown.
     """
-    known = {one: {field.name for field in fields(find(one).algorithm.Config)} for one in names}
+    known = {one: {setting.name for setting in method_settings(find(one).config())} for one in names}
 
     def its(setting: str) -> bool:
         field = setting.partition("=")[0].strip().replace("-", "_")

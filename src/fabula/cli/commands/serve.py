@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from fabula.app.conversing import settings_for
-from fabula.app.writing import Wishes
+from fabula.app.writing import Options
 from fabula.base.errors import UsageError
 from fabula.cli.asked import changes_of, check
 from fabula.cli.opening import project_of, terminal_of
@@ -79,7 +79,7 @@ def serve(
     opened = [project_of(replace(common, folder=""), folder) for folder in folders]
     offered = [(project, _settings(choices, project, terminal)) for project in opened]
     tokens, made = _tokens(terminal, listen.token_env)
-    offer = Offer(offered, Wishes(environ=terminal.environ), tokens, listen.bounds, listen.as_.strip())
+    offer = Offer(offered, Options(environ=terminal.environ), tokens, listen.bounds, listen.as_.strip())
     _ = offer.names  # two that are alike are found before anything is asked
     asyncio.run(stoppable(_served(terminal, offer, listen, made), "the same command"))
 

@@ -17,7 +17,7 @@ from fabula.story import Story, count_words
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
-    from fabula.engine.dry_run import Rehearsal
+    from fabula.engine.dry_run import DryRun
     from fabula.engine.journal import Journal
     from fabula.project.folder import Change, Project
     from fabula.project.settings import Settings
@@ -88,11 +88,11 @@ def _row(journal: Journal, path: str, file: str, changes: list[Change]) -> _Row:
     return _Row(path, file, count_words(text), len(versions), state)
 
 
-def _coming(terminal: Terminal, project: Project, settings: Settings) -> tuple[Rehearsal | None, str]:
+def _coming(terminal: Terminal, project: Project, settings: Settings) -> tuple[DryRun | None, str]:
     """What a run would ask now; where that cannot be told, why."""
     try:
         check(settings, terminal.environ)
-        return Session(terminal, project, settings, Limits()).rehearse()[0], ""
+        return Session(terminal, project, settings, Limits()).dry_run()[0], ""
     except FabulaError as error:
         return None, str(error)
 
@@ -109,7 +109,7 @@ def _story_line(words: int, runs: list[dict[str, Any]]) -> str:
     return f"story.md has {words:,} words; {how}." if words else f"No whole story yet; {how}."
 
 
-def _next(folder: str, coming: Rehearsal | None, problem: str, changes: list[Change], *, started: bool) -> str:
+def _next(folder: str, coming: DryRun | None, problem: str, changes: list[Change], *, started: bool) -> str:
     if coming is None:
         return f"Next: mend what stands in the way. {problem}"
     if coming.planned:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-from dataclasses import fields
 from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +10,7 @@ import typer
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
 from fabula.cli.terminal import table
+from fabula.engine.methods import settings_of
 from fabula.systems import find
 from fabula.systems import systems as all_systems
 
@@ -48,11 +47,14 @@ def _tell(terminal: Terminal, system: System) -> None:
     terminal.say("\nRoles (--model ROLE=SPEC, --play ROLE=me):")
     terminal.say(table([(f"  {role}", str(what)) for role, what in paper["roles"].items()]))
     terminal.say("\nSettings (--set FIELD=VALUE):")
-    rows = [("  field", "type", "faithful", "improved")]
-    rows += [(f"  {s['field']}", s["type"], _value(s["faithful"]), _value(s["improved"])) for s in settings]
+    rows = [("  field", "group", "faithful", "improved")]
+    rows += [(f"  {s['field']}", s["group"], _value(s["faithful"]), _value(s["improved"])) for s in settings]
     terminal.say(table(rows))
-    if documented := _attributes(system):
-        terminal.say(documented)
+    terminal.say("\nWhat they are for:")
+    terminal.say(table([(f"  {s['field']}", s["about"]) for s in settings]))
+    terminal.say(
+        "\nHelp for small models (--aids on|off): by itself for models known to be small, not in faithful mode."
+    )
     terminal.say("\nDeviations from the paper:")
     for deviation in paper.get("deviations", ()):
         told = wrap(
@@ -63,23 +65,18 @@ def _tell(terminal: Terminal, system: System) -> None:
 
 
 def _settings(system: System) -> list[dict[str, Any]]:
-    faithful, improved = system.config("faithful"), system.config("improved")
+    pairs = zip(settings_of(system.config("faithful")), settings_of(system.config("improved")), strict=True)
     return [
         {
-            "field": field.name,
-            "type": str(field.type),
-            "faithful": getattr(faithful, field.name),
-            "improved": getattr(improved, field.name),
+            "field": faithful.name,
+            "group": faithful.group,
+            "type": str(faithful.hint),
+            "about": faithful.about,
+            "faithful": faithful.value,
+            "improved": improved.value,
         }
-        for field in fields(faithful)
+        for faithful, improved in pairs
     ]
-
-
-def _attributes(system: System) -> str:
-    """What the docstring of the system's `Config` says about its fields."""
-    documented = inspect.getdoc(type(system.config())) or ""
-    _, found, rest = documented.partition("Attributes:\n")
-    return rest.rstrip() if found else ""
 
 
 def _value(value: object) -> str:

@@ -16,7 +16,7 @@ from fabula.cli.session import Session, near
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
-    from fabula.engine.dry_run import Rehearsal
+    from fabula.engine.dry_run import DryRun
     from fabula.project.folder import Change
 
 
@@ -34,24 +34,24 @@ def update(
     settings = project.settings
     check(settings, terminal.environ)
     session = Session(terminal, project, settings, limits)
-    rehearsal, changes = session.rehearse()
-    _tell_plan(terminal, rehearsal, changes)
-    if dry_run or (rehearsal.planned and not yes and not _confirmed(terminal, near(project.folder))):
-        terminal.document({"done": False, **planned(rehearsal, changes)})
+    expected, changes = session.dry_run()
+    _tell_plan(terminal, expected, changes)
+    if dry_run or (expected.planned and not yes and not _confirmed(terminal, near(project.folder))):
+        terminal.document({"done": False, **planned(expected, changes)})
         return
-    session.report(session.run(rehearsal))
+    session.report(session.run(expected))
 
 
-def _tell_plan(terminal: Terminal, rehearsal: Rehearsal, changes: list[Change]) -> None:
+def _tell_plan(terminal: Terminal, expected: DryRun, changes: list[Change]) -> None:
     if changes:
         terminal.say("Changed by you:\n" + changes_list(changes))
-    if not rehearsal.planned:
+    if not expected.planned:
         terminal.say("Nothing has to be asked again.")
         return
     terminal.say(
-        f"To be asked ({counted(rehearsal.replayed, 'call')} from the journal beside it; tokens are estimates):"
+        f"To be asked ({counted(expected.replayed, 'call')} from the journal beside it; tokens are estimates):"
     )
-    terminal.say(calls_table(rehearsal))
+    terminal.say(calls_table(expected))
 
 
 def _confirmed(terminal: Terminal, folder: str) -> bool:

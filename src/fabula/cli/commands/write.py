@@ -62,7 +62,7 @@ def write(
     if sources.save:
         project.save_settings(changes_of(choices, project.settings))
     session = Session(terminal, project, settings, limits)
-    expected = None if common.quiet or limits.frozen else session.rehearse()[0]
+    expected = None if common.quiet or limits.frozen else session.dry_run()[0]
     if expected is not None and not common.json:
         terminal.tell(_opening(project, settings, len(expected.planned), expected.replayed))
     session.report(session.run(expected))

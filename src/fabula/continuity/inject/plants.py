@@ -4,6 +4,7 @@ They are for kinds of which a story seldom says anything twice that cannot both 
 """
 
 # ruff: noqa: E501 - pairs of sentences are read side by side
+
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -58,7 +58,7 @@ async def answered(run: Run, moment: Moment, how: Asking, fields: Mapping[str, A
     draws: list[Said] = []
     text = ""
     for attempt in range(how.tries):
-        planned = len(run.hands.rehearsal.planned)
+        planned = len(run.context.dry_run.planned)
         lead = _lead(moment, attempt) if how.lead else ""
         try:
             text = await _drawn(run, moment, how, fields, (attempt, lead, rules))
@@ -68,7 +68,7 @@ async def answered(run: Run, moment: Moment, how: Asking, fields: Mapping[str, A
             break
         draws.append(read_said(as_turn(text, lead), moment.who, moment.parties.names))
         said = draws[-1]
-        if said.ended or starts_well(said, told, rules) or len(run.hands.rehearsal.planned) > planned:
+        if said.ended or starts_well(said, told, rules) or len(run.context.dry_run.planned) > planned:
             return _kept(said, how.sentences)
     second = _second_best(draws, moment, how.fallbacks)
     if second is None:
@@ -86,7 +86,7 @@ async def _drawn(run: Run, moment: Moment, how: Asking, fields: Mapping[str, Any
     """The text of a draw (its number, lead and rules), which `moment.hearing` hears."""
     attempt, lead, rules = draw
     if moment.hearing is not None:
-        continues = run.hands.cast.part(how.role).performer.capabilities.continues
+        continues = run.context.cast.assignment(how.role).performer.capabilities.continues
         moment.hearing.begin(lead if continues else "", how.sentences, rules)
     place = run.scope("again", attempt) if attempt else run
     sampling = _warmer(how.sampling, attempt)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from fabula.craft.conversation.store import SessionFiles
     from fabula.craft.conversation.talk import Chapter, Parties, Talk
-    from fabula.engine.context import Hands
+    from fabula.engine.context import RunContext
 
 LONGEST: Final = 4000  # letters of a player's message: a prompt stays bounded by its cell
 
@@ -39,7 +39,7 @@ class Session:
     """
 
     talk: Talk
-    hands: Hands
+    context: RunContext
     files: SessionFiles | None
     state: State = field(default_factory=State)
     records: list[dict[str, Any]] = field(default_factory=list)
@@ -242,9 +242,9 @@ class Session:
 
     def _place(self, hearing: Hearing | None, take: int = 0) -> Place:
         """Where this move makes its calls. What is asked alike in two moves is one call, and is paid for once."""
-        listeners = (*self.hands.listeners, hearing.hear) if hearing else self.hands.listeners
-        hands = replace(self.hands, ordinals=Counter(), listeners=listeners)
-        return Place(Run(hands), replace(Run(hands).scope(FOLDER, self.name), take=take))
+        listeners = (*self.context.listeners, hearing.hear) if hearing else self.context.listeners
+        context = replace(self.context, ordinals=Counter(), listeners=listeners)
+        return Place(Run(context), replace(Run(context).scope(FOLDER, self.name), take=take))
 
     def _write(self, record: dict[str, Any]) -> None:
         if self.files is not None:
@@ -269,7 +269,7 @@ def said_by_player(message: str) -> str:
     return said
 
 
-def open_session(files: SessionFiles | None, talk: Talk, hands: Hands, freedom: Freedom = "guided") -> Session:
+def open_session(files: SessionFiles | None, talk: Talk, context: RunContext, freedom: Freedom = "guided") -> Session:
     """The session of a log, new or gone on with. Asks nobody.
 
     Raises:
@@ -289,7 +289,7 @@ def open_session(files: SessionFiles | None, talk: Talk, hands: Hands, freedom: 
             f"In the session {where!r}, {head['player']} talks with {', '.join(head['others'])}. Give these names, or "
             "another --session."
         )
-    return Session(talk, hands, files, _folded(records, talk.parties), records)
+    return Session(talk, context, files, _folded(records, talk.parties), records)
 
 
 def kept_turns(records: Sequence[Mapping[str, Any]]) -> list[int]:

@@ -9,9 +9,19 @@ from pathlib import Path
 from typing import Final
 
 from fabula.craft.planning.assembling import ROLE
-from fabula.craft.planning.from_brief import PlanWish, given_plan, make_plan, plan_for, settle
+from fabula.craft.planning.from_brief import PlanOptions, given_plan, make_plan, plan_for, settle
 from fabula.craft.planning.from_story import Reading, plan_from_story
 
-__all__ = ["PROMPTS", "ROLE", "PlanWish", "Reading", "given_plan", "make_plan", "plan_for", "plan_from_story", "settle"]
+__all__ = [
+    "PROMPTS",
+    "ROLE",
+    "PlanOptions",
+    "Reading",
+    "given_plan",
+    "make_plan",
+    "plan_for",
+    "plan_from_story",
+    "settle",
+]
 
 PROMPTS: Final = Path(__file__).parent / "prompts"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -17,7 +16,7 @@ from fabula.story.plan_file import write_plan
 from fabula.story.sentences import sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from fabula.craft.planning.shapes import Newcomer, Sheet, There
     from fabula.engine.run import Run
@@ -35,21 +34,6 @@ _WORD: Final = re.compile(r"\w+")
 _ALIKE: Final = 0.8
 _EXTRA: Final[tuple[int, ...]] = (1, 1, 3, 0, 1, 3, 4)  # which element gets the sixth scene, the seventh and so on
 _TITLES: Final = frozenset(("a", "an", "the", "mr", "mrs", "ms", "dr", "miss"))
-
-
-async def side_by_side(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """What each of `work` gives, all at work at once. The first error ends the others and is raised as it is."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one) for one in work]
-    except ExceptionGroup as several:
-        raise _first(several) from several
-    return [task.result() for task in tasks]
-
-
-def _first(group: ExceptionGroup[Exception]) -> Exception:
-    inner = group.exceptions[0]
-    return _first(inner) if isinstance(inner, ExceptionGroup) else inner
 
 
 async def note(run: Run, name: str, most: int, /, **fields: object) -> str:
@@ -144,7 +128,7 @@ class People:
         """The names, in the order in which they came."""
         return tuple(character.name for character in self.characters)
 
-    def meet(self, sheets: Iterable[Sheet], most: int | None = None) -> None:
+    def check_cast(self, sheets: Iterable[Sheet], most: int | None = None) -> None:
         """Add the people of `sheets`; of somebody known, only fields that are still empty are taken."""
         for sheet in sheets:
             new = Character(**sheet.model_dump())

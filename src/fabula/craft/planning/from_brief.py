@@ -19,12 +19,12 @@ from fabula.craft.planning.assembling import (
     checked,
     note,
     outline,
-    side_by_side,
     unique,
 )
 from fabula.craft.planning.naming import names_in, wants_other_order
 from fabula.craft.planning.shapes import cast_shape, count_shape, order_shape, scene_shape
 from fabula.engine.dry_run import STALE
+from fabula.engine.staleness import side_by_side
 from fabula.models.base import Sampling
 from fabula.story.plan import Character, Event, Plan, ScenePlan
 from fabula.story.plan_file import parse_plan, write_plan
@@ -45,7 +45,7 @@ _PERSON_SENTENCES: Final = 2
 
 
 @dataclass(frozen=True)
-class PlanWish:
+class PlanOptions:
     """What a plan is to have.
 
     Attributes:
@@ -66,7 +66,7 @@ class PlanWish:
             )
 
     @classmethod
-    def of(cls, config: object) -> PlanWish:
+    def of(cls, config: object) -> PlanOptions:
         """The wish in a system's `Config`: its fields `scenes`, `characters` and `plan_tokens`, where it has them."""
         known = {field.name: field.name for field in fields(cls)} | {"max_tokens": "plan_tokens"}
         found = {name: getattr(config, there, None) for name, there in known.items()}
@@ -94,7 +94,7 @@ async def given_plan(run: Run) -> Plan | None:
     return None if text is None else _read(text)
 
 
-async def plan_for(run: Run, brief: Brief, wish: PlanWish) -> Plan:
+async def plan_for(run: Run, brief: Brief, wish: PlanOptions) -> Plan:
     """The author's plan, or one made from the brief; kept as the artefact `plan`, which a person can edit.
 
     Costs 3 calls and 2 for each scene; 1 more where the planner decides how many scenes, 1 where the brief wants them
@@ -127,7 +127,7 @@ def _stale(plan: Plan) -> Plan:
     return replace(plan, conflict=plan.conflict + STALE, scenes=scenes, characters=characters)
 
 
-async def make_plan(run: Run, brief: Brief, wish: PlanWish) -> Plan:
+async def make_plan(run: Run, brief: Brief, wish: PlanOptions) -> Plan:
     """A plan from the brief, made anew.
 
     Raises:
@@ -151,7 +151,7 @@ async def make_plan(run: Run, brief: Brief, wish: PlanWish) -> Plan:
     return checked(Plan(scenes, tuple(people.characters), settled.conflict, settled.setting, brief.title, brief.text))
 
 
-async def settle(run: Run, brief: Brief, wish: PlanWish) -> tuple[Settled, People]:
+async def settle(run: Run, brief: Brief, wish: PlanOptions) -> tuple[Settled, People]:
     """Conflict, setting and people from the brief: what a plan begins with, and all that systems without scenes need.
 
     Raises:
@@ -164,7 +164,7 @@ async def settle(run: Run, brief: Brief, wish: PlanWish) -> tuple[Settled, Peopl
     return replace(settled, characters=tuple(people.characters)), people
 
 
-async def _cast(run: Run, settled: Settled, wish: PlanWish) -> People:
+async def _cast(run: Run, settled: Settled, wish: PlanOptions) -> People:
     """The people of the story: everybody whom the brief names comes first, whether the reply lists them or not.
 
     Whoever stays without a description is described in a call of their own.
@@ -180,7 +180,7 @@ async def _cast(run: Run, settled: Settled, wish: PlanWish) -> People:
         named=named,
     )
     people = People()
-    people.meet(reply.characters)
+    people.check_cast(reply.characters)
     missing = [Character(name) for name in named if not people.knows(name)]
     known = [person for person in people.characters if any(people.same(person.name, name) for name in named)]
     others = [person for person in people.characters if person not in known]

@@ -20,7 +20,6 @@ from fabula.craft.planning.assembling import (
     checked,
     note,
     outline,
-    side_by_side,
     unique,
 )
 from fabula.craft.planning.reading import partition, read_story
@@ -31,6 +30,7 @@ from fabula.craft.planning.shapes import (
     missed_shape,
     read_scene_shape,
 )
+from fabula.engine.staleness import side_by_side
 from fabula.models.base import Sampling
 from fabula.story import Story
 from fabula.story.plan import Event, Plan, ScenePlan, story_time
@@ -143,7 +143,7 @@ async def _meet(run: Run, window: Stretch, found: Found, people: People, how: Re
     reply = await run.ask_for(
         cast_shape(_CAST_A_WINDOW), ROLE, "read_cast", sampling=how.sampling, found=found, text=window.numbered
     )
-    people.meet(reply.characters)
+    people.check_cast(reply.characters)
     return replace(found, cast=tuple(f"{one.name}: {one.role or one.setup}" for one in people.characters))
 
 
@@ -173,7 +173,7 @@ async def _parts(
     """The scenes between `borders`, read side by side."""
     ends = [at - 1 for at, _ in borders[1:]] + [text.last]
     parts = await side_by_side(
-        _part(run.scope("scene", number), name, text.part(at, end), found, people.names, how)
+        _assignment(run.scope("scene", number), name, text.assignment(at, end), found, people.names, how)
         for number, ((at, name), end) in enumerate(zip(borders, ends, strict=True), 1)
     )
     names: list[str] = []
@@ -183,7 +183,7 @@ async def _parts(
     return parts
 
 
-async def _part(run: Run, name: str, text: Stretch, found: Found, names: tuple[str, ...], how: Reading) -> _Part:
+async def _assignment(run: Run, name: str, text: Stretch, found: Found, names: tuple[str, ...], how: Reading) -> _Part:
     """One scene with its outline and its details; one that is longer than a window is read piece by piece."""
     events: list[str] = []
     pieces = text.windows(how.window)

@@ -40,7 +40,7 @@ class Stretch:
         """The paragraphs, each behind its number in brackets."""
         return "\n\n".join(f"[{number}] {text}" for number, text in enumerate(self.paragraphs, self.first))
 
-    def part(self, first: int, last: int) -> Stretch:
+    def assignment(self, first: int, last: int) -> Stretch:
         """The paragraphs `first` to `last` of these."""
         return Stretch(first, self.paragraphs[first - self.first : last - self.first + 1])
 

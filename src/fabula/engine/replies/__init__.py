@@ -10,7 +10,7 @@ from fabula.engine.replies.jsontext import read_json
 from fabula.engine.replies.labels import LABELS, label_of, read_label, read_yes_no
 from fabula.engine.replies.problem import ReplyProblem, json_instruction, repair_instruction
 from fabula.engine.replies.prose import Cleaned, DropKind, Dropped, TextKind, clean_prose
-from fabula.engine.replies.schema import schema_of
+from fabula.engine.replies.schema import schema_of, short
 from fabula.engine.replies.verdicts import SIDES, read_chances, read_verdicts
 
 __all__ = [
@@ -36,4 +36,5 @@ __all__ = [
     "read_yes_no",
     "repair_instruction",
     "schema_of",
+    "short",
 ]

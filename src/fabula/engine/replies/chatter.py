@@ -5,6 +5,7 @@ count only together with a word of the writing task, and never inside quotation 
 """
 
 # ruff: noqa: RUF001 - the patterns look for typographic quotation marks and dashes
+
 from __future__ import annotations
 
 import re

@@ -1,6 +1,7 @@
 """One of several, lists, scores, sections and refusals in a model's reply."""
 
 # ruff: noqa: RUF001 - the patterns look for typographic quotation marks and dashes
+
 from __future__ import annotations
 
 import json

@@ -1,6 +1,7 @@
 """A reader of almost-JSON: one value from a place in a text, with the slips that models make."""
 
 # ruff: noqa: RUF001 - the patterns look for typographic quotation marks and dashes
+
 from __future__ import annotations
 
 import re

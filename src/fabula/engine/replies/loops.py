@@ -6,6 +6,7 @@ drift: sentence after sentence built alike with a new word in one place. Work is
 """
 
 # ruff: noqa: RUF001 - the patterns look for typographic quotation marks and dashes
+
 from __future__ import annotations
 
 import re

@@ -1,4 +1,9 @@
-"""JSON schemas of our types, shaped for small models: everything inline, everything bounded."""
+"""JSON schemas of our types as models read them: everything inline, nothing in them that is not said on purpose.
+
+Names of classes and their docstrings are for people who read the code. They are left out, so that renaming a class or
+rewording a docstring changes no call (keys of calls hold the schema). What a model should read stands in
+`Field(description=...)`.
+"""
 
 from __future__ import annotations
 
@@ -8,40 +13,55 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from fabula.models.base import Json
 
-MAX_LENGTH: Final = 600  # characters of a string for which the type sets no bound
-MAX_ITEMS: Final = 12
+SHORT_TEXT: Final = 600  # characters of a string for which the type says nothing, where replies are to be short
+SHORT_LIST: Final = 12
+_SHORT: Final = "short"
 _REF: Final = "#/$defs/"
-_NOISE: Final = frozenset({"title", "$defs", "discriminator"})
+_NOISE: Final = frozenset({"title", "$defs", "discriminator", _SHORT})
 
 
-def schema_of(type_: Any, *, max_length: int = MAX_LENGTH, max_items: int = MAX_ITEMS) -> Json:  # noqa: ANN401 - any type
-    """The JSON schema of `type_`; strings and arrays without a bound get one, because small models run on.
+def short(most: int) -> Any:  # noqa: ANN401 - any type
+    """Metadata for `Annotated` that bounds a text or a list for models that need short replies.
 
-    Definitions stand inline; only a type that contains itself keeps `$defs`. Unknown fields are not allowed.
+    Other models are not bound by it. A bound that has a meaning (five options, a number from 1 to 10) is a `Field`.
+    """
+    from pydantic import Field  # noqa: PLC0415 - heavy at start-up
+
+    return Field(json_schema_extra={_SHORT: most})
+
+
+def schema_of(type_: Any, *, short: bool = False) -> Json:  # noqa: ANN401 - any type
+    """The JSON schema of `type_`, without unknown fields; only a type that contains itself keeps `$defs`.
 
     Args:
         type_: pydantic model, dataclass, or any annotation that pydantic understands.
-        max_length: characters of a string for which the type sets no bound.
-        max_items: entries of an array or mapping for which the type sets no bound.
+        short: strings, lists and mappings without a bound get one (`short(...)` of the type, else a usual one), because
+            small models run on.
 
     Returns:
         The schema, not to be changed: a type's is made once.
     """
     try:
-        return _made_once(type_, max_length, max_items)
+        return _made_once(type_, short)
     except TypeError:  # an annotation that has no hash
-        return _made(type_, max_length, max_items)
+        return _made(type_, short)
 
 
-def _made(type_: Any, max_length: int, max_items: int) -> Json:  # noqa: ANN401 - any type
+def _made(type_: Any, short: bool) -> Json:  # noqa: ANN401, FBT001 - any type
     from pydantic import TypeAdapter  # noqa: PLC0415 - heavy at start-up
 
     raw = TypeAdapter(type_).json_schema()
-    definitions: Json = raw.get("$defs", {})
-    shaper = _Shaper(definitions, max_length, max_items)
+    raw.pop("description", None)  # a docstring
+    definitions: Json = {
+        name: {key: value for key, value in node.items() if key != "description"}
+        for name, node in raw.get("$defs", {}).items()
+    }
+    shaper = _Shaper(definitions, short=short)
     schema: Json = shaper.shape(raw, ())
     if shaper.kept:
-        schema["$defs"] = {name: shaper.shape(definitions[name], (name,)) for name in sorted(shaper.kept)}
+        schema["$defs"] = {
+            alias: shaper.shape(definitions[name], (name,)) for name, alias in sorted(shaper.kept.items())
+        }
     return schema
 
 
@@ -49,11 +69,11 @@ _made_once = lru_cache(maxsize=256)(_made)
 
 
 class _Shaper:
-    """Inlines and bounds; `kept` collects the definitions that contain themselves."""
+    """Inlines and bounds; `kept` collects the definitions that contain themselves, numbered as they are met."""
 
-    def __init__(self, definitions: Json, max_length: int, max_items: int) -> None:
-        self.definitions, self.max_length, self.max_items = definitions, max_length, max_items
-        self.kept: set[str] = set()
+    def __init__(self, definitions: Json, *, short: bool) -> None:
+        self.definitions, self.short = definitions, short
+        self.kept: dict[str, str] = {}
 
     def shape(self, node: Any, inside: tuple[str, ...]) -> Any:  # noqa: ANN401 - JSON data of any shape
         """`node` with references replaced and bounds set; `inside` names the definitions we stand in."""
@@ -64,7 +84,7 @@ class _Shaper:
         if "$ref" in node:
             return self._refer(node, inside)
         shaped = {k: self._value(k, v, inside) for k, v in node.items() if k not in _NOISE}
-        self._bound(shaped)
+        self._bound(shaped, node.get(_SHORT))
         return shaped
 
     def _value(self, key: str, value: Any, inside: tuple[str, ...]) -> Any:  # noqa: ANN401 - JSON data of any shape
@@ -77,17 +97,19 @@ class _Shaper:
         name = str(node["$ref"]).removeprefix(_REF)
         beside = {k: v for k, v in node.items() if k not in {"$ref", *_NOISE}}
         if name in inside:
-            self.kept.add(name)
-            return {"$ref": _REF + name, **beside}
+            alias = self.kept.setdefault(name, f"part{len(self.kept) + 1}")
+            return {"$ref": _REF + alias, **beside}
         return {**self.shape(self.definitions[name], (*inside, name)), **beside}
 
-    def _bound(self, node: Json) -> None:
+    def _bound(self, node: Json, most: int | None) -> None:
         kind = node.get("type")
-        if kind == "string" and not {"enum", "const", "format", "pattern", "maxLength"} & node.keys():
-            node["maxLength"] = max(self.max_length, node.get("minLength", 0))
-        elif kind == "array" and "maxItems" not in node:
-            node["maxItems"] = max(self.max_items, node.get("minItems", 0))
-        elif kind == "object" and "properties" in node:
+        if kind == "object" and "properties" in node:
             node.setdefault("additionalProperties", False)
-        elif kind == "object":
-            node.setdefault("maxProperties", self.max_items)
+        if not self.short:
+            return
+        if kind == "string" and not {"enum", "const", "format", "pattern", "maxLength"} & node.keys():
+            node["maxLength"] = max(most or SHORT_TEXT, node.get("minLength", 0))
+        elif kind == "array" and "maxItems" not in node:
+            node["maxItems"] = max(most or SHORT_LIST, node.get("minItems", 0))
+        elif kind == "object" and "properties" not in node:
+            node.setdefault("maxProperties", SHORT_LIST)

@@ -55,11 +55,11 @@ class Desk:
 
     def who(self, role: str) -> str:
         """Who plays a role."""
-        return self.run.hands.cast.part(role).performer.identity
+        return self.run.context.cast.assignment(role).performer.identity
 
     def room(self, role: str, prompt: str) -> int | None:
         """How many tokens the whole prompt may have beside its reply; `None` where that is not known."""
-        context = self.run.context(role)
+        context = self.run.window(role)
         return None if context is None else context - REPLY_TOKENS[prompt]
 
     async def ask(self, at: Run, shape: type[T], role: str, prompt: str, **fields: Any) -> T | None:  # noqa: ANN401 - fields of a prompt
@@ -105,7 +105,7 @@ class Desk:
         if room is None:
             return ""
         told = at.render(prompt, **fields)
-        if not at.hands.cast.part(role).performer.capabilities.schema:
+        if not at.context.cast.assignment(role).performer.capabilities.schema:
             told += json_instruction(schema_of(shape))
         if (needed := estimate_tokens(told)) <= room:
             return ""

@@ -36,12 +36,12 @@ class Table:
     rows: list[Row] = field(default_factory=list)
     _known: dict[tuple[str, str], Row] = field(default_factory=dict)
 
-    def meet(self, type_: str, name: str, aliases: tuple[str, ...], scene: int) -> Row:
+    def check_cast(self, type_: str, name: str, aliases: tuple[str, ...], scene: int) -> Row:
         """The row of a name that a scene gives with other names of the same entity; a new one where there is none."""
         forms = [form for said in (name, *aliases) if (form := bare(said))]
         row = next((self._known[type_, form] for form in forms if (type_, form) in self._known), None)
         if row is None and type_ == "Character":
-            row = next((found for form in forms if (found := self._part(form))), None)
+            row = next((found for form in forms if (found := self._assignment(form))), None)
         if row is None:
             row = Row(self._free_id(type_, name), type_, name, scene)
             self.rows.append(row)
@@ -50,7 +50,7 @@ class Table:
             self._known.setdefault((type_, form), row)
         return row
 
-    def _part(self, form: str) -> Row | None:
+    def _assignment(self, form: str) -> Row | None:
         """The one character whose name has all these words, or is made of some of them."""
         own = words(form)
         found = [

@@ -196,7 +196,7 @@ def joined(graph: SceneGraph, table: Table) -> SceneGraph:
         if node.type == EVENT:
             nodes[node.id] = node
             continue
-        row = table.meet(node.type, node.name, node.aliases, node.scene)
+        row = table.check_cast(node.type, node.name, node.aliases, node.scene)
         ids[node.id] = row.id
         nodes.setdefault(row.id, replace(node, id=row.id, name=row.name))
     edges = (

@@ -54,7 +54,7 @@ async def contradictions(
     desk.counts["proposals"] += len(told)
     kept, repeated = merged(told, names)
     desk.counts["merged_proposals"] += repeated
-    if not kept and desk.run.hands.rehearsal.planned:  # a dry run, in which nobody proposes
+    if not kept and desk.run.context.dry_run.planned:  # a dry run, in which nobody proposes
         kept = _expected(scenes)
     found = await _verified(kept, scenes, desk, ground, config.batch)
     entities = [

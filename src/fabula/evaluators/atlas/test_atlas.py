@@ -14,7 +14,7 @@ from fabula.craft.matching import Finding, parse_finding
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
-from fabula.engine.run import Hands, Run
+from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
 from fabula.evaluators.atlas.algorithm import Config, check
 from fabula.evaluators.atlas.desk import Desk
@@ -66,8 +66,8 @@ def verdict(**told: Any) -> VerdictSaid:  # noqa: ANN401 - fields of a verdict
 @pytest.fixture
 def desk() -> Iterator[Desk]:
     with Journal() as journal:
-        hands = Hands(journal, Prompts(ATLAS.prompts), Cast.of(ScriptedModel({})))
-        yield Desk(Run(hands), Item("lamp", Story()))
+        context = RunContext(journal, Prompts(ATLAS.prompts), Cast.of(ScriptedModel({})))
+        yield Desk(Run(context), Item("lamp", Story()))
 
 
 # what stands in the text ------------------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ async def graphed(replies: dict[str, Any]) -> tuple[Any, dict[str, int]]:
     empty: dict[str, Any] = {"relations": {"relations": []}, "attributes": {"attributes": []}}
     model = ScriptedModel({f"grapher:{name}": json.dumps(told) for name, told in (empty | replies).items()})
     with Journal() as journal:
-        desk = Desk(Run(Hands(journal, Prompts(ATLAS.prompts), Cast.of(model))), Item("lamp", Story()))
+        desk = Desk(Run(RunContext(journal, Prompts(ATLAS.prompts), Cast.of(model))), Item("lamp", Story()))
         graph = await Grapher(desk, GROUND, "scene").read(SCENES[0])
     return graph, dict(desk.counts)
 
@@ -207,11 +207,14 @@ async def test_scenes_share_the_ids_of_entities_that_they_name_differently() -> 
 
 def test_a_part_of_two_names_is_nobodys() -> None:
     table = Table()
-    elena, tom = table.meet("Character", "Elena Voss", (), 1), table.meet("Character", "Tom Voss", ("the boy",), 1)
-    assert table.meet("Character", "Elena", (), 2) is elena
-    assert table.meet("Character", "the boy", (), 2) is tom
-    assert table.meet("Character", "Voss", (), 3) not in (elena, tom)
-    assert table.meet("Object", "Elena", (), 3).id == "object:elena"
+    elena, tom = (
+        table.check_cast("Character", "Elena Voss", (), 1),
+        table.check_cast("Character", "Tom Voss", ("the boy",), 1),
+    )
+    assert table.check_cast("Character", "Elena", (), 2) is elena
+    assert table.check_cast("Character", "the boy", (), 2) is tom
+    assert table.check_cast("Character", "Voss", (), 3) not in (elena, tom)
+    assert table.check_cast("Object", "Elena", (), 3).id == "object:elena"
 
 
 # proposals ------------------------------------------------------------------------------------------------------------
@@ -428,7 +431,7 @@ def checked(text: str, config: Config, answer: Any = None) -> Report:  # noqa: A
 
     async def one() -> Report:
         with Journal() as journal:
-            run = Run(Hands(journal, Prompts(ATLAS.prompts), Cast.of(model)))
+            run = Run(RunContext(journal, Prompts(ATLAS.prompts), Cast.of(model)))
             item = Item("long", Story("", (Scene("story", text),)))
             report: Report = await ATLAS.evaluate((item,), run, config)
             return report
@@ -462,7 +465,7 @@ def test_a_model_with_little_room_gets_smaller_pieces_and_no_whole_story() -> No
 
     async def one() -> Report:
         with Journal() as journal:
-            run = Run(Hands(journal, Prompts(ATLAS.prompts), Cast.of(model)))
+            run = Run(RunContext(journal, Prompts(ATLAS.prompts), Cast.of(model)))
             return await ATLAS.evaluate((Item("long", Story("", (Scene("s", text),))),), run, Config.improved())
 
     report = asyncio.run(one())

@@ -15,7 +15,7 @@ from fabula.craft.bertscore.scoring import BertScore, Vectors, encoded, matched,
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
-from fabula.engine.run import Hands, Run
+from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
 from fabula.measure.items import Item
 from fabula.models.scripted import ScriptedModel
@@ -64,7 +64,7 @@ async def measured(
     **config: Any,  # noqa: ANN401 - fields of Config
 ) -> Report:
     with Journal() as journal:
-        run = Run(Hands(journal, Prompts(BERTSCORE.prompts), Cast.of(ScriptedModel({}))))
+        run = Run(RunContext(journal, Prompts(BERTSCORE.prompts), Cast.of(ScriptedModel({}))))
         return await BERTSCORE.evaluate(items, run, BERTSCORE.config(preset, config))
 
 

@@ -118,7 +118,7 @@ class Editor:
     @property
     def who(self) -> str:
         """Who reads."""
-        return self.run.hands.cast.part(ROLE).performer.identity
+        return self.run.context.cast.assignment(ROLE).performer.identity
 
     async def read(self, call: Call) -> Read:
         """What the editor says of a passage; a reply that cannot be read says why.
@@ -147,7 +147,7 @@ class Editor:
 
     def _too_long(self, passage: Passage) -> str:
         """Why a passage cannot be shown to this editor; empty where it can."""
-        room = self.run.context(ROLE)
+        room = self.run.window(ROLE)
         needed = estimate_tokens(passage.text) + self.config.max_tokens + _INSTRUCTION_TOKENS
         if room is None or needed <= room:
             return ""

@@ -17,7 +17,7 @@ from fabula.craft.raters import mark_for
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
-from fabula.engine.run import Hands, Run
+from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
 from fabula.evaluators.editorial.agreement import accepted, annotations_of, decoys_of, sheet_of
 from fabula.evaluators.editorial.page import sections_of
@@ -64,7 +64,7 @@ async def read(
 ) -> tuple[Report, list[Request]]:
     model = ScriptedModel(script, capabilities=capabilities)
     with Journal() as journal:
-        run = Run(Hands(journal, Prompts(EDITORIAL.prompts), Cast.of(model)))
+        run = Run(RunContext(journal, Prompts(EDITORIAL.prompts), Cast.of(model)))
         settings = EDITORIAL.config(preset, {"resamples": 50, **config})
         return await EDITORIAL.evaluate(items, run, settings), model.asked
 

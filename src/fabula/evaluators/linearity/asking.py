@@ -39,7 +39,7 @@ class Judge:
     @property
     def who(self) -> str:
         """Who judges."""
-        return self.run.hands.cast.part(ROLE).performer.identity
+        return self.run.context.cast.assignment(ROLE).performer.identity
 
     async def ratings(self, digression: Digression, teller: Teller = "") -> tuple[Rating, ...]:
         """Its turns one by one, up to the first that is back in the story, or whose verdict cannot be read.

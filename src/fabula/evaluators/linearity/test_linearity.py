@@ -11,7 +11,7 @@ from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.replies.obeying import says
 from fabula.engine.roles import Cast
-from fabula.engine.run import Hands, Run
+from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
 from fabula.evaluators.linearity.ground import Ground
 from fabula.evaluators.linearity.reading import digressions_of
@@ -54,7 +54,7 @@ async def measured(
 ) -> tuple[Report, list[Request]]:
     model = ScriptedModel(script or {}, capabilities=Capabilities(logprobs=logprobs, parallel=64))
     with Journal() as journal:
-        run = Run(Hands(journal, Prompts(LINEARITY.prompts), Cast.of(model)))
+        run = Run(RunContext(journal, Prompts(LINEARITY.prompts), Cast.of(model)))
         settings = LINEARITY.config(preset, {"judge": script is not None} | config)
         return await LINEARITY.evaluate(items, run, settings), model.asked
 

@@ -80,7 +80,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     """
     questions = questions_in(config.questions)
     pairs = pairs_of(items)
-    able = run.hands.cast.part(ROLE).performer.capabilities.logprobs
+    able = run.context.cast.assignment(ROLE).performer.capabilities.logprobs
     weighs = config.verdicts == "logprobs" or (config.verdicts == "auto" and able)
     ratings = await Judge(run, config, questions, weighs).judged(pairs)
     how = {

@@ -48,7 +48,7 @@ class Judge:
             BudgetError: the cap is reached.
         """
         # As many at a time as the judge answers: all calls on two stories follow each other and share their beginning.
-        free = asyncio.Semaphore(max(self.run.hands.cast.part(ROLE).performer.capabilities.parallel, 1))
+        free = asyncio.Semaphore(max(self.run.context.cast.assignment(ROLE).performer.capabilities.parallel, 1))
         samples = 1 if self.weighs else self.config.samples
 
         async def one(first: Item, second: Item, sample: int) -> list[Rating]:
@@ -112,7 +112,7 @@ class _Showing:
     async def _written(self, reply: Reply, labels: Sequence[str], fields: dict[str, Any]) -> list[Rating]:
         """The verdicts that an assessment ends with; what cannot be read there is asked for again."""
         found, problem = _read(reply.text, labels)
-        tries = 0 if self.run.hands.mode == "dry" else self.run.hands.repairs
+        tries = 0 if self.run.context.mode == "dry" else self.run.context.repairs
         for attempt in range(tries):
             missing = [name for name in labels if name not in found]
             if not missing:

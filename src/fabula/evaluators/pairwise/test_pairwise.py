@@ -15,7 +15,7 @@ from fabula.craft.raters import kind_of, mark_for
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
-from fabula.engine.run import Hands, Run
+from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
 from fabula.evaluators.pairwise.criteria import CRITERIA, QUESTIONS, questions_in
 from fabula.evaluators.pairwise.ranking import Counting, ranked
@@ -56,7 +56,7 @@ async def judged(
     model = ScriptedModel(judge, capabilities=capabilities)
     preset = config.pop("preset", "faithful")
     with Journal() as journal:
-        run = Run(Hands(journal, Prompts(PAIRWISE.prompts), Cast.of(model)))
+        run = Run(RunContext(journal, Prompts(PAIRWISE.prompts), Cast.of(model)))
         report = await PAIRWISE.evaluate(stories, run, PAIRWISE.config(preset, {"resamples": 50, **config}))
     return report, model.asked
 

@@ -142,7 +142,7 @@ class Judge:
     @property
     def who(self) -> str:
         """Who judges."""
-        return self.run.hands.cast.part(ROLE).performer.identity
+        return self.run.context.cast.assignment(ROLE).performer.identity
 
     def calls(self, group: Group) -> Iterator[Call]:
         """The group in each of its orders."""
@@ -180,7 +180,7 @@ class Judge:
 
     def _too_long(self, group: Group) -> str:
         """Why the texts cannot be shown to this judge together; empty where they can."""
-        room = self.run.context(ROLE)
+        room = self.run.window(ROLE)
         texts = sum(estimate_tokens(passage.text) for passage in group.passages)
         needed = texts + self.config.max_tokens + _INSTRUCTION_TOKENS
         if room is None or needed <= room:

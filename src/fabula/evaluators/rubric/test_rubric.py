@@ -15,7 +15,7 @@ from fabula.base.errors import UsageError
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
-from fabula.engine.run import Hands, Run
+from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
 from fabula.evaluators.rubric.agreement import decided
 from fabula.evaluators.rubric.asking import LABELS, orders_of
@@ -90,7 +90,7 @@ async def judged(
 ) -> tuple[Report, list[Request]]:
     model = ScriptedModel(script, capabilities=capabilities)
     with Journal() as journal:
-        run = Run(Hands(journal, Prompts(RUBRIC.prompts), Cast.of(model)))
+        run = Run(RunContext(journal, Prompts(RUBRIC.prompts), Cast.of(model)))
         settings = RUBRIC.config(preset, {"resamples": 50, **config})
         return await RUBRIC.evaluate(stories, run, settings), model.asked
 

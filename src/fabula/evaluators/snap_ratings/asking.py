@@ -62,12 +62,12 @@ class Judge:
     @property
     def who(self) -> str:
         """Who judges."""
-        return self.run.hands.cast.part(ROLE).performer.identity
+        return self.run.context.cast.assignment(ROLE).performer.identity
 
     @property
     def tells(self) -> bool:
         """Whether the judge tells probabilities."""
-        return self.run.hands.cast.part(ROLE).performer.capabilities.logprobs
+        return self.run.context.cast.assignment(ROLE).performer.capabilities.logprobs
 
     @property
     def numbers(self) -> str:
@@ -134,7 +134,7 @@ class Judge:
         """A reply of one number; an engine that can be bound to a choice says nothing else."""
         sampling = Sampling(temperature=temperature, max_tokens=self.config.max_tokens)
         fields = self._fields(call, reasoned=False)
-        if self.tells or self.run.hands.cast.part(ROLE).performer.capabilities.choices:
+        if self.tells or self.run.context.cast.assignment(ROLE).performer.capabilities.choices:
             options = [str(number) for number in call.criterion.numbers]
             return await run.weigh(options, ROLE, call.criterion.prompt, sampling=sampling, **fields)
         return await run.reply(ROLE, call.criterion.prompt, sampling=sampling, expect=1, **fields)

@@ -10,7 +10,7 @@ from fabula.base.errors import UnknownNameError, UsageError
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
-from fabula.engine.run import Hands, Run
+from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
 from fabula.evaluators.snap_ratings.asking import DIGRESSIONS
 from fabula.evaluators.snap_ratings.criteria import CRITERIA, criteria_in
@@ -51,7 +51,7 @@ async def rate(
 ) -> tuple[Report, list[Request]]:
     model = ScriptedModel(script, capabilities=Capabilities(logprobs=logprobs, parallel=64))
     with Journal() as journal:
-        run = Run(Hands(journal, Prompts(SNAP.prompts), Cast.of(model)))
+        run = Run(RunContext(journal, Prompts(SNAP.prompts), Cast.of(model)))
         return await SNAP.evaluate(items, run, SNAP.config(preset, config)), model.asked
 
 
@@ -182,7 +182,7 @@ async def test_a_reason_stands_beside_a_weighed_number_where_the_judge_tells_pro
 async def test_an_engine_that_can_be_bound_to_numbers_is() -> None:
     model = ScriptedModel({"judge": "4"}, capabilities=Capabilities(choices=True))
     with Journal() as journal:
-        run = Run(Hands(journal, Prompts(SNAP.prompts), Cast.of(model)))
+        run = Run(RunContext(journal, Prompts(SNAP.prompts), Cast.of(model)))
         await SNAP.evaluate([item()], run, SNAP.config("faithful", {"samples": 2}))
     assert {request.choices for request in model.asked} == {("1", "2", "3", "4", "5")}
     assert {request.sampling.temperature for request in model.asked} == {1.0}

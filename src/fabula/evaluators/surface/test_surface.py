@@ -12,7 +12,7 @@ from fabula.base.errors import UnknownNameError, UsageError
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
-from fabula.engine.run import Hands, Run
+from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
 from fabula.evaluators.surface.hanna import hanna_text
 from fabula.measure.items import Item
@@ -37,7 +37,7 @@ async def measured(
     **config: Any,  # noqa: ANN401 - fields of Config
 ) -> Report:
     with Journal() as journal:
-        run = Run(Hands(journal, Prompts(SURFACE.prompts), Cast.of(ScriptedModel({}))))
+        run = Run(RunContext(journal, Prompts(SURFACE.prompts), Cast.of(ScriptedModel({}))))
         return await SURFACE.evaluate(items, run, SURFACE.config(preset, config))
 
 

@@ -162,7 +162,7 @@ class Asking:
             return _Given(question.read(reply.text), reply.text, reply.model, question.prompt)
         except ReplyProblem as problem:
             # What a placeholder of a dry run would be asked for once more is not worth an estimate.
-            if not self.config.conclude or run.hands.mode == "dry":
+            if not self.config.conclude or run.context.mode == "dry":
                 return _Given(None, reply.text, reply.model, question.prompt, str(problem))
         asked = {"question": question.fields["question"], "said": reply.text}
         try:

@@ -15,7 +15,7 @@ from fabula.base.errors import UsageError
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
-from fabula.engine.run import Hands, Run
+from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
 from fabula.evaluators.ttcw.bank import read_bank
 from fabula.evaluators.ttcw.making import MAKING
@@ -60,7 +60,7 @@ async def measure(
 ) -> tuple[Report, list[Request]]:
     model = ScriptedModel(script, capabilities=Capabilities(choices=True, parallel=64))
     with Journal() as journal:
-        run = Run(Hands(journal, Prompts(evaluator.prompts), Cast.of(model)))
+        run = Run(RunContext(journal, Prompts(evaluator.prompts), Cast.of(model)))
         return await evaluator.evaluate(items, run, evaluator.config(preset, config)), model.asked
 
 

@@ -12,8 +12,8 @@ import pytest
 from fabula.base.errors import BudgetError, ConfigError, ReplyError, UnknownNameError
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
-from fabula.engine.roles import Cast, Part, Program
-from fabula.engine.run import Hands, Run
+from fabula.engine.roles import Assignment, Cast, Program
+from fabula.engine.run import Run, RunContext
 from fabula.models.base import Capabilities
 from fabula.models.budget import Budget
 from fabula.models.scripted import ScriptedModel
@@ -54,8 +54,8 @@ async def room(
     """The story of a faithful room, and what was asked for it."""
     model = ScriptedModel(script, capabilities=Capabilities(choices=True))
     with Journal() as journal:
-        hands = Hands(journal, Prompts(SYSTEM.prompts), cast or Cast.of(model))
-        story = await SYSTEM.write(brief, Run(hands), SYSTEM.config("faithful", config))
+        context = RunContext(journal, Prompts(SYSTEM.prompts), cast or Cast.of(model))
+        story = await SYSTEM.write(brief, Run(context), SYSTEM.config("faithful", config))
     return story, model.asked
 
 
@@ -355,7 +355,7 @@ async def test_an_orchestrator_that_is_none_is_named(spec: str, told: str) -> No
 async def test_agents_may_be_played_by_different_performers() -> None:
     model, other = ScriptedModel(said), ScriptedModel(said, name="fine-tuned")
     program = Program("mine.py:f", lambda request: f"A program plays {request.role}.")
-    cast = Cast(Part(model), {"plot": Part(program), "climax": Part(other, adapter="climax-lora")})
+    cast = Cast(Assignment(model), {"plot": Assignment(program), "climax": Assignment(other, adapter="climax-lora")})
     story, _ = await room(cast=cast)
     assert [request.role for request in model.asked] == [role for role in ORDER if role not in {"plot", "climax"}]
     assert [(request.role, request.adapter) for request in other.asked] == [("climax", "climax-lora")]
@@ -392,9 +392,9 @@ async def test_without_a_number_of_words_no_length_is_asked_for() -> None:
 async def test_a_budget_stops_between_agents() -> None:
     model = ScriptedModel(said)
     with Journal() as journal:
-        hands = Hands(journal, Prompts(SYSTEM.prompts), Cast.of(model), budget=Budget(tokens=4096 + 500))
+        context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(model), budget=Budget(tokens=4096 + 500))
         with pytest.raises(BudgetError, match="Stopped before the budget"):
-            await SYSTEM.write(BRIEF, Run(hands), SYSTEM.config("faithful"))
+            await SYSTEM.write(BRIEF, Run(context), SYSTEM.config("faithful"))
         assert journal.count() == len(model.asked) > 1
 
 
@@ -404,7 +404,7 @@ async def test_an_authors_plan_stands_in_for_the_planning_agents() -> None:
     with Journal() as journal:
         journal.decide("plan", "edit", script["plan"])
         await SYSTEM.write(
-            BRIEF, Run(Hands(journal, Prompts(SYSTEM.prompts), Cast.of(model))), SYSTEM.config("faithful")
+            BRIEF, Run(RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(model))), SYSTEM.config("faithful")
         )
     asked = [request.role for request in model.asked]
     assert asked == ["setting", *ORDER[4:]]  # the plan says nothing of the setting, so its agent does

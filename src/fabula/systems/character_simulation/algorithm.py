@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fabula.craft.planning import PlanWish, plan_for
+from fabula.craft.planning import PlanOptions, plan_for
 from fabula.models.base import Sampling
 from fabula.systems.character_simulation.agents import Troupe
 from fabula.systems.character_simulation.ordering import story_order
@@ -111,8 +111,8 @@ class Config:
 
 async def write(brief: Brief, run: Run, config: Config) -> Story:
     """Play every scene in story time (P_c), then write the scenes in the order of telling (P_p)."""
-    plan = await plan_for(run, brief, PlanWish(scenes=config.scenes, characters=config.characters))
-    run.meet("character", [character.name for character in plan.characters])
+    plan = await plan_for(run, brief, PlanOptions(scenes=config.scenes, characters=config.characters))
+    run.check_cast("character", [character.name for character in plan.characters])
     order = await story_order(plan, run, config)
     async with asyncio.TaskGroup() as group:
         played = played_scenes(plan, plan.units(order), Troupe.of(plan), run, config, group)

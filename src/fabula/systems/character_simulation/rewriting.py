@@ -89,7 +89,7 @@ class Rewriting:
         return whole.of_sections(weights, [s.words for s in self.story.scenes])
 
     def _reply_tokens(self) -> int:
-        context = self.run.context("writer")
+        context = self.run.window("writer")
         most = self.config.max_tokens
         return min(most, int(context * _REPLY_SHARE)) if context else most
 
@@ -97,7 +97,7 @@ class Rewriting:
         """How long a prompt may be: the setting, and what the writer's model can hold beside a reply."""
         if not self.config.prompt_tokens:
             return None
-        context = self.run.context("writer")
+        context = self.run.window("writer")
         return (
             min(self.config.prompt_tokens, int(context * (1 - _REPLY_SHARE))) if context else self.config.prompt_tokens
         )

@@ -17,8 +17,8 @@ from fabula.base.errors import PlanError, ReplyError, UnknownNameError
 from fabula.craft.planning import PROMPTS
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
-from fabula.engine.roles import Cast, Part, Program
-from fabula.engine.run import Hands, Run
+from fabula.engine.roles import Assignment, Cast, Program
+from fabula.engine.run import Run, RunContext
 from fabula.models.base import Capabilities
 from fabula.models.scripted import ScriptedModel
 from fabula.story import SLUG_LENGTH, Brief, plain
@@ -30,7 +30,7 @@ from fabula.systems.character_simulation.agents import Agent, Troupe, Turn, tran
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from fabula.engine.dry_run import Rehearsal
+    from fabula.engine.dry_run import DryRun
     from fabula.engine.methods import Preset
     from fabula.models.base import Reply, Request
     from fabula.models.scripted import Script
@@ -162,9 +162,9 @@ async def play(
     with journal or Journal() as opened:
         if plan is not None and opened.override("plan") is None:
             opened.decide("plan", "edit", write_plan(plan))
-        hands = Hands(opened, READ, cast or Cast.of(model))
+        context = RunContext(opened, READ, cast or Cast.of(model))
         try:
-            story = await SYSTEM.write(BRIEF, Run(hands), SYSTEM.config(preset, config))
+            story = await SYSTEM.write(BRIEF, Run(context), SYSTEM.config(preset, config))
         except BaseExceptionGroup as several:
             raise first(several) from several
     return story, model.asked
@@ -175,13 +175,13 @@ def first(several: BaseExceptionGroup[BaseException]) -> BaseException:
     return first(inner) if isinstance(inner, BaseExceptionGroup) else inner
 
 
-async def estimate(plan: Plan, preset: Preset = "faithful", **config: Any) -> Rehearsal:  # noqa: ANN401 - fields of Config
+async def estimate(plan: Plan, preset: Preset = "faithful", **config: Any) -> DryRun:  # noqa: ANN401 - fields of Config
     """What a dry run counts."""
     with Journal() as journal:
         journal.decide("plan", "edit", write_plan(plan))
-        hands = Hands(journal, READ, Cast.of(ScriptedModel({})), mode="dry")
-        await SYSTEM.write(BRIEF, Run(hands), SYSTEM.config(preset, config))
-        return hands.rehearsal
+        context = RunContext(journal, READ, Cast.of(ScriptedModel({})), mode="dry")
+        await SYSTEM.write(BRIEF, Run(context), SYSTEM.config(preset, config))
+        return context.dry_run
 
 
 def kinds(asked: Sequence[Request], unit: str = "") -> list[str]:
@@ -330,7 +330,7 @@ async def test_an_absent_character_is_told_of_and_then_ends_the_run_which_goes_o
         assert all("'Mara' or 'Tobias'" in text for text in repairs)
         before = journal.count()
         sound = ScriptedModel(Play(), name="sound", capabilities=Capabilities(schema=True))
-        story, _ = await play({}, journal=journal, cast=Cast(Part(astray), {"director": Part(sound)}))
+        story, _ = await play({}, journal=journal, cast=Cast(Assignment(astray), {"director": Assignment(sound)}))
         assert story.scenes[0].text
         paths = {(r.path, str(r.body())) for r in astray.asked}
         assert len(paths) == len(astray.asked), "no call of the others was made twice"
@@ -597,7 +597,7 @@ async def test_the_writer_is_given_the_ten_inputs(preset: Preset) -> None:
         "- Mara: protagonist; female; 70; Keeps the light.; Few words.; To see the boats home.",
         "Here: Mara wants something in The light",
         "# Scene to write: The light",
-        "Part of the narrative arc: rising action",
+        "Assignment of the narrative arc: rising action",
         "Place: The place of The light",
         "To be told, in this order:\n- The wind turns.\n- Mara lights the lamp.",
         "Mara: Mara plays turn 1 of the-light.\n\nTobias: Tobias plays turn 2 of the-light.",
@@ -618,7 +618,7 @@ async def test_the_length_asked_is_shared_by_importance() -> None:
         model = ScriptedModel(LongWriter(numbered=True), capabilities=Capabilities(schema=True))
         journal.decide("plan", "edit", write_plan(plan))
         config = SYSTEM.config("improved", {"words": "400-440"})
-        story = await SYSTEM.write(BRIEF, Run(Hands(journal, READ, Cast.of(model))), config)
+        story = await SYSTEM.write(BRIEF, Run(RunContext(journal, READ, Cast.of(model))), config)
     assert 400 <= story.words <= 440
     assert story.scenes[1].words > 2 * story.scenes[0].words
 
@@ -671,10 +671,10 @@ async def test_a_dry_run_after_an_edit_names_the_calls_that_are_made() -> None:
         await play(Play(), PLAN, journal=journal, max_turns=2)
         journal.decide("role-play/the-letter", "edit", "**Mara:** Mara burns it.")
         nobody = ScriptedModel({}, capabilities=Capabilities(schema=True))
-        hands = Hands(journal, READ, Cast.of(nobody), mode="dry")
-        await SYSTEM.write(BRIEF, Run(hands), SYSTEM.config("faithful", {"max_turns": 2}))
+        context = RunContext(journal, READ, Cast.of(nobody), mode="dry")
+        await SYSTEM.write(BRIEF, Run(context), SYSTEM.config("faithful", {"max_turns": 2}))
         _, asked = await play(Play(), PLAN, journal=journal, max_turns=2)
-    planned = {call.path for call in hands.rehearsal.planned}
+    planned = {call.path for call in context.dry_run.planned}
     assert {request.path for request in asked} <= planned
     assert not [path for path in planned if "the-wreck/" in path.replace("the-wreck/rewrite", "")]
 
@@ -714,9 +714,9 @@ async def test_characters_are_cast_by_name() -> None:
         return "Mara says what no model would."
 
     model = ScriptedModel(Play(numbered=True), capabilities=Capabilities(schema=True))
-    roles = {"mara": Part(Program("mine", answer))}
+    roles = {"mara": Assignment(Program("mine", answer))}
     known = tuple(SYSTEM.roles)
-    cast = Cast(Part(model), roles, known, "character")
+    cast = Cast(Assignment(model), roles, known, "character")
     with Kept() as journal:
         await play({}, ONE, "improved", journal, cast)
         assert journal.newest("role-play/the-letter") is not None
@@ -726,7 +726,7 @@ async def test_characters_are_cast_by_name() -> None:
 
 async def test_a_name_that_nobody_has_is_told_before_anything_is_asked() -> None:
     model = ScriptedModel(Play())
-    cast = Cast(Part(model), {"marta": Part(model)}, tuple(SYSTEM.roles), "character")
+    cast = Cast(Assignment(model), {"marta": Assignment(model)}, tuple(SYSTEM.roles), "character")
     with pytest.raises(UnknownNameError, match=r"Unknown character 'marta'. Did you mean 'mara'\?"):
         await play({}, PLAN, cast=cast)
     assert not model.asked

@@ -69,7 +69,7 @@ async def keep_side_by_side(run: Run, parts: Sequence[Part], *, folder: str) -> 
 
         try:
             path = "/".join((*run.path, part.name))
-            override = run.hands.override(path)
+            override = run.context.override(path)
             if override is not None and override[1] != "continued":
                 await row.turn(number)  # the author's own text would be kept at once, and so out of order
             texts[number] = await run.keep(part.name, make, folder=folder, more=more)

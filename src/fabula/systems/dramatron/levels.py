@@ -255,7 +255,7 @@ class _Maker(Generic[R]):
             answer = await generate(where, self.level, rules_of(self.config), {**self.fields, "form": "text"})
             if records := self._read(where, answer):
                 return records
-            if run.hands.mode == "dry":
+            if run.context.mode == "dry":
                 return self.listing.sketch
         raise _nothing(self.level, self.config, self.listing.what, answer)
 
@@ -275,7 +275,7 @@ class _Maker(Generic[R]):
         """
         for attempt in range(self.config.tries):
             records = await self._filled(run.scope("again", attempt) if attempt else run, known)
-            if records or run.hands.mode == "dry":
+            if records or run.context.mode == "dry":
                 return self._new(records or self.listing.sketch, known)
         raise _nothing(self.level, self.config, self.listing.what, Answer(self.listing.write(records), "stop"))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.craft.planning import PlanWish, plan_for
+from fabula.craft.planning import PlanOptions, plan_for
 from fabula.craft.prose import Prose, write_prose
 from fabula.models.base import Sampling
 from fabula.story import Story, one_line, slug
@@ -27,7 +27,7 @@ LABELS: Final = ("Scene Content Generation", "Place", "Characters", "Plot Elemen
 
 async def write(brief: Brief, run: Run, config: Config) -> Story:
     """One call a scene, in the order of telling, zero-shot, from the plan; no call sees what another one wrote."""
-    plan = await plan_for(run, brief, PlanWish.of(config))
+    plan = await plan_for(run, brief, PlanOptions.of(config))
     wants = ranges_of(brief, config, [float(scene.importance) for scene in plan.scenes])
     writers = [_Writer(plan, brief, number, wants[number], config) for number in range(len(plan.scenes))]
     parts = [Part(_name(scene), w.make, w.more) for scene, w in zip(plan.scenes, writers, strict=True)]

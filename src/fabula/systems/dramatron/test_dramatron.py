@@ -18,7 +18,7 @@ from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.replies.scripts import tidy_script
 from fabula.engine.roles import Cast
-from fabula.engine.run import Hands, Run
+from fabula.engine.run import Run, RunContext
 from fabula.models.base import Capabilities, Reply
 from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief
@@ -135,7 +135,7 @@ class Company:
         if self.journal._db is None:  # noqa: SLF001 - opened with the first story
             self.journal.open()
         model = ScriptedModel(self.script, capabilities=self.capabilities)
-        hands = Hands(
+        context = RunContext(
             self.journal,
             Prompts(SYSTEM.prompts, None, PROMPTS),
             Cast.of(model),
@@ -144,9 +144,9 @@ class Company:
             pending=self.laid,
             on_kept=lambda kept: self.kept.append(kept.path),
         )
-        self.hands = hands
+        self.context = context
         self.kept.clear()
-        story = await SYSTEM.write(brief, Run(hands), SYSTEM.config(preset, config))
+        story = await SYSTEM.write(brief, Run(context), SYSTEM.config(preset, config))
         return story, model.asked
 
     def notes(self) -> str:
@@ -352,7 +352,7 @@ async def sampled(level: Level, *pieces: str | Reply, rules: Rules | None = None
     left = list(pieces)
     model = ScriptedModel(lambda _: left.pop(0) if len(left) > 1 else left[0])
     with Journal() as journal:
-        run = Run(Hands(journal, Prompts(SYSTEM.prompts), Cast.of(model)))
+        run = Run(RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(model)))
         fields = {"logline": "A keeper.", "examples": ()}
         answer = await generate(run, level, rules or Rules(), fields)
     return answer, model.asked
@@ -663,7 +663,7 @@ async def test_a_dry_run_of_a_retaken_level_counts_all_that_may_change() -> None
     await company.write()
     company.journal.decide("scenes", "retake")
     await company.write(how="dry")
-    assert {call.path for call in company.hands.rehearsal.planned} == {
+    assert {call.path for call in company.context.dry_run.planned} == {
         "scenes/scenes",
         *(f"place-{p}/place" for p in ("the-lamp-room", "the-quay")),
         *(f"scene-{n}/dialogue" for n in (1, 2, 3, 4)),

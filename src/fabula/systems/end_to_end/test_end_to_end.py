@@ -10,7 +10,7 @@ from fabula.base.errors import ReplyError, UsageError
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
-from fabula.engine.run import Hands, Run
+from fabula.engine.run import Run, RunContext
 from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief
 from fabula.systems import find
@@ -33,7 +33,7 @@ async def write(
 ) -> tuple[Story, list[Request]]:
     model = ScriptedModel(script)
     with Journal() as journal:
-        run = Run(Hands(journal, Prompts(SYSTEM.prompts), Cast.of(model)))
+        run = Run(RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(model)))
         return await SYSTEM.write(brief, run, SYSTEM.config(preset, config)), model.asked
 
 

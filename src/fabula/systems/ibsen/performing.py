@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from fabula.craft.planning.assembling import side_by_side
 from fabula.engine.dry_run import STALE
+from fabula.engine.staleness import side_by_side
 from fabula.story import slug
 from fabula.systems.ibsen.directing import Scene
 from fabula.systems.ibsen.log import transcript, turns_of
@@ -42,7 +42,7 @@ async def perform(brief: Brief, run: Run, config: Config) -> Performance:
         ReplyError: a role gave nothing that can be read; the run goes on from there.
     """
     script = await script_for(run, brief, config)
-    run.meet("actor", script.names)
+    run.check_cast("actor", script.names)
     play = Play(script, config, stages(script, brief, config))
     work = [introduced(sheet, play, run.scope("cast", slug(sheet.name))) for sheet in script.actors]
     actors = {actor.name: actor for actor in await side_by_side(work)}

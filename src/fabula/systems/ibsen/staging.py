@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import ReplyError
 from fabula.craft.length import parse_range, read_range
-from fabula.craft.planning import PlanWish, plan_for
+from fabula.craft.planning import PlanOptions, plan_for
 from fabula.engine.dry_run import STALE
 from fabula.models.base import Sampling
 from fabula.story import one_line
@@ -41,7 +41,7 @@ async def script_for(run: Run, brief: Brief, config: Config) -> Script:
     """
     text = await run.given(STAGE, folder=FOLDER, suffix=SUFFIX)
     if text is None:
-        plan = await plan_for(run, brief, PlanWish(scenes=config.scenes, characters=config.characters))
+        plan = await plan_for(run, brief, PlanOptions(scenes=config.scenes, characters=config.characters))
 
         async def make(own: Run) -> str:
             del own

@@ -84,14 +84,14 @@ class _Telling:
         async def make(own: Run) -> str:
             told: list[str] = []
             for number, turns in enumerate(stretches, 1):
-                told.append(await self._part(own.scope("part", number), scene, turns, told, self.left - number))
+                told.append(await self._assignment(own.scope("part", number), scene, turns, told, self.left - number))
             return "\n\n".join(told)
 
         text = await self.run.keep(slug(_label(scene)), make, folder="story")
         self.left -= len(stretches)
         self.story = self.story.add(_label(scene), text)
 
-    async def _part(self, run: Run, scene: Scene, turns: Sequence[Turn], here: Sequence[str], after: int) -> str:
+    async def _assignment(self, run: Run, scene: Scene, turns: Sequence[Turn], here: Sequence[str], after: int) -> str:
         """One stretch as prose; `here` are the parts of this sub-act so far, `after` how many parts follow."""
         told = [*(s.text for s in self.story.scenes), *here]
         want = None

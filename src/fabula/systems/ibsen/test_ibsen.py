@@ -14,8 +14,8 @@ from fabula.craft.planning import PROMPTS
 from fabula.engine.events import Noted
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
-from fabula.engine.roles import Cast, Part, Person
-from fabula.engine.run import Hands, Run
+from fabula.engine.roles import Assignment, Cast, Person
+from fabula.engine.run import Run, RunContext
 from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief, Story
 from fabula.story.plan import Character, Event, Plan, Presence, ScenePlan
@@ -149,10 +149,10 @@ class Played:
         return [str(turn) for turn in turns_of(self.journal.newest(f"role-play/{name}") or "")]
 
 
-def run_on(journal: Journal, model: Any, played: Played | None = None, **hands: Any) -> Run:  # noqa: ANN401 - fields of Hands
-    cast = hands.pop("cast", None) or Cast(Part(model), known=SYSTEM.roles, open_role="actor")
+def run_on(journal: Journal, model: Any, played: Played | None = None, **context: Any) -> Run:  # noqa: ANN401 - fields of Hands
+    cast = context.pop("cast", None) or Cast(Assignment(model), known=SYSTEM.roles, open_role="actor")
     listeners = [played.hear] if played else []
-    return Run(Hands(journal, Prompts(SYSTEM.prompts, common=PROMPTS), cast, listeners=listeners, **hands))
+    return Run(RunContext(journal, Prompts(SYSTEM.prompts, common=PROMPTS), cast, listeners=listeners, **context))
 
 
 async def write(
@@ -372,7 +372,7 @@ async def test_profile_memories_get_a_monologue_where_they_have_none_and_change_
 @pytest.mark.parametrize("preset", ["faithful", "improved"])
 async def test_a_window_never_holds_more_than_16_and_only_improved_keeps_old_summaries(preset: Preset) -> None:
     performance, run, _ = await performed(TWO.replace("[Mara lights the lamp.]", "[a, b, c]"), preset, prose=False)
-    made = [call for call in run.hands.journal.calls("role-play") if call.path.endswith("sum_up")]
+    made = [call for call in run.context.journal.calls("role-play") if call.path.endswith("sum_up")]
     assert len(made) > 2
     mara = performance.actors["Mara"]
     assert len(mara.window.turns) <= 16
@@ -517,7 +517,7 @@ async def test_a_person_plays_a_character_and_means_what_they_write() -> None:
         return "As an AI?\n\nTobias: is what they call me."
 
     model = ScriptedModel(said)
-    cast = Cast(Part(model), {"mara": Part(Person("me", answer))}, known=SYSTEM.roles, open_role="actor")
+    cast = Cast(Assignment(model), {"mara": Assignment(Person("me", answer))}, known=SYSTEM.roles, open_role="actor")
     with Journal() as journal:
         journal.decide("stage", "edit", ONE)
         await SYSTEM.write(
@@ -602,10 +602,10 @@ async def test_a_log_that_a_person_wrote_from_the_start_costs_no_line() -> None:
 async def test_a_dry_run_names_what_an_edit_would_ask_again() -> None:
     config: dict[str, Any] = {"prose": False, "max_steps": 2}
     whole = await write(stage=TWO, preset="improved", **config)
-    hands = run_on(whole.journal, ScriptedModel(said), mode="dry").hands
-    hands.pending = {"role-play/the-letter": "**Mara:** Nothing came today."}
-    await SYSTEM.write(BRIEF, Run(hands), SYSTEM.config("improved", config))
-    planned = {call.path.split("/")[1] for call in hands.rehearsal.planned}
+    context = run_on(whole.journal, ScriptedModel(said), mode="dry").context
+    context.pending = {"role-play/the-letter": "**Mara:** Nothing came today."}
+    await SYSTEM.write(BRIEF, Run(context), SYSTEM.config("improved", config))
+    planned = {call.path.split("/")[1] for call in context.dry_run.planned}
     assert planned == {"the-light"}
 
 
@@ -714,7 +714,7 @@ async def test_without_a_script_one_is_made_of_the_plan_and_kept() -> None:
 
 async def test_a_person_can_only_be_cast_for_somebody_of_the_script() -> None:
     model = ScriptedModel(said)
-    cast = Cast(Part(model), {"marra": Part(model)}, known=SYSTEM.roles, open_role="actor")
+    cast = Cast(Assignment(model), {"marra": Assignment(model)}, known=SYSTEM.roles, open_role="actor")
     with Journal() as journal:
         journal.decide("stage", "edit", ONE)
         with pytest.raises(UnknownNameError, match="Did you mean 'mara'"):

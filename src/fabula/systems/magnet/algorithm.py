@@ -119,7 +119,7 @@ class Config:
 async def write(brief: Brief, run: Run, config: Config) -> Story:
     """Steps of Algorithm 1, chapter by chapter, until the story has its length."""
     company = await company_for(run, brief, config)
-    run.meet("character", company.names)
+    run.check_cast("character", company.names)
     with WorldState() as world:
         play = Play(company, State.of(company, world, places=config.present_only), config, [company.goal])
         telling = Telling(brief, run, play)

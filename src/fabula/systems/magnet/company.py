@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.craft.length import read_range
 from fabula.craft.packing import words
-from fabula.craft.planning import PlanWish, given_plan, settle
+from fabula.craft.planning import PlanOptions, given_plan, settle
 from fabula.engine.dry_run import STALE
 from fabula.story.personas import Company, Persona, parse_company, write_company
 from fabula.story.sentences import sentences
@@ -35,7 +35,7 @@ async def company_for(run: Run, brief: Brief, config: Config) -> Company:
     async def make(own: Run) -> str:
         if plan is not None:
             return write_company(Company.of(plan))
-        wish = PlanWish(characters=config.characters)
+        wish = PlanOptions(characters=config.characters)
         settled, people = await settle(own, brief, wish)
         personas = tuple(map(Persona.of, people.characters))
         return write_company(Company(_goal(settled.conflict, brief, personas), personas))

@@ -1,4 +1,4 @@
-"""W, the world state of section 3.3, as a run keeps it: the flat view of `fabula.story.world`, and what prompts show of it.
+"""W, the world state of section 3.3, as a run keeps it: a flat view of the world, and what prompts show of it.
 
 W is committed step by step into a world in memory, which is made again whenever the run goes through its steps; the
 chapters' part of it is kept with them (`records.py`). What is added here is W_c, which the paper does not define.

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.base.errors import ReplyError
 from fabula.continuity.lexicon import FUNCTION
 from fabula.craft.packing import ELLIPSIS, first_of, latest, words
-from fabula.craft.planning.assembling import side_by_side
 from fabula.engine.replies import clean_prose
 from fabula.engine.roles import is_person
+from fabula.engine.staleness import side_by_side
 from fabula.models.base import Sampling
 from fabula.story.sentences import sentences
 from fabula.story.world.facts import START

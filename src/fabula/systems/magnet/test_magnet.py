@@ -16,8 +16,8 @@ from fabula.engine.events import Kept, Noted
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.replies import schema_of
-from fabula.engine.roles import Cast, Part
-from fabula.engine.run import Hands, Run
+from fabula.engine.roles import Assignment, Cast
+from fabula.engine.run import Run, RunContext
 from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief, Story
 from fabula.story.personas import Company, Persona
@@ -96,7 +96,7 @@ def stage() -> Iterator[Staged]:
 
 def run_of(script: Callable[[Request], str], journal: Journal) -> tuple[Run, ScriptedModel]:
     model = ScriptedModel(script)
-    return Run(Hands(journal, Prompts(SYSTEM.prompts, common=PROMPTS), Cast.of(model))).scope("step", 1), model
+    return Run(RunContext(journal, Prompts(SYSTEM.prompts, common=PROMPTS), Cast.of(model))).scope("step", 1), model
 
 
 @dataclass
@@ -128,7 +128,7 @@ async def write(
         written.journal.open()
         written.journal.decide("personas", "edit", personas)
     prompts = Prompts(SYSTEM.prompts, common=PROMPTS)
-    run = Run(Hands(written.journal, prompts, Cast.of(model), listeners=[written.hear]))
+    run = Run(RunContext(written.journal, prompts, Cast.of(model), listeners=[written.hear]))
     written.story = await SYSTEM.write(BRIEF, run, SYSTEM.config(preset, config))
     written.asked = model.asked
     return written
@@ -539,10 +539,10 @@ async def test_personas_with_problems_are_named_with_their_lines(personas: str, 
 
 async def test_a_person_can_only_be_cast_for_somebody_who_plays() -> None:
     model = ScriptedModel(said)
-    company = Cast(Part(model), {"marra": Part(model)}, known=SYSTEM.roles, open_role="character")
+    company = Cast(Assignment(model), {"marra": Assignment(model)}, known=SYSTEM.roles, open_role="character")
     with Journal() as journal:
         journal.decide("personas", "edit", "personas:\n  - name: Mara\n")
-        run = Run(Hands(journal, Prompts(SYSTEM.prompts, common=PROMPTS), company))
+        run = Run(RunContext(journal, Prompts(SYSTEM.prompts, common=PROMPTS), company))
         with pytest.raises(UnknownNameError, match="Did you mean 'mara'"):
             await SYSTEM.write(BRIEF, run, SYSTEM.config("faithful", {"max_steps": 1}))
 

@@ -39,7 +39,7 @@ async def ready(run: Run, config: Config) -> None:
     Raises:
         UsageError: a package or the model is not on this machine; says what to do.
     """
-    if config.coherence == "bertscore" and config.plan_filter and config.candidates > 1 and run.hands.mode != "dry":
+    if config.coherence == "bertscore" and config.plan_filter and config.candidates > 1 and run.context.mode != "dry":
         await asyncio.to_thread(_opened, _source(config))
 
 
@@ -51,7 +51,7 @@ async def coherences(plans: Sequence[Sequence[Step]], segment: str, run: Run, co
     Raises:
         UsageError: a package or the model is not on this machine; says what to do.
     """
-    if config.coherence == "words" or run.hands.rehearsal.planned:
+    if config.coherence == "words" or run.context.dry_run.planned:
         return [by_words(plan, segment) for plan in plans]
     return await asyncio.to_thread(_by_bertscore, [_text(plan) for plan in plans], segment, _source(config))
 

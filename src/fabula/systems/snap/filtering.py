@@ -132,7 +132,7 @@ class Filter:
         known = all(1 <= row.plan <= len(plans) and row.steps == plans[row.plan - 1] for row in rows)
         if rows and known and len(set(numbers)) == len(numbers):
             return rows
-        if self.run.hands.rehearsal.planned:
+        if self.run.context.dry_run.planned:
             return []
         raise UsageError(
             f"{self._file} is no table of the {len(plans)} plans that there are: each line has a plan's number and its "
@@ -152,7 +152,7 @@ class Filter:
 
         Answers that are no score do not count; without any, the score is the lowest.
         """
-        able = place.hands.cast.part("judge").performer.capabilities.logprobs
+        able = place.context.cast.assignment("judge").performer.capabilities.logprobs
         if self.config.scoring == "logprobs" or (self.config.scoring == "auto" and able):
             reply = await place.weigh(_SCORES, "judge", prompt, sampling=_ONE_TOKEN, **fields)
             if reply.logprobs is None:

@@ -81,7 +81,7 @@ async def _labelled(run: Run, segment: str, config: Config) -> list[Persona]:
     people: dict[str, Persona] = {}
     for person in found.characters:
         name = one_line(person.name)
-        made_up = bool(run.hands.rehearsal.planned)
+        made_up = bool(run.context.dry_run.planned)
         named = not config.check_people or made_up or present_in([name], segment)
         if name and named and among(name, people) is None:
             traits = tuple(dict.fromkeys(one_line(trait) for trait in person.traits if trait.strip()))
@@ -132,7 +132,7 @@ async def parties_for(
         left = [name for name in known if among(name, [player, *others]) is None]
         player = player or (left.pop(0) if left else "")
         others = others or left[:1]
-    if run.hands.rehearsal.planned:  # a dry run that would ask for the names has made-up ones
+    if run.context.dry_run.planned:  # a dry run that would ask for the names has made-up ones
         return Parties(player or "the player", tuple(others) or ("the character",))
     if not (player and others):
         raise UsageError(

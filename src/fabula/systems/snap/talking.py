@@ -141,7 +141,7 @@ class SnapTalk:
         words = self.config.summary_words
 
         async def make(own: Run) -> str:
-            able = own.hands.cast.part(_SUMMARISER).performer.capabilities
+            able = own.context.cast.assignment(_SUMMARISER).performer.capabilities
             shown = window(lines, 2 * self.config.history_tokens)
             if not able.instructed and able.context:
                 shown = _fitting(own, shown, able.context - estimate_tokens(before))

@@ -17,8 +17,8 @@ from fabula.craft.conversation import Parties, Session, open_session
 from fabula.engine.events import Noted
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
-from fabula.engine.roles import Cast, Part
-from fabula.engine.run import Hands, Run
+from fabula.engine.roles import Assignment, Cast
+from fabula.engine.run import Run, RunContext
 from fabula.models.base import Capabilities, Reply
 from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief
@@ -107,9 +107,9 @@ async def session_of(
 ) -> Session:
     journal = Journal()
     journal.open()
-    hands = Hands(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(troupe, capabilities=capabilities)))
+    context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(troupe, capabilities=capabilities)))
     settings_ = SYSTEM.config(preset, {"sentences": 4, "samples": 2, "candidates": 1} | config)
-    return open_session(None, await open_talk(story, Run(hands), settings_, parties), hands, settings_.freedom)
+    return open_session(None, await open_talk(story, Run(context), settings_, parties), context, settings_.freedom)
 
 
 # the filter ---------------------------------------------------------------------------------------------------------
@@ -214,7 +214,7 @@ async def test_labels_count_for_those_that_the_segment_names() -> None:
     troupe = Troupe()
     session = await session_of(troupe)
     await session.begin()
-    text = session.hands.journal.newest("cell-1-people")
+    text = session.context.journal.newest("cell-1-people")
     assert text is not None
     assert "Mara" in text
     assert "Neptune" not in text
@@ -223,7 +223,7 @@ async def test_labels_count_for_those_that_the_segment_names() -> None:
 async def test_two_sessions_share_labels_and_make_plans_of_their_own() -> None:
     troupe = Troupe()
     session = await session_of(troupe)
-    other = open_session(None, session.talk, session.hands)
+    other = open_session(None, session.talk, session.context)
     await session.begin()
     await other.begin()
     assert len(troupe.prompts("label")) == 1
@@ -262,11 +262,11 @@ async def summed_by(trained: Trained, preset: Preset, troupe: Troupe, said: str)
     PLANS[3] = "#1. Mara sleeps"
     noted: list[str] = []
     with Journal() as journal:
-        cast = Cast(Part(ScriptedModel(troupe)), {"summariser": Part(trained.model)})
+        cast = Cast(Assignment(ScriptedModel(troupe)), {"summariser": Assignment(trained.model)})
         listener = lambda event: noted.append(event.text) if isinstance(event, Noted) else None  # noqa: E731 - one line
-        hands = Hands(journal, Prompts(SYSTEM.prompts), cast, listeners=(listener,))
+        context = RunContext(journal, Prompts(SYSTEM.prompts), cast, listeners=(listener,))
         config = SYSTEM.config(preset, {"sentences": 4, "samples": 2, "candidates": 1})
-        session = open_session(None, await open_talk(story, Run(hands), config, TWO), hands, config.freedom)
+        session = open_session(None, await open_talk(story, Run(context), config, TWO), context, config.freedom)
         await session.begin()
         await session.say(said)
         for _ in range(3):
@@ -446,11 +446,11 @@ async def test_a_narrative_without_characters_has_nobody_to_talk_with() -> None:
     troupe = Troupe()
     journal = Journal()
     with journal:
-        hands = Hands(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(troupe)))
+        context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(troupe)))
         with pytest.raises(UsageError, match=r"names fewer than two characters.*--as and --with"):
-            await open_talk("It rained. The sea rose.", Run(hands), SYSTEM.config("improved"))
+            await open_talk("It rained. The sea rose.", Run(context), SYSTEM.config("improved"))
         with pytest.raises(UsageError, match="The narrative has no sentence"):
-            await open_talk("  ", Run(hands), SYSTEM.config("improved"))
+            await open_talk("  ", Run(context), SYSTEM.config("improved"))
 
 
 async def test_a_narrative_of_one_sentence_can_be_talked_through() -> None:
@@ -463,9 +463,9 @@ async def test_the_authors_personas_hold_before_labels() -> None:
     troupe = Troupe()
     with Journal() as journal:
         journal.decide("personas", "edit", "personas:\n  - name: Mara\n    description: Seventy and tired.\n")
-        hands = Hands(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(troupe)))
+        context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(troupe)))
         config = SYSTEM.config("improved", {"sentences": 4, "candidates": 1})
-        session = open_session(None, await open_talk(STORY, Run(hands), config, TWO), hands)
+        session = open_session(None, await open_talk(STORY, Run(context), config, TWO), context)
         await session.begin()
     assert "Seventy and tired." in troupe.prompts("answer")[0]
     assert "stubborn" not in troupe.prompts("answer")[0]
@@ -497,11 +497,11 @@ async def test_a_character_knows_only_what_it_witnessed() -> None:
 async def test_two_agents_turn_a_narrative_into_a_dialogue() -> None:
     troupe = Troupe({1: ["(looks) You ran.", "(reads it twice) It is to go dark. EOD"], 2: ["(waits) One is late."]})
     with Journal() as journal:
-        hands = Hands(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(troupe)))
+        context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(troupe)))
         config = SYSTEM.config(
             "faithful", {"sentences": 4, "candidates": 1, "player": "Tobias", "npc": "Mara", "max_turns": 2}
         )
-        story = await SYSTEM.write(Brief(STORY, "The Lamp"), Run(hands), config)
+        story = await SYSTEM.write(Brief(STORY, "The Lamp"), Run(context), config)
     assert [scene.label for scene in story.scenes] == ["cell-1/dialogue", "cell-2/dialogue"]
     assert story.scenes[0].text == (
         "Mara: (looks) You ran.\n\nTobias: (nods) Go on, Mara, with the story.\n\n"
@@ -513,9 +513,9 @@ async def test_an_edited_dialogue_is_what_is_summed_up() -> None:
     troupe = Troupe()
     with Journal() as journal:
         journal.decide("cell-1/dialogue", "edit", "Mara: (laughs) Burn the letter.\n\nTobias: Never!")
-        hands = Hands(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(troupe)))
+        context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(troupe)))
         config = SYSTEM.config("improved", {"sentences": 4, "candidates": 1})
-        await SYSTEM.write(Brief(STORY), Run(hands), config)
+        await SYSTEM.write(Brief(STORY), Run(context), config)
     (summed,) = troupe.prompts("summarise")
     assert "Mara: (laughs) Burn the letter." in summed
     assert "Tobias: Never!" in summed

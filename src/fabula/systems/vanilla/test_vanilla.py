@@ -11,7 +11,7 @@ from fabula.craft.conversation import Parties, Session, open_session
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
-from fabula.engine.run import Hands, Run
+from fabula.engine.run import Run, RunContext
 from fabula.models.scripted import ScriptedModel
 from fabula.systems import find
 from fabula.systems.vanilla.algorithm import open_talk
@@ -27,9 +27,9 @@ async def session_of(said: str, preset: Preset, parties: Parties | None = None) 
     model = ScriptedModel({"npc": said})
     journal = Journal()
     journal.open()
-    hands = Hands(journal, Prompts(SYSTEM.prompts), Cast.of(model))
+    context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(model))
     config = SYSTEM.config(preset)
-    return open_session(None, await open_talk(STORY, Run(hands), config, parties), hands), model
+    return open_session(None, await open_talk(STORY, Run(context), config, parties), context), model
 
 
 async def test_the_whole_narrative_and_nine_rules_are_in_every_prompt() -> None:
@@ -79,7 +79,7 @@ async def test_who_is_not_there_cannot_talk() -> None:
     with pytest.raises(UnknownNameError, match="Batman"):
         await session_of("", "faithful", Parties("Batman", ("Mara",)))
     with Journal() as journal:
-        run = Run(Hands(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel({}))))
+        run = Run(RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel({}))))
         with pytest.raises(UsageError, match="names fewer than two characters"):
             await open_talk("It rained.", run, SYSTEM.config("faithful"))
         with pytest.raises(UsageError, match="has no sentence"):
