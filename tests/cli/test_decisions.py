@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -8,10 +10,10 @@ from fabula.project.folder import Project
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from commandline import Cli
 
+FIRST_VERSION = Path(__file__).parents[1] / "golden" / "projects" / "first-version"
 OLD = "Mara, sixteen, stubborn. Her father Jonas, keeper of the lamp, afraid of fire."
 
 
@@ -189,3 +191,28 @@ def test_decisions_wait_for_the_lock(cli: Cli, project: Path) -> None:
         assert "is in use by process" in ran.err
         assert cli("write", "lamp", "--quiet").code == 1
         assert cli("status", "lamp").code == 0
+
+
+def test_all_texts_can_be_pinned_at_once(cli: Cli, project: Path) -> None:
+    (project / "brief.md").write_text("Write about something else altogether.\n")
+    assert cli("update", "lamp", "--dry-run", "--json").json["calls"]
+    pinned = cli("pin", "--all", "-C", "lamp", "--json").json["pinned"]
+    assert {"characters", "resolution"} <= set(pinned)
+    assert not cli("update", "lamp", "--dry-run", "--json").json["calls"]
+    assert cli("pin", "--all", "-C", "lamp").out == "Everything is pinned already.\n"
+
+
+@pytest.mark.parametrize("said", [["--all", "characters"], []])
+def test_pin_wants_one_artefact_or_all(cli: Cli, project: Path, said: list[str]) -> None:
+    ran = cli("pin", *said, "-C", str(project))
+    assert ran.code == 2
+    assert "Name an artefact, or say `fabula pin --all`" in ran.err
+
+
+def test_a_story_of_an_older_fabula_says_how_to_go_on(cli: Cli) -> None:
+    shutil.copytree(FIRST_VERSION, cli.folder / "old")
+    ran = cli("update", "old")
+    assert ran.code == 1
+    assert "An older fabula wrote" in ran.err
+    assert cli("pin", "--all", "-C", "old").code == 0
+    assert cli("update", "old", "--yes").out.startswith("Nothing has to be asked again.")

@@ -96,7 +96,12 @@ class Prepared:
         return self.other or find(self.settings.system)
 
     def context(self, journal: Journal, mode: Mode, cast: Cast) -> RunContext:
-        """What all scopes of a run share."""
+        """What all scopes of a run share.
+
+        Raises:
+            JournalVersionError: an older fabula recorded what the journal holds.
+        """
+        journal.check_current()
         overrides = Path(self.settings.prompts) if self.settings.prompts else None
         return RunContext(
             journal=journal,

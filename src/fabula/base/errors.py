@@ -11,7 +11,7 @@ The tree (catch the highest one that you can act on)::
     ├── ProjectError                the project folder cannot be used (locked, not writable, disk full)
     ├── JournalError                the project's record cannot be used
     │   ├── JournalDamagedError     the file is not a sound database
-    │   ├── JournalVersionError     a newer fabula wrote it
+    │   ├── JournalVersionError     a newer or an older fabula wrote it
     │   └── JournalMissError        frozen replay met a call that was never recorded
     ├── ModelError                  a model did not answer; carries `model` and `retry_after`
     │   ├── ModelUnavailableError   not installed, no key, no connection

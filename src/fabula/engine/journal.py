@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     from fabula.models.base import Request
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+"""Of keys and tables. 1: keys held titles and docstrings of the types of replies, so no call of it answers today's."""
 _APPLICATION_ID: Final = 0x0FAB_01A0
 _SCHEMA: Final = """
 CREATE TABLE text (hash TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
@@ -165,6 +166,28 @@ class Journal:
         if not tables:
             stamp = f"PRAGMA application_id = {_APPLICATION_ID}; PRAGMA user_version = {FORMAT};"
             db.executescript(f"BEGIN;{_SCHEMA}{stamp}COMMIT;")
+
+    @property
+    def older(self) -> bool:
+        """Whether an older fabula recorded calls here, which do not answer what is asked today."""
+        return bool(self._all("PRAGMA user_version")[0][0] < FORMAT and self.count())
+
+    def check_current(self) -> None:
+        """Refuse to go on from calls that an older fabula recorded, since everything would be asked and paid again.
+
+        Raises:
+            JournalVersionError: there are such calls; says how to go on.
+        """
+        if self.older:
+            raise JournalVersionError(
+                f"An older fabula wrote {self._path}: its recorded calls do not answer today's prompts, so that going "
+                "on would ask and pay for everything again. Keep a story's texts with `fabula pin --all` and unpin "
+                "what is to be written anew; begin anything else in a new folder."
+            )
+
+    def upgrade(self) -> None:
+        """Go on in today's format; calls of an older one stay as a record."""
+        self._write((f"PRAGMA user_version = {FORMAT}", ()))
 
     def close(self) -> None:
         """Close the file; safe to call twice."""

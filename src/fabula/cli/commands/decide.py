@@ -11,6 +11,7 @@ from fabula.cli.opening import authored, project_of, recorded, terminal_of
 from fabula.cli.options import Artefact, Common, Limits, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
+from fabula.project.folder import STORY
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
@@ -19,13 +20,34 @@ if TYPE_CHECKING:
 
 
 @bundled
-def pin(common: Common, artefact: Artefact) -> None:
-    """Keep an artefact's text whatever changes above it."""
+def pin(
+    common: Common,
+    artefact: Annotated[str, typer.Argument(help="An artefact: its path (characters) or file name.")] = "",
+    all_: Annotated[bool, typer.Option("--all", help="Every text there is.")] = False,  # noqa: FBT002 - a flag of the command line
+) -> None:
+    """Keep an artefact's text, or all texts, whatever changes above them."""
     terminal, project = terminal_of(common), project_of(common)
+    if bool(artefact) == all_:
+        raise UsageError("Name an artefact, or say `fabula pin --all`; `fabula status` lists them.")
+    if all_:
+        _pin_all(terminal, project)
+        return
     with recorded(project) as journal:
         path = project.artefact(journal, artefact)
         journal.decide(path, "pin", _text(journal, path))
     _done(terminal, project, path, "pinned", f"{path} is pinned: it stays as it is until `fabula unpin {path}`.")
+
+
+def _pin_all(terminal: Terminal, project: Project) -> None:
+    """Pin what is not pinned. A project of an older fabula goes on from here: nothing of it can be asked unseen."""
+    with recorded(project) as journal:
+        paths = [path for path in authored(journal) if path != STORY and not _is_pinned(journal, path)]
+        for path in paths:
+            journal.decide(path, "pin", _text(journal, path))
+        journal.upgrade()
+    terminal.say(f"Pinned: {', '.join(paths)}." if paths else "Everything is pinned already.")
+    terminal.advise(f"Next: `fabula unpin ARTEFACT`, then `fabula update {near(project.folder)}`.")
+    terminal.document({"project": str(project.folder), "pinned": paths})
 
 
 @bundled
