@@ -154,3 +154,10 @@ async def measure_case(case: Measurement, model: Model, journal: Journal, **cont
     prompts = context.pop("prompts", None) or Prompts(case.evaluator.prompts)
     run = Run(RunContext(journal, prompts, Cast.of(model), **context))
     return await case.evaluator.evaluate(case.items, run, case.evaluator.config(case.preset, case.config))
+
+
+async def dry_run_measure(case: Measurement, model: Model, journal: Journal) -> RunContext:
+    """The context of an evaluator's dry run, whose `dry_run` says what would be asked."""
+    context = RunContext(journal, Prompts(case.evaluator.prompts), Cast.of(model), mode="dry")
+    await case.evaluator.evaluate(case.items, Run(context), case.evaluator.config(case.preset, case.config))
+    return context

@@ -450,7 +450,7 @@ def test_an_edit_of_what_is_pinned_is_pinned_and_stays_when_the_pin_goes(home: P
 
 
 def test_a_plan_laid_into_a_project_is_the_authors_edit(home: Project, journal: Journal) -> None:
-    home.lay("plan/plan.yaml", "title: The Lamp\n\n")
+    home.write_given("plan/plan.yaml", "title: The Lamp\n\n")
     assert read(home, "plan/plan.yaml") == "title: The Lamp\n"
     changes = home.changes(journal)
     assert changes == [Change("plan", "plan/plan.yaml", "title: The Lamp")]
@@ -465,9 +465,9 @@ def test_a_plan_laid_into_a_project_is_the_authors_edit(home: Project, journal: 
 
 def test_a_plan_that_lies_there_already_is_not_written_again(home: Project) -> None:
     put(home, "plan/plan.yaml", "title: The Lamp\r\n\r\n\r\n")
-    home.lay("plan/plan.yaml", "title: The Lamp")
+    home.write_given("plan/plan.yaml", "title: The Lamp")
     assert read(home, "plan/plan.yaml").count("\n") == 3
-    home.lay("plan/plan.yaml", "title: The Light")
+    home.write_given("plan/plan.yaml", "title: The Light")
     assert read(home, "plan/plan.yaml") == "title: The Light\n"
 
 

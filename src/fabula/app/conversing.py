@@ -176,4 +176,4 @@ async def _narrative(project: Project, run: Run) -> str:
 
 def lay_narrative(project: Project, narrative: str) -> None:
     """Put a narrative into a project, as its author's."""
-    project.lay(FILE, narrative)
+    project.write_given(FILE, narrative)

@@ -122,5 +122,5 @@ def _write(folder: Path, report: Report) -> None:
     others = [rating for rating in (read_ratings(file) if file.exists() else ()) if _verdict(rating) not in new]
     if others or report.ratings:
         write_atomically(file, write_ratings([*others, *report.ratings]))
-    told = json.dumps(report.as_data(), indent=2, ensure_ascii=False, allow_nan=False)
-    write_atomically(folder / f"{report.evaluator}.json", told + "\n")
+    data = json.dumps(report.as_data(), indent=2, ensure_ascii=False, allow_nan=False)
+    write_atomically(folder / f"{report.evaluator}.json", data + "\n")

@@ -67,7 +67,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Lent:
+class Supplied:
     """A cast and a budget that outlive a run; who lends them closes them."""
 
     cast: Cast
@@ -121,8 +121,8 @@ class Prepared:
         def retried(model: str, attempt: int, wait: float, reason: str) -> None:
             self.options.emit(CallRetried(model, attempt, wait, reason))
 
-        world = Environment(self.options.environ, time.monotonic, retried, self.options.person)
-        return open_cast(self.settings, self.method.roles, world, self.method.open_role)
+        environment = Environment(self.options.environ, time.monotonic, retried, self.options.person)
+        return open_cast(self.settings, self.method.roles, environment, self.method.open_role)
 
     async def write(self, brief: Brief, context: RunContext) -> Story:
         """The story; of several errors side by side, the first of ours is raised."""
@@ -134,7 +134,7 @@ class Prepared:
             raise first_error(group) from group
 
 
-async def write_in(project: Project, settings: Settings, options: Options, lent: Lent | None = None) -> Outcome:
+async def write_in(project: Project, settings: Settings, options: Options, supplied: Supplied | None = None) -> Outcome:
     """Write the project's story, replaying what is recorded; edits found in its files are taken over first.
 
     Raises:
@@ -144,18 +144,18 @@ async def write_in(project: Project, settings: Settings, options: Options, lent:
     with project.lock(), project.journal as journal:
         project.take_over(journal, project.changes(journal))
         project.begin(journal)
-        cast = lent.cast if lent else prepared.cast()
+        cast = supplied.cast if supplied else prepared.cast()
         try:
             context = prepared.context(journal, "frozen" if options.frozen else "live", cast)
             context.on_kept = lambda kept: project.write_kept(journal, kept)
             context.approve = options.approve
-            if lent:
-                context.budget = lent.budget
+            if supplied:
+                context.budget = supplied.budget
             with recorded_run(prepared, context):
                 story = await prepared.write(brief, context)
                 project.write_story(journal, story)
         finally:
-            if not lent:
+            if not supplied:
                 await cast.close()
     return Outcome(story, context.budget)
 
@@ -173,8 +173,8 @@ def recorded_run(prepared: Prepared, context: RunContext) -> Iterator[None]:
     settings, options, journal = prepared.settings, prepared.options, context.journal
     recorded = context.mode == "live"
     if recorded:
-        told = settings.model_dump(mode="json", exclude_defaults=True)
-        journal.start_run(prepared.method.name, told | {"prompts_digest": context.prompts.digest})
+        recorded_settings = settings.model_dump(mode="json", exclude_defaults=True)
+        journal.start_run(prepared.method.name, recorded_settings | {"prompts_digest": context.prompts.digest})
     options.emit(RunStarted(prepared.method.name, prepared.method.roles, None))
     error = "stopped"
     try:
@@ -185,7 +185,7 @@ def recorded_run(prepared: Prepared, context: RunContext) -> Iterator[None]:
         raise
     finally:
         if recorded:
-            with suppress(JournalError) if error else nullcontext():  # a broken journal has been told of already
+            with suppress(JournalError) if error else nullcontext():  # a broken journal has been reported already
                 journal.end_run(error)
         options.emit(RunFinished(prepared.method.name, error))
 

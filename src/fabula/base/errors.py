@@ -10,7 +10,7 @@ The tree (catch the highest one that you can act on)::
     │   └── ConfigError             a settings file or field is wrong; names file and field
     ├── ProjectError                the project folder cannot be used (locked, not writable, disk full)
     ├── JournalError                the project's record cannot be used
-    │   ├── JournalDamagedError     the file is not a sound database
+    │   ├── JournalDamagedError     the file is not a valid database
     │   ├── JournalVersionError     a newer or an older fabula wrote it
     │   └── JournalMissError        frozen replay met a call that was never recorded
     ├── ModelError                  a model did not answer; carries `model` and `retry_after`
@@ -52,8 +52,8 @@ class UnknownNameError(UsageError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         self.kind, self.name, self.known = kind, name, sorted(known)
-        folded = {known.casefold(): known for known in self.known}
-        near = [folded[key] for key in get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)]
+        by_key = {known.casefold(): known for known in self.known}
+        near = [by_key[key] for key in get_close_matches(name.casefold(), by_key, n=1, cutoff=0.5)]
         hint = f"Did you mean {near[0]!r}?" if near else "Known: " + (", ".join(self.known) or "none") + "."
         super().__init__(f"Unknown {kind} {name!r}. {hint}")
 
@@ -87,7 +87,7 @@ class JournalError(FabulaError):
 
 
 class JournalDamagedError(JournalError):
-    """The journal file is not a sound database."""
+    """The journal file is not a valid database."""
 
 
 class JournalVersionError(JournalError):

@@ -126,7 +126,7 @@ def read_text(path: Path, limit: int) -> str:
 def inside(folder: Path, name: str) -> Path:
     """`folder / name`, known to lie in `folder` also when links are followed; it need not exist.
 
-    `name` may have sub-folders, parted by `/`.
+    `name` may have sub-folders, separated by `/`.
 
     Raises:
         UsageError: `name` is empty or absolute, holds `..`, or a link on its way leaves the folder.

@@ -53,7 +53,7 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Something that was refused; its problem has been told."""
+    """Something that was refused; its problem has been reported."""
 
     line: int = 0
 
@@ -170,7 +170,7 @@ class _Composer:
 _WORDS: Final = (
     (
         "mapping values are not allowed",
-        "A colon stands where none can. Put the text in quotes, or mend the indentation.",
+        "A colon stands where none can. Put the text in quotes, or correct the indentation.",
     ),
     (
         "while scanning a quoted scalar",
@@ -192,7 +192,7 @@ _WORDS: Final = (
 
 
 def _in_plain_words(error: yaml.MarkedYAMLError, lines: Sequence[str]) -> YamlError:
-    """What the parser met, said so that one who does not know YAML can mend it."""
+    """What the parser met, in words for someone who does not know YAML."""
     said = f"{error.context or ''} {error.problem or ''}"
     mark = error.problem_mark or error.context_mark
     line = 0 if mark is None else mark.line

@@ -58,8 +58,8 @@ def placeholder(words: int, path: str) -> str:
     """
     drawn = shake_128(path.encode()).digest(_LETTERS * max(words, 1))
     letters = "".join(chr(ord("a") + byte % 26) for byte in drawn)
-    told = ["w" + letters[at : at + _LETTERS] for at in range(0, len(letters), _LETTERS)]
-    lines = [" ".join(told[i : i + _SENTENCE]).capitalize() + "." for i in range(0, len(told), _SENTENCE)]
+    words_made = ["w" + letters[at : at + _LETTERS] for at in range(0, len(letters), _LETTERS)]
+    lines = [" ".join(words_made[i : i + _SENTENCE]).capitalize() + "." for i in range(0, len(words_made), _SENTENCE)]
     return " ".join(lines)
 
 

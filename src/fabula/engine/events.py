@@ -64,7 +64,7 @@ class CallRetried:
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """A reply could not be read; the role is told why and asked again."""
+    """A reply could not be read; the role is asked again with the reason."""
 
     path: str
     attempt: int

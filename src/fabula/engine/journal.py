@@ -139,7 +139,7 @@ class Journal:
         """Open the file, making it where there is none.
 
         Raises:
-            JournalDamagedError: the file is no sound database.
+            JournalDamagedError: the file is no valid database.
             JournalVersionError: a newer fabula wrote it.
             JournalError: the file cannot be opened or written.
         """
@@ -151,7 +151,7 @@ class Journal:
             db.execute("PRAGMA synchronous = NORMAL")
 
     def _prepare(self, db: sqlite3.Connection) -> None:
-        """Check the format, or lay the tables of a new file."""
+        """Check the format, or make the tables of a new file."""
         (written,) = db.execute("PRAGMA user_version").fetchone()
         (application,) = db.execute("PRAGMA application_id").fetchone()
         tables = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
@@ -238,15 +238,15 @@ class Journal:
     @staticmethod
     def _text(body: str) -> tuple[str, Sequence[object]]:
         # SQLite takes no lone surrogates; a reply has none (see `Run`), but a prompt may hold one from the author.
-        sound = body.encode("utf-8", "replace").decode()
-        return "INSERT OR IGNORE INTO text VALUES (?, ?)", (_digest(body), sound)
+        valid = body.encode("utf-8", "replace").decode()
+        return "INSERT OR IGNORE INTO text VALUES (?, ?)", (_digest(body), valid)
 
     # runs -----------------------------------------------------------------------------------------------------------
 
     def start_run(self, system: str, settings: dict[str, Any]) -> int:
         """Record that a run begins; later records carry its number, which is returned."""
-        told = json.dumps(settings, sort_keys=True, default=str)
-        self._write(("INSERT INTO run (at, system, settings) VALUES (?, ?, ?)", (self._now(), system, told)))
+        shown = json.dumps(settings, sort_keys=True, default=str)
+        self._write(("INSERT INTO run (at, system, settings) VALUES (?, ?, ?)", (self._now(), system, shown)))
         self._run = int(self._all("SELECT max(id) FROM run")[0][0])
         return self._run
 
@@ -314,8 +314,8 @@ class Journal:
 
     def _call(self, row: Sequence[Any]) -> Call:
         path, role, performer, ordinal, text, finish, detail, at, request = row
-        told = tuple((who, self._body(digest)) for who, digest in json.loads(request)["messages"])
-        return Call(path, role, performer, ordinal, _reply(text, finish, performer, detail), at, told)
+        messages = tuple((who, self._body(digest)) for who, digest in json.loads(request)["messages"])
+        return Call(path, role, performer, ordinal, _reply(text, finish, performer, detail), at, messages)
 
     def spent(self) -> dict[str, Usage]:
         """What the whole project has used so far, by role."""
@@ -410,13 +410,13 @@ class Journal:
 
 
 def _reply(text: str, finish: Literal["stop", "length", "refusal"], performer: str, detail: str) -> Reply:
-    told = json.loads(detail)
+    details = json.loads(detail)
     return Reply(
         text,
-        Usage(**told["usage"]),
+        Usage(**details["usage"]),
         finish,
         performer,
-        told["sent"],
-        tuple(told["dropped"]),
-        told.get("logprobs"),
+        details["sent"],
+        tuple(details["dropped"]),
+        details.get("logprobs"),
     )

@@ -92,7 +92,7 @@ class Prompts:
 
         Raises:
             UnknownNameError: there is no such prompt.
-            ConfigError: the file is no sound template, or uses a field that it was not given.
+            ConfigError: the file is no valid template, or uses a field that it was not given.
         """
         from jinja2 import TemplateError, TemplateNotFound  # noqa: PLC0415 - keeps `fabula --help` fast
 
@@ -102,8 +102,8 @@ class Prompts:
         except TemplateNotFound as error:
             raise UnknownNameError("prompt", str(error.name).removesuffix(SUFFIX), self.names) from error
         except (TemplateError, *_MISTAKES) as error:
-            told = " ".join(str(error).split())
-            raise ConfigError(f"The prompt file {name}{SUFFIX} cannot be filled in: {told}") from error
+            reason = " ".join(str(error).split())
+            raise ConfigError(f"The prompt file {name}{SUFFIX} cannot be filled in: {reason}") from error
         if not blocks.get("user"):
             raise ConfigError(f"The prompt file {name}{SUFFIX} has no text in {{% block user %}}; a prompt needs one.")
         return tuple(Message(role, blocks[block]) for block, role in _BLOCKS.items() if blocks.get(block))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ReplayModel:
-    """Answers each path with the newest reply recorded there; usage is told as recorded, at no new cost."""
+    """Answers each path with the newest reply recorded there; usage is given as recorded, at no new cost."""
 
     def __init__(self, path: Path) -> None:
         self._path = path if path.suffix == ".db" else path / ".fabula" / "journal.db"
@@ -29,8 +29,8 @@ class ReplayModel:
     @property
     def identity(self) -> str:
         """`replay@` and a digest of the recorded replies."""
-        told = "\0".join(f"{path}\0{n}\0{reply.text}" for (path, n), reply in sorted(self._recorded.items()))
-        return f"replay@{sha256(told.encode()).hexdigest()[:12]}"
+        recorded = "\0".join(f"{path}\0{n}\0{reply.text}" for (path, n), reply in sorted(self._recorded.items()))
+        return f"replay@{sha256(recorded.encode()).hexdigest()[:12]}"
 
     @cached_property
     def _recorded(self) -> dict[tuple[str, int], Reply]:

@@ -93,7 +93,7 @@ class Person:
 class Program:
     """A role played by a Python function from the rendered request to text. A `Model` like any other.
 
-    `version` tells apart programs of one name; the command line gives a digest of the program's file.
+    `version` distinguishes programs of one name; the command line gives a digest of the program's file.
     """
 
     what: str
@@ -223,7 +223,7 @@ def load_function(spec: str) -> Callable[..., Any]:
     try:
         SourceFileLoader(module.__name__, str(path)).exec_module(module)
     except SyntaxError as error:
-        raise ConfigError(f"{path} is no sound Python: {error.msg} (line {error.lineno}). Mend it.") from error
+        raise ConfigError(f"{path} is no valid Python: {error.msg} (line {error.lineno}). Correct it.") from error
     function = getattr(module, name, None)
     if not callable(function):
         public = [n for n, v in vars(module).items() if callable(v) and not n.startswith("_")]

@@ -1,7 +1,7 @@
 """`Run`: all that a system may touch.
 
 It renders the prompt, finds who plays the role, looks into the journal, respects budget and concurrency, reads the
-reply, repairs at most `repairs` times, records, and tells the listeners. A run is a value: `scope` gives a child.
+reply, repairs at most `repairs` times, records, and informs the listeners. A run is a value: `scope` gives a child.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Make: TypeAlias = "Callable[[Run], Awaitable[str]]"
 More: TypeAlias = "Callable[[Run, str], Awaitable[str]]"
 
 REFUSAL_TRIES = 3
-_LIKELIEST = 20  # tokens whose probabilities are told
+_LIKELIEST = 20  # tokens whose probabilities are asked for
 DEFAULT_REPLY_TOKENS = 4096  # target length of Agents' Room, section 5
 _WORDS_PER_TOKEN = 0.75
 _UNSET = Sampling()
@@ -161,7 +161,7 @@ class Run:
         return replace(self.scope(name), take=self.context.journal.takes("/".join((*self.path, name))))
 
     async def given(self, name: str, *, folder: str, suffix: str = "md") -> str | None:
-        """The author's own text of the artefact `name`, edited, pinned or laid in its file; `None` if there is none."""
+        """The author's own text of the artefact `name`: edited, pinned or given as a file; `None` if there is none."""
         path = "/".join((*self.path, name))
         override = self.context.override(path)
         if override is None or override[1] == "continued":
@@ -237,7 +237,7 @@ class Run:
         return replace(reply, text=f"{opening.content}{reply.text}")
 
     def render(self, prompt: str, /, **fields: object) -> str:
-        """The text of a prompt without its opening, to tell echoes of it in a reply; nobody is asked."""
+        """The text of a prompt without its opening, to recognise echoes of it in a reply; nobody is asked."""
         messages = self.context.prompts.render(prompt, {"aids": True, **fields})
         return "\n\n".join(message.content for message in messages if message.role != "assistant")
 
@@ -265,8 +265,8 @@ class Run:
         if self._assignment(role).performer.capabilities.schema:
             request = replace(request, schema=schema)
         else:
-            told = f"{request.messages[-1].content}\n\n{replies.json_instruction(schema)}"
-            request = replace(request, messages=(*request.messages[:-1], Message("user", told)))
+            asked = f"{request.messages[-1].content}\n\n{replies.json_instruction(schema)}"
+            request = replace(request, messages=(*request.messages[:-1], Message("user", asked)))
         sketch = json.dumps(example(schema, request.path))
         return await self._read(request, lambda text: replies.read_json(text, shape), sketch)
 
@@ -286,7 +286,7 @@ class Run:
     async def weigh(
         self, options: Sequence[str], role: str, prompt: str, /, *, sampling: Sampling | None = None, **fields: object
     ) -> Reply:
-        """A reply whose `logprobs` say how likely each first token was; the reply alone where the engine tells none."""
+        """A reply whose `logprobs` say how likely each first token was; the reply alone where the engine gives none."""
         request = self._request(role, prompt, sampling, fields)
         able = self._assignment(role).performer.capabilities.choices
         request = replace(request, logprobs=_LIKELIEST, choices=tuple(options) if able else ())
@@ -332,8 +332,8 @@ class Run:
 
     def _number(self, *names: object) -> int:
         """A 31-bit number that is fixed by the run's seed, this path, the take, and `names`."""
-        told = "/".join(str(name) for name in (self.context.seed, self.at, self.take, *names))
-        return int.from_bytes(sha256(told.encode()).digest()[:4]) >> 1
+        seeded_by = "/".join(str(name) for name in (self.context.seed, self.at, self.take, *names))
+        return int.from_bytes(sha256(seeded_by.encode()).digest()[:4]) >> 1
 
     def _ordinal(self, request: Request) -> int:
         """How many identical requests were made at this path before; counted before dispatch, so order is fixed."""

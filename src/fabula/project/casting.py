@@ -30,7 +30,7 @@ KINDS: Final = ("embedded", *SERVERS, "seq2seq", "scripted", "replay")
 
 @dataclass(frozen=True)
 class Environment:
-    """What opening a model may touch: the environment's variables, the clock, and who is told of retries.
+    """What opening a model may touch: the environment's variables, the clock, and who hears of retries.
 
     `person` answers for roles that are cast with `play = "me"`; `None` where nobody can be asked.
     """
@@ -57,7 +57,7 @@ def full_name(spec: str) -> str:
     return spec
 
 
-def open_model(spec: str, table: ModelTable, world: Environment) -> Model:
+def open_model(spec: str, table: ModelTable, env: Environment) -> Model:
     """The model that `spec` names, with its limits; nothing is started yet, so a missing file or key shows when asked.
 
     Raises:
@@ -74,15 +74,15 @@ def open_model(spec: str, table: ModelTable, world: Environment) -> Model:
     if kind == "seq2seq":
         model = _seq2seq(name, rest)
     else:
-        model = _embedded(name, rest, table, world) if kind == "embedded" else _server(kind, rest, table, world)
-    return Limited(model, parallel=table.parallel, timeout=table.timeout, tries=table.tries, on_retry=world.on_retry)
+        model = _embedded(name, rest, table, env) if kind == "embedded" else _server(kind, rest, table, env)
+    return Limited(model, parallel=table.parallel, timeout=table.timeout, tries=table.tries, on_retry=env.on_retry)
 
 
-def _embedded(name: str, rest: str, table: ModelTable, world: Environment) -> Model:
+def _embedded(name: str, rest: str, table: ModelTable, env: Environment) -> Model:
     from fabula.models.embedded import EmbeddedModel, find_weights  # noqa: PLC0415 - the engine is loaded on demand
 
     return EmbeddedModel(
-        find_weights(rest, models_home(world.environ)),
+        find_weights(rest, models_home(env.environ)),
         name=name,
         slots=table.slots,
         context=table.context,
@@ -97,14 +97,14 @@ def _seq2seq(name: str, rest: str) -> Model:
     return seq2seq_model(Path(rest), name)
 
 
-def _server(kind: str, rest: str, table: ModelTable, world: Environment) -> Model:
+def _server(kind: str, rest: str, table: ModelTable, env: Environment) -> Model:
     from fabula.models.providers import provider_model  # noqa: PLC0415 - the client libraries are loaded on demand
 
     return provider_model(
         kind,
         rest,
         base_url=table.base_url or None,
-        environ=world.environ,
+        environ=env.environ,
         key_env=table.key_env or None,
         parallel=table.parallel or 8,
         timeout=table.timeout,
@@ -117,7 +117,7 @@ def base_sampling(spec: str) -> Sampling:
     return KNOWN[rest].sampling if kind == "embedded" and rest in KNOWN else Sampling()
 
 
-def open_cast(settings: Settings, roles: tuple[str, ...], world: Environment, open_role: str = "") -> Cast:
+def open_cast(settings: Settings, roles: tuple[str, ...], env: Environment, open_role: str = "") -> Cast:
     """Who plays each role of a system. One engine or client serves all roles that name the same model.
 
     Raises:
@@ -129,7 +129,9 @@ def open_cast(settings: Settings, roles: tuple[str, ...], world: Environment, op
     def opening(spec: str) -> Model:
         name = full_name(spec)
         if name not in opened:
-            opened[name] = open_model(name, settings.models.get(name, settings.models.get(spec, ModelTable())), world)
+            opened[name] = open_model(
+                name, settings.models.get(name, settings.models.get(spec, ModelTable())), env
+            )
         return opened[name]
 
     def assigned(role: RoleTable) -> Assignment:
@@ -139,7 +141,7 @@ def open_cast(settings: Settings, roles: tuple[str, ...], world: Environment, op
         spec = role.model or settings.model
         performer = opening(spec)
         if role.play:
-            performer = _person(role.play, performer, world)
+            performer = _person(role.play, performer, env)
         return Assignment(performer, sampling, role.adapter or None, base_sampling(spec))
 
     for role in settings.roles:
@@ -160,8 +162,8 @@ def _program(play: str) -> Model:
     return Program(play, load_function(play), _version_of(play))
 
 
-def _person(who: str, model: Model, world: Environment) -> Model:
+def _person(who: str, model: Model, env: Environment) -> Model:
     """A person ("me" or any name) who stands in for `model`."""
-    if world.person is None:
+    if env.person is None:
         raise ConfigError(f"A role is to be played by {who!r}, but there is no terminal to ask at. Cast a model.")
-    return Person(who, world.person, model)
+    return Person(who, env.person, model)

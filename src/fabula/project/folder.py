@@ -38,7 +38,7 @@ _NUMBER: Final = re.compile(r"^\d+-")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A file that differs from what fabula last wrote there, or that the author laid there first."""
+    """A file that differs from what fabula last wrote there, or that the author wrote there first."""
 
     path: str
     file: str
@@ -148,7 +148,7 @@ class Project:
                 raise ProjectError(
                     f"Cannot lock {file}: {error.strerror}. Keep the project on a disk that can lock files."
                 ) from error
-            with suppress(OSError):  # the number only tells another process who it is; a full disk may refuse it
+            with suppress(OSError):  # the number only names the process to others; a full disk may refuse it
                 os.ftruncate(handle, 0)
                 os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
             yield
@@ -207,10 +207,10 @@ class Project:
         scenes = Story.parse(text).scenes
         lost = {label for label, _ in before} - {slug(scene.label) for scene in scenes}
         for label in sorted(lost | {slug(scene.label) for scene in scenes} - set(parts)):
-            told = "lacks the scene" if label in lost else "has a scene that is not in story/:"
+            problem = "lacks the scene" if label in lost else "has a scene that is not in story/:"
             raise UsageError(
-                f"story.md {told} {label!r}. Keep its lines <!-- scene: ... --> as they were, or move story.md away; "
-                "it is written again from story/."
+                f"story.md {problem} {label!r}. Keep its lines <!-- scene: ... --> as they were, or move story.md "
+                "away; it is written again from story/."
             )
         for scene in scenes:
             path = parts[slug(scene.label)]
@@ -271,7 +271,7 @@ class Project:
         except OSError as error:
             raise write_error(self.folder / new, error) from error
 
-    def lay(self, file: str, text: str) -> None:
+    def write_given(self, file: str, text: str) -> None:
         """Put `text` into the artefact's `file`, as if the author had written it there; the next run takes it over."""
         if not (self.folder / file).exists() or plain(read_text(self.folder / file, MAX_FILE)) != plain(text):
             write_atomically(self.folder / file, plain(text) + "\n")

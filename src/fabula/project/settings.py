@@ -1,4 +1,4 @@
-"""`fabula.toml`: what a project has settled, read and checked; flags of the command line are laid over it."""
+"""`fabula.toml`: what a project has settled, read and checked; flags of the command line go before it."""
 
 from __future__ import annotations
 

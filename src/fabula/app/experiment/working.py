@@ -23,7 +23,7 @@ from fabula.app.experiment.results import (
     record_outcome,
     spent_in,
 )
-from fabula.app.writing import Lent, Options, write_in
+from fabula.app.writing import Options, Supplied, write_in
 from fabula.base.errors import BudgetError, FabulaError, PausedError, ProjectError, UsageError
 from fabula.base.files import write_atomically
 from fabula.models.budget import Budget
@@ -199,7 +199,7 @@ class _Session:
         budget = Purse(stated.run_tokens, stated.run_usd, whole=self.whole)
         with project.journal as journal:
             charge(budget, journal.spent().values())
-        await write_in(project, settings, options, Lent(company.cast(settings, find(settings.system)), budget))
+        await write_in(project, settings, options, Supplied(company.cast(settings, find(settings.system)), budget))
 
     def _project(self, trial: Trial) -> Project:
         """The project of a run: made, or gone on with. A kill may have left one without its settings."""

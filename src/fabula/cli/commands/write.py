@@ -147,7 +147,7 @@ def _lay(project: Project, name: str, text: str, given: str, terminal: Terminal)
     if plain(before) == plain(text):
         return
     with recorded(project):
-        project.lay(name, text)
+        project.write_given(name, text)
     if plain(before):
         terminal.advise(
             f"{near(file)} now is {given}; `fabula history {file.stem} -C {near(project.folder)}` has what stood there."

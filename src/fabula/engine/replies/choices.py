@@ -85,11 +85,11 @@ def read_choice(text: str, options: Sequence[str]) -> str:
 
 def _named(line: str, options: Sequence[str]) -> str | None:
     """The option that a line is: itself, or its letter or number."""
-    folded = {option.strip(_EDGE).casefold(): option for option in options}
+    options_by_key = {option.strip(_EDGE).casefold(): option for option in options}
     bare = line.strip(_EDGE)
     for said in (bare, _ANSWER.sub("", bare, count=1).strip(_EDGE)):
-        if said.casefold() in folded:
-            return folded[said.casefold()]
+        if said.casefold() in options_by_key:
+            return options_by_key[said.casefold()]
         if (mark := _LETTER.match(said)) and (found := _by_mark(mark.group(1), options)) is not None:
             return found
     lead = _LEAD.match(line)

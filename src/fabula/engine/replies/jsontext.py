@@ -51,11 +51,11 @@ def read_json(text: str, type_: type[T]) -> T:
         try:
             return validate(value)
         except ValidationError as error:
-            reason = reason or _told(error)
+            reason = reason or _reason(error)
     raise ReplyProblem(problem or reason)
 
 
-def _told(error: Any) -> str:  # noqa: ANN401 - pydantic's error, imported late
+def _reason(error: Any) -> str:  # noqa: ANN401 - pydantic's error, imported late
     """The first few errors as one sentence."""
     errors = error.errors(include_url=False, include_context=False)
     said = [f"{'.'.join(map(str, e['loc'])) or 'the value'}: {e['msg']}" for e in errors[:_SHOWN_ERRORS]]

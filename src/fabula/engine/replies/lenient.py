@@ -31,7 +31,7 @@ class UnreadableError(ValueError):
 
 
 class LenientReader:
-    """Reads from `at` on; afterwards `at` is behind the value, and `whole` tells whether nothing had to be closed."""
+    """Reads from `at` on; afterwards `at` is behind the value, and `whole` says whether nothing had to be closed."""
 
     def __init__(self, text: str, at: int = 0) -> None:
         self.text, self.at, self.whole, self._depth = text, at, True, 0

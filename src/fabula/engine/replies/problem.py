@@ -1,4 +1,4 @@
-"""What is said when a reply cannot be read, and how a model is told."""
+"""What is said when a reply cannot be read, and how a model learns of it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class ReplyProblem(ValueError):  # noqa: N818 - a problem to be repaired; only u
 
 
 def repair_instruction(reason: str) -> str:
-    """What a role is told when its reply could not be read; `reason` is the text of a `ReplyProblem`."""
+    """What a role is asked when its reply could not be read; `reason` is the text of a `ReplyProblem`."""
     return f"Your reply could not be read. {reason} Give the whole reply again, corrected, and nothing else."
 
 
 def json_instruction(schema: Json) -> str:
-    """What a role is told where the engine cannot enforce the schema."""
-    told = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
-    return f"Reply with JSON alone, no other text before or after it, that fits this JSON schema:\n{told}"
+    """What a role is asked where the engine cannot enforce the schema."""
+    shown = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
+    return f"Reply with JSON alone, no other text before or after it, that fits this JSON schema:\n{shown}"
