@@ -10,16 +10,15 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UnknownNameError, UsageError
-from fabula.craft.cells import among, names_in
 from fabula.craft.conversation import Parties
 from fabula.craft.conversation.session import LONGEST
-from fabula.craft.narratives import present_in
 from fabula.engine.run import Run
 from fabula.server.histories import PREFIX, Branches, Group, exchange_of, same
 from fabula.server.scenes import AND, MOST, Scene, hyphened, joined, naming, ordered, spoken, unnamed
 from fabula.server.turns import Outcome
 from fabula.server.wire import LONGEST_ID, LONGEST_MODEL
 from fabula.story import slug
+from fabula.story.people import among, names_in, present_in, same_person
 from fabula.story.personas import parse_company
 
 if TYPE_CHECKING:
@@ -183,7 +182,7 @@ async def served(name: str, conversing: Conversing, player: str = "") -> Served:
     people = [persona.name for persona in parse_company(given).personas] if given else []
     known = list(found.parties.names)
     for other in people or names_in(conversing.narrative):
-        if among(other, known) is None:
+        if not any(same_person(other, one) for one in known):
             known.append(other)
     parties = found.parties
     if player:

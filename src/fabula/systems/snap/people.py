@@ -8,13 +8,13 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fabula.base.errors import ReplyError, UsageError
-from fabula.craft.cells import among, names_in
 from fabula.craft.conversation.talk import Parties
-from fabula.craft.narratives import check_people, present_in
+from fabula.craft.narratives import check_people
 from fabula.craft.packing import first_of
 from fabula.engine.dry_run import STALE
 from fabula.models.base import Sampling
 from fabula.story import one_line
+from fabula.story.people import among, names_in, present_in, same_person
 from fabula.story.personas import Company, Persona, parse_company, write_company
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ async def _labelled(run: Run, segment: str, config: Config) -> list[Persona]:
         name = one_line(person.name)
         made_up = bool(run.context.dry_run.planned)
         named = not config.check_people or made_up or present_in([name], segment)
-        if name and named and among(name, people) is None:
+        if name and named and not any(same_person(name, other) for other in people):
             traits = tuple(dict.fromkeys(one_line(trait) for trait in person.traits if trait.strip()))
             people[name] = Persona(name, description=one_line(person.background), personality=traits[:_MOST])
     return list(people.values())
