@@ -19,7 +19,7 @@ from fabula.server.turns import Outcome
 from fabula.server.wire import LONGEST_ID, LONGEST_MODEL
 from fabula.story import slug
 from fabula.story.people import among, names_in, present_in, same_person
-from fabula.story.personas import parse_company
+from fabula.story.personas import parse_personas
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -179,7 +179,7 @@ async def served(name: str, conversing: Conversing, player: str = "") -> Served:
     """
     found = await conversing.talk()
     given = await Run(conversing.context).given("personas", folder="plan", suffix="yaml")
-    people = [persona.name for persona in parse_company(given).personas] if given else []
+    people = [persona.name for persona in parse_personas(given).people] if given else []
     known = list(found.parties.names)
     for other in people or names_in(conversing.narrative):
         if not any(same_person(other, one) for one in known):
