@@ -6,6 +6,7 @@ import asyncio
 import json
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import pytest
@@ -518,6 +519,33 @@ async def test_an_edited_chapter_changes_what_follows_and_its_steps_still_change
     first = next(request for request in again.asked if request.path.endswith("step/16/Mara/criticise"))
     assert "Nobody knew what had happened." in first.messages[-1].content
     assert "seen_by_mara = 15" in first.messages[-1].content
+
+
+MEEK = "goal: The lamp burns.\npersonas:\n  - name: Mara\n  - {name: Tobias, description: A meek boy.}\n"
+"""Changes what is asked of all, from the first step on."""
+
+
+@pytest.mark.parametrize("preset", ["faithful", "improved"])
+@pytest.mark.parametrize(
+    ("artefact", "text"),
+    [("personas", MEEK), ("chapter-1", "Nobody knew what had happened."), ("chapter-2", "Nobody knew.\n\n\nNobody.")],
+)
+async def test_a_dry_run_after_an_edit_names_the_calls_that_are_made(artefact: str, text: str, preset: Preset) -> None:
+    def script(request: Request) -> str:  # as a model's, its prose depends on all it is shown
+        mark = f"({sha256(request.messages[-1].content.encode()).hexdigest()[:6]})"
+        reply = said(request)
+        for name in ("action", "paragraph", "transition_paragraph"):
+            reply = reply.replace(f'"{name}": "', f'"{name}": "{mark} ')
+        return reply if reply.startswith("{") else f"{mark} {reply}"
+
+    config: dict[str, Any] = {"max_steps": 22, "words": "20000", "chapter_words": 60, "stall_steps": 5}
+    journal = (await write(script, preset, **config)).journal
+    journal.decide(artefact, "edit", text)
+    dry = RunContext(journal, Prompts(SYSTEM.prompts, common=PROMPTS), Cast.of(ScriptedModel(script)), mode="dry")
+    await SYSTEM.write(BRIEF, Run(dry), SYSTEM.config(preset, config))
+    again = await write(script, preset, journal=journal, **config)
+    assert again.asked
+    assert sorted(call.path for call in dry.dry_run.planned) == sorted(request.path for request in again.asked)
 
 
 @pytest.mark.parametrize(
