@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from fabula.story.world.facts import Value
     from fabula.story.world.flat import Commit, Variable, Write
     from fabula.systems.magnet.config import Config
-    from fabula.systems.magnet.shapes import Update
 
 Status: TypeAlias = Literal["complete", "stalled", "domain_shift", "ending"]
 LABELS: Final = ("Goal", "Story", "World", "Action", "Paragraph", "What happens now", "Characters")
@@ -196,11 +195,13 @@ async def timestep(now: Progress, run: Run) -> bool:
     now.t += 1
     run = run.scope("step", now.t)
     want, last = next_paragraph(now)
-    goal_reached, made, selected = False, None, Selected(())  # line 10
+    selected, made, goal_reached = Selected(()), None, False  # line 10
+    updates: list[Write] = []
 
     # Action Generation + Critic Revision
     C = present(now)  # noqa: N806 - the paper's name
-    proposed = await side_by_side(proposal(now, run.scope(c.name), c, witnesses(now, C)) for c in C)  # lines 1 to 7
+    witnesses = None if len(C) == len(now.characters) else tuple(c.name for c in C)  # of what happens; None for all
+    proposed = await side_by_side(proposal(now, run.scope(c.name), c, witnesses) for c in C)  # lines 1 to 7
     actions = [a for a in proposed if a is not None]  # who gave none that can be read is absent
 
     if actions:
@@ -209,12 +210,13 @@ async def timestep(now: Progress, run: Run) -> bool:
         now.story += paragraphs(await paragraph(now, run, selected, want, last=last))  # line 9
 
         # World-State Commit
+        for a in selected.order:  # line 11
+            updates += a.world_updates  # line 12
+            goal_reached = goal_reached or a.goal_reached  # lines 15 to 17
         if config.paper.world_updates:
             at = Moment(now.chapter, max(len(now.story) - now.begin, 1))
-            updates = [write for a in selected.order for write in a.world_updates]  # lines 11 to 14
-            made = W.commit(now.t, at, [*updates, *selected.world_updates], now.system)
+            made = W.commit(now.t, at, [*updates, *selected.world_updates], now.system)  # line 13
             now.system = {}
-        goal_reached = any(a.goal_reached for a in selected.order)  # lines 15 to 17
     remember(now, run, actions, selected, made, now.story[before:], absent=len(C) - len(actions))
     now.over = last
     if last:
@@ -232,10 +234,10 @@ async def timestep(now: Progress, run: Run) -> bool:
 # Action Generation + Critic Revision: lines 1 to 7 --------------------------------------------------------------------
 
 
-async def proposal(now: Progress, run: Run, c: Persona, seen: tuple[str, ...] | None) -> Proposal | None:
+async def proposal(now: Progress, run: Run, c: Persona, witnesses: tuple[str, ...] | None) -> Proposal | None:
     """Lines 2 to 6 for one character: an action, revised until the critic takes it; `None` where none can be read.
 
-    `seen` are the witnesses of what it changes, `None` for everybody. An action that was not taken after MAX_REVISIONS
+    An action that was not taken after MAX_REVISIONS
     is `forced`: it may happen, and changes nothing unless `strict_paper` has it as line 6 does.
     """
     paper, attempts = now.config.paper, list[Attempt]()
@@ -250,7 +252,7 @@ async def proposal(now: Progress, run: Run, c: Persona, seen: tuple[str, ...] | 
         attempts.append(Attempt(a, (r.feedback or "find another action") if r is not None and revise else ""))
         found = Proposal(c.name, a, forced=revise, attempts=tuple(attempts), lone=paper.critic and r is None)
         if r is not None and (paper.strict_paper or not revise):  # line 6
-            updates, refused = now.world.writes_of(_pairs(r.world_updates), c.name, seen)
+            updates, refused = now.world.writes_of(r.world_updates, c.name, witnesses)
             found = replace(found, world_updates=updates, refused=refused, goal_reached=r.goal_reached)
         if not revise:  # line 5: until
             return found
@@ -342,11 +344,6 @@ def present(now: Progress) -> list[Persona]:
     return there or everybody
 
 
-def witnesses(now: Progress, there: Sequence[Persona]) -> tuple[str, ...] | None:
-    """Who witnesses what happens: those who are there, `None` for everybody."""
-    return None if len(there) == len(now.characters) else tuple(c.name for c in there)
-
-
 def _same_place(one: str, other: str) -> bool:
     """Whether two descriptions speak of one place: most content words of the shorter stand in the other."""
     a, b = words(one) - FUNCTION, words(other) - FUNCTION
@@ -398,7 +395,7 @@ async def narrator(now: Progress, run: Run, actions: Sequence[Proposal]) -> Sele
             run.note(f"The narrator's choice in step {now.t} could not be read: {error}")
             break
         if order := dict.fromkeys(number - 1 for number in made.order if 1 <= number <= len(actions)):
-            writes, _ = now.world.writes_of(_pairs(getattr(made, "world_updates", ())), "narrator")
+            writes, _ = now.world.writes_of(getattr(made, "world_updates", ()), "narrator")
             chosen = _until_reached([actions[n] for n in order], now.config)
             return Selected(chosen, getattr(made, "paragraph", ""), writes)
     first = next((a for a in actions if not a.forced), actions[0])
@@ -595,10 +592,6 @@ def always(now: Progress) -> dict[str, Any]:
 
 def _sampling(run: Run, role: str, temperature: float, short: int) -> Sampling:
     return Sampling(temperature=temperature or None, max_tokens=run.reply_tokens(role, short))
-
-
-def _pairs(updates: Sequence[Update]) -> list[tuple[str, str]]:
-    return [(update.key, update.value) for update in updates]
 
 
 # The length that is asked for (ours) ----------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fabula.story.personas import Persona, Personas
     from fabula.story.world import Moment, WorldState
     from fabula.story.world.facts import Value
+    from fabula.systems.magnet.shapes import Update
 
 AUTHOR: Final = "author"
 LOCATION: Final = "location"
@@ -136,10 +137,10 @@ class FlatWorld:
     # reading updates ------------------------------------------------------------------------------------------------
 
     def writes_of(
-        self, updates: Iterable[tuple[str, str]], actor: str, witnesses: tuple[str, ...] | None = None
+        self, updates: Iterable[Update], actor: str, witnesses: tuple[str, ...] | None = None
     ) -> tuple[tuple[Write, ...], tuple[Refused, ...]]:
-        """Updates as a critic names them, keys and values, as writes; and those that cannot be taken."""
-        taken, refused = flat.updates_of({key[:_LONGEST]: scalar(value) for key, value in updates})
+        """Updates as a critic names them, as writes; and those that cannot be taken."""
+        taken, refused = flat.updates_of({one.key[:_LONGEST]: scalar(one.value) for one in updates})
         for key, value in list(taken.items()):
             if value == "" or key.count("_") >= _MOST_WORDS:
                 why = f"a key has at most {_MOST_WORDS} words" if value != "" else "it has no value"

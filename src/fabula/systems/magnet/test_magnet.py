@@ -31,7 +31,7 @@ from fabula.systems import find
 from fabula.systems.magnet.algorithm import Progress, due, timestep
 from fabula.systems.magnet.checking import Continuity
 from fabula.systems.magnet.config import Config, Ours, Paper
-from fabula.systems.magnet.shapes import Critique
+from fabula.systems.magnet.shapes import Critique, Update
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -233,7 +233,7 @@ def test_a_persona_begins_with_its_state_and_updates_are_read(stage: Staged) -> 
     assert world.flat == {"lamp_lit": False, "old_mara_tired": True, "tobias_location": "quay"}
     assert [e.aliases for e in world.world.entities() if e.kind == "character"] == [(), ()], "she is nobody's alone"
     updates = [("Old Mara's lamp", "3"), ("…", "x"), ("door", "Tobias holds it"), ("k" * 70, "true")]
-    writes, refused = world.writes_of(updates, "Tobias")
+    writes, refused = world.writes_of([Update(key=key, value=value) for key, value in updates], "Tobias")
     assert [(w.key, w.value, w.about) for w in writes] == [
         ("old_maras_lamp", 3, ("Old Mara",)),
         ("door", "Tobias holds it", ("Tobias",)),
@@ -244,7 +244,7 @@ def test_a_persona_begins_with_its_state_and_updates_are_read(stage: Staged) -> 
 
 def test_a_dry_run_fills_the_world_as_a_run_does(stage: Staged) -> None:
     made = example(schema_of(Critique), "chapter-1/step/1/Mara/criticise")["world_updates"]
-    writes, refused = stage().world.writes_of([(one["key"], one["value"]) for one in made], "Mara")
+    writes, refused = stage().world.writes_of([Update(**one) for one in made], "Mara")
     assert (len(writes), refused) == (1, ()), "else prompts, and what they cost, would be estimated too small"
 
 
