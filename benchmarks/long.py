@@ -1,6 +1,6 @@
 """Long stories with MAGNET: what 100 and 300 pages cost, whether the estimate said so, and how deep their calls are.
 
-No model is asked and no second waited for: a scripted company answers as long as a good model would, each reply after
+No model is asked and no second waited for: scripted roles answer as long as a good model would, each reply after
 the time that its tokens take, on a clock that skips waits (`schedule.SkippingLoop`).
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import re
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -25,7 +26,7 @@ from fabula.models.budget import estimate_tokens, prompt_tokens
 from fabula.models.limits import Limited
 from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief
-from fabula.story.personas import Company, Persona, write_company
+from fabula.story.personas import Persona, Personas, write_personas
 from fabula.systems import find
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ _PARALLEL: Final = 8
 _REVISED, _REACHED, _KNOWN = 0.1, 0.03, 0.6  # how often a critic refuses, a goal is reached, a key is used again
 _MOST_UPDATES: Final = 3
 _ROUND: Final = 60.0  # seconds of a call where only the depth counts
+_WANTED: Final = re.compile(r"(\d+)(?: to (\d+))? words (?:of story prose|or a little more)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class Sizes:
 
 
 @dataclass
-class Troupe:
+class Roles:
     """Every role of MAGNET. Replies are fixed by the seed and the call's path; `latency` 0 draws it by tokens."""
 
     seed: int
@@ -82,8 +84,9 @@ class Troupe:
 
     def _said(self, name: str, request: Request, draw: random.Random) -> str:
         if name in ("tell", "extend"):
-            room = ((request.sampling.max_tokens or 200) - 48) / 1.6  # the words that were asked for
-            return prose(draw, max(10, int(room * draw.uniform(0.85, 1.1))))
+            wanted = _WANTED.search(request.messages[-1].content)
+            most = int(wanted[2] or wanted[1]) if wanted else 100
+            return prose(draw, max(10, int(most * draw.uniform(0.85, 1.1))))
         if name == "act" and request.schema is None:
             return few(draw, 25)
         return json.dumps(self._form(name, request, draw))
@@ -131,7 +134,7 @@ class Written:
     """A story of so many pages: what it took, and what a dry run had said that it would take."""
 
     words: int
-    troupe: Troupe
+    roles: Roles
     wall: float
     cpu: float
     estimated: int
@@ -139,7 +142,7 @@ class Written:
     @property
     def tokens(self) -> int:
         """Tokens read and written."""
-        return self.troupe.prompt + self.troupe.reply
+        return self.roles.prompt + self.roles.reply
 
 
 def bench(sizes: Sizes | None = None) -> Table:
@@ -151,7 +154,7 @@ def bench(sizes: Sizes | None = None) -> Table:
         rows += _rows(pages, one)
     short, long_ = (found[pages] for pages in sizes.pages)
     name = f"prompt tokens, {sizes.pages[1]} pages / {sizes.pages[0]} pages"
-    rows.append(Row(name, (long_.troupe.prompt / short.troupe.prompt,), "", "pair", most=_GROWTH))
+    rows.append(Row(name, (long_.roles.prompt / short.roles.prompt,), "", "pair", most=_GROWTH))
     rows += _depths(sizes)
     notes = (
         (
@@ -169,10 +172,10 @@ def _rows(pages: int, one: Written) -> list[Row]:
     said = _PERCENT * one.estimated / one.tokens
     return [
         Row(f"{pages} pages: words", (float(one.words),), "", "story"),
-        Row(f"{pages} pages: calls", (float(one.troupe.calls),), "", "story"),
-        Row(f"{pages} pages: prompt tokens", (float(one.troupe.prompt),), "", "story"),
-        Row(f"{pages} pages: reply tokens", (float(one.troupe.reply),), "", "story"),
-        Row(f"{pages} pages: largest prompt", (float(one.troupe.largest),), "tokens", "story", most=_LARGEST),
+        Row(f"{pages} pages: calls", (float(one.roles.calls),), "", "story"),
+        Row(f"{pages} pages: prompt tokens", (float(one.roles.prompt),), "", "story"),
+        Row(f"{pages} pages: reply tokens", (float(one.roles.reply),), "", "story"),
+        Row(f"{pages} pages: largest prompt", (float(one.roles.largest),), "tokens", "story", most=_LARGEST),
         Row(
             f"{pages} pages: tokens estimated / used", (said,), "%", "story",
             most=_PERCENT + _OFF, least=_PERCENT - _OFF,
@@ -189,10 +192,9 @@ def _depths(sizes: Sizes) -> list[Row]:
         shares = []
         for seed in range(sizes.rounds):
             walls = []
-            for parallel in (True, False):
-                troupe = Troupe(seed, sizes.people, _ROUND, revised)
-                config = {"pages": sizes.depth_pages, "parallel": parallel}
-                walls.append(_run(troupe, preset, config)[1])
+            for at_once in (_PARALLEL, 1):
+                roles = Roles(seed, sizes.people, _ROUND, revised)
+                walls.append(_run(roles, preset, {"pages": sizes.depth_pages}, at_once)[1])
             shares.append(_PERCENT * walls[0] / walls[1])
         refused = f"{revised:.0%} of the actions refused" if revised else "no action refused"
         what = f"{preset}, {refused}: depth side by side / one after another"
@@ -204,12 +206,12 @@ def written(pages: int, people: int, seed: int) -> Written:
     """A story of so many pages in the improved preset."""
     config = {"pages": pages}
     planned = _estimate(people, config)
-    troupe, begun = Troupe(seed, people), time.process_time()
-    words, wall = _run(troupe, "improved", config)
-    return Written(words, troupe, wall, time.process_time() - begun, planned)
+    roles, begun = Roles(seed, people), time.process_time()
+    words, wall = _run(roles, "improved", config)
+    return Written(words, roles, wall, time.process_time() - begun, planned)
 
 
-def company_of(people: int) -> str:
+def personas_of(people: int) -> str:
     """The personas of a story, with sheets as long as authors make them."""
     draw = random.Random(people)  # noqa: S311 - personas, not secrets
     names = [f"Person {n}" for n in range(people)]
@@ -223,14 +225,14 @@ def company_of(people: int) -> str:
         )
         for name in names
     )
-    return write_company(Company(few(draw, 18), personas))
+    return write_personas(Personas(few(draw, 18), personas))
 
 
 def _estimate(people: int, config: dict[str, Any]) -> int:
     """Tokens that a dry run plans."""
     model = ScriptedModel(_never, capabilities=SCHEMA)
     with Journal() as journal:
-        context = _hands(journal, Cast.of(model), people, "dry")
+        context = _context(journal, Cast.of(model), people, "dry")
         asyncio.run(_SYSTEM.write(_BRIEF, Run(context), _SYSTEM.config("improved", config)))
     return context.dry_run.tokens
 
@@ -239,14 +241,14 @@ def _never(request: Request) -> str:
     raise AssertionError(request.path)
 
 
-def _run(troupe: Troupe, preset: Any, config: dict[str, Any]) -> tuple[int, float]:  # noqa: ANN401 - a literal
-    """Words of a story, and the seconds it takes on a clock that skips waits."""
+def _run(roles: Roles, preset: Any, config: dict[str, Any], at_once: int = _PARALLEL) -> tuple[int, float]:  # noqa: ANN401 - a literal
+    """Words of a story, and the seconds it takes on a clock that skips waits, with so many calls at once."""
 
     async def timed() -> tuple[int, float]:
         loop, begun = asyncio.get_running_loop(), 0.0
-        model = Limited(ScriptedModel(troupe.answer, name="slow", capabilities=SCHEMA), parallel=_PARALLEL)
+        model = Limited(ScriptedModel(roles.answer, name="slow", capabilities=SCHEMA), parallel=at_once)
         with Journal() as journal:
-            run = Run(_hands(journal, Cast.of(model), troupe.people, "live"))
+            run = Run(_context(journal, Cast.of(model), roles.people, "live"))
             begun = loop.time()
             story = await _SYSTEM.write(_BRIEF, run, _SYSTEM.config(preset, config))
             return story.words, loop.time() - begun
@@ -255,6 +257,6 @@ def _run(troupe: Troupe, preset: Any, config: dict[str, Any]) -> tuple[int, floa
         return runner.run(timed())
 
 
-def _hands(journal: Journal, cast: Cast, people: int, mode: Mode) -> RunContext:
-    journal.decide("personas", "edit", company_of(people))
+def _context(journal: Journal, cast: Cast, people: int, mode: Mode) -> RunContext:
+    journal.decide("personas", "edit", personas_of(people))
     return RunContext(journal, Prompts(_SYSTEM.prompts, common=PROMPTS), cast, mode=mode)

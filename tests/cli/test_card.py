@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fabula.story.cards import png, read_card
-from fabula.story.personas import parse_company
+from fabula.story.personas import parse_personas
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,13 +68,13 @@ def test_cards_become_personas_that_can_be_written_from(cli: Cli, card: Path, he
     ran = cli("card", str(card), str(other), "--to", "personas", "--out", "cast.yaml")
     assert ran.code == 0, ran.err
     assert "Left out: Mara: Orders to a model" in ran.err
-    company = parse_company((here / "cast.yaml").read_text(encoding="utf-8"))
-    assert company.names == ("Mara", "Jon")
-    assert company.personas[0].personality == ("patient", "stubborn")
+    start = parse_personas((here / "cast.yaml").read_text(encoding="utf-8"))
+    assert start.names == ("Mara", "Jon")
+    assert start.people[0].personality == ("patient", "stubborn")
     again = cli("card", str(card), "--to", "personas", "--out", "cast.yaml")
     assert again.code == 2
     assert "cast.yaml is there already" in again.err
-    assert parse_company((here / "cast.yaml").read_text(encoding="utf-8")) == company
+    assert parse_personas((here / "cast.yaml").read_text(encoding="utf-8")) == start
 
 
 def test_a_card_goes_into_a_picture_and_comes_out_as_it_was(cli: Cli, card: Path, here: Path) -> None:

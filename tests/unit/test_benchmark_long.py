@@ -35,5 +35,5 @@ def test_characters_side_by_side_are_not_as_deep(rows: dict[str, float]) -> None
 
 def test_replies_are_fixed_by_seed_and_path() -> None:
     first, second = long.written(1, 2, 1), long.written(1, 2, 1)
-    assert (first.troupe.prompt, first.words) == (second.troupe.prompt, second.words)
-    assert first.troupe.prompt != long.written(1, 2, 2).troupe.prompt
+    assert (first.roles.prompt, first.words) == (second.roles.prompt, second.words)
+    assert first.roles.prompt != long.written(1, 2, 2).roles.prompt

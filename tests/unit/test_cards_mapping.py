@@ -10,7 +10,7 @@ import pytest
 
 from fabula.base.errors import UsageError
 from fabula.story.cards import Card, card_of, character_of, left_out, parse_card, persona_of
-from fabula.story.personas import MAX_TEXT, Company, Persona, parse_company, write_company
+from fabula.story.personas import MAX_TEXT, Persona, Personas, parse_personas, write_personas
 from fabula.story.plan import Character
 
 DATA: dict[str, Any] = {
@@ -45,7 +45,7 @@ def test_a_card_becomes_a_persona() -> None:
     assert persona.description == "Mar keeps the lamp.\nShe counts.\n\nSituation: A letter has come for Tobias."
     assert persona.personality == ("patient", "stubborn", "dry")
     assert persona.aliases == ("Mar",)
-    assert parse_company(write_company(Company("", (persona,)))).personas[0].name == "Mara"
+    assert parse_personas(write_personas(Personas("", (persona,)))).people[0].name == "Mara"
 
 
 def test_orders_to_a_model_are_never_taken_over() -> None:

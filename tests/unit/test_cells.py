@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from fabula.base.errors import UnknownNameError, UsageError
-from fabula.craft.cells import among, cells, names_in, same_person
-from fabula.craft.narratives import check_people, present_in
+from fabula.craft.cells import cells
+from fabula.craft.narratives import check_people
 
 
 def told(first: int, last: int) -> str:
@@ -58,21 +58,6 @@ def test_a_cell_of_no_sentences_cannot_be() -> None:
         cells("Mara.", 0)
 
 
-def test_names_are_found_by_their_capitals() -> None:
-    text = "One night Mara saw Mr. Krabs. The boat of Tobias was late. Then Mara ran, and Mr. Krabs ran. It was Tobias."
-    assert set(names_in(text)) == {"Mara", "Mr. Krabs", "Tobias"}
-    assert names_in("Nobody was there. Nobody came.") == ()
-
-
-def test_parts_of_a_name_may_stand_for_it() -> None:
-    assert same_person("Squidward", "Squidward Tentacles")
-    assert not same_person("Mara Quist", "Jonas Quist")
-    assert not same_person("", "Mara")
-    assert among("mara", ["Jonas", "Mara"]) == "Mara"
-    assert among("Mara", ["Jonas", "Mara Quist"]) == "Mara Quist"
-    assert among("Tom", ["Jonas"]) is None
-
-
 def test_who_talks_has_to_be_in_the_narrative() -> None:
     text = "One night Squidward sat with SpongeBob. Then Squidward left SpongeBob."
     check_people(["SpongeBob", "Squidward Tentacles"], text)
@@ -81,10 +66,3 @@ def test_who_talks_has_to_be_in_the_narrative() -> None:
         check_people(["SpongeBob", "Squidwart"], text)
     with pytest.raises(UsageError, match="'Squidward' and 'squidward' are the same"):
         check_people(["squidward", "Squidward"], text)
-
-
-def test_who_is_named_in_a_text_is_present() -> None:
-    assert present_in(["Mr. Krabs", "Tom", "SpongeBob"], "Krabs took the order of SpongeBob's friend.") == (
-        "Mr. Krabs",
-        "SpongeBob",
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fabula.engine.replies.turns import leaves_part, mentioned, read_turn, repeats
+from fabula.engine.replies.turns import leaves_part, read_turn, repeats
 
 NAMES = ("Mara Quill", "Tobias", "Narration")
 
@@ -41,12 +41,6 @@ def test_a_turn_is_the_first_line_of_the_one_who_speaks(reply: str, turn: str) -
 )
 def test_a_turn_that_speaks_as_a_model_or_of_the_play_leaves_its_part(said: str, *, leaves: bool) -> None:
     assert leaves_part(said) is leaves
-
-
-def test_names_and_aliases_are_found_as_whole_words() -> None:
-    aliases = {"Mara Quill": ("Mara Quill", "Mara", "the keeper"), "Tobias": ("Tobias",), "Al": ("Al",)}
-    assert mentioned("THE KEEPER alone saw Tobias' boat.", aliases) == ("Mara Quill", "Tobias")
-    assert mentioned("", aliases) == ()
 
 
 def test_a_turn_repeats_what_is_more_alike_than_the_threshold() -> None:

@@ -1,4 +1,8 @@
-"""Who is in a story: names, what they are also called, and whom a pronoun may mean."""
+"""Who is in a story: names, what they are also called, and whom a pronoun may mean.
+
+This is coreference inside one text, settled by how often and where its words stand; whether two bare names are one
+person's is asked of `fabula.story.people`.
+"""
 
 # ruff: noqa: RUF001 - a dash as typeset
 

@@ -1,4 +1,4 @@
-"""A narrative in cells of about ten sentences (SNAP, section 3.1), and who is named in it.
+"""A narrative in cells of about ten sentences (SNAP, section 3.1).
 
 Cells end where a sentence ends, at the end of a paragraph where one is near, and never within a quotation, also one of
 several paragraphs. Put together again they are the narrative, letter for letter.
@@ -6,9 +6,7 @@ several paragraphs. Put together again they are the narrative, letter for letter
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
-from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
@@ -16,18 +14,13 @@ from fabula.craft.dialogue import speech
 from fabula.story.sentences import paragraph_spans, spans
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from fabula.story.sentences import Span
 
 SENTENCES: Final = 10  # section 3.1
 _SLACK: Final = 0.3  # share of a cell's sentences by which a paragraph's end may come sooner or later
 _OPENING: Final = "\"\u201c\u201e\u00ab\u00bb\u300c\u300e`\u2018'\u2019"
-_NAME: Final = re.compile(
-    r"(?:(?:Mr|Mrs|Ms|Dr)\. )?[A-Z][\w'-]*[a-z](?: (?:(?:of|the|de|van|von|der|di|la) ){0,2}[A-Z][\w'-]*[a-z])*"
-)
-_FEW: Final = 2
-_NOT_NAMES: Final = frozenset({"I", "He", "She", "They", "The", "Then", "And", "But", "It", "You", "We", "A", "An"})
 
 
 def cells(text: str, sentences: int = SENTENCES) -> list[str]:
@@ -89,37 +82,3 @@ def _within(quotations: Sequence[Span], place: int) -> bool:
     """Whether a text cut at `place` would part a quotation."""
     at = bisect_left(quotations, (place, 0)) - 1
     return at >= 0 and quotations[at][0] < place <= quotations[at][1]
-
-
-def names_in(text: str) -> tuple[str, ...]:
-    """What looks like a name in a text: there at least twice, capitalised within a sentence; the commonest first."""
-    counts: Counter[str] = Counter()
-    leading: Counter[str] = Counter()
-    begins = {start for start, _ in spans(text)}
-    for match in _NAME.finditer(text):
-        name, start = match[0].removesuffix("'s").removesuffix("\u2019s"), match.start()
-        if start in begins or (start and text[start - 1] in _OPENING):  # any word begins a sentence with a capital
-            leading[name] += 1
-            name = name.partition(" ")[2]
-        if name and name[0].isupper():
-            counts[name] += 1
-    for name in counts:
-        counts[name] += leading[name]
-    return tuple(name for name, count in counts.most_common() if count >= _FEW and name not in _NOT_NAMES)
-
-
-def same_person(one: str, other: str) -> bool:
-    """Whether two names may be one person's: the words of one are all in the other ("Mara", "Mara Quist")."""
-    a, b = set(_words(one)), set(_words(other))
-    return bool(a and b) and (a <= b or b <= a)
-
-
-def among(name: str, names: Iterable[str]) -> str | None:
-    """The one of `names` that is `name`, or may be; `None` if there is none."""
-    known = list(names)
-    exact = next((other for other in known if other.casefold() == name.casefold()), None)
-    return exact or next((other for other in known if same_person(name, other)), None)
-
-
-def _words(name: str) -> list[str]:
-    return re.findall(r"\w+", name.casefold())

@@ -10,17 +10,16 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UnknownNameError, UsageError
-from fabula.craft.cells import among, names_in
 from fabula.craft.conversation import Parties
 from fabula.craft.conversation.session import LONGEST
-from fabula.craft.narratives import present_in
 from fabula.engine.run import Run
 from fabula.server.histories import PREFIX, Branches, Group, exchange_of, same
 from fabula.server.scenes import AND, MOST, Scene, hyphened, joined, naming, ordered, spoken, unnamed
 from fabula.server.turns import Outcome
 from fabula.server.wire import LONGEST_ID, LONGEST_MODEL
 from fabula.story import slug
-from fabula.story.personas import parse_company
+from fabula.story.people import among, names_in, present_in, same_person
+from fabula.story.personas import parse_personas
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -180,10 +179,10 @@ async def served(name: str, conversing: Conversing, player: str = "") -> Served:
     """
     found = await conversing.talk()
     given = await Run(conversing.context).given("personas", folder="plan", suffix="yaml")
-    people = [persona.name for persona in parse_company(given).personas] if given else []
+    people = [persona.name for persona in parse_personas(given).people] if given else []
     known = list(found.parties.names)
     for other in people or names_in(conversing.narrative):
-        if among(other, known) is None:
+        if not any(same_person(other, one) for one in known):
             known.append(other)
     parties = found.parties
     if player:

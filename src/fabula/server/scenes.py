@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UnknownNameError, UsageError
-from fabula.craft.cells import among
 from fabula.craft.conversation.talk import freedom_of
 from fabula.server.histories import exchange_of, same
 from fabula.story import slug
+from fabula.story.people import among
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -91,39 +91,39 @@ class Persona:
     @classmethod
     def of(cls, character: Character) -> Persona:
         """The persona of a plan's character."""
-        told = [character.setup, f"Speaks: {character.speech}" if character.speech else ""]
+        parts = [character.setup, f"Speaks: {character.speech}" if character.speech else ""]
         sheet = ", ".join(part for part in (character.gender, character.age) if part)
         return cls(
             one_line(character.name),
-            description=" ".join(part for part in (f"{sheet}." if sheet else "", *told) if part),
+            description=" ".join(part for part in (f"{sheet}." if sheet else "", *parts) if part),
             role=character.role,
             goals=(character.goal,) if character.goal else (),
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Company:
-    """The personas of a story, its first goal, and the state of its world before it begins."""
+class Personas:
+    """The people of a story, its first goal, and the state of its world before it begins."""
 
     goal: str
-    personas: tuple[Persona, ...]
+    people: tuple[Persona, ...]
     world: tuple[tuple[str, Scalar], ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of all personas."""
-        return tuple(persona.name for persona in self.personas)
+        return tuple(persona.name for persona in self.people)
 
     @classmethod
-    def of(cls, plan: Plan) -> Company:
-        """The company of a plan: its characters without groups, and its central conflict as the first goal."""
+    def of(cls, plan: Plan) -> Personas:
+        """The personas of a plan: its characters without groups, and its central conflict as the first goal."""
         people = [character for character in plan.characters if not character.group] or list(plan.characters)
         first = " ".join(event.text for event in plan.scenes[0].outline) if plan.scenes else ""
         return cls(plan.conflict or first, tuple(map(Persona.of, people)))
 
 
-def parse_company(text: str, where: str = "plan/personas.yaml") -> Company:
-    """The company in a YAML file.
+def parse_personas(text: str, where: str = "plan/personas.yaml") -> Personas:
+    """The personas in a YAML file.
 
     Raises:
         PlanError: something is wrong; names all problems, "FILE:LINE: field: what, and what to do".
@@ -131,8 +131,8 @@ def parse_company(text: str, where: str = "plan/personas.yaml") -> Company:
     return read_sheet(text, where, "personas", _reader().validate_python, _checked)
 
 
-def read_company(path: Path) -> tuple[Company, str]:
-    """The company in a YAML or, by its suffix, TOML file; and the file's text as YAML.
+def read_personas(path: Path) -> tuple[Personas, str]:
+    """The personas in a YAML or, by its suffix, TOML file; and the file's text as YAML.
 
     Raises:
         UsageError: the file cannot be read.
@@ -140,13 +140,13 @@ def read_company(path: Path) -> tuple[Company, str]:
     """
     text = read_text(path, MAX_BYTES)
     if path.suffix != ".toml":
-        return parse_company(text, str(path)), text
+        return parse_personas(text, str(path)), text
     try:
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise PlanError([f"{path}: personas: {error}. Mend that line."]) from error
-    company = checked_sheet(_texts(data), str(path), "personas", _reader().validate_python, _checked)
-    return company, write_company(company)
+        raise PlanError([f"{path}: personas: {error}. Correct that line."]) from error
+    found = checked_sheet(_texts(data), str(path), "personas", _reader().validate_python, _checked)
+    return found, write_personas(found)
 
 
 def _texts(data: object) -> object:
@@ -158,15 +158,15 @@ def _texts(data: object) -> object:
     return str(data).lower() if isinstance(data, bool) else str(data)
 
 
-def _checked(company: Company) -> list[SheetProblem]:
-    twice = [name for name, count in Counter(map(slug, company.names)).items() if count > 1]
+def _checked(found: Personas) -> list[SheetProblem]:
+    twice = [name for name, count in Counter(map(slug, found.names)).items() if count > 1]
     return [SheetProblem((), f"Two personas are called {twice[0]!r}. Rename one of them.")] if twice else []
 
 
-def write_company(company: Company) -> str:
-    """The company as YAML that `parse_company` reads back; empty fields are left out."""
+def write_personas(start: Personas) -> str:
+    """Personas as YAML that `parse_personas` reads back; empty fields are left out."""
     from fabula.base import yamltext  # noqa: PLC0415 - keeps `fabula --help` fast
-    from fabula.base.yamltext import Items, Pairs, Text  # noqa: PLC0415 - as above
+    from fabula.base.yamltext import Items, Pairs, Text  # noqa: PLC0415 - keeps `fabula --help` fast
 
     def node(value: object) -> Node:
         if isinstance(value, tuple) and value and isinstance(value[0], tuple):
@@ -178,8 +178,8 @@ def write_company(company: Company) -> str:
     def sheet(pairs: Iterable[tuple[str, object]]) -> Pairs:
         return Pairs(tuple((Text(key), node(value)) for key, value in pairs if value not in ("", ())))
 
-    personas = Items(tuple(sheet((field, getattr(p, field)) for field in Persona.__slots__) for p in company.personas))
-    top = (*sheet([("goal", company.goal), ("world", company.world)]).pairs, (Text("personas"), personas))
+    personas = Items(tuple(sheet((field, getattr(p, field)) for field in Persona.__slots__) for p in start.people))
+    top = (*sheet([("goal", start.goal), ("world", start.world)]).pairs, (Text("personas"), personas))
     return yamltext.write(Pairs(top))
 
 
@@ -190,12 +190,12 @@ def scalar(text: object) -> Scalar:
     """A text as the value it means: true, false, a number, or itself on one line."""
     if isinstance(text, bool | int | float):
         return text
-    told = one_line(str(text))
-    if told.casefold() in ("true", "false"):
-        return told.casefold() == "true"
-    if _NUMBER.fullmatch(told):
-        return float(told) if "." in told else int(told)
-    return told[:MAX_TEXT]
+    line = one_line(str(text))
+    if line.casefold() in ("true", "false"):
+        return line.casefold() == "true"
+    if _NUMBER.fullmatch(line):
+        return float(line) if "." in line else int(line)
+    return line[:MAX_TEXT]
 
 
 def key_of(text: str) -> str:
@@ -205,8 +205,8 @@ def key_of(text: str) -> str:
 
 
 @cache
-def _reader() -> TypeAdapter[Company]:
-    """Checks plain data and makes a `Company` of it."""
+def _reader() -> TypeAdapter[Personas]:
+    """Checks plain data and makes a `Personas` of it."""
     from pydantic import (  # noqa: PLC0415 - keeps `fabula --help` fast
         AfterValidator,
         BaseModel,
@@ -242,7 +242,7 @@ def _reader() -> TypeAdapter[Company]:
         world: values = {}
         personas: Annotated[list[Sheet], Field(min_length=1, max_length=MAX_PERSONAS)]
 
-    def made(top: Top) -> Company:
+    def made(top: Top) -> Personas:
         personas = tuple(
             Persona(
                 one_line(sheet.name),
@@ -256,7 +256,7 @@ def _reader() -> TypeAdapter[Company]:
             for sheet in top.personas
         )
         world = tuple((name, scalar(value)) for name, value in top.world.items())
-        return Company(top.goal, personas, world)
+        return Personas(top.goal, personas, world)
 
     shape: Any = Annotated[Top, AfterValidator(made)]
     return TypeAdapter(shape)

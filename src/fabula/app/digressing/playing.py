@@ -11,7 +11,6 @@ from fabula.app.conversing import conversing
 from fabula.app.digressing.kinds import KINDS
 from fabula.app.writing import Prepared, first_error
 from fabula.base.errors import UsageError
-from fabula.craft.cells import names_in
 from fabula.craft.conversation import Parties, SessionFiles, open_session
 from fabula.craft.digressions import Utterance, dialogue_with_marks
 from fabula.craft.narratives import check_people
@@ -23,6 +22,7 @@ from fabula.engine.run import Run
 from fabula.measure.items import Item
 from fabula.models.base import Sampling
 from fabula.story import Scene, Story
+from fabula.story.people import names_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

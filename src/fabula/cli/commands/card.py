@@ -18,7 +18,7 @@ from fabula.cli.terminal import table
 from fabula.story import one_line, slug
 from fabula.story.cards import Card, card_of, left_out, persona_of, read_card, scan
 from fabula.story.cards.card import MAX_FILE_BYTES
-from fabula.story.personas import MAX_PERSONAS, Company, parse_company, write_company
+from fabula.story.personas import MAX_PERSONAS, Personas, parse_personas, write_personas
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,17 +105,17 @@ def _check(files: Sequence[str], making: Making, say: str) -> None:
 
 
 def _persona(file: str, name: str) -> Persona:
-    company = parse_company(read_text(Path(file), _MAX_PERSONAS_BYTES), file)
-    known = {slug(persona.name): persona for persona in company.personas}
+    found = parse_personas(read_text(Path(file), _MAX_PERSONAS_BYTES), file)
+    known = {slug(persona.name): persona for persona in found.people}
     if slug(name) not in known:
-        raise UnknownNameError("persona", name, company.names)
+        raise UnknownNameError("persona", name, found.names)
     return known[slug(name)]
 
 
 def _write(terminal: Terminal, cards: Sequence[Card], making: Making) -> None:
     """Write or print what was made."""
     if making.to == "personas":
-        data = write_company(_company(cards)).encode()
+        data = write_personas(_personas(cards)).encode()
         lost = [f"{one.name}: {told}" for one in cards for told in left_out(one)]
     else:
         data, lost = _card_bytes(cards[0], making), []
@@ -134,13 +134,13 @@ def _write(terminal: Terminal, cards: Sequence[Card], making: Making) -> None:
     terminal.document({"file": str(file), "names": [one.name for one in cards], "left_out": lost})
 
 
-def _company(cards: Sequence[Card]) -> Company:
+def _personas(cards: Sequence[Card]) -> Personas:
     personas = tuple(map(persona_of, cards))
     if len(personas) > MAX_PERSONAS:
         raise UsageError(f"{len(personas)} cards are too many for one file. Give at most {MAX_PERSONAS}.")
     if len({slug(persona.name) for persona in personas}) < len(personas):
         raise UsageError("Two of the cards have the same name. Rename one, or write them into two files.")
-    return Company("", personas)
+    return Personas("", personas)
 
 
 def _card_bytes(one: Card, making: Making) -> bytes:

@@ -19,7 +19,7 @@ from fabula.engine.roles import role_key
 from fabula.project.folder import MAX_FILE, Project
 from fabula.project.settings import Settings
 from fabula.story import Brief, plain
-from fabula.story.personas import read_company
+from fabula.story.personas import read_personas
 from fabula.story.plan_file import read_plan
 from fabula.systems import find, systems
 
@@ -53,7 +53,7 @@ def write(
     """Write the story of a project or brief; go on where it stopped."""
     terminal = terminal_of(common)
     given = read_plan(Path(sources.plan)) if sources.plan else None
-    personas = read_company(Path(sources.personas))[1] if sources.personas else ""
+    personas = read_personas(Path(sources.personas))[1] if sources.personas else ""
     project, settings = _target(_New(choices, terminal, given, bool(sources.personas)), common, sources, where)
     if sources.plan:
         _lay(project, _PLAN, read_text(Path(sources.plan), MAX_FILE), sources.plan, terminal)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fabula.craft.cells import among
 from fabula.craft.conversation.hearing import said_before
 from fabula.craft.conversation.talk import Line, Moment, Place
 from fabula.craft.packing import paragraphs
 from fabula.engine.replies.dialogue import read_said
-from fabula.engine.replies.turns import mentioned
+from fabula.story.people import among, mentioned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

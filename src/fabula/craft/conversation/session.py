@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UnknownNameError, UsageError
-from fabula.craft.cells import among
 from fabula.craft.conversation.hearing import Hearing
 from fabula.craft.conversation.moves import opened, played, turned
 from fabula.craft.conversation.state import State, record_of, transcript, with_record
@@ -16,6 +15,7 @@ from fabula.craft.conversation.store import FOLDER, FORMAT
 from fabula.craft.conversation.talk import Freedom, Place, Step, Turn, Where, freedom_of
 from fabula.engine.run import Run
 from fabula.story import plain, readable
+from fabula.story.people import among
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -10,6 +10,7 @@ from fabula.base.errors import ReplyError
 from fabula.engine.replies import TextKind, clean_prose
 from fabula.models.base import Sampling
 from fabula.story import count_words, one_line, slug
+from fabula.story.people import among
 from fabula.story.plan import ARC, Character, Presence
 from fabula.story.plan_check import check_plan
 from fabula.story.plan_file import write_plan
@@ -33,7 +34,6 @@ _LABELS: Final = ("Central Conflict", "Conflict", "Setting", "Writing Task", "Ch
 _WORD: Final = re.compile(r"\w+")
 _ALIKE: Final = 0.8
 _EXTRA: Final[tuple[int, ...]] = (1, 1, 3, 0, 1, 3, 4)  # which element gets the sixth scene, the seventh and so on
-_TITLES: Final = frozenset(("a", "an", "the", "mr", "mrs", "ms", "dr", "miss"))
 
 
 async def note(run: Run, name: str, most: int, /, **fields: object) -> str:
@@ -144,10 +144,6 @@ class People:
         """Whether somebody of that name is in the cast."""
         return self._find(name) is not None
 
-    def same(self, one: str, other: str) -> bool:
-        """Whether two names are those of one person."""
-        return _same_person(_keys(one), _keys(other))
-
     def present(self, there: Iterable[There], newcomers: Iterable[Newcomer] = ()) -> tuple[Presence, ...]:
         """Who is in a scene, each once; somebody whom the cast lacks is added to it (appendix B.1.1)."""
         found: dict[str, Presence] = {}
@@ -162,25 +158,12 @@ class People:
         return tuple(found.values())
 
     def _find(self, name: str) -> int | None:
-        """The place of a name in the cast: the same name, else the only one that shares a word of weight with it."""
-        folded = [known.casefold() for known in self.names]
-        if name.casefold() in folded:
-            return folded.index(name.casefold())
-        sharing = [n for n, known in enumerate(self.names) if _same_person(_keys(name), _keys(known))]
-        return sharing[0] if len(sharing) == 1 else None
+        """The place of a name in the cast."""
+        known = among(name, self.names)
+        return None if known is None else self.names.index(known)
 
 
 _FIELDS: Final = ("role", "gender", "age", "setup", "speech", "goal")
-
-
-def _keys(name: str) -> frozenset[str]:
-    """The words of a name that tell people apart, in small letters."""
-    return frozenset(word.strip(".,'\"()").casefold() for word in name.split()) - _TITLES - {""}
-
-
-def _same_person(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether one name is the other with words left out: "Mara" and "Mara Quill", not "Mara Quill" and "Jon Quill"."""
-    return bool(one and other) and (one <= other or other <= one)
 
 
 def checked(plan: Plan) -> Plan:

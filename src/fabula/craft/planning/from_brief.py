@@ -26,6 +26,7 @@ from fabula.craft.planning.shapes import cast_shape, count_shape, order_shape, s
 from fabula.engine.dry_run import STALE
 from fabula.engine.staleness import side_by_side
 from fabula.models.base import Sampling
+from fabula.story.people import same_person
 from fabula.story.plan import Character, Event, Plan, ScenePlan
 from fabula.story.plan_file import parse_plan, write_plan
 
@@ -182,7 +183,7 @@ async def _cast(run: Run, settled: Settled, wish: PlanOptions) -> People:
     people = People()
     people.check_cast(reply.characters)
     missing = [Character(name) for name in named if not people.knows(name)]
-    known = [person for person in people.characters if any(people.same(person.name, name) for name in named)]
+    known = [person for person in people.characters if any(same_person(person.name, name) for name in named)]
     others = [person for person in people.characters if person not in known]
     people.characters = [*known, *missing, *others][: max(wish.characters, len(named))]
     bare = [place for place, person in enumerate(people.characters) if not person.setup]

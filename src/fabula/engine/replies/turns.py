@@ -1,4 +1,4 @@
-"""One character's turn out of a reply, who is named in a text, and whether a turn was said before."""
+"""One character's turn out of a reply, and whether a turn was said before."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import re
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
 _MARKS: Final = " \t*_>#-•"
 _ASIDE: Final = r"(?:[ \t]*[(\[][^)\]\n]{1,60}[)\]])?"
-_WORD: Final = re.compile(r"\w+")
 _MODEL: Final = re.compile(
     r"\b(?:as an? (?:ai\b|language model|assistant|large language)|i(?:['\u2019]m| am) (?:just |only )?an? (?:ai\b|"
     r"language model|virtual assistant)|openai|chatgpt|my training data)",
@@ -56,17 +55,6 @@ def _label(names: Sequence[str]) -> re.Pattern[str] | None:
 def leaves_part(text: str) -> bool:
     """Whether a turn speaks as a model, or about the play, instead of playing."""
     return bool(_MODEL.search(text) or _SORRY.match(text) or _STAGE.search(text))
-
-
-def mentioned(text: str, aliases: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
-    """Whose aliases stand in `text` as whole words, in the order of `aliases`."""
-    found = _WORD.findall(text.casefold())
-    told = f" {' '.join(found)} "
-    return tuple(
-        name
-        for name, own in aliases.items()
-        if any(f" {' '.join(words)} " in told for alias in own if (words := _WORD.findall(alias.casefold())))
-    )
 
 
 def repeats(text: str, told: Iterable[str], threshold: float) -> bool:

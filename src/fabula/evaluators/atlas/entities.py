@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from fabula.continuity.lexicon import TITLES
-from fabula.craft.packing import words
 from fabula.story import slug
+from fabula.story.people import same_person
 from fabula.story.world.facts import folded
 
 
@@ -52,9 +52,8 @@ class Table:
 
     def _assignment(self, form: str) -> Row | None:
         """The one character whose name has all these words, or is made of some of them."""
-        own = words(form)
         found = [
-            row for (type_, known), row in self._known.items() if type_ == "Character" and _within(own, words(known))
+            row for (type_, known), row in self._known.items() if type_ == "Character" and same_person(form, known)
         ]
         rows = {row.id: row for row in found}
         return next(iter(rows.values())) if len(rows) == 1 else None
@@ -64,10 +63,6 @@ class Table:
         return next(
             told for n in range(1, len(taken) + 2) if (told := wanted if n == 1 else f"{wanted}-{n}") not in taken
         )
-
-
-def _within(one: set[str], other: set[str]) -> bool:
-    return bool(one and other) and (one <= other or other <= one)
 
 
 def bare(name: str) -> str:

@@ -9,9 +9,9 @@ from fabula.base.errors import ReplyError
 from fabula.craft.memory import Memories, Memory
 from fabula.craft.packing import first_of
 from fabula.engine.replies import clean_prose
-from fabula.engine.replies.turns import mentioned
 from fabula.engine.staleness import side_by_side
 from fabula.story import one_line, slug
+from fabula.story.people import mentioned
 from fabula.systems.ibsen.log import Window
 from fabula.systems.ibsen.shapes import impressions_shape, points_shape
 

@@ -1,1 +1,1 @@
-"""MAGNET: characters propose, a critic checks, a narrator tells, and goals follow one another."""
+"""MAGNET: characters propose, a critic checks, a narrator writes, and goals follow one another."""

@@ -1,7 +1,7 @@
-"""Improved mode: a paragraph is looked at by the detectors of continuity errors before it is told.
+"""Improved mode: the detectors of continuity errors look at a paragraph before it joins the story.
 
-Reading the whole story at every step would make a long one's cost grow with the square of its length. So what was told
-is kept as sentences, filed by their words, and a paragraph is checked against those sentences alone that may say
+Reading the whole story at every step would make a long one's cost grow with the square of its length. So the story is
+kept as sentences, filed by their words, and a paragraph is checked against those sentences alone that may say
 something else about the same: at most `_MOST` of them, however long the story is.
 """
 
@@ -29,47 +29,47 @@ _DETECTORS: Final = ("name", "number", "colour", "side", "title")  # those with 
 _MOST: Final = 40  # sentences that a paragraph is held against
 _FIRST, _LAST = 2, 3  # sentences for each word: the first ones that hold it, and the last ones
 _NAMED: Final = 10  # sentences that hold a name which a new word may be a slip for
-_TOLD, _NEW = 1, 2  # the scenes that the detectors see
+_STORY, _NEW = 1, 2  # the scenes that the detectors see
 _SHORTEST: Final = 4  # letters of a name that is looked at
 _SLIP: Final = 2  # letters by which a slip differs
 _OBJECTIONS: Final = 3
 
 
 @dataclass
-class Memory:
-    """What was told, found again by its words."""
+class Continuity:
+    """What the story says, found again by its words."""
 
-    _told: list[str] = field(default_factory=list)
+    _story: list[str] = field(default_factory=list)
     _lines: list[str] = field(default_factory=list)
     _facts: dict[str, list[int]] = field(default_factory=dict)
     _names: dict[str, list[int]] = field(default_factory=dict)
     _small: Counter[str] = field(default_factory=Counter)
 
-    def objections(self, told: Sequence[str], text: str, names: Sequence[str]) -> tuple[str, ...]:
-        """What a narrator should mend in `text`, one sentence each; nothing where it agrees with what was `told`.
+    def objections(self, story: Sequence[str], text: str, names: Sequence[str]) -> tuple[str, ...]:
+        """What is wrong with `text`, one sentence each; nothing where it agrees with the `story` before it.
 
-        `names` are those of the company, which are no slips for each other.
+        `names` are those of the characters, which are no slips for each other.
         """
-        self._follow(told)
+        self._follow(story)
         lines = self._related(text)
         if not lines and not self._lines:
             return ()
-        scenes = [NumberedScene(_TOLD, "", "\n\n".join(lines)), NumberedScene(_NEW, "", text)]
+        scenes = [NumberedScene(_STORY, "", "\n\n".join(lines)), NumberedScene(_NEW, "", text)]
         known = {word for name in names for word in words(name)}
         found = [
             one
             for one in candidates(scenes, detectors=_DETECTORS, tight=True)
             if one.after.scene == _NEW and not {value.casefold() for value in one.values} <= known
         ]
-        return tuple(_told(one) for one in found[:_OBJECTIONS])
+        return tuple(_note(one) for one in found[:_OBJECTIONS])
 
-    def _follow(self, told: Sequence[str]) -> None:
-        """Read what was told since the last time; all of it anew where a person changed it."""
-        if list(told[: len(self._told)]) != self._told:
-            for filed in (self._told, self._lines, self._facts, self._names, self._small):
+    def _follow(self, story: Sequence[str]) -> None:
+        """Read what joined the story since the last time; all of it anew where a person changed it."""
+        if list(story[: len(self._story)]) != self._story:
+            for filed in (self._story, self._lines, self._facts, self._names, self._small):
                 filed.clear()
-        for paragraph in told[len(self._told) :]:
-            self._told.append(paragraph)
+        for paragraph in story[len(self._story) :]:
+            self._story.append(paragraph)
             for line in _read(paragraph):
                 self._file(line)
 
@@ -85,7 +85,7 @@ class Memory:
                 self._names.setdefault(word.text, []).append(number)
 
     def _related(self, text: str) -> list[str]:
-        """The sentences that may contradict `text`, in the order of telling."""
+        """The sentences that may contradict `text`, in the order of the story."""
         found = Counter[int]()
         for line in _read(text):
             if _states(line):
@@ -128,7 +128,7 @@ def _states(line: Line) -> bool:
 _VALUES: Final = frozenset((*VALUES, *COLOURS, *SIDES, *TITLES))
 
 
-def _told(one: Candidate) -> str:
+def _note(one: Candidate) -> str:
     """A candidate as a note to the narrator."""
     if one.detector == "name":
         return f"It writes {one.values[1]} where the story writes {one.values[0]}."

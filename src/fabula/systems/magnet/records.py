@@ -1,7 +1,6 @@
-"""What is left of a run beside its story: a record of every step, the world of every chapter, and counts.
+"""What a timestep leaves beside the story: its proposals, a record of it, the chapter's part of the world, and counts.
 
-A step's record holds what section 1.5 of our specification names but the calls, which stand in the journal under the
-step's path.
+A step's record holds what happened but not the calls, which stand in the journal under the step's path.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.engine.events import RECORD
 from fabula.story.world import Moment
 from fabula.story.world.file import write_world
+from fabula.systems.magnet.state import shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fabula.engine.run import Run
-    from fabula.story.world.flat import Commit
-    from fabula.systems.magnet.state import State
-    from fabula.systems.magnet.stepping import Proposal
+    from fabula.story.world import WorldState
+    from fabula.story.world.flat import Commit, Refused, Write
 
 _COUNTED: Final = {
     "forced": "actions that no critic took",
@@ -31,8 +30,43 @@ _COUNTED: Final = {
     "conflicts": "keys written twice in a step",
     "near": "keys much like an earlier one",
     "goal_failed": "goals that were not found",
-    "mended": "paragraphs told again for continuity",
+    "rewritten": "paragraphs written again for continuity",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """An action, and what its critic wanted otherwise; `feedback` is empty where it was taken."""
+
+    action: str
+    feedback: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """actions[c] of Algorithm 1, line 6: a character's last action of a step, and what its critic made of it.
+
+    Attributes:
+        world_updates: what it changes once it is selected.
+        forced: the critic never took it.
+        refused: updates that cannot be taken.
+        attempts: all actions of the step, the last one too.
+        lone: the critic gave nothing that can be read.
+    """
+
+    character: str
+    action: str
+    world_updates: tuple[Write, ...] = ()
+    goal_reached: bool = False
+    forced: bool = False
+    refused: tuple[Refused, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+    lone: bool = False
+
+    @property
+    def changes(self) -> str:
+        """Its updates as prompts show them."""
+        return "; ".join(map(shown, self.world_updates))
 
 
 @dataclass
@@ -44,41 +78,51 @@ class Records:
     hash: str = ""
 
     def step(
-        self, t: int, goal: int, proposals: Sequence[Proposal], chosen: Sequence[Proposal], made: Commit | None
-    ) -> dict[str, Any]:
-        """The record of a step, to which its paragraph and what became of the goal are added later."""
+        self,
+        t: int,
+        goal: int,
+        actions: Sequence[Proposal],
+        selected: Sequence[Proposal],
+        made: Commit | None,
+        story: Sequence[str],
+        absent: int = 0,
+    ) -> None:
+        """Record a step: all its actions, those that were selected, what they changed, and its paragraphs."""
         record: dict[str, Any] = {"step": t, "goal": goal, "world_before": self.hash}
         record["proposals"] = [
             {"character": p.character, "attempts": [asdict(a) for a in p.attempts], "final": p.action,
              "forced": p.forced, "goal_reached": p.goal_reached}
-            for p in proposals
+            for p in actions
         ]  # fmt: skip
-        record["order"] = [p.character for p in chosen]
-        self.counts["forced"] += sum(p.forced for p in proposals)
-        self.counts["refused"] += sum(len(p.refused) for p in proposals)
+        record["order"] = [p.character for p in selected]
+        self.counts["absent"] += absent
+        self.counts["uncriticised"] += sum(p.lone for p in actions)
+        self.counts["forced"] += sum(p.forced for p in actions)
+        self.counts["refused"] += sum(len(p.refused) for p in actions)
         if made is not None:
-            done = asdict(made)
-            record |= {"commits": done["rows"], "conflicts": made.conflicts, "near": made.near}
-            record["refused"] = [asdict(one) for p in chosen for one in p.refused]
+            record |= {"commits": asdict(made)["rows"], "conflicts": made.conflicts, "near": made.near}
+            record["refused"] = [asdict(one) for p in selected for one in p.refused]
             record["world_after"] = self.hash = made.hash
             self.counts["refused"] += len(made.refused)
             self.counts["conflicts"] += len(made.conflicts)
             self.counts["near"] += len({new for new, _ in made.near})
+        record["paragraphs"] = list(story)
         self.steps.append(record)
-        return record
 
-    async def keep(self, run: Run, chapter: int, state: State) -> None:
+    def goal(self, status: str, goal: str, paragraph: str) -> None:
+        """Add to the last step's record what became of the goal, and the transition paragraph."""
+        self.steps[-1]["event"] = {"status": status, "goal": goal, "paragraph": paragraph}
+
+    async def keep(self, run: Run, chapter: int, world: WorldState) -> None:
         """Keep a chapter's steps and its part of the world, in files beside the story."""
         steps, self.steps = self.steps, []
-        text = json.dumps(steps, ensure_ascii=False, indent=1)
-        await _kept(run, "steps", chapter, text)
-        world = state.world
+        await _kept(run, "steps", chapter, json.dumps(steps, ensure_ascii=False, indent=1))
         world.put_scene(chapter, f"Chapter {chapter}")
         first = Moment.end(chapter - 1) if chapter > 1 else None
         facts = world.index.told(first, Moment.end(chapter))
         await _kept(run, "world", chapter, write_world(world, facts))
 
-    def told(self, steps: int) -> str:
+    def summary(self, steps: int) -> str:
         """The counts in a sentence; empty if everything went smoothly."""
         found = [f"{self.counts[name]} {what}" for name, what in _COUNTED.items() if self.counts[name]]
         return f"In {steps} steps: {', '.join(found)}." if found else ""

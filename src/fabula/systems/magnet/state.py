@@ -1,7 +1,7 @@
 """W, the world state of section 3.3, as a run keeps it: a flat view of the world, and what prompts show of it.
 
-W is committed step by step into a world in memory, which is made again whenever the run goes through its steps; the
-chapters' part of it is kept with them (`records.py`). What is added here is W_c, which the paper does not define.
+W is committed step by step into a world in memory, which is made again whenever the run goes through its steps; each
+chapter's part of it is kept with the chapter (`records.py`). Added here is W_c, which the paper does not define.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from heapq import nsmallest
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from fabula.craft.packing import words
 from fabula.story.personas import scalar
@@ -20,9 +20,10 @@ from fabula.story.world.flat import RESERVED, Commit, Refused, Variable, Write, 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from fabula.story.personas import Company, Persona
+    from fabula.story.personas import Persona, Personas
     from fabula.story.world import Moment, WorldState
     from fabula.story.world.facts import Value
+    from fabula.systems.magnet.shapes import Update
 
 AUTHOR: Final = "author"
 LOCATION: Final = "location"
@@ -30,16 +31,15 @@ _MEMORY: Final = 20  # steps over which a variable's age counts
 _NAMED: Final = 2  # points from which on a variable is a character's own
 _LONGEST: Final = 64  # letters of a key
 _MOST_WORDS: Final = 8  # of a key; what is longer is a sentence
-_Told: TypeAlias = "Iterable[tuple[str, str]]"
 
 
 @dataclass
-class State:
-    """W in memory: the variables in the order of insertion, each with the points that it has for each character.
+class FlatWorld:
+    """W in its flat view: variables in the order of insertion, each with the points that it has for each character.
 
     Attributes:
         world: where commits go; `fabula.story.world.flat.variables` of it gives the same variables.
-        personas: those of the company.
+        personas: all characters.
     """
 
     world: WorldState
@@ -50,21 +50,21 @@ class State:
     _latest: tuple[object, list[Variable]] | None = None
 
     @classmethod
-    def of(cls, company: Company, world: WorldState, *, places: bool = False) -> State:
+    def of(cls, start: Personas, world: WorldState, *, places: bool = False) -> FlatWorld:
         """W before the story: the author's variables, and each persona's state with the name before its key.
 
         With `places` it also holds where each persona is.
         """
-        state = cls(world, company.personas)
-        names = Counter(folded(name) for p in company.personas for name in {p.name, *p.aliases})
+        state = cls(world, start.people)
+        names = Counter(folded(name) for p in start.people for name in {p.name, *p.aliases})
         world.describe(  # a name that means two people is nobody's alias
-            Entity(p.name, "character", tuple(a for a in p.aliases if names[folded(a)] == 1)) for p in company.personas
+            Entity(p.name, "character", tuple(a for a in p.aliases if names[folded(a)] == 1)) for p in start.people
         )
-        writes = [Write(key, value, AUTHOR, state.named(key, value)) for key, value in company.world]
-        for persona in company.personas:
+        writes = [Write(key, value, AUTHOR, state.named(key, value)) for key, value in start.world]
+        for persona in start.people:
             own = [*persona.state, *([(LOCATION, persona.location)] if places and persona.location else [])]
             writes += [Write(key_of_persona(persona, key), value, AUTHOR, (persona.name,)) for key, value in own]
-        state.commit(0, START, writes, {"current_goal": company.goal} if company.goal else {})
+        state.commit(0, START, writes, {"current_goal": start.goal} if start.goal else {})
         return state
 
     @property
@@ -137,10 +137,10 @@ class State:
     # reading updates ------------------------------------------------------------------------------------------------
 
     def writes_of(
-        self, told: _Told, actor: str, witnesses: tuple[str, ...] | None = None
+        self, updates: Iterable[Update], actor: str, witnesses: tuple[str, ...] | None = None
     ) -> tuple[tuple[Write, ...], tuple[Refused, ...]]:
-        """Updates as a critic tells them, keys and values, as writes; and those that cannot be taken."""
-        taken, refused = flat.updates_of({key[:_LONGEST]: scalar(value) for key, value in told})
+        """Updates as a critic names them, as writes; and those that cannot be taken."""
+        taken, refused = flat.updates_of({one.key[:_LONGEST]: scalar(one.value) for one in updates})
         for key, value in list(taken.items()):
             if value == "" or key.count("_") >= _MOST_WORDS:
                 why = f"a key has at most {_MOST_WORDS} words" if value != "" else "it has no value"
@@ -150,9 +150,9 @@ class State:
 
     def named(self, key: str, value: Value) -> tuple[str, ...]:
         """Whom a variable concerns, by the names and aliases in its key or value."""
-        told = set(key.split("_")) | words(str(value))
-        told |= {word.removesuffix("s") for word in told}
-        return tuple(p.name for p in self.personas if any(words(name) <= told for name in (p.name, *p.aliases)))
+        said = set(key.split("_")) | words(str(value))
+        said |= {word.removesuffix("s") for word in said}
+        return tuple(p.name for p in self.personas if any(words(name) <= said for name in (p.name, *p.aliases)))
 
 
 def key_of_persona(persona: Persona, key: str) -> str:
@@ -165,13 +165,13 @@ def key_of_persona(persona: Persona, key: str) -> str:
 def _points(variable: Variable, persona: Persona) -> int:
     """What a variable's content makes it matter to a character."""
     names = (persona.name, *persona.aliases)
-    told = f"{variable.key} {variable.value}".casefold()
+    said = f"{variable.key} {variable.value}".casefold()
     score = 3 * any(name in variable.about for name in names)
-    score += 2 * any(name.casefold() in told or (key_of(name) or name) in variable.key for name in names)
+    score += 2 * any(name.casefold() in said or (key_of(name) or name) in variable.key for name in names)
     return score + any(name in variable.about for name, _ in persona.relationships)
 
 
-def told(variable: Variable | Write) -> str:
+def shown(variable: Variable | Write) -> str:
     """A variable as prompts show it: key and value."""
     return f"{variable.key} = {plain_value(variable.value)}"
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import pytest
@@ -18,22 +20,21 @@ from fabula.engine.prompts import Prompts
 from fabula.engine.replies import schema_of
 from fabula.engine.roles import Assignment, Cast
 from fabula.engine.run import Run, RunContext
+from fabula.models.base import SAMPLING_FIELDS, Capabilities
 from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief, Story
-from fabula.story.personas import Company, Persona
+from fabula.story.personas import Persona, Personas
 from fabula.story.world import Moment, WorldState, flat
 from fabula.story.world.flat import Commit, Write
 from fabula.story.world.graph import flat_of, graph_of_flat, magnet_graph
 from fabula.systems import find
-from fabula.systems.magnet.algorithm import Config
-from fabula.systems.magnet.checking import Memory
-from fabula.systems.magnet.goals import due
-from fabula.systems.magnet.shapes import Critique
-from fabula.systems.magnet.state import State
-from fabula.systems.magnet.stepping import Play, choose, commit, propose
+from fabula.systems.magnet.algorithm import Progress, due, timestep
+from fabula.systems.magnet.checking import Continuity
+from fabula.systems.magnet.config import Config, Ours, Paper
+from fabula.systems.magnet.shapes import Critique, Update
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Awaitable, Callable, Iterator
 
     from fabula.engine.events import Event
     from fabula.engine.methods import Preset
@@ -42,11 +43,11 @@ if TYPE_CHECKING:
 SYSTEM = find("magnet")
 BRIEF = Brief("Write a story about Mara and Tobias.")
 MARA, TOBIAS = Persona("Mara", relationships=(("Tobias", "the boy"),)), Persona("Tobias")
-COMPANY = Company("The lamp burns until morning.", (MARA, TOBIAS))
+PERSONAS = Personas("The lamp burns until morning.", (MARA, TOBIAS))
 
 
 def said(request: Request) -> str:
-    """A company that does its work: every action accepted, the first chosen, the goal never reached."""
+    """Every role does its work: every action accepted, the first chosen, the goal never reached."""
     prompt = request.path.rpartition("/")[2]
     at = request.path.replace("/", " ")
     acted = f"{request.role} does what nobody did, at {at}."
@@ -78,25 +79,27 @@ def accepted(updates: dict[str, str], *, reached: bool = False) -> str:
 
 
 class Staged(Protocol):
-    """Gives a play before its first step."""
+    """Gives a story before its first step."""
 
-    def __call__(self, config: Config | None = None, company: Company = COMPANY) -> Play: ...
+    def __call__(self, config: Config | None = None, start: Personas = PERSONAS) -> Progress: ...
 
 
 @pytest.fixture
 def stage() -> Iterator[Staged]:
     with ExitStack() as stack:
 
-        def made(config: Config | None = None, company: Company = COMPANY) -> Play:
-            world, config = stack.enter_context(WorldState()), config or Config()
-            return Play(company, State.of(company, world, places=config.present_only), config, [company.goal], t=1)
+        def made(config: Config | None = None, start: Personas = PERSONAS) -> Progress:
+            return Progress.at_start(BRIEF, start, stack.enter_context(WorldState()), config or Config())
 
         yield made
 
 
-def run_of(script: Callable[[Request], str], journal: Journal) -> tuple[Run, ScriptedModel]:
+async def step(now: Progress, script: Callable[[Request], str]) -> list[Request]:
+    """One timestep; the calls it took."""
     model = ScriptedModel(script)
-    return Run(RunContext(journal, Prompts(SYSTEM.prompts, common=PROMPTS), Cast.of(model))).scope("step", 1), model
+    with Journal() as journal:
+        await timestep(now, Run(RunContext(journal, Prompts(SYSTEM.prompts, common=PROMPTS), Cast.of(model))))
+    return model.asked
 
 
 @dataclass
@@ -117,13 +120,14 @@ class Written:
 
 
 async def write(
-    script: Callable[[Request], str],
+    script: Callable[[Request], str | Awaitable[str]],
     preset: Preset = "faithful",
     personas: str = "goal: The lamp burns.\npersonas:\n  - name: Mara\n  - name: Tobias\n",
     journal: Journal | None = None,
+    capabilities: Capabilities | None = None,
     **config: Any,  # noqa: ANN401 - fields of Config
 ) -> Written:
-    model, written = ScriptedModel(script), Written(journal or Journal())
+    model, written = ScriptedModel(script, capabilities=capabilities), Written(journal or Journal())
     if journal is None:
         written.journal.open()
         written.journal.decide("personas", "edit", personas)
@@ -148,23 +152,20 @@ async def test_only_chosen_actions_change_the_world_in_the_order_of_telling(stag
             return accepted({"lamp": who, f"only_{who}": "true"})
         return json.dumps({"order": [2, 1, 7, 2], "paragraph": "x"}) if "narrate" in request.path else said(request)
 
-    with Journal() as journal:
-        run, _ = run_of(script, journal)
-        play = stage(company=replace(COMPANY, world=(("lamp", "dark"),)))
-        proposals = await propose(play, run)
-        chosen = await choose(play, proposals, run)
-        assert [proposal.character for proposal in chosen.proposals] == ["Tobias", "Mara"]
-        commit(play, proposals, chosen, run)
-        assert play.world.flat == {"lamp": "mara", "only_tobias": True, "only_mara": True}
-        one = stage()
-        commit(one, proposals, type(chosen)(chosen.proposals[:1]), run)
-        assert one.world.flat == {"lamp": "tobias", "only_tobias": True}
-    assert [(row["key"], row["old"], row["new"], row["actor"]) for row in play.records.steps[0]["commits"]] == [
+    now = stage(start=replace(PERSONAS, world=(("lamp", "dark"),)))
+    await step(now, script)
+    assert now.world.flat == {"lamp": "mara", "only_tobias": True, "only_mara": True}
+    record = now.records.steps[0]
+    assert record["order"] == ["Tobias", "Mara"]
+    assert [(row["key"], row["old"], row["new"], row["actor"]) for row in record["commits"]] == [
         ("lamp", "dark", "tobias", "Tobias"),
         ("only_tobias", None, True, "Tobias"),
         ("lamp", "tobias", "mara", "Mara"),
         ("only_mara", None, True, "Mara"),
     ]
+    one = stage()
+    await step(one, lambda request: script(request).replace("[2, 1, 7, 2]", "[2]"))
+    assert one.world.flat == {"lamp": "tobias", "only_tobias": True}, "Mara's action was not selected"
 
 
 async def test_what_would_happen_after_the_goal_is_reached_does_not(stage: Staged) -> None:
@@ -174,12 +175,10 @@ async def test_what_would_happen_after_the_goal_is_reached_does_not(stage: Stage
         return json.dumps({"order": [2, 0, 1], "paragraph": "x"}) if "narrate" in request.path else said(request)
 
     for truncated, world in ((True, {"by_tobias": 1}), (False, {"by_tobias": 1, "by_mara": 1})):
-        with Journal() as journal:
-            run, _ = run_of(script, journal)
-            play = stage(Config(truncate_after_goal=truncated))
-            proposals = await propose(play, run)
-            assert commit(play, proposals, await choose(play, proposals, run), run)
-            assert play.world.flat == world
+        now = stage(Config(ours=Ours(truncate_after_goal=truncated)))
+        await step(now, script)
+        assert now.world.flat == world
+        assert now.records.steps[0]["event"]["status"] == "complete"
 
 
 async def test_reserved_and_impossible_keys_are_refused_and_counted(stage: Staged) -> None:
@@ -188,18 +187,15 @@ async def test_reserved_and_impossible_keys_are_refused_and_counted(stage: Stage
             return accepted({"turn": "4", "9 lives": "1", "Goal History": "x", "door_open": "true"})
         return said(request)
 
-    with Journal() as journal:
-        run, _ = run_of(script, journal)
-        play = stage()
-        proposals = await propose(play, run)
-        commit(play, proposals, await choose(play, proposals, run), run)
-        assert play.world.flat == {"door_open": True}
-    assert [(one["key"], one["why"]) for one in play.records.steps[0]["refused"]] == [
+    now = stage()
+    await step(now, script)
+    assert now.world.flat == {"door_open": True}
+    assert [(one["key"], one["why"]) for one in now.records.steps[0]["refused"]] == [
         ("turn", "the key is reserved"),
         ("9 lives", "a key has 1 to 64 letters, digits and _, a letter first"),
         ("Goal History", "the key is reserved"),
     ]
-    assert play.records.told(1) == "In 1 steps: 6 refused keys."
+    assert now.records.summary(1) == "In 1 steps: 6 refused keys."
 
 
 def test_two_values_in_a_step_and_keys_much_alike_are_recorded(stage: Staged) -> None:
@@ -231,13 +227,13 @@ def test_the_world_of_any_past_step_can_be_rebuilt_and_shown_as_a_graph(stage: S
 
 def test_a_persona_begins_with_its_state_and_updates_are_read(stage: Staged) -> None:
     old = Persona("Old Mara", state=(("tired", True),), aliases=("she",))
-    company = Company("g", (old, Persona("Tobias", aliases=("she",), location="quay")), (("lamp_lit", False),))
-    assert stage(company=company).world.flat == {"lamp_lit": False, "old_mara_tired": True}
-    world = stage(Config(present_only=True), company).world
+    start = Personas("g", (old, Persona("Tobias", aliases=("she",), location="quay")), (("lamp_lit", False),))
+    assert stage(start=start).world.flat == {"lamp_lit": False, "old_mara_tired": True}
+    world = stage(Config(ours=Ours(present_only=True)), start).world
     assert world.flat == {"lamp_lit": False, "old_mara_tired": True, "tobias_location": "quay"}
     assert [e.aliases for e in world.world.entities() if e.kind == "character"] == [(), ()], "she is nobody's alone"
-    told = [("Old Mara's lamp", "3"), ("…", "x"), ("door", "Tobias holds it"), ("k" * 70, "true")]
-    writes, refused = world.writes_of(told, "Tobias")
+    updates = [("Old Mara's lamp", "3"), ("…", "x"), ("door", "Tobias holds it"), ("k" * 70, "true")]
+    writes, refused = world.writes_of([Update(key=key, value=value) for key, value in updates], "Tobias")
     assert [(w.key, w.value, w.about) for w in writes] == [
         ("old_maras_lamp", 3, ("Old Mara",)),
         ("door", "Tobias holds it", ("Tobias",)),
@@ -248,7 +244,7 @@ def test_a_persona_begins_with_its_state_and_updates_are_read(stage: Staged) -> 
 
 def test_a_dry_run_fills_the_world_as_a_run_does(stage: Staged) -> None:
     made = example(schema_of(Critique), "chapter-1/step/1/Mara/criticise")["world_updates"]
-    writes, refused = stage().world.writes_of([(one["key"], one["value"]) for one in made], "Mara")
+    writes, refused = stage().world.writes_of([Update(**one) for one in made], "Mara")
     assert (len(writes), refused) == (1, ()), "else prompts, and what they cost, would be estimated too small"
 
 
@@ -307,19 +303,15 @@ async def test_an_action_is_revised_until_the_critic_takes_it_or_the_bound_is_re
             {"revise": refused, "feedback": "Too vague.", "goal_reached": False, "world_updates": updates}
         )
 
-    with Journal() as journal:
-        run, model = run_of(script, journal)
-        play = stage(Config(strict_paper=strict), Company("g", (MARA,)))
-        proposals = await propose(play, run)
-        assert (len(model.asked), proposals[0].forced) == (calls, forced)
-        assert len(proposals[0].attempts) == calls // 2
-        chosen = await choose(play, proposals, run)
-        commit(play, proposals, chosen, run)
-        assert play.world.flat == world
-        assert play.records.counts["forced"] == forced
-    later = [request for request in model.asked if "/again/" in request.path and request.path.endswith("act")]
+    now = stage(Config(Paper(strict_paper=strict)), Personas("g", (MARA,)))
+    asked = await step(now, script)
+    made = now.records.steps[0]["proposals"][0]
+    assert (len(asked) - 1, made["forced"], len(made["attempts"])) == (calls, forced, calls // 2)
+    assert now.world.flat == world
+    assert now.records.counts["forced"] == forced
+    later = [request for request in asked if "/again/" in request.path and request.path.endswith("act")]
     assert all("It was refused: Too vague." in request.messages[-1].content for request in later)
-    critics = [request.messages[-1].content for request in model.asked if request.path.endswith("criticise")]
+    critics = [request.messages[-1].content for request in asked if request.path.endswith("criticise")]
     assert all(("# Story" in content) for content in critics)
 
 
@@ -336,20 +328,25 @@ async def test_who_gives_nothing_to_read_is_absent_and_a_silent_critic_lets_pass
             return "I will not."
         return "No opinion." if "criticise" in request.path else said(request)
 
-    with Journal() as journal:
-        run, _ = run_of(script, journal)
-        play = stage()
-        proposals = await propose(play, run)
-    assert [(p.character, p.updates, p.forced, p.lone) for p in proposals] == [("Tobias", (), False, True)]
-    assert (play.records.counts["absent"], play.records.counts["uncriticised"]) == (1, 1)
+    now = stage()
+    await step(now, script)
+    made = now.records.steps[0]
+    assert [(p["character"], p["forced"]) for p in made["proposals"]] == [("Tobias", False)]
+    assert not made["commits"], "without a critique nothing changes"
+    assert (now.records.counts["absent"], now.records.counts["uncriticised"]) == (1, 1)
 
 
-async def test_side_by_side_and_one_after_the_other_give_one_story_and_one_record() -> None:
-    made = [await write(said, max_steps=4, words="20000", parallel=parallel) for parallel in (True, False)]
+async def test_whoever_answers_first_story_and_record_are_the_same() -> None:
+    async def late(request: Request) -> str:
+        await asyncio.sleep(0.002 if "/Mara/" in request.path else 0)
+        return said(request)
+
+    made = [await write(script, max_steps=4, words="20000") for script in (said, late)]
     assert made[0].story == made[1].story
     assert made[0].kept == made[1].kept
     steps = json.loads(made[0].kept["steps/steps-1"])
     assert [step["step"] for step in steps] == [1, 2, 3, 4]
+    assert [p["character"] for p in steps[0]["proposals"]] == ["Mara", "Tobias"]
     assert steps[3]["world_before"] == steps[2]["world_after"]
 
 
@@ -402,8 +399,8 @@ async def test_without_a_critic_the_narrator_names_the_updates() -> None:
     ],
 )
 def test_when_a_goal_ends(t: int, k: int, rule: Any, status: str | None, *, reached: bool) -> None:  # noqa: ANN401 - a literal
-    assert due(t, k, Config(stall_rule=rule), reached=reached) == status
-    off = due(t, k, Config(stall_rule=rule, goal_shifts=False), reached=reached)
+    assert due(t, k, Config(Paper(stall_rule=rule)), reached=reached) == status
+    off = due(t, k, Config(Paper(stall_rule=rule, goal_shifts=False)), reached=reached)
     assert off == ("complete" if reached else None)
 
 
@@ -503,7 +500,7 @@ async def test_a_narrator_that_chooses_nobody_is_asked_again_and_then_the_first_
     assert story.text == "Mara does what nobody did, at chapter-1 step 1 Mara act."
 
 
-async def test_a_company_without_a_usable_action_is_an_error_that_says_what_to_do() -> None:
+async def test_characters_without_a_usable_action_are_an_error_that_says_what_to_do() -> None:
     def script(request: Request) -> str:
         return "no" if request.path.endswith("act") else said(request)
 
@@ -524,6 +521,33 @@ async def test_an_edited_chapter_changes_what_follows_and_its_steps_still_change
     assert "seen_by_mara = 15" in first.messages[-1].content
 
 
+MEEK = "goal: The lamp burns.\npersonas:\n  - name: Mara\n  - {name: Tobias, description: A meek boy.}\n"
+"""Changes what is asked of all, from the first step on."""
+
+
+@pytest.mark.parametrize("preset", ["faithful", "improved"])
+@pytest.mark.parametrize(
+    ("artefact", "text"),
+    [("personas", MEEK), ("chapter-1", "Nobody knew what had happened."), ("chapter-2", "Nobody knew.\n\n\nNobody.")],
+)
+async def test_a_dry_run_after_an_edit_names_the_calls_that_are_made(artefact: str, text: str, preset: Preset) -> None:
+    def script(request: Request) -> str:  # as a model's, its prose depends on all it is shown
+        mark = f"({sha256(request.messages[-1].content.encode()).hexdigest()[:6]})"
+        reply = said(request)
+        for name in ("action", "paragraph", "transition_paragraph"):
+            reply = reply.replace(f'"{name}": "', f'"{name}": "{mark} ')
+        return reply if reply.startswith("{") else f"{mark} {reply}"
+
+    config: dict[str, Any] = {"max_steps": 22, "words": "20000", "chapter_words": 60, "stall_steps": 5}
+    journal = (await write(script, preset, **config)).journal
+    journal.decide(artefact, "edit", text)
+    dry = RunContext(journal, Prompts(SYSTEM.prompts, common=PROMPTS), Cast.of(ScriptedModel(script)), mode="dry")
+    await SYSTEM.write(BRIEF, Run(dry), SYSTEM.config(preset, config))
+    again = await write(script, preset, journal=journal, **config)
+    assert again.asked
+    assert sorted(call.path for call in dry.dry_run.planned) == sorted(request.path for request in again.asked)
+
+
 @pytest.mark.parametrize(
     ("personas", "told"),
     [
@@ -539,12 +563,33 @@ async def test_personas_with_problems_are_named_with_their_lines(personas: str, 
 
 async def test_a_person_can_only_be_cast_for_somebody_who_plays() -> None:
     model = ScriptedModel(said)
-    company = Cast(Assignment(model), {"marra": Assignment(model)}, known=SYSTEM.roles, open_role="character")
+    cast = Cast(Assignment(model), {"marra": Assignment(model)}, known=SYSTEM.roles, open_role="character")
     with Journal() as journal:
         journal.decide("personas", "edit", "personas:\n  - name: Mara\n")
-        run = Run(RunContext(journal, Prompts(SYSTEM.prompts, common=PROMPTS), company))
+        run = Run(RunContext(journal, Prompts(SYSTEM.prompts, common=PROMPTS), cast))
         with pytest.raises(UnknownNameError, match="Did you mean 'mara'"):
             await SYSTEM.write(BRIEF, run, SYSTEM.config("faithful", {"max_steps": 1}))
+
+
+LONG = (
+    "Now Mara laughs. Now she lights the lamp, again the lamp. Now she waits, and writes: 'Come home.' Now she sings."
+)
+
+
+@pytest.mark.parametrize("small", [False, True])
+async def test_only_small_models_are_held_short(small: bool) -> None:  # noqa: FBT001 - a parameter
+    def script(request: Request) -> str:
+        return LONG if request.path.endswith("/Mara/act") else said(request)
+
+    able = Capabilities(sampling=SAMPLING_FIELDS, parallel=64, small=small)
+    asked = (await write(script, "improved", capabilities=able, words="300", max_steps=2)).asked
+    by_path = {request.path: request for request in asked}
+    act, choice = by_path["chapter-1/step/1/Mara/act"], by_path["chapter-1/step/1/choose"]
+    assert act.sampling.max_tokens == (120 if small else None)
+    assert (LONG in choice.messages[-1].content) is not small
+    assert "Now Mara laughs." in choice.messages[-1].content
+    told = by_path["chapter-1/step/1/tell"].messages[-1].content
+    assert ("in the past tense" in told) is small
 
 
 # 5: continuity ------------------------------------------------------------------------------------------------------
@@ -566,19 +611,21 @@ TOLD = (
         ("She painted the red lantern, and now the blue lantern hung there.", ""),
     ],
 )
-def test_a_paragraph_is_held_against_what_was_told(text: str, told: str) -> None:
-    memory = Memory()
-    found = memory.objections(TOLD, text, ("Mara", "Tobias"))
+def test_a_paragraph_is_held_against_the_story(text: str, told: str) -> None:
+    continuity = Continuity()
+    found = continuity.objections(TOLD, text, ("Mara", "Tobias"))
     assert bool(found) == bool(told)
     assert told in " ".join(found)
-    assert not memory.objections([TOLD[1]], "Then the blue lantern fell.", ()), "what a person took out is forgotten"
+    assert not continuity.objections([TOLD[1]], "Then the blue lantern fell.", ()), (
+        "what a person took out is forgotten"
+    )
 
 
-def test_names_of_the_company_are_no_slips_for_each_other() -> None:
+def test_names_of_the_characters_are_no_slips_for_each_other() -> None:
     told = [f"On day {n} they called Marta, and Marta came." for n in range(6)]
     text = "She saw Marra at the door, and then Marra left."
-    assert Memory().objections(told, text, ()) == ("It writes Marra where the story writes Marta.",)
-    assert Memory().objections(told, text, ("Marta", "Marra")) == ()
+    assert Continuity().objections(told, text, ()) == ("It writes Marra where the story writes Marta.",)
+    assert Continuity().objections(told, text, ("Marta", "Marra")) == ()
 
 
 LANTERNS = {
@@ -603,4 +650,4 @@ async def test_a_paragraph_that_contradicts_is_sent_back_once_with_a_concrete_no
     assert 'A first version did not: Earlier it says "' in mended[0].messages[-1].content
     assert LANTERNS[2, True] in written.story.text
     assert LANTERNS[3, False] in written.story.text, "the second version is no better"
-    assert any(note.startswith("In 3 steps: 2 paragraphs told again") for note in written.noted)
+    assert any(note.startswith("In 3 steps: 2 paragraphs written again") for note in written.noted)

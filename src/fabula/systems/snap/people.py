@@ -8,14 +8,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fabula.base.errors import ReplyError, UsageError
-from fabula.craft.cells import among, names_in
 from fabula.craft.conversation.talk import Parties
-from fabula.craft.narratives import check_people, present_in
+from fabula.craft.narratives import check_people
 from fabula.craft.packing import first_of
 from fabula.engine.dry_run import STALE
 from fabula.models.base import Sampling
 from fabula.story import one_line
-from fabula.story.personas import Company, Persona, parse_company, write_company
+from fabula.story.people import among, names_in, present_in, same_person
+from fabula.story.personas import Persona, Personas, parse_personas, write_personas
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,7 @@ _MOST: Final = 12
 async def company_of(run: Run) -> tuple[Persona, ...]:
     """The author's own personas (`plan/personas.yaml`); they hold in every cell, before its labels."""
     given = await run.given(PERSONAS, folder="plan", suffix="yaml")
-    return parse_company(given).personas if given else ()
+    return parse_personas(given).people if given else ()
 
 
 @dataclass
@@ -61,11 +61,11 @@ class Labels:
 
         async def make(own: Run) -> str:
             found = await _labelled(own, self.cells[number - 1], self.config)
-            return write_company(Company("", tuple(found))) if found else _NOBODY
+            return write_personas(Personas("", tuple(found))) if found else _NOBODY
 
         text = (await run.keep(name, make, folder="plan", suffix="yaml")).replace(STALE, "")
         written = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-        return parse_company(text, f"plan/{name}.yaml").personas if written else ()
+        return parse_personas(text, f"plan/{name}.yaml").people if written else ()
 
 
 async def _labelled(run: Run, segment: str, config: Config) -> list[Persona]:
@@ -83,7 +83,7 @@ async def _labelled(run: Run, segment: str, config: Config) -> list[Persona]:
         name = one_line(person.name)
         made_up = bool(run.context.dry_run.planned)
         named = not config.check_people or made_up or present_in([name], segment)
-        if name and named and among(name, people) is None:
+        if name and named and not any(same_person(name, other) for other in people):
             traits = tuple(dict.fromkeys(one_line(trait) for trait in person.traits if trait.strip()))
             people[name] = Persona(name, description=one_line(person.background), personality=traits[:_MOST])
     return list(people.values())

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.craft.cells import among
 from fabula.craft.conversation.answering import Asking, answered, window
 from fabula.craft.conversation.talk import Chapter, Pace
-from fabula.craft.narratives import present_in
 from fabula.craft.packing import last_of, latest
 from fabula.engine.replies import clean_prose
 from fabula.engine.replies.dialogue import with_names
 from fabula.models.base import Sampling
 from fabula.models.budget import estimate_tokens
+from fabula.story.people import among, present_in
 from fabula.systems.snap.people import clipped
 from fabula.systems.snap.planning import plan_of
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fabula.base.errors import UsageError
-from fabula.craft.cells import names_in
 from fabula.craft.conversation.moves import conversation, dialogue_text
 from fabula.craft.conversation.state import State
 from fabula.craft.conversation.talk import Freedom, Parties, Place
 from fabula.craft.narratives import check_people, narrative_of
 from fabula.story import Story
+from fabula.story.people import names_in
 from fabula.systems.vanilla.talking import VanillaTalk
 
 if TYPE_CHECKING:
