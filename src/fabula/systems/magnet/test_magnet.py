@@ -31,6 +31,7 @@ from fabula.systems.magnet.goals import due
 from fabula.systems.magnet.shapes import Critique
 from fabula.systems.magnet.state import State
 from fabula.systems.magnet.stepping import Play, choose, commit, propose
+from shortening import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -49,6 +50,8 @@ def said(request: Request) -> str:
     """A company that does its work: every action accepted, the first chosen, the goal never reached."""
     prompt = request.path.rpartition("/")[2]
     at = request.path.replace("/", " ")
+    if prompt == "shorten":
+        return shortened(request)
     acted = f"{request.role} does what nobody did, at {at}."
     return {
         "act": json.dumps({"action": acted}) if "JSON" in request.messages[-1].content else acted,
