@@ -410,5 +410,5 @@ async def test_an_authors_plan_stands_in_for_the_planning_agents() -> None:
     assert asked == ["setting", *ORDER[4:]]  # the plan says nothing of the setting, so its agent does
     prompt = model.asked[1].messages[-1].content
     assert "The lamp is to go dark while a boat is still out." in prompt
-    assert "- Mara: aged 70; wants: To see the boats home." in prompt
+    assert "- Mara (70) - Wants: To see the boats home." in prompt
     assert "- Exposition: The letter (The lamp room). A letter comes. Mara says nothing." in prompt
