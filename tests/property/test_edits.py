@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from typing import TYPE_CHECKING
 
 from hypothesis import HealthCheck, given, settings
@@ -86,7 +87,7 @@ def _paths(asked: set[tuple[str, str]]) -> set[str]:
 def _extensions(paths: set[str] | set[tuple[str, str]]) -> set[str]:
     """Calls that only exist because a text came out short; a dry run can only guess at them."""
     named = {path if isinstance(path, str) else path[0] for path in paths}
-    return {path for path in named if "/extend/" in path or "/again/" in path}
+    return {path for path in named if re.search("/(?:extend|shorten|again)/", path)}
 
 
 @given(case=st.sampled_from(CASES), which=st.integers(0, 20), text=texts)

@@ -151,7 +151,7 @@ def measurements() -> list[Measurement]:
 
 async def measure_case(case: Measurement, model: Model, journal: Journal, **context: Any) -> Report:  # noqa: ANN401 - fields of Hands
     """The case's report, with `model` in every role."""
-    prompts = context.pop("prompts", None) or Prompts(case.evaluator.prompts)
+    prompts = context.pop("prompts", None) or Prompts(case.evaluator.prompts, common=PROMPTS)
     run = Run(RunContext(journal, prompts, Cast.of(model), **context))
     return await case.evaluator.evaluate(case.items, run, case.evaluator.config(case.preset, case.config))
 

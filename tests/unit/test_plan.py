@@ -109,6 +109,15 @@ def test_an_order_that_is_only_partly_known_is_not_settled() -> None:
     assert plan(scene("A", "1"), scene("B", "", "A"), scene("C", "1")).chronology() is None  # B and C
 
 
+def test_an_assumed_order_keeps_to_what_is_known() -> None:
+    partly = Plan((scene("a"), scene("b", "7"), scene("c", "", "e"), scene("d", "3"), scene("e")))
+    order = partly.assumed_chronology()
+    assert order == ("a", "d", "b", "e", "c")
+    assert partly.accepts(order) == ""
+    assert Plan((scene("c"), scene("a"), scene("b"))).assumed_chronology() == ("c", "a", "b")
+    assert Plan(()).assumed_chronology() == ()
+
+
 def test_one_scene_is_settled_and_a_circle_never() -> None:
     assert plan(scene("A")).chronology() == ("A",)
     assert plan(scene("A", "", "B"), scene("B", "", "A")).chronology() is None
@@ -218,7 +227,7 @@ def test_a_plan_is_a_brief_where_it_has_none() -> None:
         "It is about this: The lamp goes out.\n\n"
         "It is set here: A cape.\n\n"
         "Its characters are:\n"
-        "- Mara (woman, 58, hero) - She keeps the lamp. Speaks so: Slow. Wants: rest.\n"
+        "- Mara (hero, woman, 58) - She keeps the lamp. Way of speaking: Slow. Wants: rest.\n"
         "- They (a group)"
     )
     assert replace(told, brief="Mine.").as_brief() == "Mine."

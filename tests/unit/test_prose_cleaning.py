@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from fabula.engine.replies import Cleaned, clean_prose
+from fabula.engine.replies import Cleaned, TextKind, clean_prose
 
 LABELS = ("Exposition", "Rising Action", "Climax", "Setting", "Creative Writing Task")
 STORY = (
@@ -293,3 +293,77 @@ def test_one_sentence_about_a_story_or_a_character_who_speaks_of_stories_stays()
 def test_an_asterisk_before_a_line_of_prose_goes_and_a_scene_break_stays() -> None:
     cleaned = clean_prose("* Mara lit the lamp.\n\n* * *\n\n* The boat was late.", labels=(), last=False)
     assert cleaned.text == "Mara lit the lamp.\n\n* * *\n\nThe boat was late."
+
+
+# replies of capable models --------------------------------------------------------------------------------------------
+
+LITERARY = (
+    "The story began with a lamp.\n\n"
+    "You climb the stairs. You do not count them. The sea does not answer.\n\n"
+    "Yes. You said yes. You always say yes.\n\n"
+    "- bread\n- oil\n- a letter for Tor\n\n"
+    "Is it late?\n\nIt is late.\n\nThen come down.\n\nNot yet.\n\n"
+    "Dear Tor,\n\nLet me know if you come. I hope you find it.\n\nMara\n\n"
+    "The sea does not answer. "
+    "You climb the stairs, and you do not count them, because nobody has ever counted them.\n\n"
+    "You climb the stairs, and you do not count them, because nobody has ever counted them. "
+    "The sea does not answer.\n\n"
+    "Climax: that was his word for it. Human: that was hers.\n\n"
+    "[Here the page is torn]\n\n**NO LANDING**\n\n## II\n\n"
+    "The Lamp That Answered\n\n"
+    "The End.\n\nOr so you thought, and the story ends with you on the stairs and no\n\n*"
+)
+
+
+@pytest.mark.parametrize("kind", ["prose", "notes"])
+@pytest.mark.parametrize("last", [False, True])
+def test_without_aids_a_literary_text_loses_nothing(last: bool, kind: TextKind) -> None:  # noqa: FBT001 - a parameter of the test
+    echo = ["You climb the stairs, and you do not count them, because nobody has ever counted them."]
+    cleaned = clean_prose(LITERARY, labels=LABELS, last=last, echo=echo, kind=kind, aids=False)
+    assert cleaned == Cleaned(LITERARY, (), complete=True)
+    assert clean_prose(LITERARY, labels=LABELS, last=last, echo=echo).text != LITERARY
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "This is the story of my brother. He was never on time.",
+        "I have tried to write this story for years. Let me begin the story with the boat.",
+        "Certainly the sea was calm. As you asked, I went.",
+        "Sure.\n\nThat was all he ever said.",
+        '"The lamp is lit. The boats are in. Go home."',
+        "AI: Are you there?\n\nHuman: I am here.",
+        "She wrote one line below the drawing.\n\nThank you for reading.",
+        "The last letter was short.\n\nWould you like me to stay?\n\nMara",
+        "He counted them.\n\nThe End",
+    ],
+)
+def test_without_aids_what_might_be_story_stays(text: str) -> None:
+    assert clean_prose(text, labels=LABELS, last=True, aids=False).text == text
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("Sure! Here is the exposition of the story:\n\n", ""),
+        ("Certainly!\n\n---\n\n", ""),
+        ("Of course! I'd be happy to continue the story.\n\n", "\n\n---\n\nWould you like me to continue the story?"),
+        ("Here's the continuation of the story:\n\n# The Lamp\n\n", "\n\n(Word count: 312)"),
+        ("**The Lamp That Answered**\n\n", "\n\n*Note: I kept the tone of the earlier parts.*"),
+        ("[Exposition] ", "\n\nI hope you enjoyed this story! Let me know what you think."),
+        ("## Exposition\n\n", "\n\n[End of Exposition]"),
+        ("<think>I should write.</think>\n\n", "<|im_end|>\n<|im_start|>user\nMore."),
+        ("```text\n", "\n```"),
+        ("", "\n\nLet me know if you would like any changes.\n\nThank you for reading."),
+    ],
+)
+def test_without_aids_chatter_labels_and_marks_of_chat_templates_go(before: str, after: str) -> None:
+    cleaned = clean_prose(before + LITERARY + after, labels=LABELS, last=True, aids=False)
+    assert cleaned.text == LITERARY
+    assert cleaned.dropped
+
+
+def test_without_aids_only_a_reply_that_was_cut_off_loses_its_half_sentence() -> None:
+    text = "The lamp turned. She looked out over the"
+    assert clean_prose(text, labels=(), last=True, aids=False).text == text
+    assert clean_prose(text, labels=(), last=True, aids=False, finish="length").text == "The lamp turned."

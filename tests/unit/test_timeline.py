@@ -15,7 +15,7 @@ from fabula.cli.main import main
 from fabula.project.folder import Project
 from fabula.story import Brief
 from fabula.story.plan import Character, Event, Plan, Presence, ScenePlan
-from fabula.story.timeline import Timeline, assumed_order, timeline_data, timeline_svg, timeline_text
+from fabula.story.timeline import Timeline, timeline_data, timeline_svg, timeline_text
 from fabula.story.timeline.letters import cells, clean, cut, folded, padded
 
 if TYPE_CHECKING:
@@ -115,18 +115,6 @@ def test_an_order_that_is_none_of_the_plan_is_refused() -> None:
     for draw in (timeline_svg, timeline_text, timeline_data):
         with pytest.raises(UsageError, match="leaves out 'Scene of 2'"):
             draw(plan, order[:1])
-
-
-def test_an_assumed_order_keeps_to_what_is_known() -> None:
-    def scene(name: str, time: str = "", *after: str) -> ScenePlan:
-        return ScenePlan(name, (Event("x"),), time=time, after=after)
-
-    plan = Plan((scene("a"), scene("b", "7"), scene("c", "", "e"), scene("d", "3"), scene("e")))
-    order = assumed_order(plan)
-    assert order == ("a", "d", "b", "e", "c")
-    assert plan.accepts(order) == ""
-    assert assumed_order(plan_of([3, 1, 2])[0]) == ("Scene of 3", "Scene of 1", "Scene of 2")
-    assert assumed_order(Plan(())) == ()
 
 
 def test_somebody_whom_only_a_scene_names_is_shown_too() -> None:

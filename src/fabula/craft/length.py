@@ -1,4 +1,4 @@
-"""Length asked is length got: word ranges, budgets for sections, and writing until a text fits.
+"""Length asked is length got: word ranges, their shares for sections, and writing until a text fits.
 
 Ours; Agents' Room only notes that models miss length requirements (section 4.1). Improved mode uses this.
 """
@@ -6,24 +6,39 @@ Ours; Agents' Room only notes that models miss length requirements (section 4.1)
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from math import ceil, floor
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
 from fabula.craft.trimming import trim
-from fabula.craft.wording import LARGEST, Wish, number, wishes
+from fabula.craft.wording import LARGEST, Length, lengths_in, number
 from fabula.story import count_words
 from fabula.story.sentences import ends_whole, sentences, spans
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-__all__ = ["Fitted", "WordRange", "parse_range", "read_range", "trim", "write_to_length"]
+    from fabula.story import Brief
+
+__all__ = [
+    "Fitted",
+    "WordRange",
+    "asked_range",
+    "parse_range",
+    "read_range",
+    "revise_to_length",
+    "trim",
+    "write_to_length",
+]
 
 _ABOUT: Final = 0.10
 _OPEN: Final = 0.25  # how far a range reaches beyond "at least", or below "at most"
 _SECTION_SLACK: Final = 0.12
+_TOLERANCE: Final = 0.05  # how far a text may go beyond its range before its model is asked to shorten it
+_SHORTENINGS: Final = 3
 _LEAST_ASKED: Final = 15  # words; fewer are not worth a call's instruction
 _CALLS_A_TRY: Final = 4  # continuations that help are not failed tries, but they are bounded too
 _NEW_PARAGRAPH: Final = 80  # words after which a continuation starts a new paragraph
@@ -33,7 +48,10 @@ _FLAG: Final = re.compile(r"(~|<=|>=|≤|≥|<|>)?\s*([\d.,]+\s*k?)(?:\s*(?:-|�
 
 @dataclass(frozen=True, slots=True)
 class WordRange:
-    """How many words are wanted: `low` to `high`, best `target`; `exact` if the author drew the borders."""
+    """How many words are wanted: `low` to `high`, best `target`; `exact` if the author drew the borders.
+
+    As text it is what a prompt says: "about 175 words, between 160 and 190".
+    """
 
     low: int
     high: int
@@ -50,9 +68,21 @@ class WordRange:
         """`low` to `high`, the middle best."""
         return cls(low, high, (low + high) // 2, exact=True)
 
+    def __str__(self) -> str:
+        """The target with its band, as a prompt says it."""
+        if self.low == self.high and self.high >= _LEAST_ASKED:
+            return f"exactly {self.high} words"
+        if self.low <= 1 or self.high < _LEAST_ASKED:
+            return f"at most {max(self.high, _LEAST_ASKED)} words"
+        return f"about {self.target} words, between {self.low} and {self.high}"
+
     def holds(self, words: int) -> bool:
         """Whether `words` lie inside."""
         return self.low <= words <= self.high
+
+    def accepts(self, words: int) -> bool:
+        """Whether `words` lie inside, or so little above that a model is not asked to shorten its text for it."""
+        return self.low <= words <= self.high * (1 + _TOLERANCE)
 
     def misses(self, words: int) -> int:
         """How many words are missing or too many; 0 inside."""
@@ -78,15 +108,38 @@ class WordRange:
         slack = max(round(target * _SECTION_SLACK), 1)
         return WordRange(max(target - slack, 1), target + slack, target, exact=False)
 
+    def shares(self, weights: Sequence[float]) -> list[WordRange]:
+        """Ranges for sections that are written side by side: by weight, so that all together are inside this one."""
+        total = sum(weights) or 1
+        edges = [0.0, *accumulate(weight / total for weight in weights)]
+        parts = []
+        for start, end in pairwise(edges):
+            low, high = (max(round(n * end) - round(n * start), 1) for n in (self.low, self.high))
+            parts.append(WordRange(low, max(low, high), (low + max(low, high)) // 2, self.exact))
+        return parts
+
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A text, its words, how many calls it took, and whether it is inside the range."""
+    """A text, its words, how many calls it took, whether it is as long as wanted, and what rules took out of it.
+
+    `removed` has, for each piece, the rule's name and the text.
+    """
 
     text: str
     words: int
     tries: int
     inside: bool
+    removed: tuple[tuple[str, str], ...] = ()
+
+
+def asked_range(brief: Brief, words: str = "") -> WordRange | None:
+    """The words that a story should have: those of the setting `words` ("1300-1350"), else what the brief asks for.
+
+    Raises:
+        UsageError: `words` is no range.
+    """
+    return parse_range(words) if words else read_range(brief.text)
 
 
 def read_range(brief_text: str) -> WordRange | None:
@@ -97,19 +150,19 @@ def read_range(brief_text: str) -> WordRange | None:
     both together a range. A page is 400 words. Where a brief names several numbers, the largest is the story's and the
     others are about parts of it.
     """
-    found = wishes(brief_text)
+    found = lengths_in(brief_text)
     if not found:
         return None
-    bounds, low, high = max(found, key=lambda wish: wish[2])
+    bounds, low, high = max(found, key=lambda length: length[2])
     if bounds == "most":
-        least = [wish[1] for wish in found if wish[0] == "least" and wish[1] <= high]
+        least = [other[1] for other in found if other[0] == "least" and other[1] <= high]
         if least:
             return WordRange.between(max(least), high)
-    return _of_wish((bounds, low, high))
+    return _range_of((bounds, low, high))
 
 
-def _of_wish(wish: Wish) -> WordRange:
-    bounds, low, high = wish
+def _range_of(asked: Length) -> WordRange:
+    bounds, low, high = asked
     if bounds in {"range", "exactly"}:
         return WordRange.between(low, high)
     if bounds == "least":
@@ -136,7 +189,46 @@ def parse_range(text: str) -> WordRange:
     if len(numbers) > 1:
         return WordRange.between(low, high)
     sign = found.group(1) or "~"
-    return _of_wish(("most" if sign in "<=≤" else "least" if sign in ">=≥" else "about", low, high))
+    return _range_of(("most" if sign in "<=≤" else "least" if sign in ">=≥" else "about", low, high))
+
+
+async def revise_to_length(
+    write: Callable[[int], Awaitable[str]],
+    extend: Callable[[str, int, int], Awaitable[str]],
+    shorten: Callable[[str, int], Awaitable[str]],
+    want: WordRange,
+    *,
+    tries: int = 6,
+) -> Fitted:
+    """A text with `want` words if its model can write one; no rule takes anything out of it.
+
+    Too short, it is gone on with; more than 5 % too long, its model is asked to shorten it. If all tries fail, the
+    version nearest to the range comes back.
+
+    Args:
+        write: `write(words)` gives a first version of about `words` words.
+        extend: `extend(text, words, attempt)` gives only what comes after `text`; `attempt` counts all calls from 1.
+        shorten: `shorten(text, attempt)` gives a shorter version of all of `text`.
+        want: the range.
+        tries: failed continuations allowed; helpful ones are bounded by four times this number, shortenings by three.
+    """
+    best = await write(max(want.target, _LEAST_ASKED))
+    failed = shortened = calls = 0
+    while not want.accepts(words := count_words(best)) and failed < tries and calls < tries * _CALLS_A_TRY:
+        if words > want.high and shortened == _SHORTENINGS:
+            break
+        calls += 1
+        if words > want.high:
+            shortened += 1
+            version = (await shorten(best, calls)).strip()
+        else:
+            more = await extend(best, max(want.target - words, _LEAST_ASKED), calls)
+            version = _joined(best, more.removeprefix(best).strip())
+        if want.misses(count_words(version)) < want.misses(words):
+            best = version
+        else:
+            failed += 1
+    return Fitted(best, words, calls + 1, want.accepts(words))
 
 
 async def write_to_length(
@@ -146,9 +238,8 @@ async def write_to_length(
     *,
     tries: int = 6,
     keep_end: bool,
-    clean: Callable[[str], str] | None = None,
 ) -> Fitted:
-    """A text with `want` words if it can be had: continued while too short, cut by sentences where too long.
+    """A text with `want` words if it can be had from a small model: gone on with, or cut by sentences.
 
     Each version ends on a whole sentence. A continuation counts only with the sentences that the text does not hold
     yet; one that brings none is a failed try. If all tries fail, the version nearest to the range comes back.
@@ -159,32 +250,51 @@ async def write_to_length(
         want: the range.
         tries: failed continuations allowed; helpful ones are bounded by four times this number.
         keep_end: the last sentences are an ending, so what is too much goes from the middle.
-        clean: applied to every reply.
     """
-    tidy = clean or str.strip
-    text = _whole(tidy(await write(max(want.high, _LEAST_ASKED))))
-    best = text = _fit(text, want, keep_end=keep_end)
+    removed: list[tuple[str, str]] = []
+
+    def kept(rule: str, before: str, after: str) -> str:
+        if gone := _left_out(before, after):
+            removed.append((rule, gone))
+        return after
+
+    def whole(text: str) -> str:
+        return kept("fragment", text, _whole(text))
+
+    def fit(text: str) -> str:
+        long = count_words(text) > want.high
+        return kept("length", text, trim(text, want.high, low=want.low, keep_end=keep_end)) if long else text
+
+    best = text = fit(whole(await write(max(want.high, _LEAST_ASKED))))
     failed = calls = 0
     while not want.holds(count_words(best)) and failed < tries and calls < tries * _CALLS_A_TRY:
         calls += 1
         missing = max(want.target - count_words(text), _LEAST_ASKED)
-        new = _new(text, _whole(tidy(await extend(text, missing, calls))))
+        more = whole(await extend(text, missing, calls))
+        new = kept("repeat", more, _new(text, more))
         if not new:
             failed += 1
             continue
-        longer = _fit(_joined(text, new), want, keep_end=keep_end)
+        longer = fit(_joined(text, new))
         if want.misses(count_words(longer)) >= want.misses(count_words(text)):
             failed += 1
         else:
             text = longer
         best = min(best, longer, key=lambda version: want.misses(count_words(version)))
     words = count_words(best)
-    return Fitted(best, words, calls + 1, want.holds(words))
+    return Fitted(best, words, calls + 1, want.holds(words), tuple(removed))
 
 
-def _fit(text: str, want: WordRange, *, keep_end: bool) -> str:
-    """`text`, shortened if it is too long."""
-    return trim(text, want.high, low=want.low, keep_end=keep_end) if count_words(text) > want.high else text
+def _left_out(before: str, after: str) -> str:
+    """The sentences of one version that the next one does not have."""
+    kept = Counter(sentences(after))
+    gone = []
+    for sentence in sentences(before):
+        if kept[sentence] > 0:
+            kept[sentence] -= 1
+        else:
+            gone.append(sentence)
+    return " ".join(gone)
 
 
 def _whole(text: str) -> str:
@@ -215,8 +325,8 @@ def _key(sentence: str) -> tuple[str, ...]:
 
 def _joined(text: str, more: str) -> str:
     """`more` after `text`, in the same paragraph while that is short and nobody begins to speak."""
-    if not text:
-        return more
+    if not text or not more:
+        return text or more
     last = text.rsplit("\n\n", 1)[-1]
     talk = more.startswith(('"', "“", "—")) or last.startswith(('"', "“", "—"))
     return text + ("\n\n" if talk or count_words(last) >= _NEW_PARAGRAPH else " ") + more

@@ -1,37 +1,39 @@
-"""Story prose from a role: asked, tidied, and fitted to a number of words."""
+"""Story prose from a role: asked for, cleaned of what stands around it, and of the length wanted."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import ReplyError
-from fabula.craft.length import write_to_length
+from fabula.craft.length import revise_to_length, write_to_length
 from fabula.engine.replies import clean_prose
 from fabula.models.base import Sampling
-from fabula.story import count_words
+from fabula.story import count_words, one_line
 from fabula.story.sentences import sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from fabula.craft.length import WordRange
+    from fabula.engine.replies import TextKind
     from fabula.engine.run import Run
     from fabula.models.base import Reply
 
-TRIES = 6
-_LITTLE = 40  # words that a reply may always lose; where most of it was commentary, echo or loop, it is drawn again
-_TOKENS_PER_WORD = 1.6  # prose has about 1.3; the rest lets a sentence end
-_SPARE_TOKENS = 48  # as many more at each new draw: a piece of a few words may have come out empty for want of room
-_LEAD_WORDS = 40
+TRIES: Final = 6
+_LITTLE: Final = 40  # words that a reply may always lose; where most was commentary, echo or loop, it is drawn again
+_TOKENS_PER_WORD: Final = 1.6  # prose has about 1.3; the rest lets a sentence end
+_SPARE_TOKENS: Final = 48  # added at each new draw: a piece of a few words may have come out empty
+_LEAD_WORDS: Final = 40
+_NOTED: Final = 240  # letters of a removed piece that stand in its note; the whole is in the reply's record
 
 
 @dataclass(frozen=True, slots=True)
 class Prose:
     """What is wanted: whether it ends the story, its words if they are bounded, and labels that must not be echoed.
 
-    `usual` is how many words such a piece has where none are asked for; only estimates use it. `previous` is the text
-    that the piece follows: its end leads models that can continue a text into the new piece.
+    `usual` is how many words such a piece has where none are asked for. `previous` is the text that the piece follows:
+    its end leads small models that can continue a text into the new piece.
     """
 
     last: bool
@@ -39,6 +41,48 @@ class Prose:
     labels: Sequence[str]
     usual: int = 1000
     previous: str = ""
+
+
+async def write_prose(
+    run: Run,
+    role: str,
+    prompt: str,
+    prose: Prose,
+    max_tokens: int | None = None,
+    *,
+    before: Sequence[str],
+    fields: Mapping[str, Any],
+) -> str:
+    """Prose of the length wanted; one call, more where it comes out empty, too short or too long.
+
+    A role with aids for small models gets its text cut and cleaned by rules; any other is asked to shorten its text
+    itself (prompt `shorten`), and loses nothing but chatter. What a rule takes out is left as a note.
+
+    Args:
+        run: where the calls are made.
+        role: who writes.
+        prompt: asks for the piece; it is given `words`, a `WordRange` or none. The system also has a prompt `extend`,
+            which is given `so_far` and `words`, a number.
+        prose: what is wanted.
+        max_tokens: bounds each reply; by default the model's own limit, with aids what the words wanted take.
+        before: texts the prompt holds, which a small model may echo; with aids, echoes are taken out.
+        fields: fill both prompts.
+
+    Raises:
+        ReplyError: the role gives no usable prose.
+    """
+    writer = _Writer(run, role, prompt, prose, max_tokens, before, fields, run.aids(role))
+    want = prose.want
+    if want is None:
+        return await writer.first(None)
+    if writer.aids:
+        fitted = await write_to_length(writer.first, writer.extend, want, keep_end=prose.last)
+    else:
+        fitted = await revise_to_length(writer.first, writer.extend, writer.shorten, want)
+    note_removed(run, fitted.removed)
+    if not fitted.inside:
+        run.note(f"{fitted.words} words after {fitted.tries} tries; wanted {want.low} to {want.high}.")
+    return fitted.text
 
 
 @dataclass(frozen=True)
@@ -49,31 +93,26 @@ class _Writer:
     role: str
     prompt: str
     prose: Prose
-    max_tokens: int
+    max_tokens: int | None
     before: Sequence[str]
     fields: Mapping[str, Any]
+    aids: bool
 
     async def first(self, words: int | None) -> str:
-        """The piece's first version; drawn again where most of it was commentary, echo or loop, and the best of all."""
-        want = self.prose.want
-        told = (want.low, want.high) if want and words else None
+        """The piece's first version; drawn again where it was commentary, echo or loop for the most part."""
         best, raw = "", ""
         for attempt in range(TRIES):
             run = self.run.scope("again", attempt) if attempt else self.run
-            led_by = "" if attempt else self.prose.previous  # what led into an echo would lead there again
-            fields = {**self.fields, "words": told, "lead": _tail(led_by)}
-            reply = await run.reply(
-                self.role,
-                self.prompt,
-                sampling=self._sampling(words, attempt),
-                expect=words or self.prose.usual,
-                **fields,
-            )
-            raw = reply.text
-            text = self._tidy(reply, led_by, run.render(self.prompt, **fields))
+            lead = "" if attempt else self._lead(self.prose.previous)  # what led into an echo would lead there again
+            fields = {**self.fields, "words": self.prose.want if words else None, "lead": lead}
+            expect = words or self.prose.usual
+            sampling = self._sampling(words or self.prose.usual, attempt)
+            reply = await run.reply(self.role, self.prompt, sampling=sampling, expect=expect, **fields)
+            raw = reply.text.removeprefix(lead)
+            text = self._cleaned(run, reply, lead, run.render(self.prompt, **fields))
             best = max(best, text, key=count_words)
-            lost = count_words(raw.removeprefix(_tail(led_by))) - count_words(text)
-            if text and lost <= max(count_words(text), _LITTLE):
+            lost = count_words(raw) - count_words(text)
+            if text and (not self.aids or lost <= max(count_words(text), _LITTLE)):
                 return text
         if best:
             return best
@@ -85,68 +124,76 @@ class _Writer:
 
     async def extend(self, so_far: str, missing: int, attempt: int) -> str:
         """What comes after `so_far`, about `missing` words of it."""
-        fields = {**self.fields, "words": missing, "so_far": so_far, "lead": _tail(so_far)}
-        reply = await self.run.scope("extend", attempt).reply(
-            self.role, "extend", sampling=self._sampling(missing), expect=missing, **fields
-        )
-        return self._tidy(reply, so_far, self.run.render("extend", **fields))
+        run, lead = self.run.scope("extend", attempt), self._lead(so_far)
+        fields = {**self.fields, "words": missing, "so_far": so_far, "lead": lead}
+        reply = await run.reply(self.role, "extend", sampling=self._sampling(missing), expect=missing, **fields)
+        return self._cleaned(run, reply, lead, run.render("extend", **fields))
 
-    def _sampling(self, words: int | None, attempt: int = 0) -> Sampling:
-        most = self.max_tokens
-        if words:
-            most = min(most, int(words * _TOKENS_PER_WORD) + _SPARE_TOKENS * (attempt + 1))
-        return Sampling(max_tokens=most)
+    async def shorten(self, text: str, attempt: int) -> str:
+        """All of `text` in fewer words."""
+        assert self.prose.want is not None  # noqa: S101 - only a text with a range is too long
+        where = self.run.scope("shorten", attempt)
+        return await shorten(where, self.role, text, self.prose.want, labels=self.prose.labels, last=self.prose.last)
 
-    def _tidy(self, reply: Reply, led_by: str, prompt: str) -> str:
-        """The prose of a reply without its lead, and without what it echoes of its prompt."""
-        return clean_prose(
-            reply.text.removeprefix(_tail(led_by)),
-            labels=self.prose.labels,
-            last=self.prose.last,
-            echo=(*self.before, prompt),
-            finish=reply.finish,
-        ).text
+    def _lead(self, text: str) -> str:
+        """What a small model goes on from: the last whole sentences of a text, enough to catch the tone."""
+        kept: list[str] = []
+        for sentence in reversed(sentences(text)) if self.aids else ():
+            kept.insert(0, sentence)
+            if count_words(" ".join(kept)) >= _LEAD_WORDS:
+                break
+        return " ".join(kept)
 
+    def _sampling(self, words: int, attempt: int = 0) -> Sampling:
+        short = int(words * _TOKENS_PER_WORD) + _SPARE_TOKENS * (attempt + 1)
+        limits = [limit for limit in (self.run.reply_tokens(self.role, short), self.max_tokens) if limit]
+        return Sampling(max_tokens=min(limits, default=None))
 
-def _tail(text: str) -> str:
-    """The last whole sentences of a text, about `_LEAD_WORDS` words of them: enough to catch the tone."""
-    kept: list[str] = []
-    for sentence in reversed(sentences(text)):
-        kept.insert(0, sentence)
-        if count_words(" ".join(kept)) >= _LEAD_WORDS:
-            break
-    return " ".join(kept)
+    def _cleaned(self, run: Run, reply: Reply, lead: str, prompt: str) -> str:
+        """The prose of a reply without its lead."""
+        prose, echo = self.prose, (*self.before, prompt)
+        return clean_reply(run, self.role, reply, labels=prose.labels, last=prose.last, echo=echo, lead=lead)
 
 
-async def write_prose(
+async def shorten(
+    run: Run, role: str, text: str, want: WordRange, *, labels: Sequence[str] = (), last: bool = True
+) -> str:
+    """A shorter version of a text by who wrote it; one call with the shared prompt `shorten`."""
+    has = count_words(text)
+    reply = await run.reply(role, "shorten", expect=want.target, text=text, words=want, has=has)
+    return clean_reply(run, role, reply, labels=labels, last=last)
+
+
+def clean_reply(
     run: Run,
     role: str,
-    prompt: str,
-    prose: Prose,
-    max_tokens: int,
+    reply: Reply,
     *,
-    before: Sequence[str],
-    fields: Mapping[str, Any],
+    labels: Sequence[str],
+    last: bool = True,
+    echo: Sequence[str] = (),
+    kind: TextKind = "prose",
+    lead: str = "",
 ) -> str:
-    """Tidy prose of the length wanted; one call, more where it comes out too short or empty.
+    """The prose (or notes) in a role's reply, cleaned as `clean_prose` does for this role; possibly empty.
 
-    Args:
-        run: where the calls are made.
-        role: who writes.
-        prompt: asks for the piece; it is given `words`, a pair or none. The system also has a prompt `extend`, which
-            is given `so_far` and `words`, a number.
-        prose: what is wanted.
-        max_tokens: bounds each reply.
-        before: texts the prompt holds, which a small model may echo; echoes are taken out.
-        fields: fill both prompts.
-
-    Raises:
-        ReplyError: the role gives no usable prose.
+    What a rule takes out is left as a note in the record. `lead` is what the reply went on from.
     """
-    writer = _Writer(run, role, prompt, prose, max_tokens, before, fields)
-    if prose.want is None:
-        return await writer.first(None)
-    fitted = await write_to_length(writer.first, writer.extend, prose.want, keep_end=prose.last)
-    if not fitted.inside:
-        run.note(f"{fitted.words} words after {fitted.tries} tries; wanted {prose.want.low} to {prose.want.high}.")
-    return fitted.text
+    text, aids = reply.text.removeprefix(lead), run.aids(role)
+    cleaned = clean_prose(text, labels=labels, last=last, echo=echo, finish=reply.finish, kind=kind, aids=aids)
+    note_removed(run, ((piece.kind, piece.text) for piece in cleaned.dropped))
+    return cleaned.text
+
+
+def note_removed(run: Run, removed: Iterable[tuple[str, str]]) -> None:
+    """Leave a note of what rules took out of a text: each rule's name and the text, long ones with their ends alone."""
+    shown = [f"{rule}: {_abridged(one_line(text))}" for rule, text in removed if text.strip()]
+    if shown:
+        run.note(f"Taken out by rule: {'; '.join(shown)}")
+
+
+def _abridged(text: str) -> str:
+    if len(text) <= _NOTED:
+        return f'"{text}"'
+    half = _NOTED // 2
+    return f'"{text[:half].rstrip()} [...] {text[-half:].lstrip()}" ({count_words(text)} words)'

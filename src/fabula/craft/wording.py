@@ -8,7 +8,8 @@ import re
 from typing import Final, Literal, TypeAlias
 
 Bound: TypeAlias = Literal["range", "about", "least", "most", "exactly"]
-Wish: TypeAlias = tuple[Bound, int, int]
+Length: TypeAlias = tuple[Bound, int, int]
+"""A number of words as somebody asks for it: how it is bounded, low, high."""
 
 WORDS_A_PAGE: Final = 400
 SMALLEST: Final = 20  # "in three words" speaks of something else than a story
@@ -83,25 +84,25 @@ def number(said: str) -> float | None:
     return float(total + part)
 
 
-def wishes(text: str) -> list[Wish]:
+def lengths_in(text: str) -> list[Length]:
     """Every number of words that `text` asks for: how it is bounded, low and high; pages count 400 words.
 
     Only numbers next to "words" or "pages" (or after "word count:") are meant, and pages only where they measure text.
     """
-    found: list[Wish] = []
+    found: list[Length] = []
     taken: list[tuple[int, int]] = []
     for pattern in (_PAIR, _SINGLE, _COUNTED):
         for match in pattern.finditer(text):
             if any(match.start() < end and start < match.end() for start, end in taken):
                 continue
-            wish = _wish(text, match)
-            if wish is not None:
+            length = _length(text, match)
+            if length is not None:
                 taken.append(match.span())
-                found.append(wish)
+                found.append(length)
     return found
 
 
-def _wish(text: str, match: re.Match[str]) -> Wish | None:
+def _length(text: str, match: re.Match[str]) -> Length | None:
     groups = match.groupdict()
     low, high = number(groups["low"]), number(groups.get("high") or groups["low"])
     if low is None or high is None:

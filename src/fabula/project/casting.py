@@ -129,9 +129,7 @@ def open_cast(settings: Settings, roles: tuple[str, ...], env: Environment, open
     def opening(spec: str) -> Model:
         name = full_name(spec)
         if name not in opened:
-            opened[name] = open_model(
-                name, settings.models.get(name, settings.models.get(spec, ModelTable())), env
-            )
+            opened[name] = open_model(name, settings.models.get(name, settings.models.get(spec, ModelTable())), env)
         return opened[name]
 
     def assigned(role: RoleTable) -> Assignment:

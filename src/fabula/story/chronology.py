@@ -58,6 +58,25 @@ class Facts:
                 return None
         return scenes
 
+    def assumed(self) -> tuple[int, ...]:
+        """All scenes in an order that breaks no fact; of several that could be next, the one told first.
+
+        Facts that contradict each other cannot all be kept; then the order of telling goes on.
+        """
+        waiting = dict.fromkeys(range(len(self.times)))
+        order = []
+        while waiting:
+            first = min((time for scene in waiting if (time := self.times[scene]) is not None), default=None)
+            ready = (
+                scene
+                for scene in waiting
+                if self.times[scene] in (None, first) and not any(before in waiting for before in self.earlier[scene])
+            )
+            chosen = next(ready, next(iter(waiting)))
+            del waiting[chosen]
+            order.append(chosen)
+        return tuple(order)
+
     def broken_by(self, order: Sequence[int]) -> tuple[int, int] | None:
         """A pair (earlier, later) of scenes that `order`, a permutation, has the wrong way round; `None` if none."""
         place = {scene: position for position, scene in enumerate(order)}

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar, get_args
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.story import one_line, slug
 from fabula.story.chronology import Facts, inversions
+from fabula.story.sentences import as_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -69,6 +70,18 @@ class Character:
     speech: str = ""
     goal: str = ""
     group: bool = False
+
+    def introduction(self, here: str = "") -> str:
+        """All fields on one line, as prompts and briefs show a character; `here` is what it wants in a scene."""
+        who = ", ".join(filter(None, ("a group" * self.group, self.role, self.gender, self.age)))
+        about = (
+            self.setup,
+            self.speech and f"Way of speaking: {self.speech}",
+            self.goal and f"Wants: {self.goal}",
+            here and f"Wants here: {here}",
+        )
+        text = " ".join(map(as_sentence, filter(None, about)))
+        return " ".join(filter(None, (self.name, f"({who})" if who else "", f"- {text}" if text else "")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +182,7 @@ class Plan:
         if self.brief:
             return self.brief
         about = f'Write a story called "{self.title}".' if self.title else "Write a story."
-        cast = "\n".join(f"- {_introduced(character)}" for character in self.characters)
+        cast = "\n".join(f"- {character.introduction()}" for character in self.characters)
         parts = (
             self.conflict and f"It is about this: {self.conflict}",
             self.setting and f"It is set here: {self.setting}",
@@ -186,6 +199,14 @@ class Plan:
         """
         order = self.facts().settled()
         return None if order is None else tuple(self.scenes[i].name for i in order)
+
+    def assumed_chronology(self) -> tuple[str, ...]:
+        """Names of all scenes in an order of time that no known time and no `after` contradicts.
+
+        Of the scenes that could be next it takes the one told first; where nothing is known, that is the order of
+        telling.
+        """
+        return tuple(self.scenes[i].name for i in self.facts().assumed())
 
     def accepts(self, order: Sequence[str]) -> str:
         """Empty if `order` names every scene once and contradicts no known time and no `after`.
@@ -264,19 +285,6 @@ def _listed(names: Sequence[str]) -> str:
     """Names in quotes, parted by commas; at most ten of them."""
     shown = ", ".join(repr(name) for name in names[:10])
     return shown if len(names) <= 10 else f"{shown} and {len(names) - 10} more"  # noqa: PLR2004 - told above
-
-
-def _introduced(character: Character) -> str:
-    """One line about a character."""
-    kind = "a group" if character.group else ""
-    who = ", ".join(filter(None, (kind, character.gender, character.age, character.role)))
-    tells = (
-        character.setup,
-        character.speech and f"Speaks so: {character.speech}",
-        character.goal and f"Wants: {character.goal}",
-    )
-    said = " ".join(text if text.endswith((".", "!", "?")) else f"{text}." for text in map(one_line, tells) if text)
-    return " ".join(filter(None, (character.name, f"({who})" if who else "", f"- {said}" if said else "")))
 
 
 _Timed: TypeAlias = "tuple[StoryTime, int]"

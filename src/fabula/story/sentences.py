@@ -9,6 +9,8 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.story.story import one_line
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -107,3 +109,9 @@ def _belongs(text: str, before: Span, start: int) -> bool:
         return bool(_TAG.match(text, start))
     tail = text[max(before[0], before[1] - 8) : before[1]]
     return text[start].islower() and bool(_MID_END.search(tail))
+
+
+def as_sentence(text: str) -> str:
+    """`text` on one line, with a full stop where it has no end."""
+    line = one_line(text)
+    return line if line.endswith((".", "!", "?", "…", '"', "”")) else f"{line}."

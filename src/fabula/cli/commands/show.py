@@ -20,7 +20,7 @@ from fabula.cli.terminal import table
 from fabula.project.folder import MAX_FILE
 from fabula.story import Story, count_words, one_line
 from fabula.story.plan_file import parse_plan, read_plan
-from fabula.story.timeline import assumed_order, timeline_data, timeline_svg, timeline_text
+from fabula.story.timeline import timeline_data, timeline_svg, timeline_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -133,7 +133,7 @@ def _order(terminal: Terminal, plan: Plan, said: Sequence[str]) -> tuple[Sequenc
             return order, "project"
         terminal.tell(f"Note: the project's order of time is not the plan's any more and is left aside. {wrong}")
     known = plan.chronology()
-    return (assumed_order(plan), "assumed") if known is None else (known, "plan")
+    return (plan.assumed_chronology(), "assumed") if known is None else (known, "plan")
 
 
 def _plan(common: Common, terminal: Terminal, named: str) -> tuple[Plan, Sequence[str]]:

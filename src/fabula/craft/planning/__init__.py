@@ -24,4 +24,4 @@ __all__ = [
     "settle",
 ]
 
-PROMPTS: Final = Path(__file__).parent / "prompts"
+PROMPTS: Final = Path(__file__).parent.parent / "prompts"

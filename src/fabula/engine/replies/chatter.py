@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from fabula.story.sentences import sentences
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -98,6 +100,49 @@ _CLOSING: Final = (
     re.compile(rf"(?:this|the) {_TASK} (?:is|has|contains|meets|adheres|was)\b.{{0,80}}\bwords?\b", _I),
     re.compile(rf"end of (?:the )?{_TASK}\W*\Z", _I),
 )
+# What no story says: these stand for themselves, so they go from the replies of any model. What is less clear than that
+# goes with them where it stands in the same line or behind them, and stays where it stands alone.
+_CLEAR_OPENING: Final = (
+    re.compile(
+        rf"(?:{_YES}[!.,]* )?(?:here['’]s|here is|here are|below is|below are|the following (?:is|are)) "
+        rf"(?:(?:a|an|the|my|your|some) )?(?:[\w'’-]+ ){{0,4}}{_TASK}\b.{{0,200}}:\Z",
+        _I | re.DOTALL,
+    ),
+    re.compile(rf"{_YES}[!,.]+ .{{0,120}}\b{_TASK}\b.{{0,120}}:\Z", _I | re.DOTALL),
+    re.compile(rf"{_YES}[!,.]+ {_OFFER}\b.{{0,80}}\b{_TASK}\b.{{0,200}}\Z", _I | re.DOTALL),
+    re.compile(r"(?:sure|sure thing|certainly|of course|absolutely)!\Z", _I),
+    re.compile(rf"thank you for (?:the|your|sharing)\b.{{0,60}}\b{_TASK}\b", _I),
+)
+_REVISE: Final = (
+    r"(?:write|continue|revise|rewrite|adjust|edit|expand|modify|change|changes|revisions?|adjustments?|edits|"
+    rf"another version|feedback|{_TASK})"
+)
+_CLEAR_CLOSING: Final = (
+    re.compile(
+        rf"i hope (?:that )?(?:this|the|my) (?:\w+ ){{0,3}}{_TASK} (?:helps|meets|works|fits|is what|captures)\b", _I
+    ),
+    re.compile(
+        rf"i hope you (?:enjoy|enjoyed|like|liked) (?:this|the|my|reading (?:this|the|my)) (?:\w+ ){{0,3}}{_TASK}\b", _I
+    ),
+    re.compile(
+        r"(?:please )?(?:let me know|feel free|do(?:n['’]t| not) hesitate)\b.{0,20}\b"
+        rf"(?:if (?:you|there|this|any)|how|to)\b.{{0,80}}\b{_REVISE}\b",
+        _I,
+    ),
+    re.compile(
+        r"(?:would you like|do you want|if you(?:['’]d| would)? (?:like|want)) (?:me|any|to see|more)\b"
+        rf".{{0,60}}\b{_REVISE}\b",
+        _I,
+    ),
+    re.compile(
+        rf"(?:author['’]?s |editor['’]?s )?notes?: .{{0,200}}\b(?:{_TASK}|words|tone|style|kept|aimed)\b",
+        _I | re.DOTALL,
+    ),
+    re.compile(r"(?:total |final |approximate )?word ?count ?(?:is |= ?|: ?)(?:about |approximately |~)?\d", _I),
+    re.compile(r"(?:approximately |about |~)?[\d,]{2,7} words\W*\Z", _I),
+    re.compile(rf"(?:this|the) {_TASK} (?:is|has|contains|meets)\b.{{0,80}}\d+ words?\b", _I),
+)
+_CLEAR_END: Final = re.compile(rf"\W*\[ ?end of (?:the )?{_TASK} ?\]\W*\Z", _I)
 _THE_END: Final = re.compile(r"\W*(?:the end|fin|finis|end of (?:the )?story|to be continued)\W*", _I)
 _QUOTE: Final = ('"', "“", "'", "‘", "«", "—", "–")
 _EDGE: Final = "*_#>()[] \t"
@@ -108,10 +153,12 @@ _SMALL: Final = frozenset(
     ("a", "an", "and", "as", "at", "but", "by", "for", "from", "in", "into", "of", "on", "or", "the", "to", "with")
 )
 _SCENE_BREAK: Final = re.compile(r"\W*\Z")
+_RULE: Final = re.compile(r"[ \t]*[-*_]{3,}[ \t]*\Z")
 _FRAMED: Final = re.compile(r"<<[^<>]{1,100}>>\W*\Z")
 _BRACKETED: Final = re.compile(r"\[[A-Z][^\[\]\n]{0,60}\]:?\s*\Z")
 _BRACKETED_LEAD: Final = re.compile(r"\[[A-Z]\w*(?: \w+){0,3}\]:?[ \t]+")
 _HEADING: Final = re.compile(r"#{1,6}\s+\S|={3,}\s|(?:\*\*|__)[^*_\n]{1,80}(?:\*\*|__):?\Z")
+_MARKED: Final = re.compile(r"#{1,6}\s+\S")
 _NUMBERED: Final = re.compile(
     r"(?:part|scene|chapter|act|section) (?:\d{1,3}|[ivxl]{1,6}|one|two|three|four|five|six|seven|eight|nine|ten)\b"
     r"[^.!?\n]{0,60}\Z",
@@ -134,6 +181,22 @@ def closes_chatter(sentence: str, *, notes: bool = False) -> bool:
     if sentence.startswith(_QUOTE) or len(said) > _LONGEST:
         return False
     return any(p.match(said) for p in (_CLOSING if notes else (*_CLOSING, _ABOUT, _ABOUT_AT_END)))
+
+
+def clearly_opens(line: str) -> bool:
+    """Whether a line at the start of a reply is chatter beyond doubt: an offer, an announcement, a word of assent."""
+    said = line.strip(_EDGE)
+    if line.startswith(_QUOTE) or len(said) > _LONGEST:
+        return False
+    return any(p.match(said) for p in _CLEAR_OPENING)
+
+
+def clearly_closes(line: str) -> bool:
+    """Whether a line at the end of a reply holds chatter beyond doubt: a word count, an offer of changes, a note."""
+    if line.startswith(_QUOTE) or len(line) > _LONGEST:
+        return False
+    said = [sentence.strip(_EDGE) for sentence in (line, *sentences(line))]
+    return bool(_CLEAR_END.match(line)) or any(p.match(one) for one in said for p in _CLEAR_CLOSING)
 
 
 def remarks_on_story(sentence: str) -> bool:
@@ -204,6 +267,18 @@ def is_title(line: str) -> bool:
         return False
     capital = all(word[:1].isupper() or word.lower() in _SMALL for word in words)
     return capital and words[0][:1].isupper() and words[-1][-1:].isalpha() and not line.startswith(("“", '"'))
+
+
+def is_marked_title(line: str) -> bool:
+    """Whether a first line is marked as a title: `# The Lamp`, `**The Lamp**`, `Title: The Lamp`."""
+    line = line.strip()
+    bold = line.startswith(("**", "__")) and line.endswith(("**", "__"))
+    return len(line) <= _HEADING_LENGTH and bool(_MARKED.match(line) or _TITLE.match(line) or (bold and is_title(line)))
+
+
+def is_rule(line: str) -> bool:
+    """Whether a line is a horizontal rule, as models put one between their chatter and a text."""
+    return bool(_RULE.match(line))
 
 
 def is_scene_break(line: str) -> bool:

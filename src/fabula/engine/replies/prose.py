@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from fabula.engine.replies.chatter import (
     Labels,
+    clearly_closes,
+    clearly_opens,
     closes_chatter,
     framed_lead,
     is_framed,
     is_heading,
+    is_marked_title,
+    is_rule,
     is_scene_break,
     is_title,
     opens_chatter,
@@ -21,7 +25,7 @@ from fabula.engine.replies.chatter import (
 from fabula.engine.replies.echoes import Echoes
 from fabula.engine.replies.loops import loop_start, read_sentences, words_of
 from fabula.story import plain
-from fabula.story.sentences import ends_whole, paragraph_spans, spans
+from fabula.story.sentences import ends_whole, paragraph_spans, sentences, spans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +41,11 @@ _STOP_MARK: Final = re.compile(
     r"^(?:#{1,4} ?)?human:|^#{1,4} ?(?:user|instruction|input):",
     re.IGNORECASE | re.MULTILINE,
 )
+_STOP_TOKEN: Final = re.compile(
+    r"<\|(?:im_end|endoftext|eot_id|end|end_of_text)\|>|<end_of_turn>|</s>|\[/?INST\]|<\|im_start\|>(?:user|system)|"
+    r"^#{1,4} ?(?:human|user|instruction|input):",
+    re.IGNORECASE | re.MULTILINE,
+)
 _START_MARK: Final = re.compile(
     r"(?:<\|im_start\|>(?:assistant)?|<\|(?:assistant|start_header_id|end_header_id|begin_of_text)\|>|<start_of_turn>"
     r"(?:model)?|<s>|<bos>)[ \t]*\n?",
@@ -48,6 +57,7 @@ _SPEAKER: Final = re.compile(r"\A\s*(?:assistant|ai|model)\s*(?::|\n)\s*", re.IG
 _BULLET: Final = re.compile(r"\s*(?:[-*•]|\d{1,3}[.)])\s")
 _ASTERISK: Final = re.compile(r"\s*[*•] +(?=\w)")
 _REMARKS: Final = 2
+_PAIR: Final = 2
 _EDGE_SENTENCES: Final = 8
 _WRAPPED_SENTENCES: Final = 3
 
@@ -77,13 +87,18 @@ def clean_prose(
     echo: Sequence[str] = (),
     finish: str = "stop",
     kind: TextKind = "prose",
+    aids: bool = True,
 ) -> Cleaned:
-    """The prose (or notes) in a reply, ending on a whole sentence; possibly empty.
+    """The prose (or notes) in a reply; possibly empty.
 
-    Taken out are chatter at both ends, headings and the prompt's `labels`, repeats of the `echo` texts, marks of chat
-    templates, code fences and quotation marks around the whole, "The End" (always at a reply's end: it is no prose;
-    what stands behind it goes too where the story ends), sentences told twice, sentences that
-    speak of the story instead of telling it (where there are several), and all from where a loop begins.
+    What any model puts around a text goes: chatter that is clearly none of it, the prompt's `labels` and marked titles,
+    marks of chat templates, a code fence around the whole, and the last half sentence of a reply that was cut off.
+
+    With aids, as a small model needs them, the text also ends on a whole sentence, and taken out are all that looks
+    like chatter at both ends, headings of any kind, repeats of the `echo` texts, quotation marks around the whole,
+    "The End" (always at a reply's end: it is no prose; what stands behind it goes too where the story ends), sentences
+    told twice, sentences that speak of the story instead of telling it (where there are several), and all from where a
+    loop begins.
 
     Args:
         text: the reply.
@@ -92,21 +107,15 @@ def clean_prose(
         echo: texts that stood in the prompt.
         finish: "length" if the reply was cut off.
         kind: "notes" keeps bullets, foreign headings, remarks about the story and entries without a full stop.
+        aids: whether the model gets help for small models (`Run.aids`).
     """
-    draft = _Draft(plain(text), kind)
-    draft.markup()
-    draft.lines(Labels(labels))
-    draft.opening()
-    draft.the_end(last=last)
-    draft.closing()
-    draft.echoes(Echoes(echo))
-    draft.remarks()
-    looped = draft.loops()
-    draft.opening()
-    draft.closing()
-    whole = draft.fragment(cut=finish == "length")
-    draft.close_quotation()
-    return Cleaned(draft.text, tuple(draft.dropped), whole and not looped and finish != "length" and bool(draft.text))
+    draft = _Draft(plain(text), kind, aids=aids)
+    cut = finish == "length"
+    looped = draft.with_aids(Labels(labels), Echoes(echo), last=last) if aids else draft.without_aids(Labels(labels))
+    whole = draft.fragment(cut=cut) if aids or cut else True
+    if aids or not whole:
+        draft.close_quotation()
+    return Cleaned(draft.text, tuple(draft.dropped), whole and not looped and not cut and bool(draft.text))
 
 
 def _bullet(line: str) -> int:
@@ -118,9 +127,32 @@ def _bullet(line: str) -> int:
 class _Draft:
     """A text being cleaned, and what was dropped from it."""
 
-    def __init__(self, text: str, kind: TextKind) -> None:
-        self.text, self.notes = text, kind == "notes"
+    def __init__(self, text: str, kind: TextKind, *, aids: bool) -> None:
+        self.text, self.notes, self._aids = text, kind == "notes", aids
         self.dropped: list[Dropped] = []
+
+    def with_aids(self, labels: Labels, echoes: Echoes, *, last: bool) -> bool:
+        """Take out what a small model's reply is no text with; whether there was a loop."""
+        self.template_marks(_STOP_MARK)
+        self.markup()
+        self.lines(labels)
+        self.opening()
+        self.the_end(last=last)
+        self.closing()
+        self.echoes(echoes)
+        self.remarks()
+        looped = self.loops()
+        self.opening()
+        self.closing()
+        return looped
+
+    def without_aids(self, labels: Labels) -> bool:
+        """Take out only what stands around the text, line by line from both ends; there are no loops."""
+        self.template_marks(_STOP_TOKEN)
+        self.lines_after()
+        self.lines_before(labels)
+        self.fence()
+        return False
 
     def _drop(self, found: Sequence[tuple[Span, DropKind]]) -> None:
         """Take out pieces, given in order, and the gaps that they leave."""
@@ -130,26 +162,67 @@ class _Draft:
             kept.append(self.text[at:start])
             at = end
         if found:
-            self.text = _tight("".join((*kept, self.text[at:])))
+            left = "".join((*kept, self.text[at:]))
+            self.text = _tight(left) if self._aids else re.sub(r"\n{3,}", "\n\n", left).strip()
 
     def _cut(self, start: int, kind: DropKind) -> None:
         if start < len(self.text):
             self._drop([((start, len(self.text)), kind)])
 
-    def markup(self) -> None:
-        """Thoughts, template marks, fences, a speaker's name, quotation marks around the whole."""
-        thoughts: list[tuple[Span, DropKind]] = [(m.span(), "markup") for m in _THOUGHT.finditer(self.text)]
-        self._drop(thoughts)
+    def template_marks(self, stop: re.Pattern[str]) -> None:
+        """Thoughts, and marks of chat templates; behind a mark that ends a turn stands nothing of the text."""
+        self._drop([(m.span(), "markup") for m in _THOUGHT.finditer(self.text)])
         self._drop([(m.span(), "markup") for m in _START_MARK.finditer(self.text)])
-        stops = list(_STOP_MARK.finditer(self.text))
+        stops = stop.finditer(self.text)
         self._drop([(m.span(), "markup") for m in stops if not self.text[: m.start()].strip()])
-        if stop := _STOP_MARK.search(self.text):
-            self._cut(stop.start(), "markup")
+        if found := stop.search(self.text):
+            self._cut(found.start(), "markup")
+
+    def markup(self) -> None:
+        """Code fences, number signs at a line's end, a speaker's name, quotation marks around the whole."""
         for mark in (_FENCE, _HASHES):
             self._drop([(m.span(), "markup") for m in mark.finditer(self.text)])
         if speaker := _SPEAKER.match(self.text):
             self._drop([(speaker.span(), "markup")])
         self._unwrap()
+
+    def lines_before(self, labels: Labels) -> None:
+        """Lines before the text: chatter, a title, a label, and the scene break that ends them."""
+        found: list[tuple[Span, DropKind]] = []
+        at = 0
+        for line in self.text.split("\n"):
+            kind: DropKind | None = None
+            if clearly_opens(line) or (found and is_rule(line)):
+                kind = "chatter"
+            elif labels.heads(line) or (not self.notes and is_marked_title(line)):
+                kind = "label"
+            if line.strip() and kind is None:
+                if length := labels.prefix(line):
+                    found.append(((at, at + length), "label"))
+                break
+            if kind is not None:
+                found.append(((at, at + len(line)), kind))
+            at += len(line) + 1
+        self._drop(found)
+
+    def lines_after(self) -> None:
+        """Lines behind the text: from the first that is clearly chatter, where nothing but chatter follows."""
+        start = end = len(self.text)
+        for line in reversed(self.text.split("\n")):
+            at = end - len(line)
+            whole = all(closes_chatter(said, notes=True) for said in sentences(line))
+            if clearly_closes(line) or (start < len(self.text) and is_rule(line)):
+                start = at
+            elif line.strip() and not is_rule(line) and not whole:
+                break
+            end = at - 1
+        self._cut(start, "chatter")
+
+    def fence(self) -> None:
+        """A code fence around the whole."""
+        fences = [m.span() for m in _FENCE.finditer(self.text)]
+        if len(fences) == _PAIR and fences[0][0] == 0 and fences[1][1] == len(self.text):
+            self._drop([(span, "markup") for span in fences])
 
     def _unwrap(self) -> None:
         """Quotation marks around the whole, where they can be no one's speech."""

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabula.base.errors import UsageError
+from fabula.craft.planning import PROMPTS
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
@@ -25,6 +26,7 @@ from fabula.models.scripted import ScriptedModel
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.story import Story
 from ground_truth import data_folder
+from shortening import shortened
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,7 +62,7 @@ async def measure(
 ) -> tuple[Report, list[Request]]:
     model = ScriptedModel(script, capabilities=Capabilities(choices=True, parallel=64))
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(evaluator.prompts), Cast.of(model)))
+        run = Run(RunContext(journal, Prompts(evaluator.prompts, common=PROMPTS), Cast.of(model)))
         return await evaluator.evaluate(items, run, evaluator.config(preset, config)), model.asked
 
 
@@ -404,10 +406,12 @@ async def test_a_candidate_is_written_from_a_plot_with_the_words_asked_for() -> 
     plot = item(text="A keeper sells her light.")
     report, asked = await measure([plot], {"writer": "She sold it."}, evaluator=MAKING, what="candidate", words="40")
     assert report.details["texts"] == {"lamp": "She sold it."}
-    assert "36 to 44 words" in prompt(asked[0])
+    assert "about 40 words, between 36 and 44" in prompt(asked[0])
     assert "A keeper sells her light." in prompt(asked[0])
 
     def writer(request: Request) -> str:
+        if request.path.endswith("/shorten"):
+            return shortened(request)
         place = len(request.messages[-1].content)
         return " ".join(f"On day {place}{n} the keeper counted her steps and the buyer's steps." for n in (1, 2))
 

@@ -164,27 +164,6 @@ def timeline_data(plan: Plan, order: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def assumed_order(plan: Plan) -> tuple[str, ...]:
-    """Names of the scenes in an order of time that no known time and no `after` contradicts.
-
-    Of the scenes that could be next it takes the one told first; where nothing is known, that is the order of telling.
-    """
-    facts = plan.facts()
-    waiting = dict.fromkeys(range(len(plan.scenes)))
-    order = []
-    while waiting:
-        first = min((time for i in waiting if (time := facts.times[i]) is not None), default=None)
-        ready = (
-            i
-            for i in waiting
-            if facts.times[i] in (None, first) and not any(before in waiting for before in facts.earlier[i])
-        )
-        chosen = next(ready, next(iter(waiting)))  # nothing is ready only where the facts contradict each other
-        del waiting[chosen]
-        order.append(plan.scenes[chosen].name)
-    return tuple(order)
-
-
 def _told(unit: Unit, ranks: Mapping[str, int]) -> tuple[int, int]:
     """Sorts by telling: the scene, then the first event. Equal events of a scene are always of one unit."""
     return ranks[unit.scene.name], unit.scene.outline.index(unit.events[0])

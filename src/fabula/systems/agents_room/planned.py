@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fabula.systems.agents_room.agents import PLANNING
 
 if TYPE_CHECKING:
-    from fabula.story.plan import Character, Plan, ScenePlan
+    from fabula.story.plan import Plan, ScenePlan
     from fabula.story.scratchpad import Scratchpad
 
 
@@ -18,7 +18,7 @@ def with_plan(scratchpad: Scratchpad, plan: Plan) -> Scratchpad:
     """
     notes = {
         "conflict": plan.conflict,
-        "characters": "\n".join(f"- {_introduced(character)}" for character in plan.characters),
+        "characters": "\n".join(f"- {character.introduction()}" for character in plan.characters),
         "setting": plan.setting,
         "plot": "\n".join(_told(scene) for scene in plan.scenes),
     }
@@ -26,18 +26,6 @@ def with_plan(scratchpad: Scratchpad, plan: Plan) -> Scratchpad:
         if notes[agent.name]:
             scratchpad = scratchpad.add(agent.label, notes[agent.name], agent.kind)
     return scratchpad
-
-
-def _introduced(character: Character) -> str:
-    told = (
-        character.role,
-        character.gender,
-        character.age and f"aged {character.age}",
-        character.setup,
-        character.speech and f"speaks: {character.speech}",
-        character.goal and f"wants: {character.goal}",
-    )
-    return f"{character.name}: " + "; ".join(part.rstrip(".") for part in told if part) + "."
 
 
 def _told(scene: ScenePlan) -> str:

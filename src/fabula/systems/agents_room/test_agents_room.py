@@ -244,7 +244,7 @@ async def test_in_the_papers_order_the_instruction_stands_first_and_nothing_is_a
         assert message.role == "user"
         assert message.content.startswith("Given a Creative Writing Task")
         assert message.content.index("[Creative Writing Task]") > message.content.index("Given a")
-        assert "words of story" not in message.content
+        assert " words, " not in message.content
 
 
 async def test_in_our_order_each_prompt_begins_with_the_one_before_as_far_as_it_can_be_reused() -> None:
@@ -379,14 +379,14 @@ async def test_a_number_of_words_is_shared_out_and_the_last_part_gets_what_is_le
     _, asked = await room(brief=brief, length_control=True, tidy=True, variant="write", words=words)
     whole = 200 if words else 100
     first = next(prompt(request) for request in asked if request.path == "exposition/section")
-    low, high = map(int, re.findall(r"Write (\d+) to (\d+) words of story", first)[0])
+    low, high = map(int, re.findall(r"Write about \d+ words, between (\d+) and (\d+),", first)[0])
     assert low < WRITING[0].weight * whole < high
     assert high - low < 0.3 * high
 
 
 async def test_without_a_number_of_words_no_length_is_asked_for() -> None:
     _, asked = await room(length_control=True, tidy=True, variant="write")
-    assert all("words of story" not in prompt(request) for request in asked)
+    assert all(" words, " not in prompt(request) for request in asked)
 
 
 async def test_a_budget_stops_between_agents() -> None:
@@ -410,5 +410,5 @@ async def test_an_authors_plan_stands_in_for_the_planning_agents() -> None:
     assert asked == ["setting", *ORDER[4:]]  # the plan says nothing of the setting, so its agent does
     prompt = model.asked[1].messages[-1].content
     assert "The lamp is to go dark while a boat is still out." in prompt
-    assert "- Mara: aged 70; wants: To see the boats home." in prompt
+    assert "- Mara (70) - Wants: To see the boats home." in prompt
     assert "- Exposition: The letter (The lamp room). A letter comes. Mara says nothing." in prompt

@@ -9,8 +9,6 @@ from fabula.engine.dry_run import STALE
 from fabula.systems.character_simulation.shapes import order_shape, outline_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from fabula.engine.run import Run
     from fabula.story.plan import Plan, Unit
     from fabula.systems.character_simulation.algorithm import Config
@@ -67,23 +65,8 @@ async def _sorted(plan: Plan, run: Run, config: Config) -> tuple[str, ...]:
         if not config.lenient_order:
             raise
         run.note(f"No order of time could be read; the order of telling stands in. {error}")
-        return tuple(_as_told(plan))
+        return plan.assumed_chronology()
     return tuple(found.scenes)
-
-
-def _as_told(plan: Plan) -> Iterator[str]:
-    """Names of the scenes in the order of telling, each as early as what is known of its time allows."""
-    facts, left = plan.facts(), list(range(len(plan.scenes)))
-
-    def waits(scene: int) -> bool:
-        time = facts.times[scene]
-        earlier = time is not None and any((facts.times[other] or time) < time for other in left)
-        return earlier or any(other in left for other in facts.earlier[scene])
-
-    while left:
-        chosen = next(scene for scene in left if not waits(scene))
-        left.remove(chosen)
-        yield plan.scenes[chosen].name
 
 
 async def chronological_outline(unit: Unit, run: Run, config: Config) -> tuple[str, ...]:

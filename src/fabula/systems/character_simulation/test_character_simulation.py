@@ -26,6 +26,7 @@ from fabula.story.plan import Character, Event, Plan, Presence, ScenePlan
 from fabula.story.plan_file import write_plan
 from fabula.systems import find
 from fabula.systems.character_simulation.agents import Agent, Troupe, Turn, transcript, turns_of
+from shortening import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -631,6 +632,9 @@ class LongWriter(Play):
         return " ".join(f"{' '.join(draw.sample(WORDS, 9)).capitalize()}." for _ in range(40))
 
     on_extend = on_rewrite
+
+    def on_shorten(self, request: Request) -> str:
+        return shortened(request)
 
 
 # what people edit -----------------------------------------------------------------------------------------------------

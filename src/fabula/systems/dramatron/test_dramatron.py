@@ -32,6 +32,7 @@ from fabula.systems.dramatron.matching import matched
 from fabula.systems.dramatron.parsing import FaithfulParser, LenientParser, bounded, extract_between
 from fabula.systems.dramatron.planned import place_of
 from fabula.systems.dramatron.records import Beat, Figure, beats_text, figures_text, without_end
+from shortening import shortened
 
 if TYPE_CHECKING:
     from fabula.engine.events import Event
@@ -987,6 +988,8 @@ async def test_what_a_scene_is_told_of_the_whole_is_a_setting(summary: str, befo
 
 def prose(request: Request) -> str:
     """Sentences that differ from call to call and inside a reply."""
+    if request.path.endswith("/shorten"):
+        return shortened(request)
     n = len(prompt(request))
     return " ".join(f"On day {n}{k} Mara went down to the quay and counted {k} boats of {n * k}." for k in range(1, 9))
 
@@ -996,7 +999,7 @@ async def test_in_improved_mode_scenes_get_words_by_their_importance() -> None:
     assert 300 <= story.words <= 330
     assert story.scenes[1].words > 2 * story.scenes[0].words
     first, last = (next(prompt(r) for r in asked if r.path == f"the-{name}/scene") for name in ("letter", "morning"))
-    assert "Write 60 to 66 words of story" in first
+    assert "Write about 63 words, between 60 and 66, in" in first
     assert "do not bring the story to an end" in first
     assert "do not bring the story to an end" not in last
     assert asked[0].sampling.temperature is None

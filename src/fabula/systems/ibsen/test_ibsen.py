@@ -26,6 +26,7 @@ from fabula.systems.ibsen.performing import Performance, perform
 from fabula.systems.ibsen.script import NARRATION, Script
 from fabula.systems.ibsen.script_file import parse_script, write_script
 from fabula.systems.ibsen.staging import script_of
+from shortening import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,6 +94,8 @@ def said(request: Request, **special: str) -> str:
     prompt = request.path.rpartition("/")[2]
     if prompt in special:
         return special[prompt]
+    if prompt == "shorten":
+        return shortened(request)
     if prompt == "retell":
         return " ".join(sentence(f"{request.path} {n}") for n in range(60))
     return {

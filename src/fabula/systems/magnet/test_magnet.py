@@ -32,6 +32,7 @@ from fabula.systems.magnet.algorithm import Progress, due, timestep
 from fabula.systems.magnet.checking import Continuity
 from fabula.systems.magnet.config import Config, Ours, Paper
 from fabula.systems.magnet.shapes import Critique, Update
+from shortening import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -50,6 +51,8 @@ def said(request: Request) -> str:
     """Every role does its work: every action accepted, the first chosen, the goal never reached."""
     prompt = request.path.rpartition("/")[2]
     at = request.path.replace("/", " ")
+    if prompt == "shorten":
+        return shortened(request)
     acted = f"{request.role} does what nobody did, at {at}."
     return {
         "act": json.dumps({"action": acted}) if "JSON" in request.messages[-1].content else acted,

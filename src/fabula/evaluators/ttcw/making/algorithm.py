@@ -111,8 +111,7 @@ async def candidate_from(plot: str, run: Run, config: Config, want: WordRange | 
     if config.length_control:
         prose = Prose(last=True, want=want, labels=("Plot", "Story"), usual=USUAL_WORDS)
         return await write_prose(run, "writer", "candidate", prose, config.max_tokens, before=[plot], fields=fields)
-    told = (want.low, want.high) if want else None
     sampling = Sampling(max_tokens=config.max_tokens)
     expect = want.target if want else USUAL_WORDS
-    reply = await run.reply("writer", "candidate", sampling=sampling, expect=expect, words=told, **fields)
+    reply = await run.reply("writer", "candidate", sampling=sampling, expect=expect, words=want, **fields)
     return reply.text.strip()
