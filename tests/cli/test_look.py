@@ -120,7 +120,13 @@ def test_systems_are_listed_and_told(cli: Cli) -> None:
     assert "agents-room" in ran.out
     assert "end-to-end" in ran.out
     told = cli("systems", "agents-room")
-    for part in ("Paper: Agents' Room", "rising_action", "length_control", "Deviations from the paper:", "max_steps:"):
+    for part in (
+        "Paper: Agents' Room",
+        "rising_action",
+        "length_control",
+        "Deviations from the paper:",
+        "Help for small models (--aids on|off)",
+    ):
         assert part in told.out
     data = cli("systems", "agents-room", "--json").json
     fields = {setting["field"]: setting for setting in data["settings"]}

@@ -207,3 +207,11 @@ def test_estimate_of_a_brief_asks_and_makes_nothing(cli: Cli) -> None:
     before = sorted(cli.folder.iterdir())
     cli("estimate", "brief.md", *SCRIPT)
     assert sorted(cli.folder.iterdir()) == before
+
+
+def test_help_for_small_models_is_visible_and_can_be_set(cli: Cli) -> None:
+    assert "help for small models" not in cli("write", "brief.md", *SCRIPT, "--out", "a").err
+    assert "scripted:" in (ran := cli("write", "brief.md", *SCRIPT, "--aids", "on", "--out", "b")).err
+    assert ", with help for small models, in b: about 9 calls to make" in ran.err
+    assert tomllib.loads((cli.folder / "b" / "fabula.toml").read_text(encoding="utf-8"))["aids"] == "on"
+    assert cli("write", "brief.md", *SCRIPT, "--aids", "perhaps").code == 2

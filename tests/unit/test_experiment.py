@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.app.experiment.company import Company
+from fabula.app.experiment.budgets import RunBudget, WholeBudgetError
 from fabula.app.experiment.dry import forecast
 from fabula.app.experiment.grid import read_experiment
 from fabula.app.experiment.pages import as_page
-from fabula.app.experiment.purse import Purse, WholeBudgetError
 from fabula.app.experiment.results import Outcome, outcome_of, record_outcome
+from fabula.app.experiment.shared_models import SharedModels
 from fabula.app.experiment.tables import COLUMNS, as_csv, as_data, complete
 from fabula.app.experiment.working import How, run_experiment
 from fabula.base.errors import BudgetError, PausedError, ProjectError, UsageError
@@ -117,7 +117,7 @@ def test_settings_reach_runs_and_judges_and_files_in_them_are_found(home: Path) 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("briefs = [\n", "exp.toml is no sound TOML: "),
+        ("briefs = [\n", "exp.toml is no valid TOML: "),
         (SYSTEMS, "exp.toml: briefs: this field is needed. Add it."),
         ('briefs = "x"\n' + SYSTEMS, "exp.toml: briefs: Input should be a list (got 'x')."),
         ("briefs = []\n" + SYSTEMS, "exp.toml: briefs: "),
@@ -277,7 +277,7 @@ class Counting(ScriptedModel):
 
 
 async def test_a_model_is_closed_after_its_last_run() -> None:
-    company = Company({})
+    company = SharedModels({})
     settings, method = Settings(model="scripted:x"), find("end-to-end")
     with pytest.raises(UsageError, match="Cannot read the script"):
         company.expect([(settings, method)])
@@ -362,7 +362,7 @@ async def test_the_budget_of_one_run_fails_that_run(home: Path) -> None:
 
 def test_a_purse_pays_both_bills_and_gives_both_back() -> None:
     whole = Budget(tokens=100)
-    one, other = Purse(80, whole=whole), Purse(80, whole=whole)
+    one, other = RunBudget(80, whole=whole), RunBudget(80, whole=whole)
     held = one.reserve("a", "m", 10, 40, None)
     with pytest.raises(WholeBudgetError, match="Stopped before the budget of 100 tokens"):
         other.reserve("a", "m", 10, 45, None)
@@ -377,8 +377,8 @@ def test_a_purse_pays_both_bills_and_gives_both_back() -> None:
         other.reserve("a", "m", 10, 71, None)
 
 
-@pytest.mark.parametrize("purse", [Purse(usd=1.0), Purse(whole=Budget(usd=1.0))])
-def test_a_budget_in_dollars_needs_prices(purse: Purse) -> None:
+@pytest.mark.parametrize("purse", [RunBudget(usd=1.0), RunBudget(whole=Budget(usd=1.0))])
+def test_a_budget_in_dollars_needs_prices(purse: RunBudget) -> None:
     with pytest.raises(UsageError, match=r"\[settings.prices.\"openai-chat:x\"\] input = 1.0"):
         purse.reserve("a", "openai-chat:x", 10, 10, None)
     assert purse.held_tokens == 0

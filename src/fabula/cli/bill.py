@@ -70,6 +70,6 @@ def _row(name: str, usage: Usage) -> tuple[str, ...]:
     return (name, *figures, dollars(usage.cost))
 
 
-def told(usage: Usage) -> dict[str, Any]:
+def usage_data(usage: Usage) -> dict[str, Any]:
     """Usage as JSON data; an unknown cost is null."""
     return {name: value for name, value in asdict(usage).items() if name != "first"}

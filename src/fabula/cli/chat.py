@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import FabulaError, UnknownNameError, UsageError
 from fabula.base.files import write_atomically
-from fabula.cli.bill import told
+from fabula.cli.bill import usage_data
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.engine.events import CallStarted
@@ -94,12 +94,12 @@ class Chat:
             turn = await move()
         except UsageError as problem:
             self._end_line()
-            self.terminal.tell(str(problem))
+            self.terminal.message(str(problem))
         except FabulaError as problem:
             self._end_line()
             if not self.terminal.interactive:
                 raise
-            self.terminal.tell(f"{problem}\nThe conversation stands as before. Say it again, or something else.")
+            self.terminal.message(f"{problem}\nThe conversation stands as before. Say it again, or something else.")
         else:
             if turn is not None:
                 self.show(turn)
@@ -115,7 +115,7 @@ class Chat:
             return await self.session.retry(self._piece)
         if word == "/undo":
             last = await self.session.undo()
-            self.terminal.tell("Taken back." if last else "Taken back; nothing is said yet. /next begins.")
+            self.terminal.message("Taken back." if last else "Taken back; nothing is said yet. /next begins.")
             if last:
                 self._show_old(last)
             return None
@@ -155,31 +155,31 @@ class Chat:
         )
 
     async def _freedom(self, rest: str) -> None:
-        self.terminal.tell(f"Freedom is now {await self.session.set_freedom(rest)}.")
+        self.terminal.message(f"Freedom is now {await self.session.set_freedom(rest)}.")
 
     async def _leave(self, rest: str) -> None:
         there = [name for name in self.session.state.present if name.casefold() != rest.casefold()]
         if len(there) == len(self.session.state.present):
             raise UnknownNameError("character who is there", rest, self.session.state.present)
         await self.session.set_present(there)
-        self._tell_present()
+        self._show_present()
 
     async def _join(self, rest: str) -> None:
         await self.session.set_present((*self.session.state.present, rest))
-        self._tell_present()
+        self._show_present()
 
-    def _tell_present(self) -> None:
-        self.terminal.tell(f"There now: {', '.join(self.session.state.present)}.")
+    def _show_present(self) -> None:
+        self.terminal.message(f"There now: {', '.join(self.session.state.present)}.")
 
     async def _save(self, rest: str) -> None:
         if self.session.files is None:
             return
         target = _free(rest) if rest else self.session.files.transcript
         write_atomically(target, self._markdown())
-        self.terminal.tell(f"Saved as {near(target)}.")
+        self.terminal.message(f"Saved as {near(target)}.")
 
     async def _help(self, _: str) -> None:
-        self.terminal.tell(HELP)
+        self.terminal.message(HELP)
 
     # showing --------------------------------------------------------------------------------------------------------
 
@@ -264,7 +264,7 @@ class Chat:
                 }
                 for turn in self.session.turns
             ],
-            "bill": {role: told(usage) for role, usage in self.bill.roles.items()},
+            "bill": {role: usage_data(usage) for role, usage in self.bill.roles.items()},
         }
 
     def _markdown(self) -> str:

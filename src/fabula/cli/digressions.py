@@ -171,12 +171,12 @@ class Digressing:
             for system in self.settings:
                 planned = expected[one.id, system].planned if expected else ()
                 made = asyncio.run(stoppable(self._made(one, system, planned), again))
-                self._tell_short(one, system, made)
+                self._show_short(one, system, made)
                 items += made
         write_atomically(self.folder / ITEMS, "".join(_line(item) for item in items))
         return items
 
-    def _tell_short(self, one: Conversation, system: str, made: Sequence[Item]) -> None:
+    def _show_short(self, one: Conversation, system: str, made: Sequence[Item]) -> None:
         wanted = one.schedule.digressions
         short = [item for item in made if len(digressions_in(utterances_of(item.story.text))) < wanted]
         if short:
@@ -223,5 +223,5 @@ class Digressing:
 
 
 def _line(item: Item) -> str:
-    told = {"id": item.id, "system": item.system, "prompt": item.prompt, "narrative": item.narrative}
-    return json.dumps(told | {"text": item.story.text}, ensure_ascii=False) + "\n"
+    shown = {"id": item.id, "system": item.system, "prompt": item.prompt, "narrative": item.narrative}
+    return json.dumps(shown | {"text": item.story.text}, ensure_ascii=False) + "\n"

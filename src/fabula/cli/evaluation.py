@@ -12,7 +12,7 @@ from fabula.app.evaluating import Task, dry_run_evaluation, evaluate_in
 from fabula.app.writing import Options
 from fabula.base.errors import ConfigError
 from fabula.cli.asked import evaluator_config, performers_of
-from fabula.cli.bill import Bill, bill_table, told
+from fabula.cli.bill import Bill, bill_table, usage_data
 from fabula.cli.people import People
 from fabula.cli.progress import Progress, counted
 from fabula.cli.session import near, stoppable
@@ -91,7 +91,7 @@ class Evaluating:
             frozen=limits.frozen,
         )
 
-    def tell_bill(self) -> None:
+    def show_bill(self) -> None:
         """Say what was asked and what came from the journal."""
         if self.bill.calls:
             self.terminal.say("\n" + bill_table(self.bill.roles))
@@ -103,7 +103,7 @@ class Evaluating:
         return {
             "asked": sum(self.bill.calls.values()),
             "replayed": self.bill.replayed,
-            "bill": {role: told(usage) for role, usage in self.bill.roles.items()},
+            "bill": {role: usage_data(usage) for role, usage in self.bill.roles.items()},
         }
 
 

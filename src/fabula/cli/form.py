@@ -27,10 +27,10 @@ def shown(request: Request) -> tuple[tuple[str, ...], Json | None]:
     for message in request.messages:
         if message.role == "assistant":
             continue
-        text, told, rest = message.content.rpartition(_TOLD)
-        if told and schema is None:
+        text, shown, rest = message.content.rpartition(_TOLD)
+        if shown and schema is None:
             schema = json.loads(rest)
-        texts.append(text.rstrip() if told else rest)
+        texts.append(text.rstrip() if shown else rest)
     return tuple(texts), schema
 
 
@@ -56,7 +56,7 @@ def _several(item: Json) -> str:
 
 
 def value_of(said: str, field: Json) -> Any:  # noqa: ANN401 - JSON data
-    """What was said as the field's JSON value: arrays are parted by semicolons, objects in them by colons.
+    """What was said as the field's JSON value: arrays are separated by semicolons, objects in them by colons.
 
     Raises:
         ValueError: it does not fit; says what would.
@@ -119,8 +119,10 @@ def _array(said: str, field: Json) -> list[Any]:
     parts = [value_of(part.strip(), field.get("items", {})) for part in said.split(";") if part.strip()]
     least, most = field.get("minItems", 0), field.get("maxItems", len(parts))
     if not least <= len(parts) <= most:
-        told = f"exactly {least}" if least == most else f"at least {least}" if len(parts) < least else f"at most {most}"
-        raise ValueError(f"Say {told}, with ; between, not {len(parts)}.")
+        wanted = (
+            f"exactly {least}" if least == most else f"at least {least}" if len(parts) < least else f"at most {most}"
+        )
+        raise ValueError(f"Say {wanted}, with ; between, not {len(parts)}.")
     return parts
 
 

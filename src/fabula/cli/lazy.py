@@ -68,7 +68,7 @@ COMMANDS: Final = {
     "inject": Entry("inject", MEASURING, "Put labelled continuity errors into a story, to test who finds them."),
     "snap": Entry("snap", SETTING_UP, "Learn the weights of SNAP's planning filter: `fabula snap fit`."),
     "card": Entry("card", SETTING_UP, "Show a character card, or turn one into personas and back."),
-    "systems": Entry("systems", SETTING_UP, "List the writing systems, or tell about one."),
+    "systems": Entry("systems", SETTING_UP, "List the writing systems, or describe one."),
     "models": Entry("models", SETTING_UP, "List models; fetch one, or check that one answers."),
     "doctor": Entry("doctor", SETTING_UP, "Say what this machine has and what is missing."),
 }

@@ -1,4 +1,4 @@
-"""A picture at the foot of the terminal that moves while work goes on; lines are told above it."""
+"""A picture at the foot of the terminal that moves while work goes on; lines are printed above it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class LivePicture(ABC):
-    """What a listener that shows progress has in common: lines told, and the picture put up and taken away.
+    """What a listener that shows progress has in common: lines shown, and the picture put up and taken away.
 
     Attributes:
         refreshes: of the picture, in a second.
@@ -30,11 +30,11 @@ class LivePicture(ABC):
     def _picture(self) -> RenderableType:
         """What is shown now."""
 
-    def _tell(self, line: str) -> None:
+    def _show(self, line: str) -> None:
         if self.terminal.quiet:
             return
         if self._live is None:
-            self.terminal.tell(line)
+            self.terminal.message(line)
         else:
             from rich.text import Text  # noqa: PLC0415 - only where progress is live
 

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing looked at: "good", "missing" (some things will not work) or "bad" (it must be mended)."""
+    """One thing looked at: "good", "missing" (some things will not work) or "bad" (it must be put right)."""
 
     name: str
     state: Literal["good", "missing", "bad"]
-    told: str
+    about: str
 
 
 def key_names(kind: str) -> tuple[str, ...]:

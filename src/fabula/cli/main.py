@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _failed(terminal, "Interrupted", "Stopped.", INTERRUPTED)
     except PausedError as error:
-        terminal.tell(f"fabula: {error}")
+        terminal.message(f"fabula: {error}")
         terminal.document({"paused": {"artefact": error.path, "message": str(error)}})
         return error.exit_code
     except FabulaError as error:
@@ -80,7 +80,7 @@ def _app() -> typer.Typer:
     return app
 
 
-def _version(wanted: bool) -> None:  # noqa: FBT001 - typer hands a flag over like this
+def _version(wanted: bool) -> None:  # noqa: FBT001 - typer gives a flag like this
     if wanted:
         Terminal().say(f"fabula {__version__}")
         raise typer.Exit
@@ -100,7 +100,7 @@ def _named(problem: Any) -> FabulaError:  # noqa: ANN401 - typer's error types a
 
 
 def _failed(terminal: Terminal, kind: str, message: str, code: int) -> int:
-    terminal.tell(f"fabula: {message}")
+    terminal.message(f"fabula: {message}")
     terminal.document({"error": {"kind": kind, "message": message, "exit_code": code}})
     return code
 
@@ -108,7 +108,7 @@ def _failed(terminal: Terminal, kind: str, message: str, code: int) -> int:
 def _surprised(terminal: Terminal, error: Exception) -> int:
     """Apologise; the traceback only where it is asked for."""
     if os.environ.get("FABULA_DEBUG"):
-        terminal.tell("".join(traceback.format_exception(error)))
+        terminal.message("".join(traceback.format_exception(error)))
     message = (
         f"Sorry, something went wrong that fabula did not expect ({type(error).__name__}: {error}). Nothing finished "
         "is lost. FABULA_DEBUG=1 before the same command shows where, for a report."

@@ -1,6 +1,6 @@
 """Options that several commands share, as dataclasses that a command takes whole.
 
-`bundled` lays a dataclass's fields out as the options typer sees, so that no command has twenty parameters::
+`bundled` turns a dataclass's fields into the options typer sees, so that no command has twenty parameters::
 
     @bundled
     def status(common: Common, where: Where = ".") -> None: ...
@@ -90,7 +90,7 @@ class Performers:
 
 @dataclass(frozen=True, slots=True)
 class Choices(Performers):
-    """Settings; they are stored in a new project's fabula.toml, and laid over it for one run where it exists."""
+    """Settings; they are stored in a new project's fabula.toml, and go before it for one run where it exists."""
 
     system: Annotated[
         str | None,
@@ -152,7 +152,7 @@ def bundled(command: Callable[..., None]) -> Callable[..., None]:
             flat.append(parameter.replace(annotation=hint, kind=inspect.Parameter.KEYWORD_ONLY))
 
     @wraps(command)
-    def called(**given: Any) -> None:  # noqa: ANN401 - typer hands the values over by name
+    def called(**given: Any) -> None:  # noqa: ANN401 - typer gives the values by name
         whole = {name: kind(**{part: given.pop(part) for part in parts}) for name, (kind, parts) in bundles.items()}
         command(**whole, **given)
 

@@ -55,23 +55,23 @@ class People:
             PausedError: the input ended before there was a text.
             HandBackError: the model is to answer.
         """
-        tell = self.terminal.tell
+        message = self.terminal.message
         texts, schema = shown(request)
         async with self._one:
             with self.terminal.aside():
-                tell(f"\n{_RULE}\nYou play {request.role} ({request.path}).\n{_RULE}")
-                tell(self.terminal.wrapped("\n\n".join(texts)))
-                tell(_RULE)
+                message(f"\n{_RULE}\nYou play {request.role} ({request.path}).\n{_RULE}")
+                message(self.terminal.wrapped("\n\n".join(texts)))
+                message(_RULE)
                 if schema is not None:
                     return json.dumps(await self._typed(request, schema), ensure_ascii=False)
                 if request.choices:
-                    tell(f"Answer on one line, or say\n{_OTHERS}")
+                    message(f"Answer on one line, or say\n{_OTHERS}")
                     return str(await self._field(request, "your choice", {"enum": list(request.choices)}))
                 return await self._text(request)
 
     async def _text(self, request: Request) -> str:
         """Some text of the person's."""
-        self.terminal.tell(f"Write your text on as many lines as you like. On a line of its own\n{_END}{_OTHERS}")
+        self.terminal.message(f"Write your text on as many lines as you like. On a line of its own\n{_END}{_OTHERS}")
         while True:
             text, ended = await self.terminal.lines((_PASS, _HAND_BACK))
             if text in {_PASS, _HAND_BACK}:
@@ -80,14 +80,14 @@ class People:
                 return text
             if ended:
                 raise _waiting(request)
-            self.terminal.tell("Nothing was written. Write at least a word, then a line with a single full stop.")
+            self.terminal.message("Nothing was written. Write at least a word, then a line with a single full stop.")
 
     async def _typed(self, request: Request, schema: Json) -> Any:  # noqa: ANN401 - JSON data
         """What the person says to a typed reply: each field on a line, or a text where a text is all that is wanted."""
         fields: dict[str, Json] = schema.get("properties", {})
         if [_is_text(field) for field in fields.values()] == [True]:
             return dict.fromkeys(fields, await self._text(request))
-        self.terminal.tell(f"Answer each question on one line. Instead of an answer,\n{_OTHERS}")
+        self.terminal.message(f"Answer each question on one line. Instead of an answer,\n{_OTHERS}")
         if schema.get("type") != "object":
             return await self._field(request, "your answer", schema)
         needed = schema.get("required", list(fields))
@@ -96,9 +96,9 @@ class People:
 
     async def _field(self, request: Request, name: str, field: Json, *, needed: bool = True) -> Any:  # noqa: ANN401 - JSON data
         """One field's value: asked again until it fits; `None` where nothing is needed and nothing was said."""
-        told = field.get("description") or name.replace("_", " ")
+        shown = field.get("description") or name.replace("_", " ")
         while True:
-            line = await self.terminal.line(f"{told}{asked_as(field)}{'' if needed else ' (or nothing)'}: ")
+            line = await self.terminal.line(f"{shown}{asked_as(field)}{'' if needed else ' (or nothing)'}: ")
             if line is None:
                 raise _waiting(request)
             said = line.strip()
@@ -109,7 +109,7 @@ class People:
             try:
                 return value_of(said, field)
             except ValueError as problem:
-                self.terminal.tell(str(problem))
+                self.terminal.message(str(problem))
 
     async def approve(self, kept: Kept) -> str:
         """The artefact's text, as the person accepts or changes it.
@@ -130,7 +130,7 @@ class People:
             raise waits
         async with self._one:
             with self.terminal.aside():
-                self.terminal.tell(f"\n{_RULE}\n{file}\n{_RULE}\n{kept.text}\n{_RULE}")
+                self.terminal.message(f"\n{_RULE}\n{file}\n{_RULE}\n{kept.text}\n{_RULE}")
                 said = await self.terminal.choice("[a]ccept, [e]dit, [r]etake or [s]top? ", "aers")
                 if said == "e":
                     return (await self.terminal.edited(kept.text)).strip("\n") or kept.text

@@ -67,10 +67,10 @@ class Speaking:
 
 @dataclass
 class Progress(LivePicture):
-    """A listener that tells a terminal how a run goes on.
+    """A listener that shows on a terminal how a run goes on.
 
     Attributes:
-        terminal: where to tell; stderr.
+        terminal: where lines go; stderr.
         clock: gives seconds.
         expected: calls that the run will make, from a dry run.
     """
@@ -84,13 +84,13 @@ class Progress(LivePicture):
     asked: int = field(default=0, init=False)
     _left: list[PlannedCall] = field(default_factory=list, init=False)
     _done: list[CallFinished] = field(default_factory=list, init=False)
-    _told: set[tuple[str, str]] = field(default_factory=set, init=False)
+    _rendered: set[tuple[str, str]] = field(default_factory=set, init=False)
     _began: float = field(default=0.0, init=False)
     _said_tokens: int = field(default=0, init=False)
     _live: Live | None = field(default=None, init=False)
 
     def __call__(self, event: Event) -> None:
-        """Take an event in, and tell what it changes."""
+        """Take an event in, and show what it changes."""
         self._hear(event)
 
     # events ---------------------------------------------------------------------------------------------------------
@@ -138,15 +138,15 @@ class Progress(LivePicture):
 
     @_hear.register
     def _(self, event: CallRetried) -> None:
-        self._tell(f"  {event.model} failed ({event.reason}); try {event.attempt + 1} in {duration(event.wait)}")
+        self._show(f"  {event.model} failed ({event.reason}); try {event.attempt + 1} in {duration(event.wait)}")
 
     @_hear.register
     def _(self, event: Repaired) -> None:
-        self._tell(f"  {event.path}: unreadable reply ({event.problem}); asked to mend it")
+        self._show(f"  {event.path}: unreadable reply ({event.problem}); asked to correct it")
 
     @_hear.register
     def _(self, event: Noted) -> None:
-        self._tell(f"  {event.path}: {event.text}")
+        self._show(f"  {event.path}: {event.text}")
 
     @_hear.register
     def _(self, event: Kept) -> None:
@@ -157,13 +157,13 @@ class Progress(LivePicture):
         self._left = [planned for planned in self._left if not planned.path.startswith(under)]
         calls = [call for call in self._done if call.path.startswith(under)]
         self._done = [call for call in self._done if not call.path.startswith(under)]
-        told = event.path, event.text
+        shown = event.path, event.text
         name = event.path if event.path.startswith(f"{event.folder}/") else f"{event.folder}/{event.path}"
-        if told not in self._told:  # a run that starts over, after a retake, repeats what stands
-            self._told.add(told)
-            self._tell(f"  {name:<24} {words:>6,} words   {_how(event, calls)}")
+        if shown not in self._rendered:  # a run that starts over, after a retake, repeats what stands
+            self._rendered.add(shown)
+            self._show(f"  {name:<24} {words:>6,} words   {_how(event, calls)}")
 
-    # telling --------------------------------------------------------------------------------------------------------
+    # showing --------------------------------------------------------------------------------------------------------
 
     def _picture(self) -> RenderableType:
         from rich.console import Group  # noqa: PLC0415 - only where progress is live

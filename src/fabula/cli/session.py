@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from fabula.app.writing import Options, dry_run_in, write_in
 from fabula.base.errors import FabulaError
-from fabula.cli.bill import Bill, bill_table, dollars, told
+from fabula.cli.bill import Bill, bill_table, dollars, usage_data
 from fabula.cli.people import AnotherTakeError, People
 from fabula.cli.progress import Progress, counted, duration
 
@@ -173,8 +173,8 @@ class Session:
                 "files": places,
                 "asked": asked,
                 "replayed": self.bill.replayed,
-                "bill": {role: told(usage) for role, usage in self.bill.roles.items()},
-                "total": told(self.bill.total),
-                "project_bill": {role: told(usage) for role, usage in spent.items()},
+                "bill": {role: usage_data(usage) for role, usage in self.bill.roles.items()},
+                "total": usage_data(self.bill.total),
+                "project_bill": {role: usage_data(usage) for role, usage in spent.items()},
             }
         )

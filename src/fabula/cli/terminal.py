@@ -105,14 +105,14 @@ class Terminal:
         if not self.json:
             _print(self.shown(text), sys.stdout)
 
-    def tell(self, text: str) -> None:
+    def message(self, text: str) -> None:
         """What goes along with it: to stderr."""
         _print(self.shown(text), sys.stderr)
 
     def advise(self, text: str) -> None:
         """What to try next: to stderr, unless quiet or read by a program."""
         if not (self.quiet or self.json):
-            self.tell(text)
+            self.message(text)
 
     def document(self, data: Mapping[str, Any]) -> None:
         """The JSON document, where it was asked for."""
@@ -168,7 +168,7 @@ class Terminal:
             try:
                 return await self.edited("\n".join(said)), False
             except UsageError as problem:  # what was said so far is not lost
-                self.tell(str(problem))
+                self.message(str(problem))
         return "\n".join(said), True
 
     async def choice(self, prompt: str, options: str) -> str:

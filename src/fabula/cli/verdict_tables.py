@@ -71,7 +71,7 @@ def verdict_table(ratings: Sequence[Rating], one: str, other: str) -> str:
     rows: list[tuple[str, ...]] = [("", f"{one} shown first", f"{other} shown first", "both orders")]
     for question in asked:
         mine = [rating for rating in ratings if rating.question == question]
-        shown = [_told([rating for rating in mine if rating.items[0] == first]) for first in (one, other)]
+        shown = [_rendered([rating for rating in mine if rating.items[0] == first]) for first in (one, other)]
         pairs = judged_pairs([verdict for verdict in verdicts if verdict.question == question])
         rows.append((question, *shown, better(pairs[0].items, pairs[0].score) if pairs else "not scored"))
     return table(rows)
@@ -82,7 +82,7 @@ def better(items: Sequence[str], score: float) -> str:
     return SAME if score == 0.5 else items[0] if score > 0.5 else items[1]  # noqa: PLR2004 - the middle
 
 
-def _told(ratings: Sequence[Rating]) -> str:
+def _rendered(ratings: Sequence[Rating]) -> str:
     """What was answered in one order: the answer, with its probability or with how often it was given."""
     if len(ratings) == 1:
         share = ratings[0].shown.partition(", ")[0].partition(" ")[2]

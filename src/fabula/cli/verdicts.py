@@ -50,8 +50,8 @@ class Side:
         """What was left out of the comparison."""
         found = [f"{self.name}: {self.unscored} ratings have no answer and are left out."] if self.unscored else []
         if self.unreadable:
-            told = ", ".join(f"{answer!r} ({count})" for answer, count in self.unreadable.most_common(3))
-            found.append(f"{self.name}: answers that are no score and no choice are left out: {told}.")
+            shown = ", ".join(f"{answer!r} ({count})" for answer, count in self.unreadable.most_common(3))
+            found.append(f"{self.name}: answers that are no score and no choice are left out: {shown}.")
         return found
 
 

@@ -30,7 +30,7 @@ _MOST: Final = 6
 
 @dataclass
 class Watch(LivePicture):
-    """Tells how an experiment goes on.
+    """Shows how an experiment goes on.
 
     Attributes:
         total: runs of the experiment.
@@ -56,8 +56,8 @@ class Watch(LivePicture):
         left = sum(line.runs for line in expected.contenders)
         calls = sum(line.calls for line in (*expected.contenders, *expected.measures))
         what = f"{counted(left, 'run')} of {self.total} to do, about {counted(calls, 'call')}"
-        told = what if left or calls else "nothing to ask"
-        self.terminal.advise(f"{found.title}, in {near(found.folder)}: {told}")
+        shown = what if left or calls else "nothing to ask"
+        self.terminal.advise(f"{found.title}, in {near(found.folder)}: {shown}")
 
     # hearing --------------------------------------------------------------------------------------------------------
 
@@ -70,24 +70,24 @@ class Watch(LivePicture):
         elif isinstance(event, CallFinished):
             self._calls[where] += not event.replayed
         elif isinstance(event, CallRetried):
-            self._tell(f"  {event.model} failed ({event.reason}); try {event.attempt + 1} in {duration(event.wait)}")
+            self._show(f"  {event.model} failed ({event.reason}); try {event.attempt + 1} in {duration(event.wait)}")
         elif isinstance(event, RunFinished):
             self._busy.pop(where, None)
-            if "/" not in where:  # an evaluator; how a run ended is told by `ended`
-                self._tell(f"  {where}: {event.error or 'measured'}{self._took(where)}")
+            if "/" not in where:  # an evaluator; `ended` says how a run ended
+                self._show(f"  {where}: {event.error or 'measured'}{self._took(where)}")
 
     def ended(self, trial: Trial, outcome: Outcome) -> None:
         """A run is over."""
         self.over += outcome.state != "unfinished"
         place = f"[{self.over:>{len(str(self.total))}}/{self.total}]"
         said = "" if outcome.state == "done" else f"  {outcome.state}: {outcome.error}"
-        self._tell(f"  {place} {trial.id}{self._took(trial.id)}{said}")
+        self._show(f"  {place} {trial.id}{self._took(trial.id)}{said}")
 
     def _took(self, where: str) -> str:
         seconds = duration(self.clock() - self._began.get(where, self.clock()))
         return f"  {counted(self._calls[where], 'call')}, {seconds}"
 
-    # telling --------------------------------------------------------------------------------------------------------
+    # showing --------------------------------------------------------------------------------------------------------
 
     def lines(self) -> list[str]:
         """What is at work now, and how far all of it is."""

@@ -22,7 +22,10 @@ _FEW, _MANY, _PER_WORD = 8, 120, 14  # words of a text in a typed reply; half of
 
 @dataclass(frozen=True, slots=True)
 class PlannedCall:
-    """A call that a real run would pay for; tokens are estimates, `cost` in US dollars or `None` if unknown."""
+    """A call that a real run would pay for; tokens are estimates, `cost` in US dollars or `None` if unknown.
+
+    `aids` says whether it is made with the help for small models.
+    """
 
     path: str
     role: str
@@ -30,6 +33,7 @@ class PlannedCall:
     prompt: int
     reply: int
     cost: float | None
+    aids: bool = False
 
 
 @dataclass(slots=True)

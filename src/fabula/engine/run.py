@@ -422,7 +422,7 @@ class Run:
         price = price_of(performer.name, context.prices)
         paid = None if price is None else cost(price, usage)
         context.dry_run.planned.append(
-            PlannedCall(request.path, request.role, performer.identity, prompt, tokens, paid)
+            PlannedCall(request.path, request.role, performer.identity, prompt, tokens, paid, self.aids(request.role))
         )
         return reply
 

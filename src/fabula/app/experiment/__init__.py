@@ -2,8 +2,8 @@
 
     spec      the file: what is written in `exp.toml`, checked field by field
     grid      what follows from it: the contenders, and every run with its folder
-    purse     budgets of single runs within one of the whole
-    company   models that runs side by side share
+    budgets   budgets of single runs within one of the whole
+    shared_models   models that runs side by side share
     working   writes what is missing, then measures
     dry       what that would ask and cost
     results   what is there: stories, calls, costs, estimates for each contender

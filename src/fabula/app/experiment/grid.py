@@ -67,9 +67,9 @@ class Trial:
 
     def stored(self) -> dict[str, Any]:
         """What the project's `fabula.toml` holds: what the experiment is about always, the rest where it is set."""
-        told = self.settings.model_dump(mode="json", exclude_defaults=True)
+        shown = self.settings.model_dump(mode="json", exclude_defaults=True)
         named = {"system": self.settings.system, "preset": self.settings.preset, "seed": self.seed}
-        return named | {"model": self.settings.model} | told
+        return named | {"model": self.settings.model} | shown
 
 
 @dataclass(frozen=True)
@@ -264,13 +264,13 @@ class _Reader:
         return Settings.of(whole | changes, "settings")
 
     def _assignment(self, role: dict[str, Any]) -> dict[str, Any]:
-        told = dict(role)
-        if told.get("model"):
-            told["model"] = self._model_name(told["model"])
-        if ":" in told.get("play", ""):
-            script, _, function = told["play"].rpartition(":")
-            told["play"] = f"{self._path(script)}:{function}"
-        return told
+        shown = dict(role)
+        if shown.get("model"):
+            shown["model"] = self._model_name(shown["model"])
+        if ":" in shown.get("play", ""):
+            script, _, function = shown["play"].rpartition(":")
+            shown["play"] = f"{self._path(script)}:{function}"
+        return shown
 
     def _model(self, entry: ModelEntry) -> str:
         return self._model_name(entry.model)

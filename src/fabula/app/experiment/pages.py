@@ -51,12 +51,12 @@ def _lead(results: Results) -> str:
     briefs = len({trial.brief_id for trial in experiment.trials})
     seeds = len({trial.seed for trial in experiment.trials})
     presets = ", ".join(dict.fromkeys(contender.settings.preset for contender in experiment.contenders))
-    told = (
+    shown = (
         f"{len(experiment.contenders)} contenders (system, preset, model) on {briefs} briefs with {seeds} seeds: "
         f"{len(results.of_state('done'))} of {len(results.runs)} stories. Presets: {presets}. fabula {__version__}. "
         "Every number leads to the runs and calls behind it."
     )
-    return told if complete(results) else f"Not complete. {told}"
+    return shown if complete(results) else f"Not complete. {shown}"
 
 
 # systems --------------------------------------------------------------------------------------------------------------
@@ -102,8 +102,8 @@ def _costs(results: Results) -> Html:
 def _number(row: Row, target: str) -> Html:
     """A number with its interval and n, leading to what is behind it."""
     value, interval, n = estimate_cells(row.scored)
-    told = f"{value} [{interval}]" if interval and not interval.isalpha() else value
-    return joined(_link(target, told), Html(f'<span class="faint">n {text(n)}</span>'))
+    shown = f"{value} [{interval}]" if interval and not interval.isalpha() else value
+    return joined(_link(target, shown), Html(f'<span class="faint">n {text(n)}</span>'))
 
 
 # evaluators -----------------------------------------------------------------------------------------------------------
@@ -239,8 +239,8 @@ def _call(path: str, where: str, met: set[str]) -> Html:
 # links ----------------------------------------------------------------------------------------------------------------
 
 
-def _link(target: str, told: str) -> Html:
-    return Html(f'<a href="{text(target)}">{text(told)}</a>')
+def _link(target: str, shown: str) -> Html:
+    return Html(f'<a href="{text(target)}">{text(shown)}</a>')
 
 
 def _file(*parts: str) -> str:

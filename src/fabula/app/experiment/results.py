@@ -160,8 +160,8 @@ def _mean_of(rows: Sequence[Row], briefs: Sequence[str]) -> Scored:
         [brief for _, brief in scored],
         method="mean over stories, briefs drawn" + (f"; {missing} not scored" if missing else ""),
     )
-    told = scored[0][0].method
-    return replace(found, method=f"{found.method}; each: {told}") if isinstance(found, Estimate) and told else found
+    shown = scored[0][0].method
+    return replace(found, method=f"{found.method}; each: {shown}") if isinstance(found, Estimate) and shown else found
 
 
 # records --------------------------------------------------------------------------------------------------------------
@@ -189,8 +189,8 @@ def record_outcome(folder: Path, outcome: Outcome) -> None:
         ProjectError: it cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    told = json.dumps({"format": FORMAT, **asdict(outcome)}, indent=2, ensure_ascii=False)
-    write_atomically(folder / RECORD, told + "\n")
+    shown = json.dumps({"format": FORMAT, **asdict(outcome)}, indent=2, ensure_ascii=False)
+    write_atomically(folder / RECORD, shown + "\n")
 
 
 # reading --------------------------------------------------------------------------------------------------------------
@@ -249,6 +249,6 @@ def charge(budget: Budget, bill: Iterable[Usage]) -> None:
         budget.spent_usd += usage.cost or 0.0
 
 
-def told_usage(usage: Usage) -> dict[str, Any]:
+def usage_data(usage: Usage) -> dict[str, Any]:
     """Usage as JSON data; an unknown cost is null."""
     return {name: value for name, value in asdict(usage).items() if name != "first"}

@@ -32,8 +32,8 @@ def _named(field: str) -> BeforeValidator:
 class SystemTable(_Table):
     """A writing system: its name, or a table.
 
-    `label` tells two entries of one system apart; `config` holds fields of the system's `Config`; `settings` any other
-    fields of `fabula.toml` (roles, sampling, prompts), on top of the experiment's.
+    `label` distinguishes two entries of one system; `config` holds fields of the system's `Config`; `settings` any
+    other fields of `fabula.toml` (roles, sampling, prompts), on top of the experiment's.
     """
 
     system: str
@@ -109,7 +109,7 @@ def read_spec(path: Path) -> Spec:
     try:
         data = tomllib.loads(read_text(path, MAX_BYTES))
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path} is no sound TOML: {error}. Mend the line.") from error
+        raise ConfigError(f"{path} is no valid TOML: {error}. Correct the line.") from error
     try:
         spec = Spec.model_validate(data)
     except ValidationError as error:
@@ -133,8 +133,8 @@ def _complaint(path: Path, first: ErrorDetails) -> ConfigError | UnknownNameErro
         )
     if first["type"] == "missing":
         return ConfigError(f"{path}: {where}: this field is needed. Add it.")
-    told = first["msg"].replace("a valid tuple", "a list")
-    return ConfigError(f"{path}: {where}: {told} (got {first['input']!r}).")
+    shown = first["msg"].replace("a valid tuple", "a list")
+    return ConfigError(f"{path}: {where}: {shown} (got {first['input']!r}).")
 
 
 def field_name(loc: Sequence[str | int]) -> str:

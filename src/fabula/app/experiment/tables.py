@@ -6,7 +6,7 @@ import csv
 import io
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.app.experiment.results import told_usage
+from fabula.app.experiment.results import usage_data
 from fabula.base.version import __version__
 from fabula.models.base import NOTHING_USED
 
@@ -64,7 +64,7 @@ def _contender(results: Results, contender: Contender) -> dict[str, Any]:
         "failed": sum(run.outcome.state == "failed" for run in runs),
         "each": [row.as_data() for row in results.rows(contender)],
         "total": {"calls": sum(len(run.calls) for run in runs)}
-        | told_usage(sum((run.usage for run in runs), NOTHING_USED)),
+        | usage_data(sum((run.usage for run in runs), NOTHING_USED)),
     }
 
 
@@ -80,17 +80,17 @@ def _run(run: RunResult) -> dict[str, Any]:
         "words": run.words,
         "changed_by_hand": list(run.changed),
         "calls": len(run.calls),
-        **told_usage(run.usage),
+        **usage_data(run.usage),
     }
 
 
 def _evaluation(results: Results, label: str) -> dict[str, Any]:
     report = results.reports.get(label)
-    told: dict[str, Any] = {"evaluation": label, "folder": f"evaluation/{label}"}
+    shown: dict[str, Any] = {"evaluation": label, "folder": f"evaluation/{label}"}
     if report is None:
-        return told | {"error": results.failures.get(label, "not measured yet")}
+        return shown | {"error": results.failures.get(label, "not measured yet")}
     by_contender = [row.as_data() for row in results.measured(report)]
-    return told | {"by_contender": by_contender, "report": report.as_data()}
+    return shown | {"by_contender": by_contender, "report": report.as_data()}
 
 
 def as_csv(results: Results) -> str:
@@ -111,12 +111,12 @@ def _line(experiment: Experiment, evaluator: str, row: Row) -> Mapping[str, Any]
     homes |= {contender.label: contender for contender in experiment.contenders}
     contender = homes.get(row.of)
     data = row.as_data()
-    told: dict[str, Any] = {name: data.get(name, "") for name in COLUMNS if name in data and data[name] is not None}
-    told |= {"evaluator": evaluator, "baseline": int(row.baseline)}
+    shown: dict[str, Any] = {name: data.get(name, "") for name in COLUMNS if name in data and data[name] is not None}
+    shown |= {"evaluator": evaluator, "baseline": int(row.baseline)}
     if contender is None:
-        return told
+        return shown
     settings = contender.settings
-    return told | {
+    return shown | {
         "contender": contender.label,
         "system": settings.system,
         "preset": settings.preset,

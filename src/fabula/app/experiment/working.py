@@ -11,8 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from fabula.app.evaluating import Task, evaluate_in
-from fabula.app.experiment.company import Company
-from fabula.app.experiment.purse import Purse, WholeBudgetError
+from fabula.app.experiment.budgets import RunBudget, WholeBudgetError
 from fabula.app.experiment.results import (
     Outcome,
     Results,
@@ -23,6 +22,7 @@ from fabula.app.experiment.results import (
     record_outcome,
     spent_in,
 )
+from fabula.app.experiment.shared_models import SharedModels
 from fabula.app.writing import Options, Supplied, write_in
 from fabula.base.errors import BudgetError, FabulaError, PausedError, ProjectError, UsageError
 from fabula.base.files import write_atomically
@@ -57,8 +57,8 @@ class How:
         budget_tokens: most tokens of the whole experiment, all earlier sessions included; `None`: as the file says.
         budget_usd: the same in US dollars.
         person: answers for roles played by a person.
-        hear: told every event with the id of its run, or the label of its evaluator.
-        ended: told of every run that is over, in whatever way.
+        hear: gets every event with the id of its run, or the label of its evaluator.
+        ended: gets every run that is over, in whatever way.
         now: gives the time stamp of a record.
     """
 
@@ -150,29 +150,29 @@ class _Session:
     async def write(self) -> None:
         """Write every story that is missing, some side by side."""
         trials = missing(self.experiment, retry=self.how.retry)
-        company = Company(self.how.environ, self.how.person, lambda event: self.how.hear("", event))
-        company.expect((trial.settings, find(trial.settings.system)) for trial in trials)
+        models = SharedModels(self.how.environ, self.how.person, lambda event: self.how.hear("", event))
+        models.expect((trial.settings, find(trial.settings.system)) for trial in trials)
         waiting = iter(trials)
 
         async def work() -> None:
             for trial in waiting:
                 if self.stopped:
                     return
-                await self._one(trial, company)
+                await self._one(trial, models)
 
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(min(self.how.workers or self.experiment.spec.workers, len(trials))):
                     group.create_task(work())
         finally:
-            await company.close()
+            await models.close()
 
-    async def _one(self, trial: Trial, company: Company) -> None:
+    async def _one(self, trial: Trial, models: SharedModels) -> None:
         """One run, and the record of how it ended."""
         method = find(trial.settings.system)
-        # `gather` hands any error over as a value, also one of a user's own program: the other runs go on.
-        (error,) = await asyncio.gather(self._story(trial, company), return_exceptions=True)
-        await company.done(trial.settings, method)
+        # `gather` returns any error as a value, also one of a user's own program: the other runs go on.
+        (error,) = await asyncio.gather(self._story(trial, models), return_exceptions=True)
+        await models.done(trial.settings, method)
         if isinstance(error, WholeBudgetError):
             self.stopped = self.stopped or str(error)
         if isinstance(error, WholeBudgetError | PausedError):
@@ -180,13 +180,13 @@ class _Session:
             return
         outcome = Outcome("done", ended=self.how.now())
         if isinstance(error, BaseException):
-            told = str(error) if isinstance(error, FabulaError) else f"{type(error).__name__}: {error}"
-            outcome = Outcome("failed", type(error).__name__, told, self.how.now())
+            shown = str(error) if isinstance(error, FabulaError) else f"{type(error).__name__}: {error}"
+            outcome = Outcome("failed", type(error).__name__, shown, self.how.now())
         folder = self.experiment.project(trial)
         record_outcome(folder, outcome)
         self.how.ended(trial, outcome)
 
-    async def _story(self, trial: Trial, company: Company) -> None:
+    async def _story(self, trial: Trial, models: SharedModels) -> None:
         """Write the story of a run in its project, going on where it stopped."""
         project = self._project(trial)
         settings = project.settings
@@ -196,10 +196,10 @@ class _Session:
             person=self.how.person,
         )
         stated = self.experiment.spec.budget
-        budget = Purse(stated.run_tokens, stated.run_usd, whole=self.whole)
+        budget = RunBudget(stated.run_tokens, stated.run_usd, whole=self.whole)
         with project.journal as journal:
             charge(budget, journal.spent().values())
-        await write_in(project, settings, options, Supplied(company.cast(settings, find(settings.system)), budget))
+        await write_in(project, settings, options, Supplied(models.cast(settings, find(settings.system)), budget))
 
     def _project(self, trial: Trial) -> Project:
         """The project of a run: made, or gone on with. A kill may have left one without its settings."""

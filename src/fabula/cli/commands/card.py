@@ -64,7 +64,7 @@ def card(
         list[str] | None, typer.Argument(metavar="[FILE]...", help="Character cards, PNG or JSON.")
     ] = None,
     say: Annotated[
-        str, typer.Option("--say", metavar="TEXT", help="Show what the lorebook tells where this is said.")
+        str, typer.Option("--say", metavar="TEXT", help="Show what the lorebook says where this is said.")
     ] = "",
 ) -> None:
     """Show a character card, or turn it into personas or another card, and back."""
@@ -80,7 +80,7 @@ def card(
         _scan(terminal, cards[0], say)
         return
     for number, one in enumerate(cards):
-        terminal.say(("\n" if number else "") + _told(one))
+        terminal.say(("\n" if number else "") + _rendered(one))
     if len(cards) == 1:
         terminal.advise(f"Next: `fabula card {(files or ['FILE'])[0]} --to personas --out personas.yaml`.")
     terminal.document({"cards": [_data(one) for one in cards]})
@@ -91,7 +91,7 @@ def _check(files: Sequence[str], making: Making, say: str) -> None:
     to, one = making.to, len(files) <= 1
     wrong = {
         "Give a character card, or a character with --from PERSONAS NAME.": not files and not making.from_,
-        "--from makes one card. Give at most one card that it is laid over.": making.from_ and not one,
+        "--from makes one card. Give at most one card that it goes over.": making.from_ and not one,
         "--from goes with --to json or --to png. Say which.": making.from_ and to not in ("json", "png"),
         "--out and --picture go with --to. Say what is to be written.": (making.out or making.picture) and not to,
         "--picture goes with --to png.": making.picture and to != "png",
@@ -99,9 +99,9 @@ def _check(files: Sequence[str], making: Making, say: str) -> None:
         "A picture cannot be printed. Say where it goes with --out FILE.": to == "png" and not making.out,
         "--say goes with one card and without --to.": say and (to or len(files) != 1),
     }
-    for told, holds in wrong.items():
+    for shown, holds in wrong.items():
         if holds:
-            raise UsageError(told)
+            raise UsageError(shown)
 
 
 def _persona(file: str, name: str) -> Persona:
@@ -116,7 +116,7 @@ def _write(terminal: Terminal, cards: Sequence[Card], making: Making) -> None:
     """Write or print what was made."""
     if making.to == "personas":
         data = write_personas(_personas(cards)).encode()
-        lost = [f"{one.name}: {told}" for one in cards for told in left_out(one)]
+        lost = [f"{one.name}: {shown}" for one in cards for shown in left_out(one)]
     else:
         data, lost = _card_bytes(cards[0], making), []
     if not making.out:
@@ -129,8 +129,8 @@ def _write(terminal: Terminal, cards: Sequence[Card], making: Making) -> None:
     write_atomically(file, data)
     names = ", ".join(one.name for one in cards)
     terminal.say(f"{names}: written to {near(file)}.")
-    for told in lost:
-        terminal.advise(f"Left out: {told}")
+    for shown in lost:
+        terminal.advise(f"Left out: {shown}")
     terminal.document({"file": str(file), "names": [one.name for one in cards], "left_out": lost})
 
 
@@ -160,7 +160,7 @@ def _picture(path: Path) -> bytes:
     return data
 
 
-def _told(one: Card) -> str:
+def _rendered(one: Card) -> str:
     """A card in lines: its first words of each field; nothing in it is rendered."""
     rows = [("name", one.name), ("version", str(one.version))]
     rows += [(label, _short(one.text(name))) for name, label in _SHOWN if one.text(name)]

@@ -113,7 +113,7 @@ def _checked(
     items = tuple(item for story in stories for item in _items(Path(story)))
     task = Task(evaluator, items, evaluating.config, Path(judges.out))
     report = evaluating.finish(task)
-    evaluating.tell_bill()
+    evaluating.show_bill()
     return report.as_data(), evaluating.data()
 
 
@@ -171,8 +171,8 @@ def _write(folder: Path, report: Mapping[str, Any], dismissed: Mapping[str, str]
     file = folder / "atlas.html"
     write_atomically(file, as_page(report, dismissed, command))
     for story in report["details"]["stories"]:
-        told = json.dumps(all_findings(story), indent=2, ensure_ascii=False)
-        write_atomically(folder / f"findings-{slug(story['id'])}.json", told + "\n")
+        shown = json.dumps(all_findings(story), indent=2, ensure_ascii=False)
+        write_atomically(folder / f"findings-{slug(story['id'])}.json", shown + "\n")
     return file
 
 
@@ -183,8 +183,8 @@ def _say(terminal: Terminal, report: Mapping[str, Any], dismissed: Mapping[str, 
         open_ = [one for one in all_findings(story) if one["key"] not in dismissed]
         gone = len(all_findings(story)) - len(open_)
         left += len(open_)
-        told = f", {gone} dismissed (see {FILE})" if gone else ""
-        terminal.say(f"{story['id']}: {counted(len(open_), 'finding')}{told}")
+        shown = f", {gone} dismissed (see {FILE})" if gone else ""
+        terminal.say(f"{story['id']}: {counted(len(open_), 'finding')}{shown}")
         for one in open_:
             terminal.say(f"\n  {one['key']}  {one['hallucination']}")
             terminal.say(f"            scene {one['x']}: {_quoted(one['quote_x'])}")

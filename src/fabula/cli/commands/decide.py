@@ -88,7 +88,7 @@ def continue_(common: Common, artefact: Artefact) -> None:
     """Have more written after an artefact's text."""
     terminal, project = terminal_of(common), project_of(common)
     session = Session(terminal, project, project.settings, Limits())
-    session.dry_run()  # what stands in the way of any run is told as that
+    session.dry_run()  # what stands in the way of any run is reported as that
     with recorded(project) as journal:
         path = project.artefact(journal, artefact)
         _unpinned(journal, path)

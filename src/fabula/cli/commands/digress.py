@@ -97,14 +97,14 @@ def digress(
     bill = evaluating.bill
     work = Digressing(terminal, folder, wanted, settings, limits, bill)
     if straying.estimate:
-        _tell_estimate(terminal, work, straying)
+        _show_estimate(terminal, work, straying)
         return
     make_folder(folder, "Choose another with --out.")
     write_atomically(folder / ASKED, json.dumps(asked, indent=2, ensure_ascii=False) + "\n")
     items = work.run("the same command")
     report = _measured(evaluating, items, folder)
-    _tell(terminal, report, tuple(settings), folder)
-    evaluating.tell_bill()
+    _show(terminal, report, tuple(settings), folder)
+    evaluating.show_bill()
     terminal.document({"folder": str(folder), **report.as_data(), **evaluating.data()})
 
 
@@ -139,7 +139,7 @@ def _measured(evaluating: Evaluating, items: Sequence[Item], folder: Path) -> Re
     return evaluating.finish(Task(evaluating.evaluator, items, evaluating.config, folder))
 
 
-def _tell(terminal: Terminal, report: Report, systems: Sequence[str], folder: Path) -> None:
+def _show(terminal: Terminal, report: Report, systems: Sequence[str], folder: Path) -> None:
     page = folder / "linearity.md"
     write_atomically(page, as_markdown(report, systems))
     terminal.say(table(beside_each_other(report, systems)))
@@ -149,7 +149,7 @@ def _tell(terminal: Terminal, report: Report, systems: Sequence[str], folder: Pa
     terminal.advise(f"Every digression with the turns after it: {near(page)}")
 
 
-def _tell_estimate(terminal: Terminal, work: Digressing, straying: Straying) -> None:
+def _show_estimate(terminal: Terminal, work: Digressing, straying: Straying) -> None:
     found = work.dry_run()
     rows: list[tuple[str, ...]] = [("system", "story", "calls", "prompt", "reply", "cost")]
     for (story, system), one in found.items():

@@ -45,19 +45,19 @@ def doctor(common: Common, where: Where = "") -> None:
         *_project(folder, asked=bool(where or common.folder)),
     ]
     terminal.say(f"fabula {__version__}")
-    terminal.say(table([(check.state, check.name, check.told) for check in checks]))
+    terminal.say(table([(check.state, check.name, check.about) for check in checks]))
     healthy = all(check.state != "bad" for check in checks)
-    told = [{"name": check.name, "state": check.state, "told": check.told} for check in checks]
+    shown = [{"name": check.name, "state": check.state, "told": check.about} for check in checks]
     keys = keys_set(terminal.environ)
-    terminal.document({"version": __version__, "healthy": healthy, "checks": told, "keys": keys})
+    terminal.document({"version": __version__, "healthy": healthy, "checks": shown, "keys": keys})
     if not healthy:
         raise typer.Exit(1)
 
 
 def _python() -> Check:
     fits = _OLDEST <= sys.version_info[:2] <= _NEWEST
-    told = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
-    return Check("Python", "good" if fits else "bad", told if fits else f"{told}; fabula needs 3.11 to 3.13")
+    shown = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    return Check("Python", "good" if fits else "bad", shown if fits else f"{shown}; fabula needs 3.11 to 3.13")
 
 
 def _engine() -> Check:
@@ -83,8 +83,8 @@ def _weights(environ: Mapping[str, str]) -> Iterator[Check]:
 
 def _keys(environ: Mapping[str, str]) -> Check:
     keys = keys_set(environ)
-    told = ", ".join(f"{name} {'set' if there else 'not set'}" for name, there in keys.items())
-    return Check("keys", "good" if any(keys.values()) else "missing", told)
+    shown = ", ".join(f"{name} {'set' if there else 'not set'}" for name, there in keys.items())
+    return Check("keys", "good" if any(keys.values()) else "missing", shown)
 
 
 def _terminal(terminal: Terminal) -> Check:
@@ -112,8 +112,8 @@ def _project(folder: Path, *, asked: bool) -> Iterator[Check]:
         return
     try:
         project = Project.open(folder)
-        told = f"{project.settings.system}, {project.settings.model}"
+        shown = f"{project.settings.system}, {project.settings.model}"
         with project.journal as journal:
-            yield Check("project", "good", f"{told}; {journal.count():,} calls in the journal")
+            yield Check("project", "good", f"{shown}; {journal.count():,} calls in the journal")
     except FabulaError as error:
         yield Check("project", "bad", str(error))

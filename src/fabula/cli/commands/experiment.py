@@ -18,7 +18,7 @@ from fabula.app.experiment.tables import as_csv, as_data, failures
 from fabula.app.experiment.working import How, run_experiment
 from fabula.base.errors import BudgetError
 from fabula.base.files import write_atomically
-from fabula.cli.bill import dollars, told
+from fabula.cli.bill import dollars, usage_data
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
 from fabula.cli.people import People
@@ -78,7 +78,7 @@ def experiment(
         ended=watch.ended,
     )
     if running.estimate:
-        _tell_forecast(terminal, found, asyncio.run(forecast(found, how)), file)
+        _show_forecast(terminal, found, asyncio.run(forecast(found, how)), file)
         return
     if not (terminal.quiet or terminal.json):
         watch.begin(asyncio.run(forecast(found, how)), found)
@@ -86,7 +86,7 @@ def experiment(
     with watch.alive():
         results = asyncio.run(stoppable(run_experiment(found, how), f"`fabula experiment {file}`"))
     written = _write(results)
-    _tell(terminal, results, watch, written)
+    _show(terminal, results, watch, written)
     if results.stopped:
         raise BudgetError(results.stopped)
     if any(True for _ in failures(results)):
@@ -104,10 +104,10 @@ def _write(results: Results) -> dict[str, Path]:
     return files
 
 
-# what is told ---------------------------------------------------------------------------------------------------------
+# what is shown --------------------------------------------------------------------------------------------------------
 
 
-def _tell_forecast(terminal: Terminal, found: Experiment, expected: Forecast, file: str) -> None:
+def _show_forecast(terminal: Terminal, found: Experiment, expected: Forecast, file: str) -> None:
     rows: list[tuple[str, ...]] = [("", "runs", "calls", "prompt", "reply", "cost")]
     lines = [*expected.contenders, *expected.measures]
     rows += [_forecast_row(line) for line in lines]
@@ -144,7 +144,7 @@ def _forecast_data(line: Expected) -> dict[str, Any]:
     return {name: getattr(line, name) for name in names}
 
 
-def _tell(terminal: Terminal, results: Results, watch: Watch, written: dict[str, Path]) -> None:
+def _show(terminal: Terminal, results: Results, watch: Watch, written: dict[str, Path]) -> None:
     """The tables, what failed, where the reports are, and the JSON document."""
     rows: list[tuple[str, ...]] = [("", "stories", "words", "tokens", "model seconds", "cost")]
     for contender in results.experiment.contenders:
@@ -175,6 +175,6 @@ def _tell(terminal: Terminal, results: Results, watch: Watch, written: dict[str,
             "files": {kind: str(file) for kind, file in written.items()},
             "asked": sum(watch.bill.calls.values()),
             "replayed": watch.bill.replayed,
-            "bill": {role: told(usage) for role, usage in watch.bill.roles.items()},
+            "bill": {role: usage_data(usage) for role, usage in watch.bill.roles.items()},
         }
     )

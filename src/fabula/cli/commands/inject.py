@@ -70,7 +70,7 @@ def inject(
     file = _write(folder, source, made, asked)
     terminal.say(_table(made))
     for kind, count in made.missing.items():
-        terminal.tell(f"The story gives no place for {count} of the {counted(wanted.n, 'error')} of kind {kind}.")
+        terminal.message(f"The story gives no place for {count} of the {counted(wanted.n, 'error')} of kind {kind}.")
     terminal.advise(f"{near(file)} is the changed story, {near(folder / 'labels.jsonl')} says what was changed.")
     terminal.document({"story": str(file), **asked, "labels": [label.data() for label in made.labels]})
 

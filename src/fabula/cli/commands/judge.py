@@ -44,7 +44,7 @@ def judge(
     for note in report.notes:
         if "could not be had" in note:
             terminal.say(f"\nNote: {note}")
-    evaluating.tell_bill()
+    evaluating.show_bill()
     kept = near(Path(judges.out))
     terminal.advise(f"One pair says little. The verdicts are in {kept}; rank more stories with `fabula rank DIR`.")
     terminal.document({"report": report.as_data(), "verdicts": _verdicts(report), **evaluating.data()})

@@ -196,8 +196,8 @@ def _write_csv(where: str, reports: Sequence[Report], terminal: Terminal) -> Non
     writer.writeheader()
     for report in reports:
         for row in report.rows:
-            told = {name: value for name, value in row.as_data().items() if value is not None}
-            writer.writerow({"evaluator": report.evaluator} | told)
+            shown = {name: value for name, value in row.as_data().items() if value is not None}
+            writer.writerow({"evaluator": report.evaluator} | shown)
     if where == "-":
         terminal.say(text.getvalue().rstrip("\n"))
         return
@@ -258,10 +258,10 @@ def _system_lines(what: str, rows: Sequence[Row], systems: Sequence[str]) -> Ite
 
 
 def _number(row: Row) -> str:
-    return _told(row.scored.value) if isinstance(row.scored, Estimate) else "-"
+    return _figures(row.scored.value) if isinstance(row.scored, Estimate) else "-"
 
 
-def _told(value: float) -> str:
+def _figures(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= _WHOLE else f"{value:.4g}"
 
 
@@ -269,7 +269,7 @@ def _interval(row: Row) -> str:
     scored = row.scored
     if not isinstance(scored, Estimate):
         return scored.reason
-    return "none" if scored.low is None or scored.high is None else f"{_told(scored.low)} to {_told(scored.high)}"
+    return "none" if scored.low is None or scored.high is None else f"{_figures(scored.low)} to {_figures(scored.high)}"
 
 
 def _short(name: str) -> str:

@@ -73,7 +73,7 @@ def meta(
         terminal.say(f"\n{near(Path(comparing.html))}")
     else:
         terminal.advise("All numbers (Kendall, Pearson, legacy definitions, n, methods): --json, or --html FILE.")
-    terminal.document(report.as_data() | {"questions": {name: _told(result) for name, result in found.items()}})
+    terminal.document(report.as_data() | {"questions": {name: _rendered(result) for name, result in found.items()}})
 
 
 def _chosen(ratings: tuple[Rating, ...], comparing: Comparing, name: str) -> list[Rating]:
@@ -125,7 +125,7 @@ def _report(found: dict[str, Meta], judge: Side, people: Side, comparing: Compar
     return Report("meta", how, rows, notes=tuple(notes), details={"sentences": sentences})
 
 
-def _told(result: Meta) -> dict[str, Any]:
+def _rendered(result: Meta) -> dict[str, Any]:
     return {"sentence": result.sentence, "beats_baselines": result.beats, "notes": list(result.notes)}
 
 
@@ -145,7 +145,7 @@ def _table(result: Meta) -> str:
     rows += [(name, *(_short(known.get((name, what))) for what in columns)) for name in names]
     lines = [table(rows)]
     rest = [(f.what, str(f.scored)) for f in result.findings if f.of == PEOPLE or f.what.endswith("kappa")]
-    named = [("judge's kappa" if what.endswith(": kappa") else f"people: {what}", told) for what, told in rest]
+    named = [("judge's kappa" if what.endswith(": kappa") else f"people: {what}", shown) for what, shown in rest]
     return "\n\n".join([*lines, table(named)])
 
 

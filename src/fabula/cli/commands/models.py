@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fabula.cli.bill import dollars, told
+from fabula.cli.bill import dollars, usage_data
 from fabula.cli.machine import key_names, keys_set
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
@@ -79,7 +79,7 @@ def _list(common: Common, ctx: typer.Context) -> None:
     )
 
 
-def _yes(value: bool) -> str:  # noqa: FBT001 - it is the value that is told
+def _yes(value: bool) -> str:  # noqa: FBT001 - it is the value that is shown
     return "yes" if value else "no"
 
 
@@ -111,13 +111,13 @@ def _check(
     )
     if reply.dropped:
         terminal.say(f"It does not take: {', '.join(reply.dropped)}.")
-    data: dict[str, Any] = {"model": name, "reply": reply.text, "usage": told(reply.usage) | {"cost": paid}}
+    data: dict[str, Any] = {"model": name, "reply": reply.text, "usage": usage_data(reply.usage) | {"cost": paid}}
     terminal.document(data | {"sent": dict(reply.sent), "dropped": list(reply.dropped)})
 
 
 async def _ask(name: str, base_url: str, terminal: Terminal) -> Reply:
     def retried(model: str, attempt: int, wait: float, reason: str) -> None:
-        terminal.tell(f"{model} failed ({reason}); try {attempt + 1} in {duration(wait)}")
+        terminal.message(f"{model} failed ({reason}); try {attempt + 1} in {duration(wait)}")
 
     model = open_model(name, ModelTable(base_url=base_url, tries=2), Environment(terminal.environ, on_retry=retried))
     sampling = Sampling(max_tokens=16, seed=1).over(base_sampling(name))
@@ -136,7 +136,7 @@ def _pull(common: Common, name: Annotated[str, typer.Argument(help="A known mode
 
     terminal = terminal_of(common)
     known = find(name.removeprefix("embedded:"))
-    path = pull(known, models_home(terminal.environ), report=terminal.tell)
+    path = pull(known, models_home(terminal.environ), report=terminal.message)
     terminal.say(f"{known.name} is here: {path}")
     terminal.advise(f"Next: `fabula write brief.md --model {known.name}`.")
     terminal.document({"model": known.name, "file": str(path), "size": known.size, "sha256": known.sha256})

@@ -56,5 +56,5 @@ def _brief(terminal: Terminal, file: str, text: str) -> Brief:
         return Brief.parse(text)
     if not terminal.interactive:
         raise UsageError("There is no brief. Give --brief FILE, or --text TEXT.")
-    terminal.tell("What should the story be about? A line with a single full stop ends the brief.")
+    terminal.message("What should the story be about? A line with a single full stop ends the brief.")
     return Brief.parse(asyncio.run(terminal.lines())[0])

@@ -13,7 +13,7 @@ from fabula.app.planning import PLAN_FILE, dry_run_plan_in, plan_in, project_for
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
 from fabula.cli.asked import changes_of, check
-from fabula.cli.bill import bill_table, told
+from fabula.cli.bill import bill_table, usage_data
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Choices, Common, Limits, bundled
 from fabula.cli.progress import counted
@@ -72,7 +72,7 @@ def plan(
         file = _file_of(where or common.folder)
         found = read_plan(file)
         terminal.say(summary(found))
-        terminal.advise(f"The plan is sound. Next: `fabula write --plan {near(file)}`.")
+        terminal.advise(f"The plan is valid. Next: `fabula write --plan {near(file)}`.")
         terminal.document({"file": str(file), **_as_data(found)})
         return
     project, settings = _project(sources, choices, terminal)
@@ -176,7 +176,7 @@ def _report(session: Session, made: Plan) -> None:
             **_as_data(made),
             "asked": sum(session.bill.calls.values()),
             "replayed": session.bill.replayed,
-            "bill": {role: told(usage) for role, usage in session.bill.roles.items()},
+            "bill": {role: usage_data(usage) for role, usage in session.bill.roles.items()},
         }
     )
 

@@ -56,7 +56,7 @@ def rank(
         report = evaluating.run(items)
     files = _write(report, Path(judges.out), Path(ratings).stem if ratings else report.evaluator)
     terminal.say(ranking_tables(report))
-    evaluating.tell_bill()
+    evaluating.show_bill()
     terminal.advise(f"\nThe report, with every verdict and its reasons: {near(files[0])}")
     terminal.document({"report": report.as_data(), "files": [str(file) for file in files], **evaluating.data()})
 
@@ -75,8 +75,8 @@ def _by_ratings(evaluating: Evaluating, file: Path, stories: Sequence[str]) -> R
 def _write(report: Report, folder: Path, name: str) -> list[Path]:
     """Write the page and a picture for each question; the page first."""
     make_folder(folder)
-    told = {f"{name}.html": page_of(report)}
-    told |= {f"{name}-{slug(question)}.svg": strengths_picture(report, question) for question in questions_of(report)}
-    for file, content in told.items():
+    shown = {f"{name}.html": page_of(report)}
+    shown |= {f"{name}-{slug(question)}.svg": strengths_picture(report, question) for question in questions_of(report)}
+    for file, content in shown.items():
         write_atomically(folder / file, content)
-    return [folder / file for file in told]
+    return [folder / file for file in shown]

@@ -64,7 +64,7 @@ def rate(
     file = Path(judges.out) / f"{report.evaluator}.html"
     write_atomically(file, page("Ratings", [report_section(report)], lead=str(chosen.paper["summary"])))
     _say(terminal, report, items)
-    evaluating.tell_bill()
+    evaluating.show_bill()
     terminal.advise(f"\nEvery number: {near(file)}; every answer: ratings.jsonl beside it.")
     terminal.document({**report.as_data(), "page": str(file), **evaluating.data()})
 
@@ -145,15 +145,17 @@ def _short(scored: Scored | None) -> str:
 
 
 def _rows_table(rows: Iterable[Row]) -> str:
-    told = [(f"{row.of} (baseline)" if row.baseline else row.of, row.what, *estimate_cells(row.scored)) for row in rows]
-    return table([("of", "measure", "value", "95 % interval", "n"), *told], right=(2, 4))
+    cells = [
+        (f"{row.of} (baseline)" if row.baseline else row.of, row.what, *estimate_cells(row.scored)) for row in rows
+    ]
+    return table([("of", "measure", "value", "95 % interval", "n"), *cells], right=(2, 4))
 
 
 def _say_reasons(terminal: Terminal, report: Report) -> None:
-    """Why the judge rated as it did; a reason that stands for several numbers is told once."""
-    told: dict[str, str] = {}
+    """Why the judge rated as it did; a reason that stands for several numbers is given once."""
+    shown: dict[str, str] = {}
     for rating in report.ratings:
         if rating.reason:
-            told.setdefault(rating.reason, rating.question + ("" if rating.shown else ", not scored"))
-    for reason, question in told.items():
+            shown.setdefault(rating.reason, rating.question + ("" if rating.shown else ", not scored"))
+    for reason, question in shown.items():
         terminal.say(terminal.wrapped(f"\n{question}: {' '.join(reason.split())}"))

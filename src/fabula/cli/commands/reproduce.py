@@ -48,7 +48,7 @@ def reproduce(
     wanted = chosen(table)
     outcomes = []
     for outcome in recomputed(Path(data), wanted):
-        terminal.say(_told(outcome, whole=all_ or bool(table)) + "\n")
+        terminal.say(_rendered(outcome, whole=all_ or bool(table)) + "\n")
         outcomes.append(outcome)
     _conclude(terminal, outcomes)
     terminal.document(_data(outcomes))
@@ -57,7 +57,7 @@ def reproduce(
         raise typer.Exit(1)
 
 
-def _told(outcome: Outcome, *, whole: bool) -> str:
+def _rendered(outcome: Outcome, *, whole: bool) -> str:
     about = outcome.table
     source = SETS[about.data]
     heading = f"{about.name}: {about.title}\nData: {source.name} ({source.licence}; {source.source})"
@@ -80,10 +80,10 @@ def _folded(rows: Sequence[Row]) -> Iterator[tuple[str, str, str, str]]:
         families.setdefault(row.family, []).append(row)
     for name, members in families.items():
         matching, there = sum(row.match is True for row in members), sum(row.match is not None for row in members)
-        told = f"{matching} of {there}" if there else f"not available: {members[0].why}"
+        shown = f"{matching} of {there}" if there else f"not available: {members[0].why}"
         if 0 < there < len(members):
-            told += f", {len(members) - there} not available"
-        yield f"  {name}", f"{len(members)} numbers", "", told
+            shown += f", {len(members) - there} not available"
+        yield f"  {name}", f"{len(members)} numbers", "", shown
         yield from (_line(row) for row in members if row.match is False)
 
 
@@ -124,9 +124,9 @@ def _table_data(outcome: Outcome) -> dict[str, Any]:
 
 def _fetch(terminal: Terminal, data: Path, name: str) -> None:
     wanted = find_set(name, public=True)
-    terminal.tell(f"{wanted.name}: {wanted.title}\nLicence: {wanted.licence}\nFrom: {wanted.source}")
+    terminal.message(f"{wanted.name}: {wanted.title}\nLicence: {wanted.licence}\nFrom: {wanted.source}")
     if wanted.note:
-        terminal.tell(wanted.note)
+        terminal.message(wanted.note)
     files = []
     for file in fetched(wanted, data / wanted.name):
         done = "fetched" if file.new else "already there"

@@ -84,7 +84,7 @@ def review(
     agreement = _agreement(found, people, items) if beside.people else None
     for name, report in found.items():
         _SAY[name](terminal, report)
-        asked[name].tell_bill()
+        asked[name].show_bill()
     if agreement:
         _say_agreement(terminal, agreement)
     file = Path(judges.out) / _PAGE
@@ -92,8 +92,8 @@ def review(
     if beside.sheet:
         _write_sheet(terminal, Path(beside.sheet), found["editorial"])
     terminal.advise(f"\nEvery comment and reason: {near(file)}; ratings.jsonl lies beside it.")
-    told = {name: {**report.as_data(), **asked[name].data()} for name, report in found.items()}
-    terminal.document({**told, "page": str(file)} | ({"agreement": agreement.as_data()} if agreement else {}))
+    shown = {name: {**report.as_data(), **asked[name].data()} for name, report in found.items()}
+    terminal.document({**shown, "page": str(file)} | ({"agreement": agreement.as_data()} if agreement else {}))
 
 
 def _check(names: Sequence[str], beside: Beside) -> None:
@@ -122,7 +122,7 @@ def settings_of(judges: Judges, name: str, names: Sequence[str]) -> Judges:
 
 def _say_editorial(terminal: Terminal, report: Report) -> None:
     """Comments of each story and system by level; of a lone story every comment; baselines; notes."""
-    names = [told["id"] for told in report.details["stories"]]
+    names = [shown["id"] for shown in report.details["stories"]]
     systems = [row.of for row in report.rows if row.what == ALL and row.of not in names]
     columns = [*report.details["levels"], ALL, "words"]
     known = {(row.of, row.what): row.scored for row in report.rows}
@@ -152,8 +152,8 @@ _SAY = {"editorial": _say_editorial, "rubric": _say_rubric}
 
 def _say_rest(terminal: Terminal, report: Report, rows: Sequence[Row]) -> None:
     if rows:
-        told = [(f"{row.of} (baseline)" if row.baseline else row.of, row.what, str(row.scored)) for row in rows]
-        terminal.say("\n" + table([("of", "measure", "value"), *told]))
+        shown = [(f"{row.of} (baseline)" if row.baseline else row.of, row.what, str(row.scored)) for row in rows]
+        terminal.say("\n" + table([("of", "measure", "value"), *shown]))
     for note in report.notes:
         terminal.say(terminal.wrapped(f"\n{note}"))
     terminal.say("")
@@ -175,11 +175,11 @@ def _agreement(found: Mapping[str, Report], people: Sequence[Any], items: Sequen
     rows: list[Row] = []
     notes: list[str] = []
     if "editorial" in found:
-        more, told = accepted(found["editorial"], people)
-        rows, notes = [*rows, *more], [*notes, *told]
+        more, shown = accepted(found["editorial"], people)
+        rows, notes = [*rows, *more], [*notes, *shown]
     if "rubric" in found:
-        more, told = decided(found["rubric"], people, {item.id: item.story.words for item in items})
-        rows, notes = [*rows, *more], [*notes, *told]
+        more, shown = decided(found["rubric"], people, {item.id: item.story.words for item in items})
+        rows, notes = [*rows, *more], [*notes, *shown]
     how = {"raters": ", ".join(sorted({rating.rater for rating in people if rating.answer is not None}))}
     return Report("agreement", how, tuple(rows), notes=tuple(notes))
 

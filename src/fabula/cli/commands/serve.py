@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 PORT: Final = 8730
 _NEEDED: Final = ("fastapi", "uvicorn")
 _BOUNDS: Final = Bounds()
-_LONGEST: Final = 200  # models that are told at the start
+_LONGEST: Final = 200  # models that are listed at the start
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,18 +88,18 @@ async def _served(terminal: Terminal, offer: Offer, listen: Listening, made: str
     """Serve until a signal comes; say where, once requests are taken."""
     with listening(listen.host, listen.port) as opened:
         if not is_loopback(listen.host):
-            terminal.tell(
+            terminal.message(
                 f"Warning: {listen.host} is open to other machines. What is said goes over the network unencrypted: "
                 "put a server with TLS before this one, and give the token to nobody you do not trust."
             )
 
         def ready(shelf: Shelf) -> None:
-            _tell(terminal, address_of(opened), shelf, made)
+            _show(terminal, address_of(opened), shelf, made)
 
         await serve_projects(offer, opened, ready)
 
 
-def _tell(terminal: Terminal, address: str, shelf: Shelf, made: str) -> None:
+def _show(terminal: Terminal, address: str, shelf: Shelf, made: str) -> None:
     """Say where the server is, who can be talked to, and the token if it is a new one."""
     models = shelf.models
     terminal.say(f"Listening at {address}")

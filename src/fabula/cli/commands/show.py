@@ -12,7 +12,7 @@ import typer
 
 from fabula.base.errors import ProjectError, UsageError
 from fabula.base.files import read_text, write_atomically
-from fabula.cli.bill import told
+from fabula.cli.bill import usage_data
 from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Artefact, Common, bundled
 from fabula.cli.session import near
@@ -98,7 +98,7 @@ def _call_data(call: Call) -> dict[str, Any]:
         "reply": call.reply.text,
         "finish": call.reply.finish,
         "sampling": dict(call.reply.sent),
-        "usage": told(call.reply.usage),
+        "usage": usage_data(call.reply.usage),
     }
 
 
@@ -113,11 +113,11 @@ def _timeline(terminal: Terminal, plan: Plan, said: Sequence[str], out: str) -> 
         write_atomically(Path(out), timeline_svg(plan, order, note))
     terminal.say(timeline_text(plan, order, min(get_terminal_size((100, 24)).columns, _WIDEST)))
     if note:
-        terminal.tell(
+        terminal.message(
             f"Note: {note}; the order of telling fills the gaps. Give the scenes a `time` or `after` in the plan."
         )
     if out:
-        terminal.tell(f"Drawn into {near(Path(out))}.")
+        terminal.message(f"Drawn into {near(Path(out))}.")
     else:
         terminal.advise("`--out FILE.svg` draws it.")
     terminal.document({**timeline_data(plan, order), "order_from": source, "file": out or None})
@@ -131,7 +131,7 @@ def _order(terminal: Terminal, plan: Plan, said: Sequence[str]) -> tuple[Sequenc
         wrong = plan.accepts(order)
         if not wrong:
             return order, "project"
-        terminal.tell(f"Note: the project's order of time is not the plan's any more and is left aside. {wrong}")
+        terminal.message(f"Note: the project's order of time is not the plan's any more and is left aside. {wrong}")
     known = plan.chronology()
     return (plan.assumed_chronology(), "assumed") if known is None else (known, "plan")
 

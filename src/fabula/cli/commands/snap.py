@@ -59,7 +59,7 @@ def _fit(
     target = _target(common, places) if write else None
     learned = learn(scored_plans(places), over)
     weights = [round(weight.value, _DIGITS) for weight in learned.weights.values()]
-    terminal.say(_told(learned))
+    terminal.say(_rendered(learned))
     if target is None:
         terminal.say(f"\nIn fabula.toml:\n\n[config]\nweights = {weights}")
         terminal.advise("\n`--write` puts them into the project that -C names.")
@@ -83,7 +83,7 @@ def _target(common: Common, places: Sequence[Path]) -> Project:
     return project
 
 
-def _told(learned: Learned) -> str:
+def _rendered(learned: Learned) -> str:
     """What was learned, as a person reads it."""
     cells = f" in {counted(learned.cells, 'cell')}" if learned.cells else ""
     within = "in each cell, as the filter does it" if learned.over == "cells" else "over all plans, as in the paper"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fabula.base.errors import FabulaError
 from fabula.cli.asked import check
-from fabula.cli.bill import bill_table, dollars, told, total
+from fabula.cli.bill import bill_table, dollars, total, usage_data
 from fabula.cli.opening import authored, project_of, terminal_of
 from fabula.cli.options import Common, Limits, Where, bundled
 from fabula.cli.progress import counted
@@ -46,9 +46,9 @@ def status(common: Common, where: Where = "") -> None:
     terminal.say(f"{brief.title or near(project.folder)}: {settings.system} ({settings.preset}), {settings.model}")
     terminal.say(_story_line(words, runs))
     if rows:
-        told_rows = [("text", "words", "versions", "state")]
-        told_rows += [(row.file, f"{row.words:,}", str(row.versions), row.state) for row in rows]
-        terminal.say("\n" + table(told_rows, right=(1, 2)))
+        text_rows = [("text", "words", "versions", "state")]
+        text_rows += [(row.file, f"{row.words:,}", str(row.versions), row.state) for row in rows]
+        terminal.say("\n" + table(text_rows, right=(1, 2)))
     if spent:
         terminal.say("\nSpent so far:\n" + bill_table(spent))
     terminal.say("\n" + _next(near(project.folder), coming, problem, changes, started=bool(runs)))
@@ -67,8 +67,8 @@ def status(common: Common, where: Where = "") -> None:
             "problem": problem,
             "runs": len(runs),
             "last_run": {name: runs[-1][name] for name in ("at", "ended", "error")} if runs else None,
-            "spent": {role: told(usage) for role, usage in spent.items()},
-            "total": told(total(spent)),
+            "spent": {role: usage_data(usage) for role, usage in spent.items()},
+            "total": usage_data(total(spent)),
         }
     )
 
@@ -89,7 +89,7 @@ def _row(journal: Journal, path: str, file: str, changes: list[Change]) -> _Row:
 
 
 def _coming(terminal: Terminal, project: Project, settings: Settings) -> tuple[DryRun | None, str]:
-    """What a run would ask now; where that cannot be told, why."""
+    """What a run would ask now; where that cannot be shown, why."""
     try:
         check(settings, terminal.environ)
         return Session(terminal, project, settings, Limits()).dry_run()[0], ""
@@ -104,14 +104,14 @@ def _story_line(words: int, runs: list[dict[str, Any]]) -> str:
     if last["ended"] is None:
         how = "the last run was cut off, or is still at work"
     else:
-        told = "the last run was stopped" if last["error"] == "stopped" else f"the last run stopped: {last['error']}"
-        how = told if last["error"] else "the last run finished"
+        shown = "the last run was stopped" if last["error"] == "stopped" else f"the last run stopped: {last['error']}"
+        how = shown if last["error"] else "the last run finished"
     return f"story.md has {words:,} words; {how}." if words else f"No whole story yet; {how}."
 
 
 def _next(folder: str, coming: DryRun | None, problem: str, changes: list[Change], *, started: bool) -> str:
     if coming is None:
-        return f"Next: mend what stands in the way. {problem}"
+        return f"Next: put right what stands in the way. {problem}"
     if coming.planned:
         command = "update" if started else "write"
         what = f"{counted(len(coming.planned), 'call')}, about {coming.tokens:,} tokens, cost {dollars(coming.cost)}"

@@ -25,18 +25,18 @@ _WIDTH = 100
 def systems(
     common: Common, name: Annotated[str, typer.Argument(help="A system.", show_default="list them")] = ""
 ) -> None:
-    """List the writing systems, or tell about one."""
+    """List the writing systems, or describe one."""
     terminal = terminal_of(common)
     if name:
-        _tell(terminal, find(name))
+        _show(terminal, find(name))
         return
     found = all_systems()
     terminal.say(table([(system.name, str(system.paper.get("summary", ""))) for system in found.values()]))
-    terminal.advise("`fabula systems NAME` tells the roles, settings and deviations of one.")
+    terminal.advise("`fabula systems NAME` lists the roles, settings and deviations of one.")
     terminal.document({"systems": [{"name": system.name, **system.paper} for system in found.values()]})
 
 
-def _tell(terminal: Terminal, system: System) -> None:
+def _show(terminal: Terminal, system: System) -> None:
     paper = system.paper
     settings = _settings(system)
     authors = ", ".join(paper.get("authors", ()))
@@ -57,10 +57,10 @@ def _tell(terminal: Terminal, system: System) -> None:
     )
     terminal.say("\nDeviations from the paper:")
     for deviation in paper.get("deviations", ()):
-        told = wrap(
+        shown = wrap(
             f"{deviation['where']}: {deviation['what']}", _WIDTH, initial_indent="  - ", subsequent_indent="    "
         )
-        terminal.say("\n".join(told))
+        terminal.say("\n".join(shown))
     terminal.document({"name": system.name, **paper, "settings": settings})
 
 

@@ -97,7 +97,7 @@ def ttcw(
     report = evaluating.run(items)
     page = _write_page(judges, report)
     _say(terminal, report)
-    evaluating.tell_bill()
+    evaluating.show_bill()
     terminal.advise(f"Every answer: {near(page)}, and ratings.jsonl beside it.")
     if len(items) == 1 and report.how["method"] == "plain" and not tests.method:
         terminal.advise("Next: compare it with a story you think highly of: --reference FILE.")
@@ -133,8 +133,8 @@ def with_references(items: Sequence[Item], references: Sequence[Item]) -> tuple[
     for item in items:
         story = known.get(item.prompt) or known.get(item.id) or item.reference
         if story is None:
-            told = item.prompt or item.id
-            raise UsageError(f"No reference is named {told!r}, as the story {item.id} would need. Add it, or name one.")
+            name = item.prompt or item.id
+            raise UsageError(f"No reference is named {name!r}, as the story {item.id} would need. Add it, or name one.")
         found.append(replace(item, reference=story))
     return tuple(found)
 
@@ -160,7 +160,7 @@ def _write_page(judges: Judges, report: Report) -> Path:
 
 def _say(terminal: Terminal, report: Report) -> None:
     """Scores and dimensions of each story; the single tests of a lone one; systems, sides and baselines; notes."""
-    names = [told["id"] for told in report.details["stories"]]
+    names = [shown["id"] for shown in report.details["stories"]]
     terminal.say(table(_score_rows(report, names), right=()))
     if len(names) == 1:
         terminal.say("\n" + table(_test_rows(report, names[0]), right=(2,)))
@@ -181,8 +181,8 @@ def _score_rows(report: Report, names: Sequence[str]) -> list[tuple[str, ...]]:
 def _count(what: str, scored: Scored) -> str:
     if not isinstance(scored, Estimate):
         return "not scored"
-    told = f"{scored.value:g}/{scored.n}"
-    return f"{told} [{scored.low:.1f}, {scored.high:.1f}]" if what == "score" and scored.low is not None else told
+    shown = f"{scored.value:g}/{scored.n}"
+    return f"{shown} [{scored.low:.1f}, {scored.high:.1f}]" if what == "score" and scored.low is not None else shown
 
 
 def _test_rows(report: Report, name: str) -> list[tuple[str, ...]]:

@@ -35,14 +35,14 @@ def update(
     check(settings, terminal.environ)
     session = Session(terminal, project, settings, limits)
     expected, changes = session.dry_run()
-    _tell_plan(terminal, expected, changes)
+    _show_plan(terminal, expected, changes)
     if dry_run or (expected.planned and not yes and not _confirmed(terminal, near(project.folder))):
         terminal.document({"done": False, **planned(expected, changes)})
         return
     session.report(session.run(expected))
 
 
-def _tell_plan(terminal: Terminal, expected: DryRun, changes: list[Change]) -> None:
+def _show_plan(terminal: Terminal, expected: DryRun, changes: list[Change]) -> None:
     if changes:
         terminal.say("Changed by you:\n" + changes_list(changes))
     if not expected.planned:
@@ -57,11 +57,11 @@ def _tell_plan(terminal: Terminal, expected: DryRun, changes: list[Change]) -> N
 def _confirmed(terminal: Terminal, folder: str) -> bool:
     """Whether the person says yes; without a terminal nobody can, and nothing is done."""
     if terminal.json or not terminal.interactive:
-        terminal.tell(
+        terminal.message(
             f"Nothing was asked: there is no terminal to confirm at. Do it with `fabula update {folder} --yes`."
         )
         return False
     if asyncio.run(terminal.choice("Go ahead? [y]es or [n]o: ", "yn")) == "y":
         return True
-    terminal.tell("Nothing was asked; your files are as you left them.")
+    terminal.message("Nothing was asked; your files are as you left them.")
     return False

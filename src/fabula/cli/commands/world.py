@@ -109,7 +109,7 @@ def _opened(place: Path) -> Iterator[WorldState]:
 
 @contextmanager
 def _of_project(folder: Path) -> Iterator[WorldState]:
-    """A project's world: what a run told, chapter by chapter, and what its author laid down, in one."""
+    """A project's world: what a run shown, chapter by chapter, and what its author laid down, in one."""
     file, chapters = folder / _FILE, _chapters(folder)
     if not (file.is_file() or chapters):
         raise ProjectError(
@@ -191,7 +191,7 @@ def _export(terminal: Terminal, state: WorldState, views: Views, transfer: Trans
         text = (graphml if transfer.export == "graphml" else mermaid)(graph_of(state, facts))
     if transfer.out:
         write_atomically(Path(transfer.out), text)
-        terminal.tell(f"{counted(len(facts), 'fact')} written to {near(Path(transfer.out))}.")
+        terminal.message(f"{counted(len(facts), 'fact')} written to {near(Path(transfer.out))}.")
     elif not terminal.json:
         terminal.say(text.rstrip("\n"))
     terminal.document(
@@ -290,8 +290,8 @@ def _words(fact: Fact) -> tuple[str, str, str, str]:
 
 def _value(fact: Fact) -> str:
     items = fact.value if isinstance(fact.value, tuple) else (fact.value,)
-    told = ", ".join("nothing" if item is None else str(item) for item in items)
-    return _short(told if fact.polarity else f"not {'anything' if fact.value is None else told}")
+    shown = ", ".join("nothing" if item is None else str(item) for item in items)
+    return _short(shown if fact.polarity else f"not {'anything' if fact.value is None else shown}")
 
 
 def _witnesses(fact: Fact) -> str:

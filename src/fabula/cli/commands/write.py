@@ -25,6 +25,7 @@ from fabula.systems import find, systems
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
+    from fabula.engine.dry_run import DryRun
     from fabula.story.plan import Plan
 
 _PLAN, _PERSONAS = "plan/plan.yaml", "plan/personas.yaml"
@@ -64,7 +65,7 @@ def write(
     session = Session(terminal, project, settings, limits)
     expected = None if common.quiet or limits.frozen else session.dry_run()[0]
     if expected is not None and not common.json:
-        terminal.tell(_opening(project, settings, len(expected.planned), expected.replayed))
+        terminal.message(_opening(project, settings, expected))
     session.report(session.run(expected))
 
 
@@ -166,7 +167,8 @@ def _names(old: dict[str, Any], new: dict[str, Any], above: str = "") -> list[st
     return found
 
 
-def _opening(project: Project, settings: Settings, planned: int, replayed: int) -> str:
-    kept = f", {counted(replayed, 'call')} in the journal" if replayed else ""
-    calls = f"about {counted(planned, 'call')} to make" if planned else "nothing to ask"
-    return f"{settings.system} ({settings.preset}), {settings.model}, in {near(project.folder)}: {calls}{kept}"
+def _opening(project: Project, settings: Settings, expected: DryRun) -> str:
+    kept = f", {counted(expected.replayed, 'call')} in the journal" if expected.replayed else ""
+    calls = f"about {counted(len(expected.planned), 'call')} to make" if expected.planned else "nothing to ask"
+    aided = ", with help for small models" if any(call.aids for call in expected.planned) else ""
+    return f"{settings.system} ({settings.preset}), {settings.model}{aided}, in {near(project.folder)}: {calls}{kept}"

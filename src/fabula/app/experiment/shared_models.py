@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Company:
+class SharedModels:
     """Casts for many runs, whose models are the same objects wherever they are reached in the same way.
 
     Attributes:
         environ: variables that hold keys and folders.
         person: answers for roles played by a person.
-        hear: told of retries.
+        hear: hears of retries.
     """
 
     environ: Mapping[str, str]
@@ -43,7 +43,7 @@ class Company:
             self._left.update({key for key, _ in _performers(settings, self._cast(settings, method))})
 
     def cast(self, settings: Settings, method: Method) -> Cast:
-        """Who plays the method's roles; hand it back with `done`, do not close it."""
+        """Who plays the method's roles; give it back with `done`, do not close it."""
         fresh = self._cast(settings, method)
         for key, model in _performers(settings, fresh):
             self._models.setdefault(key, model)  # one that is not kept was never started

@@ -19,7 +19,7 @@ class WholeBudgetError(BudgetError):
 
 
 @dataclass(eq=False)
-class Purse(Budget):
+class RunBudget(Budget):
     """The budget of one run, every call of which is also held and paid in the budget of the whole.
 
     Attributes:
@@ -42,9 +42,9 @@ class Purse(Budget):
         try:
             held = super().reserve(role, model_name, prompt_tokens_estimate, max_tokens, price)
         except BudgetError as error:
-            told = str(error).partition(" Everything finished")[0]
+            stop = str(error).partition(" Everything finished")[0]
             raise BudgetError(
-                f"{told} That is the budget of one run. Raise `run_tokens` or `run_usd` under [budget] and say --retry."
+                f"{stop} That is the budget of one run. Raise `run_tokens` or `run_usd` under [budget] and say --retry."
             ) from error
         except UsageError as error:
             raise _unpriced(model_name) from error
