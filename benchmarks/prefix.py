@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.table import Row, Table
+from fabula.craft.planning import PROMPTS
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Assignment, Cast
@@ -23,6 +24,7 @@ from fabula.systems import find
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from fabula.engine.context import Aids
     from fabula.engine.journal import Call
     from fabula.models.base import Sampling
 
@@ -30,14 +32,14 @@ TITLE: Final = "prompt tokens that the embedded engine really reads"
 BRIEFS: Final = Path(__file__).parents[1] / "examples" / "briefs"
 _SHARE: Final = 45.0
 _PERCENT: Final = 100.0
-_MORE: Final = {"again", "extend"}  # scopes of calls that length control and tidying add
+_MORE: Final = {"again", "extend", "shorten"}  # scopes of calls that length control and tidying add
 
 
 @dataclass(frozen=True)
 class Sizes:
     """How much is written: a story for each of the last `briefs`, with `settings` on top of the improved preset.
 
-    `weights` is a GGUF file; `None` takes the default model. `base` are its values against loops.
+    `weights` is a GGUF file; `None` takes the default model. `base` are its values against loops, `aids` its help.
     """
 
     briefs: int = 3
@@ -46,6 +48,7 @@ class Sizes:
     base: Sampling = field(default_factory=lambda: base_sampling(DEFAULT_MODEL))
     context: int = 8192
     threads: int | None = None
+    aids: Aids = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +135,8 @@ async def reading(brief: Brief, sizes: Sizes, *, first: bool) -> Told:
     config = system.config("improved", {**sizes.settings, "instruction_first": first})
     try:
         with Journal() as journal:
-            await system.write(brief, Run(RunContext(journal, Prompts(system.prompts), cast)), config)
+            context = RunContext(journal, Prompts(system.prompts, common=PROMPTS), cast, aids=sizes.aids)
+            await system.write(brief, Run(context), config)
             calls = journal.calls()
     finally:
         await cast.close()

@@ -17,7 +17,7 @@ import fabula
 
 if TYPE_CHECKING:
     from fabula.story.scratchpad import Scratchpad
-    from fabula.systems.agents_room.agents import Agent
+    from fabula.systems.agents_room.algorithm import Agent
 
 HERE = Path(__file__).parent
 ORDER = ("Central Conflict", "Character Descriptions", "Climax", "Exposition", "Resolution")

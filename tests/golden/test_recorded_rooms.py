@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fabula.craft.length import read_range
+from fabula.craft.planning import PROMPTS
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.replies import clean_prose
@@ -27,6 +28,7 @@ from fabula.systems import find
 from recorded import dump, load
 
 if TYPE_CHECKING:
+    from fabula.engine.context import Aids
     from fabula.engine.methods import Preset
 
 FOLDER = Path(__file__).parent / "journals"
@@ -46,7 +48,8 @@ async def tell(name: str, preset: Preset, journal: Journal, mode: Mode) -> Story
     system = find(name)
     values = {} if preset == "improved" else {"max_tokens": 256}
     try:
-        run = Run(RunContext(journal, Prompts(system.prompts), cast, mode=mode))
+        aids: Aids = "auto" if preset == "improved" else "off"
+        run = Run(RunContext(journal, Prompts(system.prompts, common=PROMPTS), cast, mode=mode, aids=aids))
         return await system.write(BRIEF, run, system.config(preset, values))
     finally:
         await cast.close()

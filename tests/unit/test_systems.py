@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fabula.base.errors import ConfigError, UnknownNameError
+from fabula.engine.methods import settings_of
 from fabula.systems import find, systems
 
 
@@ -35,7 +36,7 @@ def test_presets_differ_and_values_are_set_on_top() -> None:
     faithful, improved = system.config("faithful"), system.config()
     assert faithful != improved
     assert improved == system.config("improved", {})
-    assert system.config("faithful", {"max_steps": 3}).max_steps == 3
+    assert system.config("faithful", {"max_steps": 3}).paper.max_steps == 3
 
 
 @pytest.mark.parametrize(
@@ -43,7 +44,8 @@ def test_presets_differ_and_values_are_set_on_top() -> None:
     [("max_tokens", "512", 512), ("tidy", "true", True), ("tidy", "no", False), ("variant", "plan", "plan")],
 )
 def test_texts_of_the_command_line_become_values(field: str, text: str, value: object) -> None:
-    assert getattr(find("agents-room").config("faithful", {field: text}), field) == value
+    settings = settings_of(find("agents-room").config("faithful", {field: text}))
+    assert {setting.name: setting.value for setting in settings}[field] == value
 
 
 def test_an_unknown_preset_names_the_nearest() -> None:

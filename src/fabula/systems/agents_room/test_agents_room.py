@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fabula.base.errors import BudgetError, ConfigError, ReplyError, UnknownNameError
+from fabula.craft.planning import PROMPTS
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Assignment, Cast, Program
@@ -19,11 +20,13 @@ from fabula.models.budget import Budget
 from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief
 from fabula.systems import find
-from fabula.systems.agents_room.agents import FINALIZER, PLANNING, WRITING, agents_of
+from fabula.systems.agents_room.algorithm import FINALIZER, PLANNING, WRITING, agents_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from fabula.engine.context import Aids
+    from fabula.engine.methods import Preset
     from fabula.models.base import Request
     from fabula.models.scripted import Script
     from fabula.story import Story
@@ -49,13 +52,15 @@ async def room(
     *,
     cast: Cast | None = None,
     brief: Brief = BRIEF,
+    preset: Preset = "faithful",
+    aids: Aids = "auto",
     **config: Any,  # noqa: ANN401 - fields of Config
 ) -> tuple[Story, list[Request]]:
-    """The story of a faithful room, and what was asked for it."""
+    """The story of a room, and what was asked for it."""
     model = ScriptedModel(script, capabilities=Capabilities(choices=True))
     with Journal() as journal:
-        context = RunContext(journal, Prompts(SYSTEM.prompts), cast or Cast.of(model))
-        story = await SYSTEM.write(brief, Run(context), SYSTEM.config("faithful", config))
+        context = RunContext(journal, Prompts(SYSTEM.prompts, common=PROMPTS), cast or Cast.of(model), aids=aids)
+        story = await SYSTEM.write(brief, Run(context), SYSTEM.config(preset, config))
     return story, model.asked
 
 
@@ -107,6 +112,13 @@ async def test_each_agent_is_asked_for_at_most_the_papers_tokens() -> None:
     assert {request.sampling.max_tokens for request in asked} == {4096}
     _, asked = await room(plan_tokens=100, max_tokens=200)
     assert [request.sampling.max_tokens for request in asked] == [100] * 4 + [200] * 5
+
+
+@pytest.mark.parametrize(("aids", "plans"), [("on", 320), ("off", None)])
+async def test_in_improved_mode_only_a_small_model_has_short_notes(aids: Aids, plans: int | None) -> None:
+    _, asked = await room(preset="improved", aids=aids)
+    assert [request.sampling.max_tokens for request in asked[:4]] == [plans] * 4
+    assert all((request.sampling.max_tokens is None) == (aids == "off") for request in asked[4:])
 
 
 # T steps (Algorithm 1) ------------------------------------------------------------------------------------------------
@@ -251,7 +263,7 @@ async def test_in_our_order_each_prompt_begins_with_the_one_before_as_far_as_it_
     _, asked = await room(instruction_first=False)
     assert len({request.messages[0] for request in asked}) == 1
     for request, later in pairwise(asked):
-        shared, _, _ = request.messages[1].content.partition("\n\nStay with the people")
+        shared, _, _ = request.messages[1].content.rpartition("\n\nGiven a ")
         assert request.messages[1].content.startswith("[Creative Writing Task]")
         assert later.messages[1].content.startswith(shared)
 
@@ -382,6 +394,40 @@ async def test_a_number_of_words_is_shared_out_and_the_last_part_gets_what_is_le
     low, high = map(int, re.findall(r"Write about \d+ words, between (\d+) and (\d+),", first)[0])
     assert low < WRITING[0].weight * whole < high
     assert high - low < 0.3 * high
+
+
+TALE = (
+    "You climb the stairs. You do not count them.\n\nIs it late?\n\nIt is late.\n\nYou climb the stairs. You do not "
+    "count them.\n\nDear Tobias,\n\nthe story began with a lamp, and {0} was\n\nMara\n\n- oil\n- bread\n\nThe End\n\n*"
+)
+
+
+async def test_of_a_capable_models_replies_nothing_but_chatter_is_lost_and_no_help_is_in_its_prompts() -> None:
+    def writer(request: Request) -> str:
+        return f"Sure! Here is the {request.role} section of the story:\n\n{TALE.format(request.role)}"
+
+    story, asked = await room(writer, preset="improved", brief=Brief("Write 225 words about Mara."))
+    assert [scene.text for scene in story.scenes] == [TALE.format(role) for role in ORDER[4:]]
+    read = asked[-1].messages[-1].content
+    assert all(f"[{label}] {TALE.format(role)}" in read for role, label in zip(ORDER[:4], PLANS, strict=True))
+    assert all("Stay with" not in prompt(request) and "past tense" not in prompt(request) for request in asked)
+
+
+async def test_a_small_model_is_reminded_and_led() -> None:
+    model = ScriptedModel(said, capabilities=Capabilities(continues=True))
+    _, asked = await room(cast=Cast.of(model), preset="improved", aids="on")
+    assert not asked
+    for request in model.asked:
+        assert "Stay with the people, the place and the events" in prompt(request)
+    opened = [request.messages[-1].content for request in model.asked if request.messages[-1].role == "assistant"]
+    assert opened[:5] == [
+        "The protagonist of the story is",
+        "* **",
+        "The story takes place",
+        "* At the beginning,",
+        "That day",
+    ]
+    assert opened[5] == f"That day{said(model.asked[4])}"  # the end of the part before
 
 
 async def test_without_a_number_of_words_no_length_is_asked_for() -> None:

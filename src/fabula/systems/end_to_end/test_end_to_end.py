@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fabula.base.errors import ReplyError, UsageError
+from fabula.craft.planning import PROMPTS
+from fabula.engine.events import Noted
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
@@ -14,8 +16,13 @@ from fabula.engine.run import Run, RunContext
 from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief
 from fabula.systems import find
+from shortening import shortened
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.engine.context import Aids
+    from fabula.engine.events import Event, Listener
     from fabula.engine.methods import Preset
     from fabula.models.base import Request
     from fabula.models.scripted import Script
@@ -29,12 +36,15 @@ async def write(
     script: Script,
     preset: Preset,
     brief: Brief = BRIEF,
+    aids: Aids = "auto",
+    listeners: Sequence[Listener] = (),
     **config: Any,  # noqa: ANN401 - fields of Config
 ) -> tuple[Story, list[Request]]:
     model = ScriptedModel(script)
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(model)))
-        return await SYSTEM.write(brief, run, SYSTEM.config(preset, config)), model.asked
+        prompts = Prompts(SYSTEM.prompts, common=PROMPTS)
+        context = RunContext(journal, prompts, Cast.of(model), aids=aids, listeners=listeners)
+        return await SYSTEM.write(brief, Run(context), SYSTEM.config(preset, config)), model.asked
 
 
 def sentences(request: Request) -> str:
@@ -62,6 +72,41 @@ async def test_in_improved_mode_a_short_story_goes_on_until_it_has_its_words() -
     assert f"On day {len(first)}1 Mara climbed up" in more
     assert "bring the story to its end" in more
     assert story.text.endswith(".")
+
+
+LONG = "\n\n".join(f"You climb to step {n}. You do not count. The sea does not answer." for n in range(12))
+
+
+async def test_a_story_that_is_too_long_is_shortened_by_its_writer_and_nothing_is_cut() -> None:
+    story, asked = await write(lambda request: shortened(request) if "shorten" in request.path else LONG, "improved")
+    assert [request.path for request in asked] == ["story/story", "story/shorten/1/shorten"]
+    assert LONG in asked[1].messages[-1].content
+    assert "has 168 words. It should have about 60 words, between 54 and 66." in asked[1].messages[-1].content
+    assert 54 <= story.words <= 66
+    assert asked[0].sampling.max_tokens is asked[1].sampling.max_tokens is None
+
+
+async def test_a_model_that_cannot_shorten_is_asked_three_times_and_its_story_stays_whole() -> None:
+    story, asked = await write({"writer": LONG}, "improved")
+    assert [request.path.rpartition("/")[2] for request in asked] == ["story", "shorten", "shorten", "shorten"]
+    assert story.text == LONG
+
+
+async def test_a_story_within_5_percent_is_left_as_it_is() -> None:
+    text = " ".join(f"word{n}" for n in range(69))
+    story, asked = await write({"writer": text}, "improved")
+    assert len(asked) == 1
+    assert story.text == text
+
+
+async def test_a_small_models_story_is_cut_by_sentences_and_what_went_is_noted() -> None:
+    heard: list[Event] = []
+    story, asked = await write({"writer": LONG}, "improved", aids="on", listeners=[heard.append])
+    assert 54 <= story.words <= 66
+    assert all("shorten" not in request.path for request in asked)
+    assert asked[0].sampling.max_tokens == int(66 * 1.6) + 48
+    noted = [event.text for event in heard if isinstance(event, Noted)]
+    assert any(note.startswith("Taken out by rule: ") for note in noted)
 
 
 async def test_words_of_the_settings_stand_for_those_of_the_brief() -> None:

@@ -1,0 +1,49 @@
+"""Settings of the end-to-end baseline: the paper's values, and what improved mode adds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """Values of the paper.
+
+    Attributes:
+        max_tokens: target length of the reply (section 5); 0 is the model's own limit.
+    """
+
+    max_tokens: int = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Ours:
+    """What improved mode adds.
+
+    Attributes:
+        tidy: what a model says around its story is taken out: greetings, headings, labels, marks of chat templates.
+        length_control: the brief's word range is met.
+        words: a word range that stands for the brief's; empty reads it from the brief.
+    """
+
+    tidy: bool = False
+    length_control: bool = False
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Settings of the baseline."""
+
+    paper: Paper = Paper()
+    ours: Ours = Ours()
+
+    @classmethod
+    def faithful(cls) -> Config:
+        """The paper."""
+        return cls()
+
+    @classmethod
+    def improved(cls) -> Config:
+        """Ours: a story without chatter, of the length asked for, and no limit but the model's."""
+        return cls(Paper(max_tokens=0), Ours(tidy=True, length_control=True))
