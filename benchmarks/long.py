@@ -43,7 +43,7 @@ _PARALLEL: Final = 8
 _REVISED, _REACHED, _KNOWN = 0.1, 0.03, 0.6  # how often a critic refuses, a goal is reached, a key is used again
 _MOST_UPDATES: Final = 3
 _ROUND: Final = 60.0  # seconds of a call where only the depth counts
-_WANTED: Final = re.compile(r"(\d+)(?: to (\d+))? words (?:of story prose|or a little more)")
+_WANTED: Final = re.compile(r"(?:about|exactly|at most|in) (\d+) words(?:, between \d+ and (\d+))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +83,10 @@ class Roles:
         return text
 
     def _said(self, name: str, request: Request, draw: random.Random) -> str:
-        if name in ("tell", "extend"):
-            wanted = _WANTED.search(request.messages[-1].content)
-            most = int(wanted[2] or wanted[1]) if wanted else 100
-            return prose(draw, max(10, int(most * draw.uniform(0.85, 1.1))))
+        if name in ("tell", "extend", "shorten"):
+            *_, wanted = _WANTED.finditer(request.messages[-1].content)
+            most = int(wanted[2] or wanted[1])
+            return prose(draw, max(10, int(most * draw.uniform(0.8, 1.0))))
         if name == "act" and request.schema is None:
             return few(draw, 25)
         return json.dumps(self._form(name, request, draw))

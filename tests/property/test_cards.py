@@ -124,7 +124,7 @@ def test_what_a_book_tells_fits_and_is_in_order(told: list[dict[str, Any]], mess
     assert scan(book, messages, budget=budget) == found
     whole = scan(book, messages, budget=10**9)
     assert not whole.left_out
-    assert set(map(id, found.told)) <= set(map(id, whole.told))
+    assert set(map(id, found.shown)) <= set(map(id, whole.shown))
 
 
 def test_cards_that_say_the_same_are_equal() -> None:

@@ -166,7 +166,7 @@ def test_an_exported_world_reads_back(made: list[Fact]) -> None:
         world.hold_many("owns")
         world.describe([Entity("Mara", "character", ("The keeper",))])
         world.add(made)
-        parse_world(write_world(world), is_json=True).pour(other)
+        parse_world(write_world(world), is_json=True).add_to(other)
         assert told(other) == told(world)
         assert other.entities() == world.entities()
 

@@ -22,7 +22,7 @@ def entry(content: str, *keys: str, **more: Any) -> dict[str, Any]:  # noqa: ANN
 
 
 def told(lore: Lorebook, *messages: str, **more: Any) -> list[str]:  # noqa: ANN401 - options of `scan`
-    return [one.content for one in scan(lore, messages, **more).told]
+    return [one.content for one in scan(lore, messages, **more).shown]
 
 
 def test_keys_are_whole_words_without_case() -> None:
@@ -107,11 +107,11 @@ def test_what_matters_most_is_kept_where_not_all_fits() -> None:
         token_budget=2 * estimate_tokens("fixed " + text) + 2,
     )
     found = scan(lore, ["x"])
-    assert [one.content.split()[0] for one in found.told] == ["high", "fixed"]
+    assert [one.content.split()[0] for one in found.shown] == ["high", "fixed"]
     assert [one.content.split()[0] for one in found.left_out] == ["low"]
-    assert found.tokens == sum(estimate_tokens(one.content) for one in found.told)
-    assert [one.content.split()[0] for one in scan(lore, ["x"], budget=found.tokens // 2 + 1).told] == ["fixed"]
-    assert scan(lore, ["x"], budget=0).told == ()
+    assert found.tokens == sum(estimate_tokens(one.content) for one in found.shown)
+    assert [one.content.split()[0] for one in scan(lore, ["x"], budget=found.tokens // 2 + 1).shown] == ["fixed"]
+    assert scan(lore, ["x"], budget=0).shown == ()
 
 
 def test_decorators_are_followed_where_known_and_never_told() -> None:
@@ -168,5 +168,5 @@ def test_a_book_full_of_keys_is_bounded_in_time() -> None:
     lore = book(*(entry("x", *keys[n : n + 30], extensions={"match_whole_words": False}) for n in range(0, 30_000, 30)))
     assert lore.notes == ("10000 keys are not used: they are too long, or the book has too many.",)
     begun = time.perf_counter()
-    assert scan(lore, ["k" * 20_000]).told == ()
+    assert scan(lore, ["k" * 20_000]).shown == ()
     assert time.perf_counter() - begun < 2

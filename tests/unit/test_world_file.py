@@ -64,10 +64,10 @@ def test_a_file_is_read_field_by_field() -> None:
 def test_an_exported_file_reads_back_with_who_learned_later(tmp_path: Path) -> None:
     file = tmp_path / "world.json"
     with WorldState() as world, WorldState() as other:
-        parse_world(YAML).pour(world)
+        parse_world(YAML).add_to(world)
         world.add([Fact("Mara", "eye colour", "green", Moment(3)), Fact("Mara", "letters", (1, None, "x"), Moment(3))])
         file.write_text(write_world(world), encoding="utf-8")
-        read_world(file).pour(other)
+        read_world(file).add_to(other)
         assert other.facts() == world.facts()
         assert other.learned(2) == (("Ada", Moment(5)),)
         assert other.scenes()[0].title == "The storm"

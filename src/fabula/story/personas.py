@@ -47,8 +47,6 @@ if TYPE_CHECKING:
 Scalar: TypeAlias = str | int | float | bool
 KEY: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 MAX_TEXT: Final = 4_000
-_NOT_IN_KEY: Final = re.compile(r"[^a-z0-9]+")
-_LONGEST: Final = 64
 MAX_PERSONAS: Final = 50
 MAX_BYTES: Final = 2_000_000
 _NUMBER: Final = re.compile(r"-?\d{1,15}(\.\d{1,15})?")
@@ -196,12 +194,6 @@ def scalar(text: object) -> Scalar:
     if _NUMBER.fullmatch(line):
         return float(line) if "." in line else int(line)
     return line[:MAX_TEXT]
-
-
-def key_of(text: str) -> str:
-    """`text` as a key of the world: small letters, digits and `_`, at most 64; empty where nothing is left."""
-    key = _NOT_IN_KEY.sub("_", text.casefold()).strip("_")[:_LONGEST].rstrip("_")
-    return key if KEY.fullmatch(key) else f"v_{key}"[:_LONGEST] if key else ""
 
 
 @cache

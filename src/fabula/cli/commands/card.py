@@ -199,12 +199,12 @@ def _scan(terminal: Terminal, one: Card, said: str) -> None:
     if book is None:
         raise UsageError(f"The card of {one.name} has no lorebook.")
     found = scan(book, [said])
-    rows = [(entry.name or ", ".join(entry.keys) or "always", _short(entry.content)) for entry in found.told]
+    rows = [(entry.name or ", ".join(entry.keys) or "always", _short(entry.content)) for entry in found.shown]
     terminal.say(table(rows) if rows else "No entry is called.")
     terminal.say(f"\nAbout {found.tokens} tokens; {counted(len(found.left_out), 'entry', 'entries')} did not fit.")
     terminal.document(
         {
-            "told": [{"name": e.name, "keys": list(e.keys), "content": e.content} for e in found.told],
+            "told": [{"name": e.name, "keys": list(e.keys), "content": e.content} for e in found.shown],
             "left_out": len(found.left_out),
             "tokens": found.tokens,
         }

@@ -20,7 +20,7 @@ from fabula.project.folder import MAX_FILE, Project
 from fabula.story import Story, one_line
 from fabula.story.world import NOW, Moment, WorldState
 from fabula.story.world.export import graphml, mermaid
-from fabula.story.world.facts import folded
+from fabula.story.world.facts import name_key
 from fabula.story.world.file import fact_data, parse_world, read_world, write_world
 from fabula.story.world.graph import graph_of
 
@@ -101,7 +101,7 @@ def _opened(place: Path) -> Iterator[WorldState]:
             if place.suffix.lower() not in (".json", ".yaml", ".yml"):
                 raise UsageError(f"{place} is no world. Give a project folder, or a .json or .yaml file of facts.")
             state = stack.enter_context(WorldState())
-            read_world(place).pour(state)
+            read_world(place).add_to(state)
         else:
             state = stack.enter_context(_of_project(Project.open(place).folder))
         yield state
@@ -123,9 +123,9 @@ def _of_project(folder: Path) -> Iterator[WorldState]:
             return
         state = stack.enter_context(WorldState())
         if own is not None:
-            parse_world(write_world(own), str(file), is_json=True).pour(state)
+            parse_world(write_world(own), str(file), is_json=True).add_to(state)
         for chapter in chapters:
-            read_world(chapter).pour(state)
+            read_world(chapter).add_to(state)
         yield state
 
 
@@ -140,7 +140,7 @@ def _import(terminal: Terminal, place: Path, file: Path) -> None:
     """Take the facts of a file into a project's world; those that it no longer holds are withdrawn."""
     project, found = Project.open(place), read_world(file)
     with project.lock(), WorldState(project.folder / _FILE) as state:
-        found.lay(state)
+        found.add_names_to(state)
         added, gone, kept = state.replace_origin(one_line(file.name), found.facts)
         conflicts = state.conflicts()
     terminal.say(
@@ -155,9 +155,9 @@ def _moment(state: WorldState, scene: str) -> Moment:
     """The end of a scene, named by its number or title."""
     if not scene:
         return NOW
-    titles = {folded(row.title): row.no for row in state.scenes() if row.title}
-    if folded(scene) in titles:
-        return Moment.end(titles[folded(scene)])
+    titles = {name_key(row.title): row.no for row in state.scenes() if row.title}
+    if name_key(scene) in titles:
+        return Moment.end(titles[name_key(scene)])
     if not (scene.isascii() and scene.isdigit() and len(scene) < 8):  # noqa: PLR2004 - no story has ten million scenes
         raise UnknownNameError("scene", scene, [row.title for row in state.scenes() if row.title])
     return Moment.end(int(scene))

@@ -8,7 +8,7 @@ from typing import Final
 from fabula.continuity.lexicon import TITLES
 from fabula.story import slug
 from fabula.story.people import same_person
-from fabula.story.world.facts import folded
+from fabula.story.world.facts import name_key
 
 
 @dataclass
@@ -67,6 +67,6 @@ class Table:
 
 def bare(name: str) -> str:
     """A name as it is compared: without case, without titles and words such as "the" before it."""
-    pieces = folded(name).replace(".", " ").split()
+    pieces = name_key(name).replace(".", " ").split()
     left = [piece for piece in pieces if piece not in _DETERMINERS and piece not in TITLES]
     return " ".join(left or pieces)

@@ -81,14 +81,14 @@ class Card:
     @property
     def book(self) -> Lorebook | None:
         """The character's lorebook, if there is one."""
-        told = self.data.get("character_book")
-        return Lorebook.of(told) if isinstance(told, dict) else None
+        book = self.data.get("character_book")
+        return Lorebook.of(book) if isinstance(book, dict) else None
 
     @property
     def extensions(self) -> Mapping[str, Any]:
         """What programs keep in the card, by their names."""
-        told = self.data.get("extensions")
-        return told if isinstance(told, dict) else {}
+        found = self.data.get("extensions")
+        return found if isinstance(found, dict) else {}
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -135,7 +135,7 @@ class Card:
         and, for older programs, as `chara`.
 
         Raises:
-            UsageError: `picture` is no sound PNG.
+            UsageError: `picture` is no valid PNG.
         """
         base = picture or self.picture or png.plain_picture()
         if self.origin and base == self.picture:
@@ -175,7 +175,7 @@ def parse_card(data: bytes, name: str = "card") -> Card:
     """The card in the bytes of a file; `name` is for messages.
 
     Raises:
-        UsageError: they are too many, or hold no sound card.
+        UsageError: they are too many, or hold no valid card.
     """
     if len(data) > MAX_FILE_BYTES:
         raise UsageError(f"{name} is larger than {MAX_FILE_BYTES:,} bytes. Give a smaller picture.")

@@ -1,4 +1,4 @@
-"""Lorebooks: what a character knows of its world, entry by entry, each told where its keys are spoken of.
+"""Lorebooks: what a character knows of its world, entry by entry, each shown where its keys are spoken of.
 
 V2 and V3 leave open how keys match. Here: whole words, case aside, unless an entry says otherwise. Patterns
 (`use_regex`) are never run, as one from a stranger could keep a program busy for ever; those that only list words are
@@ -48,16 +48,16 @@ class Entry:
 
     Attributes:
         keys: any of them calls the entry.
-        content: what is told then, without decorators.
+        content: what is shown then, without decorators.
         secondary: further keys; `logic` says what they do.
         logic: 0 needs any of `secondary`, 1 not all of them, 2 none of them, 3 all of them.
-        constant: told always.
-        order: told in rising order.
+        constant: shown always.
+        order: shown in rising order.
         priority: kept longer the higher it is, where not all fit.
         whole_words: a key is not found within a longer word.
         position: before or after the character's own description.
         depth: messages that are looked through for it, where it has a number of its own.
-        after: told only when the character has spoken so often.
+        after: shown only when the character has spoken so often.
     """
 
     keys: tuple[str, ...]
@@ -84,8 +84,8 @@ class Lorebook:
 
     Attributes:
         depth: how many of the latest messages are looked through.
-        budget: tokens of all that is told at once; `None` where the book does not say.
-        recursive: what is told may call further entries.
+        budget: tokens of all that is shown at once; `None` where the book does not say.
+        recursive: what is shown may call further entries.
         notes: what of it is not used, and why.
     """
 
@@ -97,14 +97,14 @@ class Lorebook:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, told: Mapping[str, Any], where: str = "character_book") -> Lorebook:
+    def of(cls, raw: Mapping[str, Any], where: str = "character_book") -> Lorebook:
         """The book of a card's `character_book`, or of a lorebook file (`lorebook_v3`).
 
         Raises:
             UsageError: it has no list of entries, or too many.
         """
-        told = told["data"] if isinstance(told.get("data"), dict) else told
-        listed = told.get("entries", [])
+        raw = raw["data"] if isinstance(raw.get("data"), dict) else raw
+        listed = raw.get("entries", [])
         if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
             raise UsageError(f"{where}: entries is no list of objects. Mend it or take it out.")
         if len(listed) > MAX_ENTRIES:
@@ -113,10 +113,10 @@ class Lorebook:
         entries = tuple(reader.entry(entry) for entry in listed)
         return cls(
             entries,
-            name=_text(told.get("name")),
-            depth=_whole(told.get("scan_depth"), DEPTH),
-            budget=_whole(told["token_budget"], 0) if _is_number(told.get("token_budget")) else None,
-            recursive=told.get("recursive_scanning") is True,
+            name=_text(raw.get("name")),
+            depth=_whole(raw.get("scan_depth"), DEPTH),
+            budget=_whole(raw["token_budget"], 0) if _is_number(raw.get("token_budget")) else None,
+            recursive=raw.get("recursive_scanning") is True,
             notes=reader.notes(),
         )
 
@@ -129,35 +129,34 @@ class _Reader:
     patterns: int = 0
     dropped: int = 0
 
-    def entry(self, told: Mapping[str, Any]) -> Entry:
-        extra = told.get("extensions")
+    def entry(self, raw: Mapping[str, Any]) -> Entry:
+        extra = raw.get("extensions")
         extra = extra if isinstance(extra, dict) else {}
-        content, decorators = _undecorated(_text(told.get("content"))[:MAX_CONTENT])
-        own = _truth(told.get("case_sensitive"), _truth(extra.get("case_sensitive"), default=False))
+        content, decorators = _undecorated(_text(raw.get("content"))[:MAX_CONTENT])
+        own = _truth(raw.get("case_sensitive"), _truth(extra.get("case_sensitive"), default=False))
         logic = extra.get("selectiveLogic")
-        regex = told.get("use_regex") is True
+        regex = raw.get("use_regex") is True
         return Entry(
-            self._keys(told.get("keys"), regex=regex),
+            self._keys(raw.get("keys"), regex=regex),
             content,
-            name=_text(told.get("name")) or _text(told.get("comment")),
-            secondary=self._keys(told.get("secondary_keys"), regex=regex) if told.get("selective") is True else (),
+            name=_text(raw.get("name")) or _text(raw.get("comment")),
+            secondary=self._keys(raw.get("secondary_keys"), regex=regex) if raw.get("selective") is True else (),
             logic=logic if logic in (_NOT_ALL, _NOT_ANY, _AND_ALL) else _AND_ANY,
-            constant=(told.get("constant") is True and not regex) or "activate" in decorators,
-            enabled=told.get("enabled") is not False
-            and ("dont_activate" not in decorators or "activate" in decorators),
-            order=_number(told.get("insertion_order"), 100),
-            priority=_number(told.get("priority"), 0) if _is_number(told.get("priority")) else None,
+            constant=(raw.get("constant") is True and not regex) or "activate" in decorators,
+            enabled=raw.get("enabled") is not False and ("dont_activate" not in decorators or "activate" in decorators),
+            order=_number(raw.get("insertion_order"), 100),
+            priority=_number(raw.get("priority"), 0) if _is_number(raw.get("priority")) else None,
             case_sensitive=own,
             whole_words=_truth(extra.get("match_whole_words"), default=True),
-            position="after" if told.get("position") == "after_char" else "before",
+            position="after" if raw.get("position") == "after_char" else "before",
             depth=_counted(decorators, "scan_depth"),
             after=_counted(decorators, "activate_only_after") or 0,
             additional=self._keys(decorators.get("additional_keys", ""), regex=False),
             exclude=self._keys(decorators.get("exclude_keys", ""), regex=False),
         )
 
-    def _keys(self, told: object, *, regex: bool) -> tuple[str, ...]:
-        listed = told if isinstance(told, list) else told.split(",") if isinstance(told, str) else []
+    def _keys(self, raw: object, *, regex: bool) -> tuple[str, ...]:
+        listed = raw if isinstance(raw, list) else raw.split(",") if isinstance(raw, str) else []
         found: list[str] = []
         for key in (cleaned(key) for key in listed if isinstance(key, str)):
             pattern = _PATTERN.fullmatch(key)
@@ -175,8 +174,8 @@ class _Reader:
     def notes(self) -> tuple[str, ...]:
         found = []
         if self.patterns:
-            told = "pattern is" if self.patterns == 1 else "patterns are"
-            found.append(f"{self.patterns} {told} not used as a key: patterns from a card are never run.")
+            counted = "pattern is" if self.patterns == 1 else "patterns are"
+            found.append(f"{self.patterns} {counted} not used as a key: patterns from a card are never run.")
         if self.dropped:
             found.append(f"{self.dropped} keys are not used: they are too long, or the book has too many.")
         return tuple(found)
@@ -214,13 +213,13 @@ def _undecorated(content: str) -> tuple[str, dict[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Scanned:
-    """What a lorebook tells at one moment, in the order of telling.
+    """What of a lorebook is shown at one moment, in its order.
 
     Attributes:
         before: entries that belong before the character's description.
         after: those that belong behind it.
         left_out: entries that were called and did not fit.
-        tokens: estimate of all that is told.
+        tokens: estimate of all that is shown.
     """
 
     before: tuple[Entry, ...] = ()
@@ -229,7 +228,7 @@ class Scanned:
     tokens: int = 0
 
     @property
-    def told(self) -> tuple[Entry, ...]:
+    def shown(self) -> tuple[Entry, ...]:
         """Both."""
         return (*self.before, *self.after)
 
@@ -243,7 +242,7 @@ def scan(book: Lorebook, messages: Sequence[str], *, budget: int | None = None, 
     Args:
         book: the lorebook.
         messages: of the chat, the latest last; at most 20,000 characters of them are looked through.
-        budget: tokens that may be told; the book's own if that is less. 1,000 where neither says.
+        budget: tokens that may be shown; the book's own if that is less. 1,000 where neither says.
         spoken: how often the character has spoken; entries that wait for a number of turns do so only if it is given.
     """
     able = [
@@ -290,18 +289,18 @@ class _Views:
 
     messages: Sequence[str]
     depth: int
-    told: str = ""
+    contents: str = ""
     _made: dict[int, _View] = field(default_factory=dict)
 
     def of(self, depth: int | None) -> _View:
         wanted = self.depth if depth is None else depth
         if wanted not in self._made:
-            self._made[wanted] = _View.of([*_latest(self.messages, wanted), self.told])
+            self._made[wanted] = _View.of([*_latest(self.messages, wanted), self.contents])
         return self._made[wanted]
 
     def add(self, contents: Iterable[str]) -> None:
         """Look through the contents of entries too."""
-        self.told = "\n".join(contents)[:MAX_SCANNED]
+        self.contents = "\n".join(contents)[:MAX_SCANNED]
         self._made.clear()
 
 
@@ -312,7 +311,7 @@ def _latest(messages: Sequence[str], depth: int) -> list[str]:
 
 @dataclass(frozen=True)
 class _View:
-    """A text twice, as it is and without case: whole, as words parted by blanks, and as a set of these."""
+    """A text twice, as it is and without case: whole, as words separated by blanks, and as a set of these."""
 
     plain: tuple[str, str]
     spaced: tuple[str, str]
@@ -383,5 +382,5 @@ def _whole(value: object, default: int) -> int:
 
 
 def _counted(decorators: Mapping[str, str], name: str) -> int | None:
-    told = decorators.get(name, "")
-    return int(told) if told.isascii() and told.isdigit() and len(told) <= 6 else None  # noqa: PLR2004 - turns
+    turns = decorators.get(name, "")
+    return int(turns) if turns.isascii() and turns.isdigit() and len(turns) <= 6 else None  # noqa: PLR2004 - turns

@@ -30,7 +30,7 @@ _WORDS: Final = 8  # of one
 _LISTS: Final = ("goals", "abilities", "fears", "aliases")
 _NOTHING: Final[tuple[Any, ...]] = ("", [], {}, False)
 _END: Final = re.compile(r"[.!?][\"'\u201d\u2019)]*(?=\s)")
-_PARTED: Final = re.compile(r"[,;\n]+")
+_BETWEEN: Final = re.compile(r"[,;\n]+")
 _EMPTY: Final[Mapping[str, Any]] = {
     "name": "", "description": "", "personality": "", "scenario": "", "first_mes": "", "mes_example": "",
     "creator_notes": "", "system_prompt": "", "post_history_instructions": "", "alternate_greetings": [], "tags": [],
@@ -45,7 +45,7 @@ def persona_of(card: Card, user: str = PLAYER) -> Persona:
     """
     ours = _ours(card)
     traits = _listed(ours.get("personality"))
-    told = _said(card, "personality", user)
+    personality = _said(card, "personality", user)
     parts = (_said(card, "description", user), _situation(card, user))
     nickname = (card.called,) if card.called != card.name else ()
     lists = {name: _listed(ours.get(name)) for name in _LISTS}
@@ -54,7 +54,7 @@ def persona_of(card: Card, user: str = PLAYER) -> Persona:
         card.name,
         description=_cut("\n\n".join(filter(None, parts))),
         role=_line(ours.get("role")),
-        personality=traits if ", ".join(traits) == told else _traits(told),
+        personality=traits if ", ".join(traits) == personality else _traits(personality),
         relationships=tuple((one_line(key), text) for key, text in _pairs(ours.get("relationships"))),
         location=_line(ours.get("location")),
         state=tuple((key, value) for key, value in _values(ours.get("state"))),
@@ -79,7 +79,7 @@ def character_of(card: Card, user: str = PLAYER) -> Character:
 
 
 def card_of(who: Persona | Character, base: Card | None = None) -> Card:
-    """A card of version 3 for a persona or a character; with `base`, that card with what differs laid over it.
+    """A card of version 3 for a persona or a character; with `base`, that card with what differs put over it.
 
     What the card says already stays as it is there, with its macros, and so do fields that only a card has (greetings,
     lorebook, unknown ones). Where nothing differs the card comes back as it is.
@@ -90,9 +90,9 @@ def card_of(who: Persona | Character, base: Card | None = None) -> Card:
     if not cleaned(who.name):
         raise UsageError("A card needs a name. Name the character.")
     start = base or Card({"spec": "chara_card_v3", "spec_version": "3.0", "data": dict(_EMPTY)})
-    fields, ours = _told(who)
+    fields, ours = _fields_of(who)
     if base is not None:
-        before = _told(persona_of(base) if isinstance(who, Persona) else character_of(base))
+        before = _fields_of(persona_of(base) if isinstance(who, Persona) else character_of(base))
         fields, ours = (_changed(new, old) for new, old in zip((fields, ours), before, strict=True))
     if "description" in fields:
         fields["scenario"] = ""  # a description holds the situation too
@@ -124,7 +124,7 @@ def left_out(card: Card) -> tuple[str, ...]:
 # to a card ----------------------------------------------------------------------------------------------------------
 
 
-def _told(who: Persona | Character) -> tuple[dict[str, Any], dict[str, Any]]:
+def _fields_of(who: Persona | Character) -> tuple[dict[str, Any], dict[str, Any]]:
     """The fields of a card, and those of our extension."""
     if isinstance(who, Character):
         fields = {"name": who.name, "description": who.setup, "personality": ""}
@@ -144,8 +144,8 @@ def _changed(new: dict[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _ours(card: Card) -> Mapping[str, Any]:
-    told = card.extensions.get(OURS)
-    return told if isinstance(told, dict) else {}
+    found = card.extensions.get(OURS)
+    return found if isinstance(found, dict) else {}
 
 
 def _said(card: Card, name: str, user: str) -> str:
@@ -153,16 +153,16 @@ def _said(card: Card, name: str, user: str) -> str:
 
 
 def _situation(card: Card, user: str) -> str:
-    told = _said(card, "scenario", user)
-    return f"Situation: {told}" if told else ""
+    scenario = _said(card, "scenario", user)
+    return f"Situation: {scenario}" if scenario else ""
 
 
-def _traits(told: str) -> tuple[str, ...]:
+def _traits(text: str) -> tuple[str, ...]:
     """A personality as traits where it is a list of short ones, else as one text; nothing where there is none."""
-    parts = [part.strip().rstrip(".") for part in _PARTED.split(told) if part.strip(" .")]
+    parts = [part.strip().rstrip(".") for part in _BETWEEN.split(text) if part.strip(" .")]
     if all(len(part) <= _SHORT and len(part.split()) <= _WORDS and not _END.search(part) for part in parts):
         return tuple(parts[:_MOST])
-    return (_cut(told),)
+    return (_cut(text),)
 
 
 def _cut(text: str) -> str:
@@ -194,4 +194,4 @@ def _pairs(value: object) -> list[tuple[str, str]]:
 
 def _values(value: object) -> list[tuple[str, Scalar]]:
     pairs = list(value.items())[:_MOST] if isinstance(value, dict) else []
-    return [(key, scalar(told)) for key, told in pairs if KEY.fullmatch(key) and isinstance(told, str | int | float)]
+    return [(key, scalar(said)) for key, said in pairs if KEY.fullmatch(key) and isinstance(said, str | int | float)]

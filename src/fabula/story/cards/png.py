@@ -52,7 +52,7 @@ def chunks(data: bytes, where: str) -> tuple[list[Chunk], bytes]:
             raise UsageError(f"{where} has more than {MAX_CHUNKS:,} chunks. Save the picture anew.")
         chunk = _chunk(data, at, where)
         if not found and chunk.kind != b"IHDR":
-            raise UsageError(f"{where} is no sound PNG: it begins with {chunk.kind!r}. Save the picture anew.")
+            raise UsageError(f"{where} is no valid PNG: it begins with {chunk.kind!r}. Save the picture anew.")
         found.append(chunk)
         at += _FRAME + len(chunk.data)
     return found, data[at:]

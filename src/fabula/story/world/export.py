@@ -41,9 +41,9 @@ def graphml(graph: Graph) -> str:
 
 
 def _data(own: Mapping[str, str], attributes: Mapping[str, Any]) -> str:
-    told = [(name, text) for name, text in own.items()]
-    told += [(name, _plain(name, attributes[name])) for name in _ATTRIBUTES if name in attributes]
-    return "".join(f'<data key="{name}">{_xml(text)}</data>' for name, text in told)
+    pairs = [(name, text) for name, text in own.items()]
+    pairs += [(name, _plain(name, attributes[name])) for name in _ATTRIBUTES if name in attributes]
+    return "".join(f'<data key="{name}">{_xml(text)}</data>' for name, text in pairs)
 
 
 def _plain(name: str, value: object) -> str:
@@ -73,7 +73,7 @@ def node_link(graph: Graph) -> dict[str, Any]:
 def mermaid(graph: Graph, most: int = MAX_DRAWN) -> str:
     """The graph as a Mermaid flowchart of at most `most` edges; a comment says how many were left out.
 
-    The world itself and its edges to what it contains are left out first: they tell a reader nothing.
+    The world itself and its edges to what it contains are left out first: they say nothing to a reader.
     """
     edges = [edge for edge in graph.edges if edge.relation != "contains"]
     drawn, nodes = edges[:most], {node.id: node for node in graph.nodes}
@@ -96,8 +96,8 @@ def _shape(node: Node) -> str:
     if node.kind != "state":
         return f"({_quoted(node.label)})"
     value = node.attributes.get("value")
-    told = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return f"[{_quoted(f'{node.label}: {told}')}]"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return f"[{_quoted(f'{node.label}: {text}')}]"
 
 
 def _quoted(text: str) -> str:

@@ -125,7 +125,7 @@ class Fact:
     @property
     def plane(self) -> str:
         """The world that it speaks of: empty for the story's own, else one of that kind and of that source alone."""
-        return "" if self.modality in _REAL else f"{self.modality}:{folded(self.source)}"
+        return "" if self.modality in _REAL else f"{self.modality}:{name_key(self.source)}"
 
     @property
     def public(self) -> bool:
@@ -163,8 +163,18 @@ class Entity:
     scene: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """That a name means an entity of another name, since when and why."""
+
+    name: str
+    entity: str
+    scene: int = 0
+    reason: str = ""
+
+
 @lru_cache(maxsize=_CACHED)
-def folded(name: str) -> str:
+def name_key(name: str) -> str:
     """A name in the form in which names are compared: one line, composed, without case."""
     if name.isascii():
         return " ".join(name.split()).lower()
@@ -178,7 +188,7 @@ def _line(text: str) -> str:
 
 @lru_cache(maxsize=_CACHED)
 def _normal_text(text: str) -> str:
-    plain = folded(text)
+    plain = name_key(text)
     return _plain_number(plain) if plain[-1:].isdigit() and _NUMBER.fullmatch(plain) else plain
 
 
@@ -223,8 +233,8 @@ def _scalar(value: object) -> Scalar:
         return value
     if isinstance(value, float) and math.isfinite(value):
         return value
-    told = repr(value) if isinstance(value, float) else type(value).__name__
-    raise UsageError(f"A value is {told}. Give a text, a number of at most 18 digits, true, false, null, or a list.")
+    kind = repr(value) if isinstance(value, float) else type(value).__name__
+    raise UsageError(f"A value is {kind}. Give a text, a number of at most 18 digits, true, false, null, or a list.")
 
 
 def cleaned(fact: Fact, number: int = 0) -> Fact:
@@ -262,7 +272,7 @@ def _names_of(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_line(name) for name in names))
 
 
-def sound(facts: Iterable[Fact], first: int) -> list[Fact]:
+def checked(facts: Iterable[Fact], first: int) -> list[Fact]:
     """Facts as `cleaned` leaves them, numbered from `first` on.
 
     Raises:
@@ -286,7 +296,7 @@ def problems_of(fact: Fact) -> Iterator[tuple[str, str]]:
             yield field, "is empty. Name it."
     for field, names in (("witnesses", fact.witnesses), ("about", fact.about)):
         if names and not (len(names) <= MAX_ITEMS and all(name.strip() and len(name) <= MAX_NAME for name in names)):
-            yield field, f"has an empty name, one of more than {MAX_NAME} characters, or too many. Mend it."
+            yield field, f"has an empty name, one of more than {MAX_NAME} characters, or too many. Correct it."
     try:
         from_json(fact.value)
     except UsageError as error:

@@ -28,7 +28,7 @@ Of a fact only subject and slot must be there::
         change: update                 # or explained, retcon: how the text accounts for what this replaces
         confidence: 0.8
 
-In YAML every value is text, as in plans. What is wrong is told all at once, with file, line, entry and field.
+In YAML every value is text, as in plans. What is wrong is reported all at once, with file, line, entry and field.
 """
 
 from __future__ import annotations
@@ -64,19 +64,19 @@ class WorldFile:
     scenes: tuple[tuple[int, str], ...] = ()
     learned: tuple[tuple[int, str, Moment], ...] = ()
 
-    def pour(self, world: WorldState) -> None:
+    def add_to(self, world: WorldState) -> None:
         """Put all of it into an empty world.
 
         Raises:
             UsageError: names contradict each other.
             ProjectError: the world cannot be written.
         """
-        self.lay(world)
+        self.add_names_to(world)
         made = world.add(self.facts)
         for place, who, at in self.learned:
             world.learn(made[place].id, who, at)
 
-    def lay(self, world: WorldState) -> None:
+    def add_names_to(self, world: WorldState) -> None:
         """Put all but the facts into a world.
 
         Raises:
@@ -148,21 +148,21 @@ def write_world(world: WorldState, facts: Sequence[Fact] | None = None) -> str:
 
 def entity_data(entity: Entity) -> dict[str, Any]:
     """An entity as plain data."""
-    told = {"name": entity.name, "kind": entity.kind, "aliases": list(entity.aliases), "scene": entity.scene}
-    return {name: value for name, value in told.items() if value}
+    data = {"name": entity.name, "kind": entity.kind, "aliases": list(entity.aliases), "scene": entity.scene}
+    return {name: value for name, value in data.items() if value}
 
 
 def learned_data(world: WorldState, fact: Fact) -> dict[str, Any]:
     """Who learned of a fact later, as plain data; nothing if nobody did."""
-    told = [{"who": who, "scene": at.scene, "offset": at.offset} for who, at in world.learned(fact.id)]
-    return {"learned": told} if told else {}
+    data = [{"who": who, "scene": at.scene, "offset": at.offset} for who, at in world.learned(fact.id)]
+    return {"learned": data} if data else {}
 
 
 def fact_data(fact: Fact) -> dict[str, Any]:
     """A fact as plain data; fields that say nothing are left out."""
-    told: dict[str, Any] = {"id": fact.id, "subject": fact.subject, "slot": fact.slot, "value": fact.value}
-    told |= {"modality": fact.modality, "scene": fact.told.scene}
-    told |= _only(
+    data: dict[str, Any] = {"id": fact.id, "subject": fact.subject, "slot": fact.slot, "value": fact.value}
+    data |= {"modality": fact.modality, "scene": fact.told.scene}
+    data |= _only(
         offset=fact.told.offset,
         denied=not fact.polarity,
         source=fact.source,
@@ -172,18 +172,18 @@ def fact_data(fact: Fact) -> dict[str, Any]:
         origin=fact.origin,
         restates=fact.restates,
     )
-    told |= _only(**{"from": fact.story_from, "to": fact.story_to})
-    told |= {"durability": fact.durability} if fact.durability != "durable" else {}
-    told |= {"change": fact.change} if fact.change != "unexplained" else {}
-    told |= {"confidence": fact.confidence} if fact.confidence != 1 else {}
-    told |= {"witnesses": list(fact.witnesses)} if fact.witnesses is not None else {}
-    told |= {"step": fact.step} if fact.step is not None else {}
+    data |= _only(**{"from": fact.story_from, "to": fact.story_to})
+    data |= {"durability": fact.durability} if fact.durability != "durable" else {}
+    data |= {"change": fact.change} if fact.change != "unexplained" else {}
+    data |= {"confidence": fact.confidence} if fact.confidence != 1 else {}
+    data |= {"witnesses": list(fact.witnesses)} if fact.witnesses is not None else {}
+    data |= {"step": fact.step} if fact.step is not None else {}
     if fact.closed is not None:
-        told["closed"] = {
+        data["closed"] = {
             "by": fact.closed.by, "scene": fact.closed.at.scene, "offset": fact.closed.at.offset,
             "reason": fact.closed.reason,
         }  # fmt: skip
-    return told
+    return data
 
 
 def _only(**fields: object) -> dict[str, object]:

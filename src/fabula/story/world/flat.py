@@ -14,7 +14,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fabula.base.errors import UsageError
-from fabula.story.world.facts import Fact, Moment, Value, folded, from_json
+from fabula.story.personas import KEY
+from fabula.story.world.facts import Fact, Moment, Value, from_json, name_key
 from fabula.story.world.store import StepRow
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from fabula.story.world.state import WorldState
 
 WORLD: Final = "world"
-KEY: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 RESERVED: Final = frozenset(
     {"turn", "characters", "story_id", "current_goal", "goal_history", "goal_domain", "goal_completed"}
 )
@@ -103,7 +103,7 @@ class Variable:
 def updates_of(updates: Mapping[str, object]) -> tuple[dict[str, Value], tuple[Refused, ...]]:
     """A critic's `world_updates` as values by key, and what cannot be taken.
 
-    Keys come out as the rule wants them ("Lucia's alibi" gives `lucias_alibi`); objects are laid flat, their keys
+    Keys come out as the rule wants them ("Lucia's alibi" gives `lucias_alibi`); objects are flattened, their keys
     joined with `_`. Reserved keys, keys without a letter in front or of more than 64 characters, and values that are no
     scalar or list of scalars are refused.
     """
@@ -171,16 +171,16 @@ def commit(
         UsageError: the step is there with other writes, a later one is there, or one that is told later.
         ProjectError: the file cannot be written; the world is as it was.
     """
-    told = Moment(step) if at is None else at
+    when = Moment(step) if at is None else at
     own = [Write(key, value, "system") for key, value in (system or {}).items()]
     digest = _digest([asdict(write) for write in [*writes, *own]])
     last = world.last_step
     if (done := world.step(step)) is not None:
         return _again(done, digest)
-    if last is not None and told < last.at:
-        raise UsageError(f"Step {step} is told in scene {told.scene}, before step {last.no}. Give a later moment.")
+    if last is not None and when < last.at:
+        raise UsageError(f"Step {step} is told in scene {when.scene}, before step {last.no}. Give a later moment.")
     taken = [write for write in writes if not _why_not(write.key)]
-    before = {variable.key: variable for variable in variables(world, at=told)}
+    before = {variable.key: variable for variable in variables(world, at=when)}
     view: dict[str, Value] = {key: variable.value for key, variable in before.items()}
     rows = tuple(_apply(view, [*taken, *own]))
     made = Commit(
@@ -191,9 +191,9 @@ def commit(
         tuple(_near(taken, before)),
         flat_hash(view),
     )
-    facts = [_fact(write, step, told) for write in [*taken, *own]]
+    facts = [_fact(write, step, when) for write in [*taken, *own]]
     body = json.dumps({"writes": digest, "commit": asdict(made), "record": dict(record or {})}, ensure_ascii=False)
-    world.add_step(StepRow(step, told, made.hash, body), facts)
+    world.add_step(StepRow(step, when, made.hash, body), facts)
     return made
 
 
@@ -208,11 +208,11 @@ def _again(done: StepRow, digest: str) -> Commit:
         raise UsageError(
             f"Step {done.no} is committed with other writes. Take it back with forget_steps({done.no}) first."
         )
-    told = body["commit"]
-    rows = (Committed(**row | {"old": from_json(row["old"]), "new": from_json(row["new"])}) for row in told["rows"])
-    near = tuple((new, old) for new, old in told["near"])
-    refused = tuple(Refused(**one) for one in told["refused"])
-    return Commit(told["step"], tuple(rows), refused, tuple(told["conflicts"]), near, told["hash"])
+    made = body["commit"]
+    rows = (Committed(**row | {"old": from_json(row["old"]), "new": from_json(row["new"])}) for row in made["rows"])
+    near = tuple((new, old) for new, old in made["near"])
+    refused = tuple(Refused(**one) for one in made["refused"])
+    return Commit(made["step"], tuple(rows), refused, tuple(made["conflicts"]), near, made["hash"])
 
 
 def _apply(view: dict[str, Value], writes: Iterable[Write]) -> Iterator[Committed]:
@@ -231,15 +231,15 @@ def _conflicts(writes: Sequence[Write]) -> tuple[str, ...]:
     values: dict[str, set[str]] = {}
     for write in writes:
         values.setdefault(write.key, set()).add(_exact(write.value))
-    return tuple(key for key, told in values.items() if len(told) > 1)
+    return tuple(key for key, found in values.items() if len(found) > 1)
 
 
 def _near(writes: Sequence[Write], before: Mapping[str, Variable]) -> Iterator[tuple[str, str]]:
-    """New keys that nearly repeat one that was there, about the same characters as far as that is told."""
+    """New keys that nearly repeat one that was there, about the same characters as far as that is known."""
     for write in {write.key: write for write in writes if write.key not in before}.values():
-        about = {folded(name) for name in write.about}
+        about = {name_key(name) for name in write.about}
         for key in near_keys(write.key, before):
-            others = {folded(name) for name in before[key].about}
+            others = {name_key(name) for name in before[key].about}
             if not (about and others) or about & others:
                 yield write.key, key
 
@@ -250,12 +250,12 @@ def near_keys(key: str, keys: Iterable[str]) -> tuple[str, ...]:
     return tuple(k for k in keys if k != key and len(mine & (his := set(k.split("_")))) >= NEAR * len(mine | his))
 
 
-def _fact(write: Write, step: int, told: Moment) -> Fact:
+def _fact(write: Write, step: int, at: Moment) -> Fact:
     return Fact(
         WORLD,
         write.key,
         write.value,
-        told,
+        at,
         modality="author" if write.actor == "author" else "asserted",
         source=write.actor,
         about=write.about,

@@ -27,7 +27,7 @@ _Plain: TypeAlias = Any  # what JSON gives
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A mapping of a file: its fields, and where to tell what is wrong with them.
+    """A mapping of a file: its fields, and where to report what is wrong with them.
 
     Attributes:
         file: what messages call the file.
@@ -67,28 +67,28 @@ class Form:
 
     def whole(self, field: str, default: int = 0, most: int = MAX_SCENE) -> int:
         """A whole number from 0 on."""
-        told = self.text(field, str(default)).strip()
-        if not _WHOLE.fullmatch(told) or int(told) > most:
-            self.wrong(field, f"is {told[:40]!r}. Give a whole number from 0 to {most:,}.")
+        text = self.text(field, str(default)).strip()
+        if not _WHOLE.fullmatch(text) or int(text) > most:
+            self.wrong(field, f"is {text[:40]!r}. Give a whole number from 0 to {most:,}.")
             return default
-        return int(told)
+        return int(text)
 
     def real(self, field: str, default: float) -> float:
         """A number."""
-        told = self.text(field, str(default))
+        text = self.text(field, str(default))
         try:
-            return float(told)
+            return float(text)
         except ValueError:
-            self.wrong(field, f"is {told[:40]!r}. Give a number, such as 0.8.")
+            self.wrong(field, f"is {text[:40]!r}. Give a number, such as 0.8.")
             return default
 
     def flag(self, field: str) -> bool:
         """Yes or no; no where it is left out."""
         value = self.fields.get(field)
-        told = value if isinstance(value, bool) else _YES_NO.get(self.text(field, "no").casefold())
-        if told is None:
+        answer = value if isinstance(value, bool) else _YES_NO.get(self.text(field, "no").casefold())
+        if answer is None:
             self.wrong(field, f"is {str(value)[:40]!r}. Write yes or no.")
-        return bool(told)
+        return bool(answer)
 
     def names(self, field: str) -> tuple[str, ...] | None:
         """A list of names, or one; `None` where it is left out."""
@@ -120,11 +120,11 @@ class Form:
             self.wrong(field, "is no list. Begin every entry with '- '.")
             return
         for number, item in enumerate(value, 1):
-            told = f"{self.name} > {name} {number}" if self.name else f"{name} {number}"
+            entry = f"{self.name} > {name} {number}" if self.name else f"{name} {number}"
             if isinstance(item, _Mapping):
-                yield Form(self.file, told, item.line, item.fields, item.lines, self.problems)
+                yield Form(self.file, entry, item.line, item.fields, item.lines, self.problems)
             elif isinstance(item, dict):
-                yield Form(self.file, told, 0, item, {}, self.problems)
+                yield Form(self.file, entry, 0, item, {}, self.problems)
             else:
                 self.wrong(field, f"{name} {number} is no mapping. Give its fields, as 'subject: Mara'.")
             if len(self.problems) > MAX_PROBLEMS:
@@ -239,7 +239,7 @@ def tree_of_yaml(text: str, where: str, problems: list[str]) -> Form | None:
 
 def _plain(node: Node, where: str, problems: list[str]) -> _Plain:
     """A YAML tree as texts, lists and mappings; a key that comes twice is noted."""
-    from fabula.base import yamltext  # noqa: PLC0415 - as above
+    from fabula.base import yamltext  # noqa: PLC0415 - keeps `fabula --help` fast
 
     if isinstance(node, yamltext.Items):
         return [_plain(item, where, problems) for item in node.items]

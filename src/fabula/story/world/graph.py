@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.story import slug
-from fabula.story.world.flat import KEY, WORLD, variables
+from fabula.story.personas import KEY
+from fabula.story.world.flat import WORLD, variables
 from fabula.story.world.state import NOW
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def graph_of(world: WorldState, facts: Iterable[Fact]) -> Graph:
 
 
 class _Builder:
-    """Lays nodes and edges, each once."""
+    """Collects nodes and edges, each once."""
 
     def __init__(self, world: WorldState) -> None:
         self._owner = world.index.owner
@@ -129,19 +130,19 @@ class _Builder:
 
     def fact(self, fact: Fact) -> None:
         """A fact, as an edge if it concerns others and as a variable if not."""
-        told: dict[str, Any] = {"value": fact.value, "scene": fact.told.scene, "modality": fact.modality}
-        told |= {"denied": True} if not fact.polarity else {}
-        told |= {"source": fact.source} if fact.source else {}
+        attributes: dict[str, Any] = {"value": fact.value, "scene": fact.told.scene, "modality": fact.modality}
+        attributes |= {"denied": True} if not fact.polarity else {}
+        attributes |= {"source": fact.source} if fact.source else {}
         if self._owner(fact.subject) == WORLD:
-            self.state(fact.slot, told, fact.about, name="" if KEY.fullmatch(fact.slot) else slug(fact.slot))
+            self.state(fact.slot, attributes, fact.about, name="" if KEY.fullmatch(fact.slot) else slug(fact.slot))
             return
         mine = self.entity(fact.subject)
         if fact.about:
-            self._edges += [Edge(mine, fact.slot, self.entity(name), told) for name in fact.about]
+            self._edges += [Edge(mine, fact.slot, self.entity(name), attributes) for name in fact.about]
         else:
-            self.state(fact.slot, told, (), mine, f"{mine}:{slug(fact.slot)}")
+            self.state(fact.slot, attributes, (), mine, f"{mine}:{slug(fact.slot)}")
 
     def graph(self, attributes: Mapping[str, Any]) -> Graph:
-        """All that was laid, the world first."""
-        told = {name: value for name, value in attributes.items() if value is not None}
-        return Graph((Node(WORLD, WORLD, WORLD, told), *self._nodes.values()), tuple(self._edges))
+        """All nodes and edges, the world first."""
+        known = {name: value for name, value in attributes.items() if value is not None}
+        return Graph((Node(WORLD, WORLD, WORLD, known), *self._nodes.values()), tuple(self._edges))

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fabula.story import one_line
 from fabula.story.world.chains import bare, place, settle
-from fabula.story.world.facts import Fact, Moment, folded
+from fabula.story.world.facts import Alias, Fact, Moment, name_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-
-    from fabula.story.world.store import Same
 
 Key: TypeAlias = tuple[str, str, str]
 _Order: TypeAlias = tuple[int, int, int]
@@ -24,7 +22,7 @@ class Index:
 
     def __init__(self) -> None:
         self.facts: dict[int, Fact] = {}
-        self.same: dict[str, Same] = {}
+        self.same: dict[str, Alias] = {}
         self.many: set[str] = set()
         self.chains: dict[Key, list[_Order]] = {}
         self.standing: dict[Key, dict[str, int]] = {}
@@ -42,9 +40,9 @@ class Index:
         """The folded name of the entity that `name` means."""
         found = self._owners.get(name)
         if found is None:
-            found = folded(name)
+            found = name_key(name)
             while (same := self.same.get(found)) is not None:
-                found = folded(same.entity)
+                found = name_key(same.entity)
             self._owners[name] = found
         return found
 
@@ -54,9 +52,9 @@ class Index:
 
     def _spell(self, name: str) -> None:
         """Remember how a name is written, that of the entity it means if it is another name."""
-        found = folded(name)
+        found = name_key(name)
         while (same := self.same.get(found)) is not None:
-            name, found = same.entity, folded(same.entity)
+            name, found = same.entity, name_key(same.entity)
         self._spelled.setdefault(found, one_line(name))
 
     def differs(self, other: Index) -> bool:

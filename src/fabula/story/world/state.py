@@ -10,13 +10,12 @@ from fabula.base.errors import UnknownNameError, UsageError
 from fabula.story import one_line, readable
 from fabula.story.plan import story_time as parsed
 from fabula.story.world import queries
-from fabula.story.world.facts import Entity, Fact, Moment, cleaned, folded, sound
+from fabula.story.world.facts import MAX_NAME, Alias, Entity, Fact, Moment, checked, cleaned, name_key
 from fabula.story.world.index import Index
-from fabula.story.world.naming import all_entities, check_alias
-from fabula.story.world.store import Batch, Same, SceneRow, StepRow, Store, Told, entities_of
+from fabula.story.world.store import Batch, SceneRow, StepRow, Store, entities_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from fabula.story.world.index import Key
@@ -59,8 +58,8 @@ class WorldState:
         """
         store, index = self._store, Index()
         store.open()
-        same = (Same(*row) for row in store.rows("SELECT name, entity, scene, reason FROM alias"))
-        index.same = {folded(one.name): one for one in same}
+        same = (Alias(*row) for row in store.rows("SELECT name, entity, scene, reason FROM alias"))
+        index.same = {name_key(one.name): one for one in same}
         index.many = {name for (name,) in store.rows("SELECT name FROM slot")}
         index.put(store.facts())
         self._index, self._entities = index, dict(entities_of(store))
@@ -159,12 +158,12 @@ class WorldState:
             raise UsageError(
                 f"Fact {number} is told in scene {fact.told.scene}. Give who learns of it, and a later moment."
             )
-        self._store.write(Batch(learned=[(number, one_line(who), at)]), self._told())
+        self._store.write(Batch(learned=[(number, one_line(who), at)]), self._index)
         self._learned.setdefault(number, []).append((one_line(who), at))
 
     def _numbered(self, facts: Iterable[Fact]) -> list[Fact]:
-        """New facts with their ids, once they are found sound."""
-        new = sound(facts, self._last + 1)
+        """New facts with their ids, once they are checked."""
+        new = checked(facts, self._last + 1)
         if len(self._index.facts) + len(new) > MAX_FACTS:
             raise UsageError(f"A world holds at most {MAX_FACTS:,} facts. Begin another one.")
         return new
@@ -184,12 +183,9 @@ class WorldState:
         ids = {fact.id for fact in new}
         batch.new = [changed[number] for number in sorted(ids)]
         batch.changed = [*out.values(), *(fact for number, fact in changed.items() if number not in ids)]
-        self._store.write(batch, self._told())
+        self._store.write(batch, self._index)
         index.put([*batch.changed, *batch.new])
         self._last = max(self._last, *ids) if ids else self._last
-
-    def _told(self) -> Told:
-        return Told(self._index.owner, self._index.holds_many)
 
     # names, slots, scenes -------------------------------------------------------------------------------------------
 
@@ -203,14 +199,14 @@ class WorldState:
         batch, same = Batch(), dict(self._index.same)
         for entity in entities:
             name = one_line(readable(entity.name))
-            if not name or folded(name) in same:
+            if not name or name_key(name) in same:
                 raise UsageError(f"{entity.name!r} is empty or another name of somebody. Give the main name.")
-            batch.entities[folded(name)] = replace(entity, name=name, aliases=())
+            batch.entities[name_key(name)] = replace(entity, name=name, aliases=())
             for alias in entity.aliases:
-                one = Same(one_line(readable(alias)), name, entity.scene, "described")
-                if folded(one.name) != folded(name):
-                    check_alias(one, same)
-                    same[folded(one.name)] = batch.same[folded(one.name)] = one
+                one = Alias(one_line(readable(alias)), name, entity.scene, "described")
+                if name_key(one.name) != name_key(name):
+                    _check_alias(one, same)
+                    same[name_key(one.name)] = batch.same[name_key(one.name)] = one
         self._renamed(batch, same, self._index.many)
         self._entities |= batch.entities
 
@@ -221,12 +217,12 @@ class WorldState:
             UsageError: the name means another entity already, or the two would mean each other.
             ProjectError: the file cannot be written.
         """
-        one, same = Same(one_line(name), one_line(entity), scene, one_line(reason)), dict(self._index.same)
-        if self._index.owner(entity) == folded(name):
+        one, same = Alias(one_line(name), one_line(entity), scene, one_line(reason)), dict(self._index.same)
+        if self._index.owner(entity) == name_key(name):
             raise UsageError(f"{entity!r} means {name!r} already. Name two that are apart.")
-        check_alias(one, same)
-        same[folded(name)] = one
-        self._renamed(Batch(same={folded(name): one}), same, self._index.many)
+        _check_alias(one, same)
+        same[name_key(name)] = one
+        self._renamed(Batch(same={name_key(name): one}), same, self._index.many)
 
     def apart(self, name: str) -> None:
         """Undo `same`: the name stands for itself again.
@@ -236,9 +232,9 @@ class WorldState:
             ProjectError: the file cannot be written.
         """
         same = dict(self._index.same)
-        if same.pop(folded(name), None) is None:
+        if same.pop(name_key(name), None) is None:
             raise UnknownNameError("alias", name, (one.name for one in same.values()))
-        self._renamed(Batch(apart=[folded(name)]), same, self._index.many)
+        self._renamed(Batch(apart=[name_key(name)]), same, self._index.many)
 
     def hold_many(self, *slots: str) -> None:
         """Let slots hold several values at a time, as "owns" does; a value more is then no contradiction.
@@ -249,12 +245,12 @@ class WorldState:
         names = {one_line(slot) for slot in slots}
         self._renamed(Batch(many=sorted(names)), self._index.same, self._index.many | names)
 
-    def _renamed(self, batch: Batch, same: dict[str, Same], many: set[str]) -> None:
+    def _renamed(self, batch: Batch, same: dict[str, Alias], many: set[str]) -> None:
         """Let names and slots mean what `same` and `many` say, and go through all chains that this touches."""
         index, old = Index(), self._index
         index.same, index.many = same, many
         if not index.differs(old):
-            self._store.write(batch, self._told())
+            self._store.write(batch, self._index)
             old.same, old.many = same, many
             return
         index.put(old.facts.values())
@@ -265,7 +261,7 @@ class WorldState:
             if moved or held != old.holds_many(key[1]):
                 changed |= {fact.id: fact for fact in chain} | index.resettled(chain, many=held)
         batch.changed = list(changed.values())
-        self._store.write(batch, Told(index.owner, index.holds_many))
+        self._store.write(batch, index)
         index.refile(changed)
         self._index = index
 
@@ -277,7 +273,7 @@ class WorldState:
         """
         digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
         row = SceneRow(no, one_line(readable(title)), readable(text), digest)
-        self._store.write(Batch(scenes=[row]), self._told())
+        self._store.write(Batch(scenes=[row]), self._index)
 
     def scenes(self) -> tuple[SceneRow, ...]:
         """The scenes, by number."""
@@ -328,7 +324,7 @@ class WorldState:
 
     def entities(self) -> tuple[Entity, ...]:
         """All that facts are about or that were described, with their other names, by name."""
-        return all_entities(self._index, self._entities)
+        return _all_entities(self._index, self._entities)
 
     def entity(self, name: str) -> Entity:
         """The entity that a name means.
@@ -398,3 +394,34 @@ class WorldState:
         """The entities that standing facts link to one, by name, with how many links away; itself at 0."""
         found = queries.neighbours(self._index, name, hops, at)
         return {self._index.called(owner): distance for owner, distance in found.items()}
+
+
+def _check_alias(one: Alias, known: Mapping[str, Alias]) -> None:
+    """Say so where a name cannot mean an entity of another name; `known` are those that do.
+
+    Raises:
+        UsageError: a name is missing or too long, it means another entity already, or the two would mean each other.
+    """
+    if not (one.name and one.entity) or max(len(one.name), len(one.entity)) > MAX_NAME:
+        raise UsageError(f"{one.name[:40]!r} for {one.entity[:40]!r}: give two names of at most {MAX_NAME} characters.")
+    held, seen = known.get(name_key(one.name)), name_key(one.entity)
+    if held is not None and name_key(held.entity) != seen:
+        raise UsageError(f"{one.name!r} means {held.entity!r} already. Take that back first, or give another name.")
+    while seen in known:
+        seen = name_key(known[seen].entity)
+    if seen == name_key(one.name):
+        raise UsageError(f"{one.name!r} and {one.entity!r} would mean each other. Name two that are apart.")
+
+
+def _all_entities(index: Index, described: Mapping[str, Entity]) -> tuple[Entity, ...]:
+    """All that facts are about or that were described, with their other names, by name."""
+    found = {owner: Entity(index.called(owner)) for owner in index.owners()}
+    for entity in described.values():
+        owner = index.owner(entity.name)
+        if owner == name_key(entity.name) or owner not in found:
+            found[owner] = entity
+    aliases: dict[str, list[str]] = {}
+    for one in index.same.values():
+        aliases.setdefault(index.owner(one.name), []).append(one.name)
+    named = (replace(entity, aliases=tuple(sorted(aliases.get(owner, ())))) for owner, entity in found.items())
+    return tuple(sorted(named, key=lambda entity: name_key(entity.name)))

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import ProjectError
 from fabula.story.world.chains import place
-from fabula.story.world.facts import Closing, Entity, Fact, Moment
+from fabula.story.world.facts import Alias, Closing, Entity, Fact, Moment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from fabula.story.world.index import Index
 
 FORMAT: Final = 1
 _APPLICATION_ID: Final = 0x0FAB_01A1
@@ -74,16 +76,6 @@ class StepRow:
     record: str
 
 
-@dataclass(frozen=True, slots=True)
-class Same:
-    """That a name means an entity of another name, since when and why."""
-
-    name: str
-    entity: str
-    scene: int = 0
-    reason: str = ""
-
-
 @dataclass(slots=True)
 class Batch:
     """One change of the world, which is made whole or not at all.
@@ -99,20 +91,12 @@ class Batch:
     changed: list[Fact] = field(default_factory=list)
     many: list[str] = field(default_factory=list)
     entities: dict[str, Entity] = field(default_factory=dict)
-    same: dict[str, Same] = field(default_factory=dict)
+    same: dict[str, Alias] = field(default_factory=dict)
     apart: list[str] = field(default_factory=list)
     learned: list[tuple[int, str, Moment]] = field(default_factory=list)
     scenes: list[SceneRow] = field(default_factory=list)
     steps: list[StepRow] = field(default_factory=list)
     steps_from: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """How a batch's facts are filed: their subject's entity, and whether a slot holds many values."""
-
-    owner: Callable[[str], str]
-    many: Callable[[str], bool]
 
 
 class Store:
@@ -192,7 +176,7 @@ class Store:
         with self._guard():
             return [_fact(row) for row in rows]
 
-    def write(self, batch: Batch, told: Told) -> None:
+    def write(self, batch: Batch, index: Index) -> None:
         """Make a change, whole; when this returns it is committed.
 
         Raises:
@@ -203,7 +187,7 @@ class Store:
         with self._guard():
             self._db.execute("BEGIN IMMEDIATE")
             try:
-                for sql, rows in _statements(batch, told):
+                for sql, rows in _statements(batch, index):
                     self._db.executemany(sql, rows)
                 self._db.execute("COMMIT")
             except BaseException:
@@ -212,7 +196,7 @@ class Store:
                 raise
 
 
-def _statements(batch: Batch, told: Told) -> Iterator[tuple[str, Iterable[Sequence[object]]]]:
+def _statements(batch: Batch, index: Index) -> Iterator[tuple[str, Iterable[Sequence[object]]]]:
     """What a batch writes."""
     yield (
         "INSERT OR REPLACE INTO entity VALUES (?, ?, ?, ?)",
@@ -224,8 +208,8 @@ def _statements(batch: Batch, told: Told) -> Iterator[tuple[str, Iterable[Sequen
     )
     yield "DELETE FROM alias WHERE surface = ?", [(key,) for key in batch.apart]
     yield "INSERT OR IGNORE INTO slot VALUES (?)", [(name,) for name in batch.many]
-    yield _UPDATE, [_state(fact, told) for fact in batch.changed]
-    yield _INSERT, [_row(fact, told) for fact in batch.new]
+    yield _UPDATE, [_state(fact, index) for fact in batch.changed]
+    yield _INSERT, [_row(fact, index) for fact in batch.new]
     yield "INSERT INTO learned VALUES (?, ?, ?, ?)", [(fact, who, *at) for fact, who, at in batch.learned]
     yield "INSERT OR REPLACE INTO scene VALUES (?, ?, ?, ?)", [(s.no, s.title, s.text, s.hash) for s in batch.scenes]
     if batch.steps_from is not None:
@@ -238,21 +222,21 @@ def _closing(fact: Fact) -> tuple[object, ...]:
     return (fact.restates, by, *at, reason, fact.withdrawn)
 
 
-def _state(fact: Fact, told: Told) -> tuple[object, ...]:
-    return (told.owner(fact.subject), place(fact, many=told.many(fact.slot)), *_closing(fact), fact.id)
+def _state(fact: Fact, index: Index) -> tuple[object, ...]:
+    return (index.owner(fact.subject), place(fact, many=index.holds_many(fact.slot)), *_closing(fact), fact.id)
 
 
 def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def _row(fact: Fact, told: Told) -> tuple[object, ...]:
+def _row(fact: Fact, index: Index) -> tuple[object, ...]:
     return (
         fact.id,
         fact.subject,
-        told.owner(fact.subject),
+        index.owner(fact.subject),
         fact.slot,
-        place(fact, many=told.many(fact.slot)),
+        place(fact, many=index.holds_many(fact.slot)),
         fact.plane,
         _json(fact.value),
         fact.norm,

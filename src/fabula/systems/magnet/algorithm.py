@@ -16,7 +16,7 @@ from fabula.continuity.lexicon import FUNCTION
 from fabula.craft.length import WordRange, parse_range, read_range
 from fabula.craft.packing import ELLIPSIS, first_of, latest, overlap, paragraphs, words
 from fabula.craft.planning import PlanOptions, given_plan, settle
-from fabula.craft.prose import Prose, write_prose
+from fabula.craft.prose import Prose, clean_reply, write_prose
 from fabula.engine.replies import clean_prose
 from fabula.engine.roles import is_person
 from fabula.engine.run import side_by_side
@@ -294,8 +294,8 @@ async def _plain_action(run: Run, name: str, sampling: Sampling, fields: Mapping
         reply = await here.reply(name, "act", sampling=sampling, expect=_ACTION_WORDS, **fields)
         text = reply.text
         if not is_person(reply.model):
-            echo = (here.render("act", **fields), *fields["story"]) if run.aids(name) else ()
-            text = clean_prose(text, labels=LABELS, last=False, echo=echo, finish=reply.finish).text
+            echo = (here.render("act", **fields), *fields["story"])
+            text = clean_reply(here, name, reply, labels=LABELS, last=False, echo=echo)
         if action := " ".join(text.split()):
             return _shortened(action) if run.aids(name) else action
     raise ReplyError(f"{name!r} gave no action in {_TRIES} tries.", reply=reply.text)
@@ -440,8 +440,9 @@ async def _prose(
         **always(now),
     }
     previous = now.story[-1] if now.story else ""
-    prose = Prose(last, want, (*LABELS, *now.names), ours.paragraph_words, previous)
-    return await write_prose(run, "narrator", "tell", prose, 600, before=now.story[-3:], fields=fields)
+    labels = (*LABELS, *now.names) if run.aids("narrator") else LABELS
+    prose = Prose(last, want, labels, ours.paragraph_words, previous)
+    return await write_prose(run, "narrator", "tell", prose, before=now.story[-3:], fields=fields)
 
 
 # World-State Commit: lines 10 to 18 stand in `timestep`; what a step leaves -------------------------------------------

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from fabula.craft.packing import words
 from fabula.story.personas import scalar
 from fabula.story.world import Entity, flat
-from fabula.story.world.facts import START, folded
+from fabula.story.world.facts import START, name_key
 from fabula.story.world.flat import RESERVED, Commit, Refused, Variable, Write, key_of
 
 if TYPE_CHECKING:
@@ -56,9 +56,9 @@ class FlatWorld:
         With `places` it also holds where each persona is.
         """
         state = cls(world, start.people)
-        names = Counter(folded(name) for p in start.people for name in {p.name, *p.aliases})
+        names = Counter(name_key(name) for p in start.people for name in {p.name, *p.aliases})
         world.describe(  # a name that means two people is nobody's alias
-            Entity(p.name, "character", tuple(a for a in p.aliases if names[folded(a)] == 1)) for p in start.people
+            Entity(p.name, "character", tuple(a for a in p.aliases if names[name_key(a)] == 1)) for p in start.people
         )
         writes = [Write(key, value, AUTHOR, state.named(key, value)) for key, value in start.world]
         for persona in start.people:
