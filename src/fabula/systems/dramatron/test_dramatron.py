@@ -681,6 +681,39 @@ async def test_a_dry_run_of_a_retaken_level_counts_all_that_may_change() -> None
     }
 
 
+@pytest.mark.parametrize("preset", ["faithful", "improved"])
+@pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [
+        ("title", "Beam", "Lamp"),
+        ("scenes", "Mara gets a letter", "Mara gets a parcel for Al"),
+        ("scenes", "Tobias waits for the captain", "Nobody waits"),
+        ("place-the-quay", "windows", "boats"),
+        ("scene-2", "secret", "open"),
+    ],
+)
+async def test_a_dry_run_announces_what_is_asked_after_an_edit(preset: Preset, path: str, old: str, new: str) -> None:
+    session = Session()
+    await session.write(preset)
+    session.edits[path] = (session.journal.newest(path) or "").replace(old, new)
+    await session.write(preset, how="dry")
+    announced = {call.path for call in session.context.dry_run.planned}
+    assert announced == await again(session, preset)
+
+
+@pytest.mark.parametrize("preset", ["faithful", "improved"])
+@pytest.mark.parametrize(("path", "old", "new"), [("characters", "Tobias", "Tom"), ("scenes", "The quay", "The pier")])
+async def test_a_dry_run_announces_at_least_what_is_asked_after_an_edit_of_names(
+    preset: Preset, path: str, old: str, new: str
+) -> None:
+    session = Session()
+    await session.write(preset)
+    session.edits[path] = (session.journal.newest(path) or "").replace(old, new)
+    await session.write(preset, how="dry")
+    announced = {call.path for call in session.context.dry_run.planned}
+    assert announced >= await again(session, preset)
+
+
 async def test_scenes_are_kept_in_the_order_of_telling_whichever_is_written_first() -> None:
     session = Session(edits={"scene-3": "MARA\nMine.", "place-the-quay": "Wet."})
     story, _ = await session.write()
