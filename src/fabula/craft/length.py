@@ -16,7 +16,7 @@ from fabula.base.errors import UsageError
 from fabula.craft.trimming import trim
 from fabula.craft.wording import LARGEST, Length, lengths_in, number
 from fabula.story import count_words
-from fabula.story.sentences import ends_whole, sentences, spans
+from fabula.story.sentences import sentences, spans, whole_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -118,6 +118,11 @@ class WordRange:
             parts.append(WordRange(low, max(low, high), (low + max(low, high)) // 2, self.exact))
         return parts
 
+    def less(self, words: int) -> WordRange:
+        """The range for what comes beside `words` that stand there already."""
+        low, high = max(self.low - words, 1), max(self.high - words, 1)
+        return WordRange(low, high, (low + high) // 2, self.exact)
+
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
@@ -199,6 +204,7 @@ async def revise_to_length(
     want: WordRange,
     *,
     tries: int = 6,
+    join: Callable[[str, str], str] | None = None,
 ) -> Fitted:
     """A text with `want` words if its model can write one; no rule takes anything out of it.
 
@@ -211,6 +217,7 @@ async def revise_to_length(
         shorten: `shorten(text, attempt)` gives a shorter version of all of `text`.
         want: the range.
         tries: failed continuations allowed; helpful ones are bounded by four times this number, shortenings by three.
+        join: a text and its continuation as one; by default as prose.
     """
     best = await write(max(want.target, _LEAST_ASKED))
     failed = shortened = calls = 0
@@ -223,7 +230,7 @@ async def revise_to_length(
             version = (await shorten(best, calls)).strip()
         else:
             more = await extend(best, max(want.target - words, _LEAST_ASKED), calls)
-            version = _joined(best, more.removeprefix(best).strip())
+            version = (join or _joined)(best, more.removeprefix(best).strip())
         if want.misses(count_words(version)) < want.misses(words):
             best = version
         else:
@@ -259,7 +266,7 @@ async def write_to_length(
         return after
 
     def whole(text: str) -> str:
-        return kept("fragment", text, _whole(text))
+        return kept("fragment", text, whole_sentences(text))
 
     def fit(text: str) -> str:
         long = count_words(text) > want.high
@@ -295,14 +302,6 @@ def _left_out(before: str, after: str) -> str:
         else:
             gone.append(sentence)
     return " ".join(gone)
-
-
-def _whole(text: str) -> str:
-    """`text` up to the last sentence that is whole."""
-    pieces = spans(text)
-    while pieces and not ends_whole(text[slice(*pieces[-1])]):
-        pieces.pop()
-    return text[: pieces[-1][1]].strip() if pieces else ""
 
 
 def _new(text: str, more: str) -> str:

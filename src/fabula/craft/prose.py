@@ -156,12 +156,19 @@ class _Writer:
 
 
 async def shorten(
-    run: Run, role: str, text: str, want: WordRange, *, labels: Sequence[str] = (), last: bool = True
+    run: Run,
+    role: str,
+    text: str,
+    want: WordRange,
+    *,
+    labels: Sequence[str] = (),
+    last: bool = True,
+    kind: TextKind = "prose",
 ) -> str:
     """A shorter version of a text by who wrote it; one call with the shared prompt `shorten`."""
     has = count_words(text)
     reply = await run.reply(role, "shorten", expect=want.target, text=text, words=want, has=has)
-    return clean_reply(run, role, reply, labels=labels, last=last)
+    return clean_reply(run, role, reply, labels=labels, last=last, kind=kind)
 
 
 def clean_reply(

@@ -115,3 +115,11 @@ def as_sentence(text: str) -> str:
     """`text` on one line, with a full stop where it has no end."""
     line = one_line(text)
     return line if line.endswith((".", "!", "?", "…", '"', "”")) else f"{line}."
+
+
+def whole_sentences(text: str) -> str:
+    """`text` up to the end of its last whole sentence; empty if it has none."""
+    pieces = spans(text)
+    while pieces and not ends_whole(text[slice(*pieces[-1])]):
+        pieces.pop()
+    return text[: pieces[-1][1]].strip() if pieces else ""

@@ -114,6 +114,6 @@ def holds_called(text: str, word: str) -> bool:
 
 def role_in(description: str, name: str) -> str:
     """The noun that a description begins with: "captain" in "Ahab is the old captain of a whaler"; else empty."""
-    told = _ROLE.match(description.removeprefix(name).lstrip())
-    phrase = _ROLE_ENDS.split(told.group(1), maxsplit=1)[0].split() if told else []
+    found = _ROLE.match(description.removeprefix(name).lstrip())
+    phrase = words_in(_ROLE_ENDS.split(found.group(1), maxsplit=1)[0]) if found else []
     return phrase[-1] if phrase and phrase[-1].isalpha() else ""

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from fabula.engine.replies.loops import loop_start, read_sentences
-from fabula.story.sentences import ends_whole, spans
+from fabula.story.sentences import whole_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,11 +56,6 @@ def _before_loop(script: str) -> str:
         return script
     whole = script[:start].rstrip()
     return whole.rpartition("\n")[0].rstrip() if _is_cue(whole.rpartition("\n")[2]) else whole
-
-
-def joined(text: str, more: str) -> str:
-    """Two scripts as one."""
-    return f"{text}\n\n{more}" if more else text
 
 
 def _turns(paragraph: str, names: Sequence[str]) -> list[str]:
@@ -125,9 +120,7 @@ def _key(turn: str) -> str:
 def _whole(turn: str) -> str:
     """A turn up to its last whole sentence; empty if it has none."""
     cue, line, speech = turn.partition("\n")
-    told = speech if line and _is_cue(cue) else turn
-    pieces = spans(told)
-    while pieces and not ends_whole(told[slice(*pieces[-1])]):
-        pieces.pop()
-    kept = told[: pieces[-1][1]].strip() if pieces else ""
-    return f"{cue}\n{kept}" if kept and told is speech else kept
+    if not (line and _is_cue(cue)):
+        return whole_sentences(turn)
+    kept = whole_sentences(speech)
+    return f"{cue}\n{kept}" if kept else ""

@@ -1,147 +1,724 @@
-"""Dramatron's hierarchy, level by level, and the settings of its two modes.
+"""Dramatron's hierarchy: log line, title, characters, scenes, places, dialogue; and the same prompts for stories.
 
-Sections are those of "Co-Writing Screenplays and Theatre Scripts with Language Models" where nothing else is said;
-"release" is its released code.
+"Co-Writing Screenplays and Theatre Scripts with Language Models" (CHI 2023) and its released code ("release"). From top
+to bottom: the hierarchy and its levels 1 to 5, the story mode of Character Simulation (its section 4.2 and appendix
+B.3), then what the levels share: the loop around the model, levels that list, and the order in which texts are kept.
 """
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeAlias
 
-from fabula.craft.planning import given_plan
-from fabula.story import Story
-from fabula.systems.dramatron import levels, stories
-from fabula.systems.dramatron.dialogue import dialogues
-from fabula.systems.dramatron.generating import Marks, Unit  # noqa: TC001 - fields of `Config` are read at run time
-from fabula.systems.dramatron.matching import Match  # noqa: TC001 - the same
-from fabula.systems.dramatron.planned import script_of
+from fabula.base.errors import FabulaError, ReplyError, UsageError
+from fabula.craft.length import asked_range, revise_to_length, trim
+from fabula.craft.packing import latest
+from fabula.craft.planning import PlanOptions, given_plan, plan_for
+from fabula.craft.planning.naming import names_in
+from fabula.craft.prose import Prose, clean_reply, shorten, write_prose
+from fabula.engine.replies.labelled import without_label
+from fabula.engine.replies.scripts import tidy_script
+from fabula.engine.run import side_by_side
+from fabula.models.base import Reply, Sampling
+from fabula.story import Story, count_words, one_line, slug
+from fabula.story.sentences import as_sentence
+from fabula.systems.dramatron.examples import example_set, typical
+from fabula.systems.dramatron.hierarchy import (
+    END,
+    CharacterEntry,
+    Hierarchy,
+    SceneEntry,
+    SceneInput,
+    characters_text,
+    hierarchy_of,
+    logline_of,
+    named_in,
+    place_of,
+    scenes_text,
+    without_end,
+)
+from fabula.systems.dramatron.parsing import PARSERS, E, characters_shape, is_loop, length, mark_in, scenes_shape
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from pydantic import BaseModel
+
+    from fabula.craft.length import WordRange
     from fabula.engine.run import Run
     from fabula.story import Brief
+    from fabula.story.plan import Plan
+    from fabula.systems.dramatron.config import Config
+    from fabula.systems.dramatron.parsing import Parsed
 
-Mode: TypeAlias = Literal["screenplay", "story"]
-Examples: TypeAlias = Literal["classical", "three-step", "none"]
-Form: TypeAlias = Literal["text", "schema"]
-Reading: TypeAlias = Literal["faithful", "lenient"]
-Previous: TypeAlias = Literal["beat", "beats"]
-Summary: TypeAlias = Literal["logline", "logline+previous", "logline+all"]
-
-
-@dataclass(frozen=True, slots=True)
-class Config:
-    """Settings; the defaults are the paper's and its release's, `improved` names every difference.
-
-    Attributes:
-        mode: "screenplay", or "story": the baseline of Character Simulation (its section 4.2 and appendix B.3).
-        examples: the set that prompts of a screenplay begin with: "classical" (nine steps), "three-step", or "none".
-        form: how characters and scenes are asked for: as "text" in the release's format, or by a "schema".
-        parser: how answers of a screenplay's levels are read; "faithful" loses what the release loses.
-        match: who is told to the writer of a dialogue: "substring" of the beat (release), or "words" of a name.
-        previous: what happened before, for the writer of a dialogue: the "beat" before (release), or all "beats".
-        told_names: characters are told with their names; the release sends their descriptions alone.
-        marks: what ends an answer: END and "Example " wherever they stand ("exact", release), or such lines.
-        cap_unit: what `max_paragraph` is compared with: "characters" (release, by mistake), or "tokens".
-        trust_stop: an answer that a model ended by itself is whole, also without END.
-        tidy: scripts get speakers on lines of their own, and lose loops and half lines; stories get `clean_prose`.
-        cue: models that can continue a text get the first speaker of a dialogue.
-        paper_sampling: the release's sampling values, or in a story those of section 4.2, instead of the model's own.
-        title_tokens: sample length of a title (release).
-        place_tokens: sample length of a place (release).
-        level_tokens: sample length of characters, scenes and dialogues (release).
-        more_tokens: sample length where characters or scenes are continued (release).
-        max_paragraph: length from which an answer is not sampled on; see `cap_unit` (release).
-        tries: how often a level is asked until something of its answer can be read.
-        fewest_scenes: scenes are continued, a bounded number of times, until there are so many.
-        most_scenes: scenes of a screenplay beyond this number are left out; 0 is no bound.
-        most_words: descriptions and beats that a model gave are cut after the last sentence within; 0 is no bound.
-        summary: what a story's scene is told of the whole; appendix B.3 leaves it open.
-        max_tokens: bounds a scene of a story; the paper names no value.
-        scenes: of a story that has no plan yet; 0 lets the planner decide.
-        characters: of such a story, at most.
-        plan_tokens: bounds each reply of its planner.
-        length_control: the brief's word range is met, scene by scene.
-        words: a word range that stands for the brief's ("1300-1350", "~950"); empty reads it from the brief.
-    """
-
-    mode: Mode = "screenplay"
-    examples: Examples = "classical"
-    form: Form = "text"
-    parser: Reading = "faithful"
-    match: Match = "substring"
-    previous: Previous = "beat"
-    told_names: bool = False
-    marks: Marks = "exact"
-    cap_unit: Unit = "characters"
-    trust_stop: bool = False
-    tidy: bool = False
-    cue: bool = False
-    paper_sampling: bool = True
-    title_tokens: int = 64
-    place_tokens: int = 128
-    level_tokens: int = 511
-    more_tokens: int = 256
-    max_paragraph: int = 1024
-    tries: int = 4
-    fewest_scenes: int = 1
-    most_scenes: int = 0
-    most_words: int = 0
-    summary: Summary = "logline+previous"
-    max_tokens: int = 4096
-    scenes: int = 6
-    characters: int = 4
-    plan_tokens: int = 1024
-    length_control: bool = False
-    words: str = ""
-
-    @classmethod
-    def faithful(cls) -> Config:
-        """The paper and its release."""
-        return cls()
-
-    @classmethod
-    def improved(cls) -> Config:
-        """Ours: nothing that was said is lost in reading, names are matched as names, and length is kept."""
-        return replace(
-            cls(),
-            examples="none",
-            form="schema",
-            parser="lenient",
-            match="words",
-            previous="beats",
-            told_names=True,
-            marks="lenient",
-            cap_unit="tokens",
-            trust_stop=True,
-            tidy=True,
-            cue=True,
-            paper_sampling=False,
-            fewest_scenes=3,
-            most_scenes=12,
-            most_words=80,
-            length_control=True,
-        )
+TRIES: Final = 4  # of a level until something of its answer can be read; the release asks for characters without bound
+RELEASE: Final = Sampling(temperature=1.0, top_p=0.95, frequency_penalty=0.23, presence_penalty=0.23)
+STORY: Final = Sampling(temperature=0.9, frequency_penalty=0.2)  # Character Simulation, section 4.2
+LOOP_TRIES: Final = 3  # (release)
+_WORDS_PER_TOKEN: Final = 0.75
+_TOKENS_PER_WORD: Final = 1.6  # prose has about 1.3; names in capitals take more
+_SPARE_TOKENS: Final = 48
+_CALLS: Final = 3  # of an answer without a cap
+_LEAD: Final = 160  # characters of what is continued; enough to go on from
+_LENGTHEN_TRIES: Final = 6
+_USUAL_WORDS: Final = 400  # of a story's scene, for estimates
+_LABELS: Final = ("Scene Content Generation", "Place", "Characters", "Plot Element", "Summary", "Outline", "Story")
+_SCRIPT_LABELS: Final = ("Dialog", "Dialogue", "Script")
+# With aids: small models repeat the pattern of scenes without end, and later prompts hold all that they write.
+_MOST_SCENES: Final = 12
+_ENTRY_WORDS: Final = 80
+_BEATS_TOKENS: Final = 1200
 
 
 async def write(brief: Brief, run: Run, config: Config) -> Story:
-    """The hierarchy: logline, title, characters, scenes, places, dialogue; each level from those above it.
+    """The hierarchy: log line, title, characters, scenes, places, dialogue; each level from those above it.
 
     With a plan of the author's, only the dialogues are asked for.
     """
-    if config.mode == "story":
-        return await stories.write(brief, run, config)
+    if config.paper.mode == "story":
+        return await write_story(brief, run, config)
     plan = await given_plan(run)
-    if plan is not None:
-        script = script_of(plan, brief)
+    if plan is None:
+        logline = logline_of(brief)
+        title = brief.title or await write_title(logline, run, config)
+        characters = await list_characters(logline, run, config)
+        scenes = await list_scenes(logline, characters, run, config)
+        places = await describe_places(logline, scenes, run, config)
+        hierarchy = Hierarchy(title, logline, characters, scenes, places)
     else:
-        logline = levels.logline_of(brief)
-        title = brief.title or await levels.title(run, logline, config)
-        figures = await levels.characters(run, logline, config)
-        beats = await levels.scenes(run, logline, figures, config)
-        places = await levels.places(run, logline, beats, config)
-        script = levels.Script(title, logline, figures, beats, places)
-    story = Story(script.title)
-    for label, text in await dialogues(run, script, brief, config):
-        story = story.add(label, text)
+        hierarchy = hierarchy_of(plan, brief)
+    story = Story(hierarchy.title)
+    for number, dialogue in enumerate(await write_dialogues(hierarchy, brief, run, config), 1):
+        story = story.add(f"Scene {number}", dialogue)
     return story
+
+
+# levels 1 to 4 ------------------------------------------------------------------------------------------------------
+
+
+async def write_title(logline: str, run: Run, config: Config) -> str:
+    """Level 1, one call: from the log line. No other level depends on it."""
+    level = Level("title", "title", "Title:", config.paper.title_tokens, config.paper.title_tokens)
+
+    def read(answer: Answer) -> str:
+        return one_line(PARSERS[config.ours.parser].title(answer.text + END))
+
+    async def make(own: Run) -> str:
+        return await _read_until_text(own, level, config, {"logline": logline}, read, "title")
+
+    return await run.keep_as(lambda text: one_line(without_end(text)), "title", make, folder="plan")
+
+
+async def list_characters(logline: str, run: Run, config: Config) -> tuple[CharacterEntry, ...]:
+    """Level 2, one call: from the log line, and not from the title."""
+    name = next(iter(names_in(logline)), "")
+    level = Level(
+        "characters",
+        "characters",
+        "**Character:**",
+        config.paper.level_tokens,
+        config.paper.max_paragraph,
+        inside=True,
+        cue=f" {name} **Description:** {name} is" if name else "",
+    )
+    listed = _ListLevel(
+        level,
+        {"logline": logline},
+        config,
+        what="character",
+        form="**Character:** NAME **Description:** ONE SENTENCE",
+        parse=PARSERS[config.ours.parser].characters,
+        text_of=characters_text,
+        shape=lambda known: characters_shape(1 if known else 2),
+        typical=typical().characters,
+    )
+    return await listed.keep(run)
+
+
+async def list_scenes(
+    logline: str, characters: Sequence[CharacterEntry], run: Run, config: Config
+) -> tuple[SceneEntry, ...]:
+    """Level 3, one call: from the log line and what the characters are. In improved mode more, for too few scenes."""
+    fewest = config.ours.fewest_scenes
+    listed = _ListLevel(
+        Level("scenes", "scenes", "Place:", config.paper.level_tokens, config.paper.max_paragraph, inside=True),
+        {"logline": logline, "characters": [c.shown(named=config.ours.told_names) for c in characters]},
+        config,
+        what="scene",
+        form="the three lines Place: WHERE, Plot element: PART OF THE ARC and Beat: WHAT HAPPENS",
+        parse=PARSERS[config.ours.parser].scenes,
+        text_of=scenes_text,
+        shape=lambda known: scenes_shape(max(fewest - known, 1)),
+        typical=typical().scenes,
+        fewest=fewest,
+    )
+    scenes = await listed.keep(run)
+    most = config.ours.most_scenes or (_MOST_SCENES if run.aids("scenes") else len(scenes))
+    if len(scenes) > most:
+        run.note(f"The plot has {len(scenes)} scenes; the first {most} are written (most_scenes).")
+    return scenes[:most]
+
+
+async def describe_places(logline: str, scenes: Sequence[SceneEntry], run: Run, config: Config) -> dict[str, str]:
+    """Level 4, one call for each distinct place, side by side: from the log line and the place's name."""
+    names = list(dict.fromkeys(scene.place for scene in scenes))
+    writers: dict[str, _Writer] = {}
+    for name in names:
+        label, number = f"place-{slug(name)}", 1
+        while label in writers:  # two names may make one file name
+            number += 1
+            label = f"place-{slug(name)}-{number}"
+        writers[label] = _PlaceWriter(name, logline, config)
+    texts = await _keep_in_order(run, writers, folder="plan")
+    return dict(zip(names, map(without_end, texts), strict=True))
+
+
+@dataclass(frozen=True)
+class _PlaceWriter:
+    """Describes one place."""
+
+    name: str
+    logline: str
+    config: Config
+
+    @property
+    def _level(self) -> Level:
+        return Level("places", "place", "Description:", self.config.paper.place_tokens, self.config.paper.max_paragraph)
+
+    @property
+    def _fields(self) -> dict[str, Any]:
+        return {"logline": self.logline, "place": self.name}
+
+    def _read(self, answer: Answer) -> str:
+        return one_line(PARSERS[self.config.ours.parser].place(answer.text, cut=answer.cut))
+
+    async def make(self, run: Run) -> str:
+        what = f"description of {self.name!r}"
+        return await _read_until_text(run, self._level, self.config, self._fields, self._read, what)
+
+    async def more(self, run: Run, base: str) -> str:
+        """More of the place; ours, the release has no such operation for places."""
+        return self._read(await generate(run, self._level, self.config, self._fields, without_end(base)))
+
+
+# level 5: the dialogues ---------------------------------------------------------------------------------------------
+
+
+async def write_dialogues(hierarchy: Hierarchy, brief: Brief, run: Run, config: Config) -> list[str]:
+    """Level 5, one call a scene, side by side: the script of every scene; each is the artefact `scene-N`.
+
+    A scene's prompt holds the log line, its place, its characters, its beat and earlier beats, and no dialogue.
+    """
+    ranges = _ranges(brief, config, [scene.weight for scene in hierarchy.scenes])
+    writers = {
+        f"scene-{at + 1}": _DialogueWriter(hierarchy, at, ranges[at], config) for at in range(len(hierarchy.scenes))
+    }
+    return await _keep_in_order(run, writers, folder="story")
+
+
+class _DialogueWriter:
+    """Writes the script of one scene; `at` counts from 0."""
+
+    def __init__(self, hierarchy: Hierarchy, at: int, want: WordRange | None, config: Config) -> None:
+        self._hierarchy, self._at, self._config = hierarchy, at, config
+        self._scene = hierarchy.scenes[at]
+        self._characters = hierarchy.described(self._scene, config.ours.match)
+        self._head = hierarchy.heading(at, config.ours.match)
+        self._want = want.less(count_words(self._head)) if want else None
+        speakers = named_in(self._scene.beat, self._characters, config.ours.match) or self._characters
+        tokens = config.paper.level_tokens
+        self._level = Level(
+            "dialogue",
+            "dialogue",
+            "**Dialog:**",
+            min(tokens, _tokens(self._want.high)) if self._want else tokens,
+            config.paper.max_paragraph,
+            loops=True,
+            cue=f"\n{speakers[0].name.upper()}:" if speakers else "",
+        )
+
+    async def make(self, run: Run) -> str:
+        """The scene as a script: its heading, what is seen first, and the dialogue."""
+        want = self._want
+        if want is None:
+            text = await self._first(run, None)
+        elif run.aids("dialogue"):
+            text = await self._fitted(run, await self._first(run, want), want)
+        else:
+            text = await self._revised(run, want)
+        return f"{self._head}\n\n{text}"
+
+    async def more(self, run: Run, base: str) -> str:
+        """What follows `base`; END, which the release leaves in the middle, is taken out of it."""
+        return await self._after(run, without_end(base).removeprefix(self._head).strip("\n"), None)
+
+    async def _first(self, run: Run, words: WordRange | None) -> str:
+        for where in _attempts(run):
+            answer = await generate(where, self._level, self._config, self._fields(run, words))
+            if text := self._cleaned(run, answer):
+                return text
+        raise ReplyError(
+            f"The role 'dialogue' gave no script that can be read at {run.at} in {TRIES} tries. Give this role a "
+            "stronger model, or run again with another --seed.",
+            reply=answer.text,
+        )
+
+    async def _after(self, run: Run, text: str, words: int | None) -> str:
+        """What follows `text`, about so many words of it."""
+        level = self._level
+        if words is not None:
+            tokens = min(level.tokens, _tokens(words))
+            level = replace(level, tokens=tokens, cap=tokens)
+        return self._cleaned(
+            run, await generate(run, level, self._config, self._fields(run, words), f"{text}\n\n"), text
+        )
+
+    def _fields(self, run: Run, words: WordRange | int | None) -> dict[str, Any]:
+        """What the prompt holds: the scene, in the release's order, and in improved mode how many words it wants."""
+        scene, ours = self._scene, self._config.ours
+        beats = [earlier.beat for earlier in self._hierarchy.scenes[: self._at]]
+        known = run.prompt_tokens("dialogue", short=_BEATS_TOKENS)
+        shown = SceneInput(
+            place=scene.place,
+            description=self._hierarchy.places.get(scene.place, ""),
+            characters=tuple(character.shown(named=ours.told_names) for character in self._characters),
+            element=scene.element,
+            summary=self._hierarchy.logline,
+            previous=tuple(beats[-1:]) if ours.previous == "beat" else latest(beats, known),
+            beat=scene.beat,
+        )
+        return {"scene": shown, "words": words}
+
+    def _cleaned(self, run: Run, answer: Answer, before: str = "") -> str:
+        if not self._config.ours.clean:
+            return without_end(answer.text).strip()
+        if run.aids("dialogue"):
+            names = [character.name for character in self._hierarchy.characters]
+            return tidy_script(answer.text, names, before=before, cut=answer.cut)
+        reply = Reply(answer.text, finish="length" if answer.cut else "stop")
+        return clean_reply(run, "dialogue", reply, labels=_SCRIPT_LABELS, kind="notes")
+
+    async def _fitted(self, run: Run, text: str, want: WordRange) -> str:
+        """A small model's script with the words wanted: continued while it is too short, cut where it is too long."""
+        for attempt in range(_LENGTHEN_TRIES):
+            if count_words(text) >= want.low:
+                break
+            more = await self._after(run.scope("extend", attempt + 1), text, want.high - count_words(text))
+            text = _joined(text, more)
+        else:
+            run.note(f"The scene has {count_words(text)} words where {want.low} to {want.high} were wanted.")
+        return trim(text, want.high, low=want.low, keep_end=self._at + 1 == len(self._hierarchy.scenes))
+
+    async def _revised(self, run: Run, want: WordRange) -> str:
+        """A script with the words wanted: continued where it is too short, shortened by its writer where too long."""
+
+        async def extend(text: str, words: int, attempt: int) -> str:
+            return await self._after(run.scope("extend", attempt), text, words)
+
+        async def shortened(text: str, attempt: int) -> str:
+            where = run.scope("shorten", attempt)
+            return await shorten(where, "dialogue", text, want, labels=_SCRIPT_LABELS, kind="notes")
+
+        fitted = await revise_to_length(lambda _: self._first(run, want), extend, shortened, want, join=_joined)
+        if not fitted.inside:
+            run.note(f"The scene has {fitted.words} words where {want.low} to {want.high} were wanted.")
+        return fitted.text
+
+
+def _joined(text: str, more: str) -> str:
+    """Two scripts as one."""
+    return f"{text}\n\n{more}" if more else text
+
+
+# stories: Character Simulation, section 4.2 and appendix B.3 ----------------------------------------------------------
+
+
+async def write_story(brief: Brief, run: Run, config: Config) -> Story:
+    """One call a scene, in the order of telling, zero-shot, from the plan; no call sees what another one wrote."""
+    options = PlanOptions(scenes=config.ours.scenes, characters=config.ours.characters)
+    plan = await plan_for(run, brief, options)
+    ranges = _ranges(brief, config, [float(scene.importance) for scene in plan.scenes])
+    writers = {
+        slug(scene.name): _StoryWriter(plan, brief, at, ranges[at], config) for at, scene in enumerate(plan.scenes)
+    }
+    story = Story(plan.title or brief.title)
+    for scene, text in zip(plan.scenes, await _keep_in_order(run, writers, folder="story"), strict=True):
+        story = story.add(scene.name, text)
+    return story
+
+
+class _StoryWriter:
+    """Writes one scene of a story; `at` counts from 0."""
+
+    def __init__(self, plan: Plan, brief: Brief, at: int, want: WordRange | None, config: Config) -> None:
+        scene, self._config = plan.scenes[at], config
+        self._prose = Prose(at + 1 == len(plan.scenes), want, _LABELS, want.target if want else _USUAL_WORDS)
+        place, description = place_of(scene.place)
+        goals = {presence.name: presence.goal for presence in scene.characters}
+        # Everybody, where the plan does not say who is there.
+        present = [c for c in plan.characters if c.name in goals] or plan.characters
+        self._fields: dict[str, Any] = {
+            "place": place,
+            "description": description,
+            "characters": [character.introduction(goals.get(character.name, "")) for character in present],
+            "element": scene.element,
+            "summary": _summary(plan, brief, at, config),
+            "outline": [event.text for event in scene.outline],
+            "clean": config.ours.clean,
+            "last": self._prose.last,
+        }
+
+    async def make(self, run: Run) -> str:
+        """The scene: the reply as it is, or without chatter and of the length asked for."""
+        if not self._config.ours.clean:
+            fields = {**self._fields, "words": None, "lead": ""}
+            return await run.ask("writer", "scene", sampling=self._sampling(run), expect=_USUAL_WORDS, **fields)
+        most = self._config.paper.max_tokens if self._config.paper.paper_sampling else None
+        return await write_prose(run, "writer", "scene", self._prose, most, before=[], fields=self._fields)
+
+    async def more(self, run: Run, base: str) -> str:
+        """What follows `base`, as it is."""
+        fields = {**self._fields, "so_far": base, "words": _USUAL_WORDS // 2, "lead": ""}
+        return await run.ask("writer", "extend", sampling=self._sampling(run), expect=_USUAL_WORDS // 2, **fields)
+
+    def _sampling(self, run: Run) -> Sampling:
+        most = self._config.paper.max_tokens
+        if self._config.paper.paper_sampling:
+            return Sampling(max_tokens=most).over(STORY)
+        return Sampling(max_tokens=run.reply_tokens("writer", short=most))
+
+
+def _summary(plan: Plan, brief: Brief, at: int, config: Config) -> str:
+    """What a scene is given of the whole: the conflict, or the brief where there is none; and what came before it."""
+    logline = one_line(plan.conflict or plan.brief or brief.text)
+    first = 0 if config.paper.summary == "logline+all" else max(at - 1, 0)
+    before = [as_sentence(event.text) for scene in plan.scenes[first:at] for event in scene.outline]
+    if config.paper.summary == "logline" or not before:
+        return logline
+    return f"{as_sentence(logline)} Before this scene: {' '.join(before)}"
+
+
+# the loop around the model (the release's `generate`) -----------------------------------------------------------------
+
+Stop: TypeAlias = Literal["end", "example", "cap", "calls", "stop"]
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A level of the hierarchy as it is asked.
+
+    Attributes:
+        role: who is asked.
+        prompt: its prompt file.
+        label: the open label at the prompt's end; with aids the first words of the reply.
+        tokens: sample length, the most tokens of one call.
+        cap: "max paragraph length".
+        inside: the label is part of the answer.
+        loops: samples are watched for loops.
+        cue: words of the answer that follow the label, with aids.
+    """
+
+    role: str
+    prompt: str
+    label: str
+    tokens: int
+    cap: int
+    inside: bool = False
+    loops: bool = False
+    cue: str = ""
+
+    @property
+    def calls(self) -> int:
+        """The most calls of one answer."""
+        return self.cap // self.tokens + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a level answered, without END; `stop` is why it ended, `cut` whether that was in mid-text."""
+
+    text: str
+    stop: Stop
+    cut: bool = False
+
+
+async def generate(run: Run, level: Level, config: Config, fields: Mapping[str, Any], so_far: str = "") -> Answer:
+    """A level's answer after `so_far`: sampled until it ends, starts a new example, or reaches a cap.
+
+    Sample length and cap hold as in the release, and for models with aids; others answer as long as they can.
+    """
+    capped = _is_capped(run, level.role, config)
+    given = {**fields, "examples": example_set(config.paper.examples)}
+    text, cut = "", False
+    for call in range(level.calls if capped else _CALLS):
+        where = run.scope("call", call + 1) if call else run
+        reply = await _sample(where, level, config, given, so_far + text)
+        text = text + (reply.text.lstrip() if text[-1:].isspace() else reply.text)
+        cut = reply.finish == "length"
+        if (found := mark_in(text, config.ours.marks)) is not None:
+            return Answer(text[: found[0]], found[1])
+        if config.ours.marks == "lenient" and reply.finish == "stop":
+            return Answer(text, "stop")
+        if capped and length(text, config.ours.marks) > level.cap:
+            return Answer(text, "cap", cut)
+    return Answer(text, "calls", cut)
+
+
+async def _sample(run: Run, level: Level, config: Config, fields: Mapping[str, Any], so_far: str) -> Reply:
+    """One call; where it loops, called again with another seed, a bounded number of times, then taken as it is."""
+    capped = _is_capped(run, level.role, config)
+    tail = so_far.rstrip()[-_LEAD:].lstrip()
+    lead = tail or level.label + level.cue
+    if tail and level.inside and so_far.endswith("\n"):
+        lead = f"{tail}\n\n{level.label}"
+    for attempt in range(LOOP_TRIES + 1):
+        where = run.scope("loop", attempt) if attempt else run
+        reply = await where.reply(
+            level.role,
+            level.prompt,
+            sampling=_sampling(run, level, config),
+            expect=int(level.tokens * _WORDS_PER_TOKEN),
+            so_far=so_far,
+            lead=lead,
+            **fields,
+        )
+        text = reply.text.removeprefix(tail)
+        if not tail and not level.inside:
+            text = without_label(text, level.label)
+        if not (level.loops and capped and is_loop(text)):
+            break
+    return replace(reply, text=text)
+
+
+def _is_capped(run: Run, role: str, config: Config) -> bool:
+    return config.paper.paper_sampling or run.aids(role)
+
+
+def _sampling(run: Run, level: Level, config: Config) -> Sampling:
+    tokens = level.tokens if _is_capped(run, level.role, config) else None
+    return Sampling(max_tokens=tokens).over(RELEASE if config.paper.paper_sampling else Sampling())
+
+
+def _attempts(run: Run) -> Iterator[Run]:
+    """Where a level is asked, and asked again."""
+    for attempt in range(TRIES):
+        yield run.scope("again", attempt) if attempt else run
+
+
+async def _read_until_text(
+    run: Run, level: Level, config: Config, fields: Mapping[str, Any], read: Callable[[Answer], str], what: str
+) -> str:
+    """What `read` finds in a level's answer; asked again, a bounded number of times, until there is some.
+
+    Raises:
+        ReplyError: there never is.
+    """
+    for where in _attempts(run):
+        answer = await generate(where, level, config, fields)
+        if text := read(answer):
+            return text
+    raise _unreadable(level, what, answer.text)
+
+
+def _unreadable(level: Level, what: str, reply: str) -> ReplyError:
+    return ReplyError(
+        f"The role {level.role!r} gave no {what} that can be read in {TRIES} tries. Give this role a stronger model, "
+        "or run again with another --seed.",
+        reply=reply,
+    )
+
+
+# levels that list ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _ListLevel(Generic[E]):
+    """A level that lists entries: asked, kept in the release's format, continued where a person wants it, and read.
+
+    Attributes:
+        what: it lists, for messages.
+        form: how an entry is written, for messages.
+        parse: entries out of an answer.
+        text_of: entries as text.
+        shape: of a typed reply, where so many entries stand already.
+        typical: entries that an estimate takes where none were ever written.
+        fewest: entries that there should be.
+    """
+
+    level: Level
+    fields: Mapping[str, Any]
+    config: Config
+    what: str
+    form: str
+    parse: Callable[..., Parsed[E]]
+    text_of: Callable[[Sequence[E]], str]
+    shape: Callable[[int], type[BaseModel]]
+    typical: tuple[E, ...]
+    fewest: int = 1
+
+    async def keep(self, run: Run) -> tuple[E, ...]:
+        """The level's entries.
+
+        Raises:
+            ReplyError: no answer had one.
+            UsageError: the author's file has none.
+        """
+        name = self.level.role
+
+        def read(text: str) -> tuple[E, ...]:
+            parsed = self.parse(f"{without_end(text)}\n{END}")
+            self._note_rejected(run, f"A {self.what} of plan/{name}.md", parsed)
+            if not parsed.entries:
+                raise UsageError(
+                    f"plan/{name}.md holds no {self.what} that can be read. Write {self.form}, or take the edit back "
+                    "with `fabula undo`."
+                )
+            return parsed.entries
+
+        return await run.keep_as(read, name, self.make, folder="plan", more=self.more)
+
+    async def make(self, run: Run) -> str:
+        """Entries as text; asked again while none can be read, and continued while there are too few."""
+        entries = await self._first(run)
+        for attempt in range(TRIES):
+            if len(entries) >= self.fewest:
+                break
+            new, _ = await self._ask(run.scope("more", attempt + 1), self.level, entries)
+            entries += new
+        return self.text_of(entries)
+
+    async def more(self, run: Run, base: str) -> str:
+        """The entries that follow `base`, as text (the release's Continue)."""
+        known = self.parse(f"{without_end(base)}\n{END}").entries
+        level = replace(self.level, tokens=self.config.paper.more_tokens)
+        new, _ = await self._ask(run, level, known)
+        if not new:
+            run.note(f"The continuation brought no further {self.what}.")
+        return self.text_of(new)
+
+    async def _first(self, run: Run) -> tuple[E, ...]:
+        for where in _attempts(run):
+            entries, reply = await self._ask(where, self.level, ())
+            if found := entries or run.unless_made_up(lambda: (), self.typical):
+                return found
+        raise _unreadable(self.level, self.what, reply)
+
+    async def _ask(self, run: Run, level: Level, known: Sequence[E]) -> tuple[tuple[E, ...], str]:
+        """Entries that do not stand in `known`, and the reply they were read from."""
+        if self.config.ours.form == "schema":
+            return self._new(await self._typed(run, known), known), ""
+        so_far = f"{self.text_of(known)}\n" if known else ""
+        answer = await generate(run, level, self.config, {**self.fields, "form": "text"}, so_far)
+        closing = f"\n{END}" if answer.text.endswith("\n") else END
+        parsed = self.parse(f"{answer.text.rstrip()}{closing}", cut=answer.cut)
+        self._note_rejected(run, f"A {self.what}", parsed)
+        entries = self._bounded(run, parsed.entries)
+        return self._new(entries, known) if known else entries, answer.text
+
+    async def _typed(self, run: Run, known: Sequence[E]) -> tuple[E, ...]:
+        """Entries of a typed reply that hold text."""
+        reply: Any = await run.ask_for(
+            self.shape(len(known)),
+            self.level.role,
+            self.level.prompt,
+            sampling=_sampling(run, replace(self.level, tokens=self.level.cap), self.config),
+            **self.fields,
+            examples=(),
+            form="schema",
+            so_far=self.text_of(known),
+            lead="",
+        )
+        found = [record.entry(cut=run.aids(self.level.role)) for record in reply.records if record.readable]
+        if len(found) < len(reply.records):
+            run.note(f"Some {self.what}s were left out, since they hold no text: {reply!r}")
+        return self._bounded(run, found)
+
+    def _bounded(self, run: Run, entries: Sequence[E]) -> tuple[E, ...]:
+        return tuple(e.shortened(_ENTRY_WORDS) for e in entries) if run.aids(self.level.role) else tuple(entries)
+
+    def _new(self, entries: Sequence[E], known: Sequence[E]) -> tuple[E, ...]:
+        """Those of `entries` that do not stand in `known`, each once."""
+        old = {entry.key for entry in known}
+        first: dict[str, E] = {}
+        for entry in entries:
+            if entry.key not in old:
+                first.setdefault(entry.key, entry)
+        return tuple(first.values())
+
+    def _note_rejected(self, run: Run, what: str, parsed: Parsed[E]) -> None:
+        for rejected in parsed.rejected:
+            run.note(f"{what} was left out, since {rejected.reason}: {rejected.text}")
+
+
+# written side by side, kept in order ----------------------------------------------------------------------------------
+
+
+class _Writer(Protocol):
+    """Writes the text of one artefact, and what follows a text of it."""
+
+    async def make(self, run: Run) -> str:
+        """The text."""
+
+    async def more(self, run: Run, base: str) -> str:
+        """What follows `base`."""
+
+
+async def _keep_in_order(run: Run, writers: Mapping[str, _Writer], *, folder: str) -> list[str]:
+    """The texts of artefacts by name, written side by side, and kept (and so numbered) one after the other.
+
+    Where one fails, those being written are still recorded, since they are paid for; none behind it is kept.
+
+    Raises:
+        FabulaError: of the first in order that failed.
+    """
+    done = {name: asyncio.Event() for name in writers}
+    failed: dict[str, FabulaError] = {}
+
+    async def turn(name: str) -> None:
+        for earlier in takewhile(lambda other: other != name, writers):
+            await done[earlier].wait()
+            if earlier in failed:
+                raise failed[earlier]
+
+    async def keep(name: str, writer: _Writer) -> str:
+        async def make(own: Run) -> str:
+            text = await writer.make(own)
+            await turn(name)
+            return text
+
+        async def more(own: Run, base: str) -> str:
+            text = await writer.more(own, base)
+            await turn(name)
+            return text
+
+        override = run.context.override("/".join((*run.path, name)))
+        try:
+            if override is not None and override[1] != "continued":
+                await turn(name)  # the author's own text would be kept at once
+            return await run.keep(name, make, folder=folder, more=more)
+        except FabulaError as error:
+            failed[name] = error
+            return ""
+        finally:
+            done[name].set()
+
+    texts = await side_by_side(keep(name, writer) for name, writer in writers.items())
+    if failed:
+        raise failed[next(name for name in writers if name in failed)]
+    return texts
+
+
+# lengths ------------------------------------------------------------------------------------------------------------
+
+
+def _ranges(brief: Brief, config: Config, weights: Sequence[float]) -> list[WordRange | None]:
+    """The words that each scene should have; `None` where none are asked for."""
+    whole = asked_range(brief, config.ours.words) if config.ours.length_control else None
+    return [None] * len(weights) if whole is None else [*whole.shares(weights)]
+
+
+def _tokens(words: int) -> int:
+    """Tokens of a sample that is to have about `words` words, and room for its last sentence."""
+    return int(words * _TOKENS_PER_WORD) + _SPARE_TOKENS

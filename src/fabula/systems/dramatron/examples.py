@@ -6,36 +6,41 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from fabula.systems.dramatron.matching import matched
-from fabula.systems.dramatron.records import Beat, Block, Figure, beats_text, figures_text
+from fabula.systems.dramatron.hierarchy import (
+    CharacterEntry,
+    SceneEntry,
+    SceneInput,
+    characters_text,
+    described_for,
+    scenes_text,
+)
 
 FOLDER: Final = Path(__file__).parent / "examples"
-_USUAL: Final = "classical"
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One work, through all levels; `block` and `dialogue` are those of one of its scenes."""
+    """One work, through all levels; `scene` and `dialogue` are those of one of its scenes."""
 
     title: str
     logline: str
-    figures: tuple[Figure, ...]
-    beats: tuple[Beat, ...]
+    characters: tuple[CharacterEntry, ...]
+    scenes: tuple[SceneEntry, ...]
     places: tuple[tuple[str, str], ...]
-    block: Block
+    scene: SceneInput
     dialogue: str
 
     @property
-    def figures_text(self) -> str:
+    def characters_text(self) -> str:
         """Its characters as the level writes them."""
-        return figures_text(self.figures)
+        return characters_text(self.characters)
 
     @property
-    def beats_text(self) -> str:
+    def scenes_text(self) -> str:
         """Its scenes as the level writes them."""
-        return beats_text(self.beats)
+        return scenes_text(self.scenes)
 
 
 @cache
@@ -47,34 +52,25 @@ def example_set(name: str) -> tuple[Example, ...]:
     return tuple(_example(table) for table in data["examples"])
 
 
-def sketch() -> Example:
-    """What a dry run takes for a plan that nobody has made yet."""
-    return example_set(_USUAL)[0]
+def typical() -> Example:
+    """What an estimate takes for the levels that nobody has written yet."""
+    return example_set("classical")[0]
 
 
-def _example(table: dict[str, object]) -> Example:
-    figures = tuple(Figure(**entry) for entry in _entries(table["characters"]))
-    beats = tuple(Beat(entry["place"], entry["element"], entry["beat"]) for entry in _entries(table["scenes"]))
-    places = tuple((entry["name"], entry["description"]) for entry in _entries(table["places"]))
-    shown = _shown(table["dialogue"])
-    at = int(str(shown["scene"])) - 1
-    beat, before = beats[at], beats[max(at - 1, 0) : at]
-    logline = str(table["logline"])
-    block = Block(
-        place=beat.place,
-        description=dict(places)[beat.place],
-        characters=tuple(f.description for f in matched(figures, beat.text, "words")),
-        element=beat.element,
-        summary=logline,
-        previous=tuple(b.text for b in before),
-        beat=beat.text,
+def _example(table: dict[str, Any]) -> Example:
+    characters = tuple(CharacterEntry(**entry) for entry in table["characters"])
+    scenes = tuple(SceneEntry(**entry) for entry in table["scenes"])
+    places = tuple((entry["name"], entry["description"]) for entry in table["places"])
+    at = table["dialogue"]["scene"] - 1
+    shown = SceneInput(
+        place=scenes[at].place,
+        description=dict(places)[scenes[at].place],
+        characters=tuple(c.description for c in described_for(scenes[at].beat, characters, "words")),
+        element=scenes[at].element,
+        summary=table["logline"],
+        previous=tuple(scene.beat for scene in scenes[max(at - 1, 0) : at]),
+        beat=scenes[at].beat,
     )
-    return Example(str(table["title"]), logline, figures, beats, places, block, str(shown["text"]).strip())
-
-
-def _entries(value: object) -> list[dict[str, str]]:
-    return [dict(entry) for entry in value] if isinstance(value, list) else []
-
-
-def _shown(value: object) -> dict[str, object]:
-    return dict(value) if isinstance(value, dict) else {}
+    return Example(
+        table["title"], table["logline"], characters, scenes, places, shown, table["dialogue"]["text"].strip()
+    )

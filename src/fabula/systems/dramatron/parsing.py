@@ -1,57 +1,76 @@
-"""Reading the answers of the levels: as the released code does, hazards included, and leniently.
+"""Reading the answers of the levels: as the released code does, hazards included, leniently, and as typed replies.
 
-A parser gives records and says which pieces it rejected and why. The two differ only in what they tolerate; both read
-what `records` writes.
+A parser gives entries and says which pieces it rejected and why. The two differ only in what they tolerate; both read
+what `hierarchy` writes.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar
 
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
+
+from fabula.engine.replies import short
 from fabula.engine.replies.labelled import (
+    find_end,
     find_example,
     first_sentence,
     is_heading_of,
     read_entry,
     read_label,
+    reads_as_text,
     split_at_label,
     split_labels,
 )
-from fabula.engine.replies.loops import words_of
-from fabula.story import count_words
-from fabula.story.sentences import ends_whole, spans
-from fabula.systems.dramatron.records import CHARACTER, DESCRIPTION, END, Beat, Figure, without_end
+from fabula.story import count_words, one_line
+from fabula.story.sentences import whole_sentences
+from fabula.systems.dramatron.hierarchy import (
+    CHARACTER,
+    DESCRIPTION,
+    END,
+    CharacterEntry,
+    SceneEntry,
+    alike,
+    with_stop,
+    without_end,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator, Sequence
 
-R = TypeVar("R")
+    from fabula.systems.dramatron.config import Marks
+
+E = TypeVar("E", CharacterEntry, SceneEntry)
 
 _NAME_WORDS: Final = 8
 _PLACE_WORDS: Final = 30
 _TITLE_WORDS: Final = 12
+_WORDS_PER_TOKEN: Final = 0.75
+_MOST_REPEATS: Final = 3
+_EXAMPLE: Final = "Example "
 _EDGES: Final = " \t*_\"'`#[]<>"
 _OTHERS: Final = ("Logline", "Scenes", "Characters", "Dialog", "Dialogue", "Title", "End", "Summary", "Previous beat")
 _HEADINGS: Final = ("Scenes", "Characters", "Title")
 _CHARACTER_LABELS: Final = ("Character", "Name")
-_SCENE_FIELDS: Final = {"place": "Place", "element": "Plot element", "text": "Beat"}
+_SCENE_FIELDS: Final = {"place": "Place", "element": "Plot element", "beat": "Beat"}
 _FIELD_OF: Final = {label: name for name, label in _SCENE_FIELDS.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A piece of an answer that became no record, and why."""
+    """A piece of an answer that became no entry, and why."""
 
     text: str
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed(Generic[R]):
-    """Records in order, and what was rejected."""
+class Parsed(Generic[E]):
+    """Entries in order, and what was rejected."""
 
-    records: tuple[R, ...]
+    entries: tuple[E, ...]
     rejected: tuple[Rejected, ...] = ()
 
 
@@ -61,10 +80,10 @@ class Parser(Protocol):
     def title(self, answer: str) -> str:
         """The title; empty if there is none."""
 
-    def figures(self, answer: str, *, cut: bool = False) -> Parsed[Figure]:
+    def characters(self, answer: str, *, cut: bool = False) -> Parsed[CharacterEntry]:
         """The characters."""
 
-    def beats(self, answer: str, *, cut: bool = False) -> Parsed[Beat]:
+    def scenes(self, answer: str, *, cut: bool = False) -> Parsed[SceneEntry]:
         """The scenes; their place names are the keys of the places."""
 
     def place(self, answer: str, *, cut: bool = False) -> str:
@@ -90,9 +109,34 @@ def _lost(text: str, begin: str, end: str) -> list[str]:
     return [tail.strip()] if mark and end not in tail and tail.replace(END, "").strip() else []
 
 
-def place_key(name: str) -> str:
-    """A place's name as the released code has it: with a full stop if it holds none anywhere."""
-    return name if "." in name else f"{name}."
+# where an answer ends ------------------------------------------------------------------------------------------------
+
+
+def mark_in(text: str, marks: Marks) -> tuple[int, Literal["end", "example"]] | None:
+    """Where an answer ends before its text does: at END, or where the model begins another example.
+
+    Letter for letter ("exact"), a speech about an example is one too.
+    """
+    exact = marks == "exact"
+    end = text.find(END) if exact else find_end(text)
+    if end is not None and end >= 0:
+        return end, "end"
+    example = text.find(_EXAMPLE) if exact else find_example(text)
+    return (example, "example") if example is not None and example >= 0 else None
+
+
+def length(text: str, marks: Marks) -> float:
+    """What the cap is compared with: characters (release, by mistake), or tokens as the words let expect."""
+    return len(text) if marks == "exact" else count_words(text) / _WORDS_PER_TOKEN
+
+
+def is_loop(text: str) -> bool:
+    """Whether a block between blank lines occurs more than three times (release)."""
+    blocks = Counter(block.strip() for block in text.split("\n\n") if block.strip())
+    return max(blocks.values(), default=0) > _MOST_REPEATS
+
+
+# entries ------------------------------------------------------------------------------------------------------------
 
 
 class FaithfulParser:
@@ -102,10 +146,10 @@ class FaithfulParser:
         """What stands before END."""
         return next(iter(extract_between(f"Title: {answer}", "Title: ", END)), "")
 
-    def figures(self, answer: str, *, cut: bool = False) -> Parsed[Figure]:
+    def characters(self, answer: str, *, cut: bool = False) -> Parsed[CharacterEntry]:
         """Lines with exactly one description mark; of two with one name the later counts, in the earlier's place."""
         del cut
-        found: dict[str, Figure] = {}
+        found: dict[str, CharacterEntry] = {}
         rejected = []
         for piece in extract_between(answer.strip(), CHARACTER, "\n"):
             parts = piece.split(DESCRIPTION)
@@ -113,17 +157,17 @@ class FaithfulParser:
                 rejected.append(Rejected(piece, f"it has {len(parts) - 1} description marks, not one"))
                 continue
             name, description = (part.strip() for part in parts)
-            found[name] = Figure(name, description)
+            found[name] = CharacterEntry(name, description)
         rejected += [Rejected(tail, "no line end follows it") for tail in _lost(answer.strip(), CHARACTER, "\n")]
         return Parsed(tuple(found.values()), tuple(rejected))
 
-    def beats(self, answer: str, *, cut: bool = False) -> Parsed[Beat]:
+    def scenes(self, answer: str, *, cut: bool = False) -> Parsed[SceneEntry]:
         """Places, plot elements and beats, each read by itself and paired by number: a gap shifts the pairs."""
         del cut
         places = extract_between(answer, "Place: ", "Plot element: ")
         elements = extract_between(answer, "Plot element: ", "Beat: ")
         beats = extract_between(answer, "Beat: ", "\n")
-        found = tuple(Beat(place_key(p), e, b) for p, e, b in zip(places, elements, beats, strict=False))
+        found = tuple(SceneEntry(with_stop(p), e, b) for p, e, b in zip(places, elements, beats, strict=False))
         extra = [
             (kind, items[len(found) :])
             for kind, items in zip(_SCENE_FIELDS.values(), (places, elements, beats), strict=True)
@@ -138,7 +182,7 @@ class FaithfulParser:
 
 @dataclass
 class _Draft:
-    """The fields of a record that is being read."""
+    """The fields of an entry that is being read."""
 
     fields: dict[str, str] = field(default_factory=dict)
     open: str = ""
@@ -153,44 +197,49 @@ class _Draft:
         elif self.open:
             self.fields[self.open] = f"{self.fields[self.open]} {line}".strip()
 
+    def text(self, name: str) -> str:
+        """A field without asterisks, on one line."""
+        return " ".join(self.fields.get(name, "").replace("**", "").split()).strip("*_ ")
+
 
 class LenientParser:
     """Ours: reads block by block, and tolerates missing END, newlines and asterisks, numbering and bullets."""
 
     def title(self, answer: str) -> str:
         """The first line that holds text, without label and quotation marks."""
-        told = "\n".join(_unlabelled(line, "Title") for line in answer.split("\n"))
-        names = [line.strip(_EDGES + "\u201c\u201d").strip() for line in _lines(told)]
-        return next((short for name in names if (short := _short(name))), "")
+        text = "\n".join(_unlabelled(line, "Title") for line in answer.split("\n"))
+        names = [line.strip(_EDGES + "\u201c\u201d").strip() for line in _lines(text)]
+        return next((title for name in names if (title := _short_title(name))), "")
 
-    def figures(self, answer: str, *, cut: bool = False) -> Parsed[Figure]:
-        """Records that begin with a character mark; where there is none, lines `name: description`."""
-        drafts = _figure_drafts(answer) or _plain_figures(answer)
-        made = [(d, Figure(_name(d.fields.get("name", "")), _text(d.fields.get("text", "")))) for d in drafts]
+    def characters(self, answer: str, *, cut: bool = False) -> Parsed[CharacterEntry]:
+        """Entries that begin with a character mark; where there is none, lines `name: description`."""
+        drafts = _character_drafts(answer) or _plain_drafts(answer)
+        made = [CharacterEntry(_name(draft.fields.get("name", "")), draft.text("description")) for draft in drafts]
         if cut and made:
-            made[-1] = (made[-1][0], Figure(made[-1][1].name, whole(made[-1][1].description)))
-        return _checked([figure for _, figure in made], _figure_fault, key=lambda f: f.name.casefold())
+            made[-1] = replace(made[-1], description=whole(made[-1].description))
+        return _checked(made, [_character_fault(entry) for entry in made])
 
-    def beats(self, answer: str, *, cut: bool = False) -> Parsed[Beat]:
+    def scenes(self, answer: str, *, cut: bool = False) -> Parsed[SceneEntry]:
         """One scene a block; a block that lacks something is rejected alone. Places that read alike are one."""
-        made = [_beat(draft) for draft in _scene_drafts(answer)]
+        drafts = _scene_drafts(answer)
+        made = [SceneEntry(draft.text("place"), draft.text("element"), draft.text("beat")) for draft in drafts]
         if cut and made:
-            made[-1] = Beat(made[-1].place, made[-1].element, whole(made[-1].text))
-        parsed = _checked(made, _beat_fault, key=lambda b: alike(b.text))
-        keys: dict[str, str] = {}
-        named = tuple(
-            Beat(keys.setdefault(alike(b.place), place_key(b.place)), b.element, b.text) for b in parsed.records
-        )
+            made[-1] = replace(made[-1], beat=whole(made[-1].beat))
+        parsed = _checked(made, [_scene_fault(entry) for entry in made])
+        places: dict[str, str] = {}
+        for entry in parsed.entries:
+            places.setdefault(alike(entry.place), with_stop(entry.place))
+        named = tuple(replace(entry, place=places[alike(entry.place)]) for entry in parsed.entries)
         return Parsed(named, parsed.rejected)
 
     def place(self, answer: str, *, cut: bool = False) -> str:
         """The text before END or the next label."""
-        kept: list[str] = []
+        kept = _Draft({"place": ""}, "place")
         for line in _lines(answer):
-            if kept and read_label(line, (*_FIELD_OF, *_CHARACTER_LABELS)):
+            if kept.fields["place"] and read_label(line, (*_FIELD_OF, *_CHARACTER_LABELS)):
                 break
-            kept.append(_unlabelled(line, "Description"))
-        text = _text("\n".join(kept))
+            kept.fields["place"] += f"{_unlabelled(line, 'Description')}\n"
+        text = kept.text("place")
         return whole(text) if cut else text
 
 
@@ -203,7 +252,7 @@ def _lines(answer: str) -> Iterator[str]:
     text = before if mark and before.strip() else without_end(answer)
     begun = False
     for line in text.split("\n"):
-        other = (is_heading_of(line, _OTHERS) or find_example(line) is not None) and not _begins_figure(line)
+        other = (is_heading_of(line, _OTHERS) or find_example(line) is not None) and not _begins_character(line)
         if other and (begun or not is_heading_of(line, _HEADINGS)):
             return
         begun = begun or bool(line.strip())
@@ -211,7 +260,7 @@ def _lines(answer: str) -> Iterator[str]:
             yield line
 
 
-def _begins_figure(line: str) -> bool:
+def _begins_character(line: str) -> bool:
     return read_label(line, _CHARACTER_LABELS) is not None
 
 
@@ -220,7 +269,7 @@ def _unlabelled(line: str, label: str) -> str:
     return found[1] if found else line
 
 
-def _figure_drafts(answer: str) -> list[_Draft]:
+def _character_drafts(answer: str) -> list[_Draft]:
     drafts: list[_Draft] = []
     for line in _lines(answer):
         if found := read_label(line, _CHARACTER_LABELS):
@@ -228,18 +277,18 @@ def _figure_drafts(answer: str) -> list[_Draft]:
             name, *rest = split_at_label(found[1], "Description")
             drafts[-1].begin("name", name)
             if rest:
-                drafts[-1].begin("text", rest[0])
-        elif drafts and "text" not in drafts[-1].fields and (found := read_label(line, ("Description",))):
-            drafts[-1].begin("text", found[1])
-        elif drafts and drafts[-1].open == "text":
+                drafts[-1].begin("description", rest[0])
+        elif drafts and "description" not in drafts[-1].fields and (found := read_label(line, ("Description",))):
+            drafts[-1].begin("description", found[1])
+        elif drafts and drafts[-1].open == "description":
             drafts[-1].go_on(line)
     return drafts
 
 
-def _plain_figures(answer: str) -> list[_Draft]:
+def _plain_drafts(answer: str) -> list[_Draft]:
     """Lines `Mara: a keeper`, numbered or with bullets, as chat models like to answer."""
     found = [entry for line in _lines(answer) if (entry := read_entry(line))]
-    return [_Draft({"name": name, "text": text}) for name, text in found]
+    return [_Draft({"name": name, "description": text}) for name, text in found]
 
 
 def _scene_drafts(answer: str) -> list[_Draft]:
@@ -257,40 +306,35 @@ def _scene_drafts(answer: str) -> list[_Draft]:
     return drafts
 
 
-def _checked(made: list[R], fault: Callable[[R], str], *, key: Callable[[R], str]) -> Parsed[R]:
-    """The records without fault, the first of those with one key."""
-    kept: dict[str, R] = {}
+def _checked(made: Sequence[E], faults: Sequence[str]) -> Parsed[E]:
+    """The entries without fault, the first of those with one key."""
+    kept: dict[str, E] = {}
     rejected = []
-    for record in made:
-        reason = fault(record) or ("it stands there twice" if key(record) in kept else "")
+    for entry, fault in zip(made, faults, strict=True):
+        reason = fault or ("it stands there twice" if entry.key in kept else "")
         if reason:
-            rejected.append(Rejected(str(record), reason))
+            rejected.append(Rejected(entry.text, reason))
         else:
-            kept[key(record)] = record
+            kept[entry.key] = entry
     return Parsed(tuple(kept.values()), tuple(rejected))
 
 
-def _figure_fault(figure: Figure) -> str:
-    if not figure.name:
+def _character_fault(entry: CharacterEntry) -> str:
+    if not entry.name:
         return "it has no name"
-    if len(figure.name.split()) > _NAME_WORDS:
+    if len(entry.name.split()) > _NAME_WORDS:
         return f"its name has more than {_NAME_WORDS} words"
-    return "" if figure.description else "it has no description"
+    return "" if entry.description else "it has no description"
 
 
-def _beat(draft: _Draft) -> Beat:
-    place, element, text = (_text(draft.fields.get(name, "")) for name in _SCENE_FIELDS)
-    return Beat(place, element, text)
-
-
-def _beat_fault(beat: Beat) -> str:
-    lacking = [label for name, label in _SCENE_FIELDS.items() if not getattr(beat, name)]
-    if not lacking and len(beat.place.split()) > _PLACE_WORDS:
+def _scene_fault(entry: SceneEntry) -> str:
+    lacking = [label for name, label in _SCENE_FIELDS.items() if not getattr(entry, name)]
+    if not lacking and len(entry.place.split()) > _PLACE_WORDS:
         return f"the name of its place has more than {_PLACE_WORDS} words"
     return f"it lacks {' and '.join(lacking)}" if lacking else ""
 
 
-def _short(name: str) -> str:
+def _short_title(name: str) -> str:
     """A title; of a long one what stands before its first colon or stop, and nothing if that is long too."""
     for title in (name, first_sentence(name)):
         if len(title.split()) <= _TITLE_WORDS:
@@ -302,27 +346,82 @@ def _name(text: str) -> str:
     return " ".join(text.split()).strip(_EDGES).rstrip(" :,;-\u2013\u2014.*_").strip(_EDGES)
 
 
-def _text(text: str) -> str:
-    return " ".join(text.replace("**", "").split()).strip("*_ ")
-
-
-def alike(text: str) -> str:
-    """The words of `text` alone, in small letters: what two texts that read alike have in common."""
-    return " ".join(words_of(text))
-
-
-def bounded(text: str, words: int) -> str:
-    """`text`, or as many of its first sentences as have at most `words` words together; at least one. 0 is no bound."""
-    if not words or count_words(text) <= words:
-        return text
-    ends = [stop for _, stop in spans(text)]
-    fitting = [stop for stop in ends if count_words(text[:stop]) <= words]
-    return text[: max(fitting, default=ends[0])].strip()
-
-
 def whole(text: str) -> str:
     """`text` up to its last whole sentence; as it is if it has none."""
-    pieces = spans(text)
-    while pieces and not ends_whole(text[slice(*pieces[-1])]):
-        pieces.pop()
-    return text[: pieces[-1][1]].strip() if pieces else text
+    return whole_sentences(text) or text
+
+
+# typed replies ------------------------------------------------------------------------------------------------------
+
+Element: TypeAlias = Literal[
+    "Exposition",
+    "Inciting incident",
+    "Conflict",
+    "Rising action",
+    "Dilemma",
+    "Climax",
+    "Falling action",
+    "Resolution",
+    "Dénouement",
+]
+Line: TypeAlias = Annotated[str, BeforeValidator(lambda value: one_line(value) if isinstance(value, str) else value)]
+
+
+def _from(low: int) -> Any:  # noqa: ANN401 - what `Field` gives has no type of its own
+    """At least so many letters from engines that write by a schema; from others at least one."""
+    return Field(min_length=1, json_schema_extra={"minLength": low})
+
+
+class CharacterReply(BaseModel):
+    """A character as a model fills it in."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: Annotated[Line, _from(2), short(30)]
+    description: Annotated[Line, _from(40), short(220)]
+
+    @property
+    def readable(self) -> bool:
+        """Whether it holds text; small models fill fields with numbers and file names."""
+        return reads_as_text(self.description)
+
+    def entry(self, *, cut: bool) -> CharacterEntry:
+        """As the other levels have it; `cut` where the schema's bounds may have ended it in mid-sentence."""
+        name = self.name.title() if self.name == self.name.lower() else self.name
+        return CharacterEntry(name, whole(self.description) if cut else self.description)
+
+
+class SceneReply(BaseModel):
+    """A scene as a model fills it in."""
+
+    model_config = ConfigDict(frozen=True)
+
+    happens: Annotated[Line, _from(40), short(220)]
+    place: Annotated[Line, _from(4), short(50)]
+    element: Element
+
+    @property
+    def readable(self) -> bool:
+        """Whether it holds text; small models fill fields with numbers and file names."""
+        return reads_as_text(self.happens)
+
+    def entry(self, *, cut: bool) -> SceneEntry:
+        """As the other levels have it; `cut` where the schema's bounds may have ended it in mid-sentence."""
+        return SceneEntry(with_stop(self.place), self.element, whole(self.happens) if cut else self.happens)
+
+
+def characters_shape(low: int) -> type[BaseModel]:
+    """A list of characters, at least `low` if it can be had."""
+    return _list_shape(CharacterReply, low, 5)
+
+
+def scenes_shape(low: int) -> type[BaseModel]:
+    """A list of scenes, at least `low` if it can be had."""
+    return _list_shape(SceneReply, low, 6)
+
+
+def _list_shape(kind: type[BaseModel], low: int, usual: int) -> type[BaseModel]:
+    """A list under the name `records`; of at most `usual` entries where replies are to be short."""
+    bounds = Field(min_length=1, json_schema_extra={"minItems": low})
+    listed = Annotated[list[kind], bounds, short(usual)]  # type: ignore[valid-type] # pydantic reads it at run time
+    return create_model("Entries", records=(listed, ...))
