@@ -57,9 +57,9 @@ def leaves_part(text: str) -> bool:
     return bool(_MODEL.search(text) or _SORRY.match(text) or _STAGE.search(text))
 
 
-def repeats(text: str, told: Iterable[str], threshold: float) -> bool:
-    """Whether `text` is more alike than `threshold` (0 to 1, by Levenshtein's distance) to one of `told`."""
+def repeats(text: str, earlier: Iterable[str], threshold: float) -> bool:
+    """Whether `text` is more alike than `threshold` (0 to 1, by Levenshtein's distance) to one of `earlier`."""
     from rapidfuzz.distance import Levenshtein  # noqa: PLC0415 - needed by one system alone
 
     said = text.casefold()
-    return any(Levenshtein.normalized_similarity(said, other.casefold()) > threshold for other in told)
+    return any(Levenshtein.normalized_similarity(said, other.casefold()) > threshold for other in earlier)
