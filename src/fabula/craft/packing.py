@@ -71,37 +71,37 @@ def latest(pieces: Sequence[str], tokens: int) -> tuple[str, ...]:
 
 
 def around(full: Sequence[str], short: Sequence[str], at: int, tokens: int) -> tuple[str, ...]:
-    """A list told in full near its entry `at`, in short further off, and not at all beyond what fits.
+    """A list with full entries near `at`, short ones further off, and none beyond what fits.
 
     Args:
-        full: each entry as it should be told.
+        full: each entry in full.
         short: each entry in few words.
-        at: index of the entry that matters most; it is always told in full.
+        at: index of the entry that matters most; it is always shown in full.
         tokens: the whole list's.
 
     Returns:
         The entries that fit, in their order; an ellipsis stands for those left out.
     """
     near = sorted(range(len(full)), key=lambda i: (abs(i - at), -i))
-    told: dict[int, str] = {}
+    shown: dict[int, str] = {}
     left = tokens
     for form in (short, full):
         for index in near:
-            more = estimate_tokens(form[index]) + 2 - (estimate_tokens(told[index]) + 2 if index in told else 0)
-            if index not in told and form is full:
+            more = estimate_tokens(form[index]) + 2 - (estimate_tokens(shown[index]) + 2 if index in shown else 0)
+            if index not in shown and form is full:
                 continue
             if more > left and index != at:
                 break
             left -= more
-            told[index] = form[index]
-    return tuple(_with_gaps(told, len(full)))
+            shown[index] = form[index]
+    return tuple(_with_gaps(shown, len(full)))
 
 
-def _with_gaps(told: dict[int, str], length: int) -> Iterable[str]:
-    shown = sorted(told)
-    if shown and shown[0] > 0:
+def _with_gaps(shown: dict[int, str], length: int) -> Iterable[str]:
+    places = sorted(shown)
+    if places and places[0] > 0:
         yield ELLIPSIS
-    for index in shown:
-        yield told[index]
-    if shown and shown[-1] < length - 1:
+    for index in places:
+        yield shown[index]
+    if places and places[-1] < length - 1:
         yield ELLIPSIS

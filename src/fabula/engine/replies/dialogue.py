@@ -131,13 +131,13 @@ def _in_words(text: str) -> str:
 
 def first_sentences(text: str, most: int) -> str:
     """The first `most` sentences of a message; two calls of a word or two ("Oh, Jonas!") do not count."""
-    told: list[str] = []
+    kept: list[str] = []
     for sentence in sentences(text):
-        counted = sum(len(_WORD.findall(one)) > _CALL for one in told)
-        if counted >= most or len(told) >= most + _CALLS:
+        counted = sum(len(_WORD.findall(one)) > _CALL for one in kept)
+        if counted >= most or len(kept) >= most + _CALLS:
             break
-        told.append(sentence)
-    return " ".join(told)
+        kept.append(sentence)
+    return " ".join(kept)
 
 
 def _turn_of(text: str, name: str, others: Sequence[str]) -> tuple[str, re.Match[str] | None, bool]:
@@ -234,17 +234,17 @@ def read_plan(text: str, most: int = 30) -> tuple[tuple[str, str], ...]:
         elif found:
             found[-1][1].append(_BULLET.sub("", line, count=1).strip(_MARKS))
     steps = [(title, " ".join(details)) for title, details in found] if found else [(one, "") for one in _loose(text)]
-    told: dict[str, tuple[str, str]] = {}
+    points: dict[str, tuple[str, str]] = {}
     for headline, details in steps:
         title, detail = (_without_form(part) for part in (headline, details))
         step = (title, detail) if title else (detail, "")
         if any(letter.isalnum() for letter in step[0]):
-            told.setdefault(step[0].casefold(), step)
-    if not told:
+            points.setdefault(step[0].casefold(), step)
+    if not points:
         raise ReplyProblem(
             "It holds no plan. Write numbered points: `#1.` and a headline, then a line `-` with details."
         )
-    return tuple(told.values())[:most]
+    return tuple(points.values())[:most]
 
 
 def _without_form(part: str) -> str:

@@ -1,6 +1,6 @@
-"""Runaway repetition in prose: where it begins, and sentences that were told already.
+"""Runaway repetition in prose: where it begins, and sentences that the text holds already.
 
-A word is *stale* if it belongs to a run of four words that stood in the text before. Fluent prose has few of these
+A word is *repeated* if it belongs to a run of four words that stood in the text before. Fluent prose has few of these
 (names, idioms); a loop has little else, also when each round changes a word or two. A second look catches lists that
 drift: sentence after sentence built alike with a new word in one place. Work is linear in the length of the text.
 """
@@ -19,12 +19,12 @@ from fabula.story.sentences import Span, spans
 _WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _GRAM: Final = 4
 _WINDOW: Final = 32  # words looked at together
-_LOOP_SHARE: Final = 0.72  # of stale words in a window
-_AHEAD: Final = 150  # words; a loop goes on, while a passage told twice is followed by new ones
+_LOOP_SHARE: Final = 0.72  # of repeated words in a window
+_AHEAD: Final = 150  # words; a loop goes on, while a passage that stands twice is followed by new ones
 _AHEAD_SHARE: Final = 0.5
 _SMALL_LOOP: Final = 12  # words of one unit's immediate repeats
-_RETOLD_WORDS: Final = 12  # a stale sentence of this length is dropped by itself; shorter ones may be a refrain
-_RETOLD_SHARE: Final = 0.9
+_REPEAT_WORDS: Final = 12  # a repeated sentence of this length is dropped by itself; shorter ones may be a refrain
+_REPEAT_SHARE: Final = 0.9
 _DRIFT_ALIKE: Final = 0.6
 _COMMAS: Final = 24
 _COMMA_WORDS: Final = 3.5
@@ -34,16 +34,16 @@ _CHARACTER_LOOP: Final = 48
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence's place in the text, its words in lower case, and how many of them are stale."""
+    """A sentence's place in the text, its words in lower case, and how many of them are repeated."""
 
     span: Span
     words: tuple[str, ...]
-    stale: int
+    repeated: int
 
     @property
-    def retold(self) -> bool:
+    def is_repeat(self) -> bool:
         """Whether it says again, word for word or nearly so, what was said before."""
-        return len(self.words) >= _RETOLD_WORDS and self.stale >= _RETOLD_SHARE * len(self.words)
+        return len(self.words) >= _REPEAT_WORDS and self.repeated >= _REPEAT_SHARE * len(self.words)
 
 
 def words_of(text: str) -> list[str]:
@@ -52,9 +52,9 @@ def words_of(text: str) -> list[str]:
 
 
 def read_sentences(text: str) -> list[Sentence]:
-    """The sentences of `text`, with their stale words counted."""
+    """The sentences of `text`, with their repeated words counted."""
     placed = [(span, tuple(words_of(text[span[0] : span[1]]))) for span in spans(text)]
-    marks = _stale_marks([words for _, words in placed])
+    marks = _repeated_marks([words for _, words in placed])
     found, at = [], 0
     for span, words in placed:
         found.append(Sentence(span, words, sum(marks[at : at + len(words)])))
@@ -62,8 +62,8 @@ def read_sentences(text: str) -> list[Sentence]:
     return found
 
 
-def _stale_marks(sentences: list[tuple[str, ...]]) -> list[bool]:
-    """For each word of the text: whether it is stale. A whole sentence of two words or more said before is."""
+def _repeated_marks(sentences: list[tuple[str, ...]]) -> list[bool]:
+    """For each word of the text: whether it is repeated. A whole sentence of two words or more said before is."""
     marks: list[bool] = []
     grams: set[tuple[str, ...]] = set()
     whole: set[tuple[str, ...]] = set()
@@ -92,7 +92,7 @@ def loop_start(text: str, sentences: list[Sentence], *, notes: bool = False) -> 
     starts = [
         _character_loop(text, sentences),
         _unit_loop(text, sentences),
-        _stale_loop(text, sentences),
+        _repeating_loop(text, sentences),
         _drift(sentences, longest=10 if notes else 5),
         _comma_drift(text, sentences),
     ]
@@ -124,9 +124,9 @@ def _unit_loop(text: str, sentences: list[Sentence]) -> int | None:
     return None
 
 
-def _stale_loop(text: str, sentences: list[Sentence]) -> int | None:
-    """The first window of words of which nearly all are stale, or the text's end if it is."""
-    marks = _stale_marks([s.words for s in sentences])
+def _repeating_loop(text: str, sentences: list[Sentence]) -> int | None:
+    """The first window of words of which nearly all are repeated, or the text's end if it is."""
+    marks = _repeated_marks([s.words for s in sentences])
     sums = [0, *accumulate(marks)]
     size = min(_WINDOW, max(len(marks) // 2, 1))
     for end in range(size, len(marks) + 1):
@@ -138,7 +138,7 @@ def _stale_loop(text: str, sentences: list[Sentence]) -> int | None:
 
 
 def _begin(text: str, sentences: list[Sentence], marks: list[bool], window: int) -> int:
-    """Start of the first sentence from the window's first stale word on; earlier neighbours that are stale count."""
+    """Start of the first sentence from the window's first repeated word on, or of repeated ones before it."""
     first = window + marks[window:].index(True)
     at = count = 0
     for number, sentence in enumerate(sentences):
@@ -146,9 +146,9 @@ def _begin(text: str, sentences: list[Sentence], marks: list[bool], window: int)
         if count > first:
             at = number
             break
-    if not _mostly_stale(sentences[at]) and at + 1 < len(sentences) and ends_inside(text, sentences[at].span):
+    if not _mostly_repeated(sentences[at]) and at + 1 < len(sentences) and ends_inside(text, sentences[at].span):
         at += 1
-    while at and _mostly_stale(sentences[at - 1]):
+    while at and _mostly_repeated(sentences[at - 1]):
         at -= 1
     return sentences[at].span[0]
 
@@ -158,8 +158,8 @@ def ends_inside(text: str, span: Span) -> bool:
     return text.count('"', *span) % 2 == 0
 
 
-def _mostly_stale(sentence: Sentence) -> bool:
-    return bool(sentence.words) and sentence.stale >= _LOOP_SHARE * len(sentence.words)
+def _mostly_repeated(sentence: Sentence) -> bool:
+    return bool(sentence.words) and sentence.repeated >= _LOOP_SHARE * len(sentence.words)
 
 
 def _drift(sentences: list[Sentence], longest: int) -> int | None:

@@ -97,8 +97,8 @@ def clean_prose(
     With aids, as a small model needs them, the text also ends on a whole sentence, and taken out are all that looks
     like chatter at both ends, headings of any kind, repeats of the `echo` texts, quotation marks around the whole,
     "The End" (always at a reply's end: it is no prose; what stands behind it goes too where the story ends), sentences
-    told twice, sentences that speak of the story instead of telling it (where there are several), and all from where a
-    loop begins.
+    that stand twice, sentences that speak of the story instead of telling it (where there are several), and all from
+    where a loop begins.
 
     Args:
         text: the reply.
@@ -335,13 +335,13 @@ class _Draft:
         self._drop(found)
 
     def loops(self) -> bool:
-        """Cut where a loop begins, and drop sentences told before; whether there was a loop."""
-        told = read_sentences(self.text)
-        start = loop_start(self.text, told, notes=self.notes)
+        """Cut where a loop begins, and drop repeated sentences; whether there was a loop."""
+        found = read_sentences(self.text)
+        start = loop_start(self.text, found, notes=self.notes)
         if start is not None:
             self._cut(start, "loop")
-            told = read_sentences(self.text)
-        repeated: list[tuple[Span, DropKind]] = [(s.span, "repeat") for s in told if s.retold]
+            found = read_sentences(self.text)
+        repeated: list[tuple[Span, DropKind]] = [(s.span, "repeat") for s in found if s.is_repeat]
         if not self.notes:
             self._drop(repeated)
         return start is not None

@@ -27,23 +27,32 @@ _STAGE: Final = re.compile(
 )
 
 
-def read_turn(text: str, name: str, others: Sequence[str]) -> str:
-    """The first line that `name` has in a reply, without the name before it; possibly empty.
+def read_turn(text: str, name: str, others: Sequence[str], *, whole: bool = False) -> str:
+    """The turn that `name` has in a reply, without the name before it, on one line; possibly empty.
 
     What other speakers are given in the reply is left out, and so is everything from there on.
+
+    Args:
+        text: the reply.
+        name: who speaks.
+        others: who else may speak in it.
+        whole: all lines of the turn; else its first one, which is what is of use in a small model's reply.
     """
     own = _label((name, *name.split()) if len(name.split()) > 1 else (name,))
     foreign = _label([other for other in others if other.casefold() != name.casefold()])
+    spoken: list[str] = []
     for raw in text.splitlines():
         line = raw.strip().lstrip(_MARKS) if raw.strip(_MARKS) else ""
         if not line:
             continue
         if foreign is not None and foreign.match(line):
-            return ""
+            break
         said = own.sub("", line, count=1).strip() if own is not None else line
         if said.strip(_MARKS):
-            return said
-    return ""
+            spoken.append(said)
+            if not whole:
+                break
+    return " ".join(spoken)
 
 
 def _label(names: Sequence[str]) -> re.Pattern[str] | None:
@@ -57,9 +66,9 @@ def leaves_part(text: str) -> bool:
     return bool(_MODEL.search(text) or _SORRY.match(text) or _STAGE.search(text))
 
 
-def repeats(text: str, told: Iterable[str], threshold: float) -> bool:
-    """Whether `text` is more alike than `threshold` (0 to 1, by Levenshtein's distance) to one of `told`."""
+def repeats(text: str, earlier: Iterable[str], threshold: float) -> bool:
+    """Whether `text` is more alike than `threshold` (0 to 1, by Levenshtein's distance) to one of `earlier`."""
     from rapidfuzz.distance import Levenshtein  # noqa: PLC0415 - needed by one system alone
 
     said = text.casefold()
-    return any(Levenshtein.normalized_similarity(said, other.casefold()) > threshold for other in told)
+    return any(Levenshtein.normalized_similarity(said, other.casefold()) > threshold for other in earlier)
