@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.continuity import Passage
 from fabula.continuity.book import Book
+from fabula.continuity.entities import Cast
 from fabula.craft.quoting import folded
 
 if TYPE_CHECKING:
@@ -78,8 +79,8 @@ class _Words:
         return (where, where + size) if best >= NEARLY * size else None
 
 
-class Ground:
-    """A story in which quotations are looked for; made once for a story."""
+class StoryText:
+    """The text of a story in which quotations are looked for; made once for a story."""
 
     def __init__(self, scenes: Sequence[NumberedScene]) -> None:
         self.scenes = {scene.number: scene for scene in scenes}
@@ -87,10 +88,19 @@ class Ground:
         self._words: dict[int, _Words] = {}
 
     @cached_property
+    def _book(self) -> Book:
+        return Book.of(list(self.scenes.values()))
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The words of the story that are names, or parts of one, in small letters."""
+        return frozenset(Cast.of_book(self._book).tokens)
+
+    @cached_property
     def lines(self) -> Mapping[int, Sequence[Line]]:
         """The sentences of each scene, as the detectors see them."""
         found: dict[int, list[Line]] = {}
-        for line in Book.of(list(self.scenes.values())).lines:
+        for line in self._book.lines:
             found.setdefault(self._order[line.scene], []).append(line)
         return found
 
