@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.continuity import Passage
 from fabula.continuity.book import Book
-from fabula.continuity.entities import Cast
 from fabula.craft.quoting import folded
 
 if TYPE_CHECKING:
@@ -94,7 +93,7 @@ class StoryText:
     @cached_property
     def names(self) -> frozenset[str]:
         """The words of the story that are names, or parts of one, in small letters."""
-        return frozenset(Cast.of_book(self._book).tokens)
+        return frozenset(self._book.names.tokens)
 
     @cached_property
     def lines(self) -> Mapping[int, Sequence[Line]]:
