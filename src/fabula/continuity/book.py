@@ -287,7 +287,7 @@ class Names:
     Attributes:
         forms: every form of a name, in small letters, and the longest form of the same name.
         tokens: how often each word that is a name, or a part of one, stands as such.
-        sex: "m" or "f" by name, where the pronouns around it tell.
+        sex: "m" or "f" by name, where the pronouns around it show it.
     """
 
     forms: dict[str, str] = field(default_factory=dict)

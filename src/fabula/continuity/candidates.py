@@ -49,13 +49,13 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Two passages that a detector holds against each other; no verdict.
+    """Two passages that a detector compares; no verdict.
 
     Attributes:
         detector: which one found it; one of `DETECTORS`.
         subject: what it is about, such as "logbook" or "elena voss".
         values: what the earlier and what the later passage say.
-        before, after: the passages, in the order of telling.
+        before, after: the passages, in the order of the text.
         score: 0 to 1; orders candidates, and is no probability.
         tight: the detector's strict rule holds too, so that it can be reported without a model.
         cues: words near the later passage that may explain the change, as "change: moved"; evidence for a verifier,
@@ -93,11 +93,11 @@ class Claim:
 
     Attributes:
         key: the slot, such as "colour of logbook".
-        subject: what a reader is told that it is about.
+        subject: what it is about, as a reader is shown it.
         value: what counts when claims are compared.
         line: the sentence.
         start, end: the words that say it, in characters of the scene's text.
-        owner: whose it is, where told; claims of two known owners are not compared.
+        owner: whose it is, where known; claims of two known owners are not compared.
         definite: it speaks of a known thing ("the", "her", a name).
         firm: it can take part in a tight candidate.
         frame: other words of the group; claims with other frames may speak of other things.
@@ -129,7 +129,7 @@ def cues_near(book: Book, line: Line, reach: int = 1) -> tuple[str, ...]:
 
 
 def versus(book: Book, detector: str, pair: tuple[Claim, Claim], score: float, *, tight: bool = False) -> Candidate:
-    """The candidate of two claims, in the order of telling.
+    """The candidate of two claims, in the order of the text.
 
     Cues near the later one lower its score a little; a word that says outright that something was made other than it
     was keeps it from being tight, since without a model nobody would read the explanation.
@@ -151,7 +151,7 @@ def versus(book: Book, detector: str, pair: tuple[Claim, Claim], score: float, *
 
 
 def by_key(claims: Iterable[Claim]) -> dict[str, list[Claim]]:
-    """Claims by slot, in the order of telling."""
+    """Claims by slot, in the order of the text."""
     found: defaultdict[str, list[Claim]] = defaultdict(list)
     for claim in claims:
         found[claim.key].append(claim)
@@ -161,8 +161,8 @@ def by_key(claims: Iterable[Claim]) -> dict[str, list[Claim]]:
 def collisions(claims: Iterable[Claim], *, most_values: int = MOST_VALUES) -> Iterator[tuple[Claim, Claim]]:
     """Pairs of claims on one slot whose values differ.
 
-    Each distinct value is compared with the first statement of every value told before it, and each statement with the
-    one told last, once for every two values in that order (world_state 4.3, item 4). Claims of two known owners never
+    Each distinct value is compared with the first statement of every earlier value, and each statement with the
+    one before it, once for every two values in that order (world_state 4.3, item 4). Claims of two known owners never
     meet. A slot with more than `most_values` values gives nothing.
     """
     for group in by_key(claims).values():

@@ -70,7 +70,7 @@ def check(
     """What the detectors find in a story, inside its scenes as well as across them.
 
     Args:
-        scenes: in the order of telling, as `split` gives them.
+        scenes: in the order of the text, as `split` gives them.
         detectors: names out of `DETECTORS`.
         tight: only candidates for which the strict rule holds, which can be reported without a model; all of them.
         most: length of the list; by default 60 and 3.5 for every 1,000 words, which verification in batches of 10

@@ -319,10 +319,10 @@ def _aged(book: Book, line: Line, found: Quantity) -> str:
     words, first, last = line.words, found.first, found.last
     joined = words[first].text.endswith("-year-old") or "-year-old" in words[last - 1].text
     after = [word.text for word in words[last : last + 2]]
-    said = joined or after == ["years", "old"] or (first > 0 and words[first - 1].text in {"aged", "turned", "age"})
+    is_age = joined or after == ["years", "old"] or (first > 0 and words[first - 1].text in {"aged", "turned", "age"})
     ends = last >= len(words) or words[last].gap
     bare = ends and first > 1 and words[first - 1].text in {"is", "was", "i'm", "am"} and not words[first].gap
-    if not (said or bare):
+    if not (is_age or bare):
         return ""
     if joined and last < len(words) and words[last].capital:
         return book.names.whom(book, line, last)

@@ -169,10 +169,12 @@ def _score(pair: tuple[Claim, Claim]) -> float:
 def _tight(pair: tuple[Claim, Claim]) -> bool:
     """The same word for a thing that the later passage takes as known, with no words that could part two things."""
     one, other = pair
-    parted = one.frame and other.frame and one.frame != other.frame
+    two_things = one.frame and other.frame and one.frame != other.frame
     many = one.key.endswith("s") or not one.key.startswith("colour of ")
     plural = any(_words(claim).endswith("s") for claim in pair)
-    return one.firm and other.firm and other.definite and not (parted or many or plural or one.key.endswith(" of one"))
+    return (
+        one.firm and other.firm and other.definite and not (two_things or many or plural or one.key.endswith(" of one"))
+    )
 
 
 def _words(claim: Claim) -> str:

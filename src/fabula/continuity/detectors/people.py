@@ -178,11 +178,11 @@ def _often(word: str, known: _Seen, rare: str, one: _Seen) -> bool:
 def _candidate(book: Book, known: tuple[str, _Seen], rare: tuple[str, _Seen]) -> Candidate:
     line, word = rare[1].places[0]
     places = known[1].places
-    before = next(((there, said) for there, said in reversed(places) if there.number < line.number), places[0])
+    before = next(((there, name) for there, name in reversed(places) if there.number < line.number), places[0])
     pair = sorted([(before[0], before[1], known[0]), (line, word, rare[0])], key=lambda part: part[0].number)
     distance = DamerauLevenshtein.distance(known[0], rare[0])
     score = 0.95 - 0.15 * (distance - 1) - 0.1 * (rare[1].count - 1) - 0.1 * (rare[1].inside == 0)
-    first, second = ((there, (said.start, said.end), text) for there, said, text in pair)
+    first, second = ((there, (name.start, name.end), text) for there, name, text in pair)
     return Candidate(
         "name",
         known[0].title(),
@@ -268,13 +268,13 @@ def _pets(book: Book, line: Line) -> Iterator[Claim]:
     for at, word in enumerate(line.words):
         after = line.text[word.end - line.start : word.end - line.start + 1]
         called = at == 0 and after == "!" and line.spoken and word.capital and word.text not in FUNCTION
-        told = at > 1 and line.words[at - 1].text in {"is", "was", "named", "called"} and (
+        named = at > 1 and line.words[at - 1].text in {"is", "was", "named", "called"} and (
             line.words[at - 2].text == "name" or line.words[at - 1].text in {"named", "called"}
         ) and word.capital  # fmt: skip
         beside = at - 1 in own and word.gap and _named(word) and word.text in book.names.tokens
-        if called or told or beside:
+        if called or named or beside:
             yield Claim(
-                f"name of {kind}", f"the {kind}'s name", word.text, line, word.start, word.end, firm=told or beside
+                f"name of {kind}", f"the {kind}'s name", word.text, line, word.start, word.end, firm=named or beside
             )
 
 
@@ -291,14 +291,14 @@ def _authors(line: Line) -> Iterator[Claim]:
 def kin(book: Book) -> Iterator[Candidate]:
     """Kin that a person is said not to have, and has elsewhere: "no children", "my daughter"."""
     denied: list[Claim] = []
-    told: list[Claim] = []
+    stated: list[Claim] = []
     for line in book.lines:
         for at, word in enumerate(line.words):
             if word.text in KIN:
                 claim = _kin_claim(book, line, at)
-                (denied if claim.value == "none" else told).append(claim)
+                (denied if claim.value == "none" else stated).append(claim)
     for none in denied:
-        fitting = [c for c in told if c.key == none.key and c.line is not none.line and _may_share(c, none)]
+        fitting = [c for c in stated if c.key == none.key and c.line is not none.line and _may_share(c, none)]
         ranked = sorted(fitting, key=lambda c: (not (c.owner and c.owner == none.owner), c.line.number))
         for other in ranked[:_MOST_KIN]:
             owned = bool(other.owner) and other.owner == none.owner

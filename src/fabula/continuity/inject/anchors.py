@@ -203,15 +203,15 @@ def _coloured_again(book: Book, line: Line, head: Word, values: tuple[str, str])
 def _swapped(
     book: Book, kind: Kind, other_of: Callable[[Line, int], tuple[str, str, int, int] | None]
 ) -> Iterator[Anchor]:
-    """Anchors of values that are told twice: `other_of` gives slot, other value, and first and last word."""
-    told: defaultdict[str, list[tuple[Line, int, str, int, int]]] = defaultdict(list)
+    """Anchors of values that are stated twice: `other_of` gives slot, other value, and first and last word."""
+    stated: defaultdict[str, list[tuple[Line, int, str, int, int]]] = defaultdict(list)
     for line in book.lines:
         for at in range(len(line.words)):
             found = other_of(line, at)
             if found is not None:
                 slot, new, first, last = found
-                told[f"{slot} {line.words[at].text}"].append((line, at, new, first, last))
-    for slot, places in sorted(told.items()):
+                stated[f"{slot} {line.words[at].text}"].append((line, at, new, first, last))
+    for slot, places in sorted(stated.items()):
         line, at, new, first, last = places[0]
         sites = tuple(
             Site(there.words[place].start, there.words[place].end,
@@ -335,7 +335,7 @@ _COUNTS: Final = (("three", "five"), ("seven", "four"), ("six", "nine"))
 _RANKS: Final = (("Captain", "Judge"), ("Major", "Sergeant"), ("Inspector", "Colonel"))
 _INSTRUMENTS: Final = (("violin", "trumpet"), ("flute", "cello"), ("piano", "banjo"))
 _KIN: Final = (("brothers", "brother"), ("sisters", "sister"), ("cousins", "cousin"))
-_MENDED: Final = (("broken", "working"), ("locked", "unlocked"), ("empty", "full"))
+_STATES: Final = (("broken", "working"), ("locked", "unlocked"), ("empty", "full"))
 
 _ALL: Final[dict[Kind, tuple[tuple[str, str, str, tuple[tuple[str, str], ...]], ...]]] = {
     "side": (
@@ -367,7 +367,7 @@ _ALL: Final[dict[Kind, tuple[tuple[str, str, str, tuple[tuple[str, str], ...]], 
         ("sibling", "{who} had never had any {old}.", "The {new} of {who} had written twice.", _KIN),
     ),
     "state": (
-        ("safe", "The safe of {who} was {old}, and nothing could be done about it.", "As ever, the safe of {who} was {new}.", _MENDED),
+        ("safe", "The safe of {who} was {old}, and nothing could be done about it.", "As ever, the safe of {who} was {new}.", _STATES),
     ),
 }  # fmt: skip
 
@@ -381,8 +381,8 @@ def plants(kind: Kind, names: list[str], rng: random.Random) -> list[Plant]:
     for who in names:
         for subject, fact, again, values in _ALL.get(kind, ()):
             old, new = rng.choice(values)
-            said = (fact.format(who=who, old=old), again.format(who=who, new=new))
-            made.append(Plant(f"{subject} of {who}", (old, new), *said))
+            pair = (fact.format(who=who, old=old), again.format(who=who, new=new))
+            made.append(Plant(f"{subject} of {who}", (old, new), *pair))
     rng.shuffle(made)
     return made
 

@@ -66,7 +66,7 @@ class StoryCheck:
 
     @property
     def scenes(self) -> Sequence[NumberedScene]:
-        """The scenes, in the order of telling."""
+        """The scenes, in the order of the text."""
         return self.split.scenes
 
     @cached_property

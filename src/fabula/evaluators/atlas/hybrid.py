@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from fabula.continuity import Candidate, Windows
 from fabula.continuity import check as detected
-from fabula.craft.packing import words
+from fabula.craft.packing import ELLIPSIS, words
 from fabula.craft.raters import mark_for
 from fabula.engine.run import side_by_side
 from fabula.evaluators.atlas.findings import CATEGORIES, Proposal, valid_clause
@@ -24,7 +24,7 @@ from fabula.models.budget import estimate_tokens
 from fabula.story import one_line
 from fabula.story.sentences import paragraph_spans, spans
 from fabula.story.world import Fact, Moment, WorldState
-from fabula.story.world.facts import DURABILITIES
+from fabula.story.world.facts import DURABILITIES, MAX_NAME, MAX_TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -52,8 +52,6 @@ _PRIOR: Final[Mapping[str, float]] = {"permanent": 0.6, "durable": 0.5, "transie
 _NEAR: Final = 0.15  # less for values that share words
 _PER_1000_WORDS: Final = 1.5  # calls of a whole check, judge included; 60 for 100 pages
 _LEAST_BATCHES: Final = 6
-_MOST_NAME: Final = 120
-_MOST_QUOTE: Final = 2_000
 _HAPPENS: Final = "does"  # the slot of events: somebody may do many things
 
 
@@ -249,6 +247,8 @@ class KnownFacts:
                 counts["dropped_unknown_kind"] += 1
             elif not (bare(one.subject) and one_line(one.slot) and one_line(one.value)):
                 counts["dropped_empty_fact"] += 1
+            elif max(map(len, (one.subject, one.slot, one.by))) > MAX_NAME or len(one.value) > MAX_TEXT:
+                counts["dropped_long_fact"] += 1
             elif place is None:
                 counts["dropped_fact_without_quote"] += 1
             else:
@@ -282,7 +282,7 @@ class KnownFacts:
             )
 
     def known(self, piece: Piece) -> list[Fact]:
-        """Earlier facts about those whom a piece names, most telling first, as many as fit into its prompt."""
+        """Earlier facts about those whom a piece names, most important first, as many as fit into its prompt."""
         there = words(piece.text)
         earlier = [
             fact
@@ -307,14 +307,14 @@ def _lasts(durability: Durability) -> int:
 
 def _fact(one: FactReply, place: Passage) -> Fact:
     return Fact(
-        bare(one.subject)[:_MOST_NAME],
-        _HAPPENS if one.kind == "event" else one_line(one.slot).casefold()[:_MOST_NAME],
-        one_line(one.value)[:_MOST_NAME],
+        bare(one.subject),
+        _HAPPENS if one.kind == "event" else one_line(one.slot).casefold(),
+        one_line(one.value),
         Moment(place.scene, place.focus[0]),
         modality=cast("Modality", one.modality),
-        source=one_line(one.by)[:_MOST_NAME] if one.modality != "asserted" else "",
+        source=one_line(one.by) if one.modality != "asserted" else "",
         durability=one.lasts if one.lasts in DURABILITIES else "durable",
-        quote=place.words[:_MOST_QUOTE],
+        quote=place.words[:MAX_TEXT],
         span=place.focus,
     )
 
@@ -420,7 +420,7 @@ def windowed(one: Proposal, windows: Windows) -> Shown:
         window = windows.around(candidate, reach)
         first = _whole(before.quote, window.before.quote)
         second = _whole(after.quote, window.after.quote)
-        between = tuple((part.scene, part.quote[:_BETWEEN]) for part in window.between)
+        between = tuple((part.scene, _begun(part.quote, _BETWEEN)) for part in window.between)
         shown = Shown(one, first, second, between)
         if shown.tokens <= _ONE_WINDOW:
             break
@@ -428,5 +428,10 @@ def windowed(one: Proposal, windows: Windows) -> Shown:
 
 
 def _whole(passage: str, window: str) -> str:
-    """The window, where it holds the passage (one of several sentences may reach further); cut where it never ends."""
-    return (window if passage in window else passage)[:_LONGEST]
+    """The window, where it holds the passage (one of several sentences may reach further)."""
+    return _begun(window if passage in window else passage, _LONGEST)
+
+
+def _begun(text: str, most: int) -> str:
+    """The first words of a text that has more than `most` characters, and a mark for the rest."""
+    return text if len(text) <= most else f"{text[:most].rpartition(' ')[0] or text[:most]} {ELLIPSIS}"

@@ -43,7 +43,7 @@ def _lead(stories: Sequence[Mapping[str, Any]], dismissed: Mapping[str, str]) ->
 
 
 def all_findings(story: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """A story's findings across and inside scenes, in the order of telling."""
+    """A story's findings across and inside scenes, in the order of the text."""
     return sorted([*story["findings"], *story["intra_scene"]], key=lambda one: int(one["id"]))
 
 

@@ -401,6 +401,8 @@ def test_facts_without_quotation_are_dropped_and_two_values_of_a_slot_collide(ch
         {"subject": "Elena", "slot": "y", "value": "parks", "quote": "parked", "kind": "event"},
         {"subject": "a", "slot": "b", "value": "c", "quote": "came in", "kind": "idea"},
         {"subject": "", "slot": "b", "value": "c", "quote": "came in"},
+        {"subject": "a" * 201, "slot": "b", "value": "c", "quote": "came in"},
+        {"subject": "Elena", "slot": "limp", "value": "long told, " * 40, "quote": "She limped"},
     ]
     (piece,) = pieces_of(SCENES)
     with WorldState() as world:
@@ -412,9 +414,12 @@ def test_facts_without_quotation_are_dropped_and_two_values_of_a_slot_collide(ch
         ]
         assert not [one for one in found if "opening" in one.subject or one.subject == "elena"]
         assert facts.known(piece) == []
+        (limp,) = (fact for fact in world.facts() if fact.slot == "limp")
+        assert limp.value == ("long told, " * 40).strip()
     assert check.counts["dropped_fact_without_quote"] == 1
     assert check.counts["dropped_unknown_kind"] == 1
     assert check.counts["dropped_empty_fact"] == 1
+    assert check.counts["dropped_long_fact"] == 1
 
 
 def test_what_two_ways_propose_stands_higher() -> None:
