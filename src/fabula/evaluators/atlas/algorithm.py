@@ -37,11 +37,12 @@ from fabula.models.budget import estimate_tokens
 from fabula.story import count_words, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Coroutine, Iterable, Iterator, Sequence
 
     from fabula.continuity import NumberedScene
     from fabula.engine.run import Run
     from fabula.evaluators.atlas.config import Config
+    from fabula.evaluators.atlas.gold import Known
     from fabula.evaluators.atlas.replies import AttributeReply, EntityReply, ProposalReply, RelationReply
     from fabula.measure.items import Item
     from fabula.measure.report import Report
@@ -62,15 +63,22 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
         BudgetError: the cap is reached.
     """
     config.validate()
-    methods = {"paper": atlas, "hybrid": hybrid, "rules": rules}
     gold = read_gold(config.ours.gold, [item.id for item in items])
-    checked = []
-    for item in items:
-        check = StoryCheck(run.scope(item.id), item, scenes_of(item.story, config.paper.scene_words), config)
-        found, details = await methods[config.ours.method](check)
-        baseline = await plain_judge(check) if config.asks_judge else None
-        checked.append(Checked(check, distinct(found), baseline, details, gold[item.id]))
+    checks = [
+        StoryCheck(run.scope(item.id), item, scenes_of(item.story, config.paper.scene_words), config) for item in items
+    ]
+    checked = await side_by_side(_checked(check, gold[check.item.id]) for check in checks)
     return report_of(checked, config, {setting.name: setting.value for setting in settings_of(config)})
+
+
+async def _checked(check: StoryCheck, gold: tuple[Known, ...] | None) -> Checked:
+    """What the method finds in a story, and beside it what the plain judge does."""
+    method = {"paper": atlas, "hybrid": hybrid, "rules": rules}[check.config.ours.method]
+    work: list[Coroutine[Any, Any, Any]] = [method(check)]
+    if check.config.asks_judge:
+        work.append(plain_judge(check))
+    (found, details), *judged = await side_by_side(work)
+    return Checked(check, distinct(found), judged[0] if judged else None, details, gold)
 
 
 # section 3.5: ATLAS -------------------------------------------------------------------------------------------------

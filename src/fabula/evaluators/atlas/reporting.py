@@ -89,7 +89,7 @@ def _roles(config: Config) -> tuple[str, ...]:
 
 
 def _ratings(one: Checked, config: Config) -> Iterator[Rating]:
-    yield from one.check.ratings
+    yield from sorted(one.check.ratings, key=lambda rating: rating.call)  # whichever reply came first
     if config.ours.method == "rules":
         item = one.check.item
         for found in one.found:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from fabula.engine.methods import Preset
     from fabula.evaluators.atlas.findings import Found
     from fabula.measure.report import Report
     from fabula.models.base import Request
@@ -481,6 +482,25 @@ def test_a_model_with_little_room_gets_smaller_pieces_and_no_whole_story() -> No
     row = report.row("long", "findings of the plain judge")
     assert row.scored.as_data()["unscored"] == "the judge's reply could not be had"
     assert any("Give this role a model with more" in rating.unscored for rating in report.ratings)
+
+
+@pytest.mark.parametrize("preset", ["faithful", "improved"])
+async def test_an_estimate_counts_only_what_was_not_checked_before(preset: Preset) -> None:
+    def answer(request: Request) -> str:
+        fields = ("events", "entities", "relations", "attributes", "facts", "findings", "verdicts")
+        return json.dumps(dict.fromkeys((field for field in fields if field in str(request.schema)), []))
+
+    model = ScriptedModel(answer, capabilities=Capabilities(schema=True))
+    stories = [
+        Item(name, Story().add("a", f"{name} saw the red jeep. It rained.").add("b", f"{name} left.")) for name in "ABC"
+    ]
+    with Journal() as journal:
+        cast, prompts = Cast.of(model), Prompts(ATLAS.prompts)
+        await ATLAS.evaluate(stories[:1], Run(RunContext(journal, prompts, cast)), ATLAS.config(preset))
+        await ATLAS.evaluate(stories[2:], Run(RunContext(journal, prompts, cast)), ATLAS.config(preset))
+        dry = RunContext(journal, prompts, cast, mode="dry")
+        await ATLAS.evaluate(stories, Run(dry), ATLAS.config(preset))
+    assert {call.path.partition("/")[0] for call in dry.dry_run.planned} == {"B"}
 
 
 @pytest.mark.parametrize(
