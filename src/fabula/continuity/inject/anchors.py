@@ -90,8 +90,9 @@ class Anchor:
 
 
 def anchors(book: Book, kind: Kind, rng: random.Random) -> list[Anchor]:
-    """All anchors of a kind, in the order of the text."""
-    return sorted(_FINDERS[kind](book, rng), key=lambda anchor: anchor.start)
+    """All anchors of a kind, in the order of the text; none of kinds that are only planted."""
+    finder = _FINDERS.get(kind)
+    return sorted(finder(book, rng), key=lambda anchor: anchor.start) if finder else []
 
 
 def _like(word: str, model: str) -> str:
@@ -296,24 +297,15 @@ def line_is_plain(book: Book, line: Line) -> bool:
     return not line.spoken and line.text.endswith(".") and not set('"“”') & set(scene[line.start : line.end + 2])
 
 
-def _none(book: Book, rng: random.Random) -> Iterator[Anchor]:
-    """Nothing: another mention of a day, a hand or a relative need not contradict the first; see `plants`."""
-    del book, rng
-    yield from ()
-
-
+# Another mention of a day, a hand or a relative need not contradict the first: these kinds are planted.
 _FINDERS: Final[dict[Kind, Callable[[Book, random.Random], Iterator[Anchor]]]] = {
     "name": _names,
     "number": _numbers,
-    "date": _none,
     "colour": _colours,
-    "side": _none,
     "place": _places,
     "object": _objects,
     "title": _titles,
-    "kin": _none,
     "life": _deaths,
-    "state": _none,
 }
 
 

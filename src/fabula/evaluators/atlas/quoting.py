@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.continuity import Passage
 from fabula.continuity.book import Book
-from fabula.craft.quoting import folded
+from fabula.craft.quoting import quoted_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from fabula.continuity.book import Line
 
 NEARLY: Final = 0.8  # token F1 of the best window (specification 6.6)
-_LEFT_OUT: Final = "..."
 _STRETCH, _GAP = 3, 40  # words that a quotation with words left out may reach over: so many for each, and so many more
 _FEWEST_NEARLY: Final = 4  # shorter quotations have to stand there word for word
 
@@ -117,7 +116,7 @@ class StoryText:
         if scene not in self.scenes:
             return None
         words = self._of(scene)
-        parts = [part for piece in _parts(quote) if (part := _Words.of(piece).words)]
+        parts = [part for piece in quoted_parts(quote) if (part := _Words.of(piece).words)]
         if sum(map(len, parts)) < least or not parts:
             return None
         span = self._rows(words, parts)
@@ -167,8 +166,3 @@ class StoryText:
                 return first[0], last[1]
             at = first[0] + 1
         return None
-
-
-def _parts(quote: str) -> list[str]:
-    """What stands between the marks for words that are left out."""
-    return folded(quote).replace("[...]", _LEFT_OUT).replace("(...)", _LEFT_OUT).split(_LEFT_OUT)

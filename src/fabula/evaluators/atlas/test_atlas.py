@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fabula.base.errors import UsageError
-from fabula.continuity import NumberedScene, Scenes, split
+from fabula.continuity import NumberedScene, Scenes, Windows, split
 from fabula.craft.matching import Finding, parse_finding
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
@@ -23,7 +23,7 @@ from fabula.evaluators.atlas.dismissed import read_dismissed, write_dismissed
 from fabula.evaluators.atlas.findings import Proposal, distinct, merged, valid_clause
 from fabula.evaluators.atlas.gold import Detected, Known, accuracies, read_gold
 from fabula.evaluators.atlas.graph import Edge, EntityTable, allowed, normal
-from fabula.evaluators.atlas.hybrid import KnownFacts, pieces_of, united
+from fabula.evaluators.atlas.hybrid import KnownFacts, pieces_of, united, windowed
 from fabula.evaluators.atlas.page import as_page
 from fabula.evaluators.atlas.quoting import StoryText
 from fabula.evaluators.atlas.replies import Facts, ProposalReply, VerdictReply
@@ -431,11 +431,24 @@ def test_what_two_ways_propose_stands_higher() -> None:
     assert [(one.source, round(one.score, 2)) for one in told] == [("rule colour", 0.65), ("rule age", 0.6)]
 
 
+def test_a_sentence_without_end_is_cut_after_a_word_and_marked() -> None:
+    scenes = (
+        NumberedScene(1, "", "The jeep was red " + "and the sea went on " * 90),
+        NumberedScene(2, "", "It was blue."),
+    )
+    places = StoryText(scenes).find(1, "The jeep was red"), StoryText(scenes).find(2, "It was blue")
+    shown = windowed(Proposal(1, 2, "a", "b", before=places[0], after=places[1]), Windows(scenes))
+    assert shown.before.startswith("The jeep was red and the sea")
+    assert shown.before.endswith((" on [...]", " sea [...]", " the [...]", " and [...]", " went [...]"))
+    assert len(shown.before) < 1210
+    assert shown.after == "It was blue."
+
+
 # whole checks ---------------------------------------------------------------------------------------------------------
 
 
-def checked(text: str, config: Config, answer: Any = None) -> Report:  # noqa: ANN401 - a script of any kind
-    model = ScriptedModel(answer or (lambda _: "{}"), capabilities=Capabilities(schema=True))
+def checked(text: str, config: Config, answer: Any = None, *, small: bool = False) -> Report:  # noqa: ANN401 - a script of any kind
+    model = ScriptedModel(answer or (lambda _: "{}"), capabilities=Capabilities(schema=True, small=small))
 
     async def one() -> Report:
         with Journal() as journal:
@@ -482,6 +495,21 @@ def test_a_model_with_little_room_gets_smaller_pieces_and_no_whole_story() -> No
     row = report.row("long", "findings of the plain judge")
     assert row.scored.as_data()["unscored"] == "the judge's reply could not be had"
     assert any("Give this role a model with more" in rating.unscored for rating in report.ratings)
+
+
+@pytest.mark.parametrize("small", [True, False])
+def test_replies_of_small_models_alone_are_bounded(small: bool) -> None:  # noqa: FBT001 - a case
+    asked: list[Request] = []
+
+    def answer(request: Request) -> str:
+        asked.append(request)
+        return json.dumps({"facts": [], "findings": [], "verdicts": []})
+
+    checked("Mara came.", Config.improved(), answer, small=small)
+    assert asked
+    for request in asked:
+        assert ("maxLength" in str(request.schema)) is small
+        assert (request.sampling.max_tokens is not None) is small
 
 
 @pytest.mark.parametrize("preset", ["faithful", "improved"])
