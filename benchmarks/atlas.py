@@ -82,7 +82,7 @@ def bench(sizes: Sizes | None = None) -> Table:
             "Tokens are fabula's estimates, schemas not counted. Values are for scenes of "
             f"{', '.join(map(str, sizes.scene_words))} words (0: prose without scenes), in this order."
         ),
-        "The plain judge's one call is counted among the calls; its prompt, the whole story, is told apart.",
+        "The plain judge's one call is counted among the calls; its prompt, the whole story, is listed separately.",
     )
     return Table("atlas", TITLE, tuple(rows), notes)
 
@@ -121,21 +121,21 @@ def _words(sizes: Sizes) -> list[str]:
 def story_of(paragraphs: Sequence[str], words: int, each: int) -> Story:
     """A story of about so many words, in scenes of about `each` (0: one text without scenes).
 
-    Where there are not enough paragraphs they are told again, with other names.
+    Where there are not enough paragraphs they are repeated, with other names.
     """
     if not paragraphs:
         raise UsageError("There are no paragraphs to make a story of.")
-    told: list[str] = []
+    taken: list[str] = []
     total, again = 0, 0
     while total < words:
         for part in paragraphs:
             changed = part if not again else part.replace("Mara", f"Mara{again}").replace("Elena", f"Elena{again}")
-            told.append(changed)
+            taken.append(changed)
             total += count_words(changed)
             if total >= words:
                 break
         again += 1
-    return Story("", tuple(_scenes(told, each)))
+    return Story("", tuple(_scenes(taken, each)))
 
 
 def _scenes(paragraphs: Sequence[str], each: int) -> Iterator[Scene]:

@@ -26,33 +26,8 @@ TITLE: Final = "contradictions found without a model"
 KINDS: Final = ("name", "number", "colour")
 _BESIDE: Final = Path(__file__).resolve().parents[2] / "shared" / "data"
 _STOP: Final = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "of",
-        "in",
-        "on",
-        "at",
-        "by",
-        "to",
-        "from",
-        "with",
-        "being",
-        "was",
-        "is",
-        "had",
-        "has",
-        "have",
-        "his",
-        "her",
-        "its",
-        "their",
-        "as",
-        "that",
-        "and",
-        "or",
-    ]
+    {"a", "an", "the", "of", "in", "on", "at", "by", "to", "from", "with", "being", "was", "is", "had", "has", "have"}
+    | {"his", "her", "its", "their", "as", "that", "and", "or"}
 )
 _COVERED: Final = 0.3
 _PRECISE, _SECONDS, _FOUND, _PER_10K = 0.6, 30.0, 22.0, 2.0
@@ -125,9 +100,9 @@ def covers(scenes: Sequence[NumberedScene], one: Candidate, gold: dict[str, Any]
     """Whether a candidate has the scenes of a gold error and speaks of it."""
     if (one.before.scene, one.after.scene) != (gold["x"], gold["y"]):
         return False
-    told = f"{one.subject} {' '.join(one.values)} {_around(scenes, one)}"
+    shown = f"{one.subject} {' '.join(one.values)} {_around(scenes, one)}"
     wanted = _content(f"{gold['fact']} {gold['event']}")
-    return len(wanted & _content(told)) >= _COVERED * len(wanted)
+    return len(wanted & _content(shown)) >= _COVERED * len(wanted)
 
 
 def _around(scenes: Sequence[NumberedScene], one: Candidate) -> str:

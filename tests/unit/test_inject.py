@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from fabula.base.errors import UnknownNameError, UsageError
-from fabula.continuity.inject import KINDS, inject
+from fabula.continuity.inject import ERROR_KINDS, inject
 
 PARTS = (
     "Marta Okafor walked to the harbour with her three lanterns. The green door of the shed stood open.",
@@ -17,7 +17,7 @@ STORY = "\n\n".join(
 )
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ERROR_KINDS)
 def test_every_kind_has_a_labelled_error_with_its_places(kind: str) -> None:
     made = inject(STORY, [kind], n=2, seed=3, negatives=False)
     assert len(made.errors) + made.missing.get(kind, 0) == 2

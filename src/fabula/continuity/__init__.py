@@ -8,10 +8,9 @@ A candidate is two passages that may not both be true. With `tight=True` only th
 for: these can be shown without a model. See docs/design/0008-continuity.md.
 """
 
-from fabula.continuity.candidate import Candidate, Passage
+from fabula.continuity.candidates import Candidate, Passage, Window, Windows
 from fabula.continuity.check import DETECTORS, Checked, candidates, check
 from fabula.continuity.scenes import FORMS, Form, NumberedScene, Scenes, scenes_of, split
-from fabula.continuity.windows import Window, Windows
 
 __all__ = [
     "DETECTORS",

@@ -8,35 +8,33 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UnknownNameError
 from fabula.continuity.book import Book
-from fabula.continuity.candidate import Candidate, Reading
-from fabula.continuity.detectors import amounts, looks, names, places, roles, things, times
-from fabula.continuity.entities import Cast
+from fabula.continuity.detectors import amounts, looks, people, things
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from fabula.continuity.candidate import Detector
+    from fabula.continuity.candidates import Candidate
     from fabula.continuity.scenes import NumberedScene
 
-_FAMILIES: Final[Mapping[str, tuple[Detector, ...]]] = {
-    "name": (names.name_variants,),
+_FAMILIES: Final[Mapping[str, tuple[Callable[[Book], Iterator[Candidate]], ...]]] = {
+    "name": (people.name_variants,),
     "number": (amounts.counts, amounts.beyond),
     "ordinal": (amounts.ordinals,),
     "duration": (amounts.spans_of_time,),
     "money": (amounts.money,),
-    "date": (times.years, times.days),
-    "age": (times.ages,),
+    "date": (amounts.years, amounts.days),
+    "age": (amounts.ages,),
     "colour": (looks.looks,),
     "side": (looks.sides,),
-    "title": (roles.titles,),
-    "role": (roles.role_fillers,),
-    "kin": (roles.kin,),
+    "title": (people.titles,),
+    "role": (people.role_fillers,),
+    "kin": (people.kin,),
     "object": (things.kinds,),
     "state": (things.states,),
     "denial": (things.denials,),
     "cause": (things.causes,),
-    "place": (places.levels, places.homes),
-    "life": (places.deaths,),
+    "place": (things.levels, things.homes),
+    "life": (people.deaths,),
 }
 DETECTORS: Final = tuple(_FAMILIES)
 LEAST: Final = 60
@@ -72,7 +70,7 @@ def check(
     """What the detectors find in a story, inside its scenes as well as across them.
 
     Args:
-        scenes: in the order of telling, as `split` gives them.
+        scenes: in the order of the text, as `split` gives them.
         detectors: names out of `DETECTORS`.
         tight: only candidates for which the strict rule holds, which can be reported without a model; all of them.
         most: length of the list; by default 60 and 3.5 for every 1,000 words, which verification in batches of 10
@@ -86,8 +84,7 @@ def check(
         if name not in _FAMILIES:
             raise UnknownNameError("detector", name, DETECTORS)
     book = Book.of(scenes)
-    reading = Reading(book, Cast.of_book(book))
-    found = [one for name in chosen for detector in _FAMILIES[name] for one in detector(reading)]
+    found = [one for name in chosen for detector in _FAMILIES[name] for one in detector(book)]
     kept = _ranked(_distinct(one for one in found if one.tight or not tight))
     limit = most if most is not None else LEAST + round(PER_1000_WORDS * book.words / _THOUSAND)
     shown = kept if tight and most is None else _shared(kept, limit)

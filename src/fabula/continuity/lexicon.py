@@ -15,6 +15,10 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+def _in_order(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
 def _groups(*lines: str) -> dict[str, str]:
     """Every word of a line, and the line's first word as its kind."""
     return {word: line.split()[0] for line in lines for word in line.split()}
@@ -68,8 +72,6 @@ OPPOSITE_LEVEL: Final = {
     "cellar": "down", "underground": "down", "downward": "down", "downwards": "down", "below": "down", "beneath": "down",
     "vault": "down", "crypt": "down", "top": "up", "bottom": "down", "descending": "down",
 }  # fmt: skip
-COMPASS: Final = {"north": "south", "south": "north", "east": "west", "west": "east", "northern": "southern",
-                  "southern": "northern", "eastern": "western", "western": "eastern"}  # fmt: skip
 
 TITLES: Final = _words(
     "mr mrs ms miss mx dr doctor prof professor sir lady lord madam dame captain capt lieutenant lt sergeant sgt corporal "
@@ -103,11 +105,6 @@ KIN: Final = _groups(
     "niece nieces",
     "fiance fiancé fiancée fiancee",
 )
-KIN_SEX: Final = {
-    "daughter": "f", "son": "m", "sister": "f", "brother": "m", "wife": "f", "husband": "m", "mother": "f",
-    "father": "m", "niece": "f", "nephew": "m", "aunt": "f", "uncle": "m", "grandmother": "f", "grandfather": "m",
-    "granddaughter": "f", "grandson": "m",
-}  # fmt: skip
 # What a person can be to another, besides kin: one at a time, more often than not.
 ROLES: Final = _words(
     "editor boss assistant lawyer attorney agent manager producer partner doctor therapist landlord landlady neighbour "
@@ -149,7 +146,6 @@ KINDS: Final = _groups(
     "computer laptop desktop tablet typewriter",
 )
 HOT: Final = _words("tea coffee cocoa espresso latte")
-ALCOHOL: Final = _words("ale beer wine whiskey whisky brandy rum gin vodka champagne cider bourbon tequila alcohol")
 
 CAUSES: Final = _groups(
     "fall fell falling ladder stairs staircase slipped tripped tumbled",
@@ -178,6 +174,19 @@ STATE_PAIRS: Final = {
     "high": "low", "deaf": "hearing", "sober": "drunk", "intact": "broken", "public": "private", "vacant": "occupied",
 }  # fmt: skip
 
+NUMBERS_BELOW_20: Final = _in_order(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
+)
+TENS: Final = _in_order("twenty thirty forty fifty sixty seventy eighty ninety")
+ORDINALS_BELOW_20: Final = _in_order(
+    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth "
+    "sixteenth seventeenth eighteenth nineteenth"
+)
+# What is joined to a number ("a forty-page book").
+JOINED_TO_NUMBERS: Final = _words(
+    "year day hour minute week month mile foot story storey man person member car bed page"
+)
 NUMBER_UNITS: Final = _words(
     "second seconds minute minutes hour hours day days night nights week weeks fortnight month months year years decade "
     "decades century centuries"
@@ -195,21 +204,8 @@ LOOSE_HEADS: Final = _words(
     "knot knots chance chances option options choice choices question questions thousand hundred million dozen rest kind "
     "kinds round rounds pound pounds sentence sentences paragraph paragraphs cup cups drop drops bottle bottles glass glasses"
 )
-MONTHS: Final = (
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-)
-WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+MONTHS: Final = _in_order("january february march april may june july august september october november december")
+WEEKDAYS: Final = _in_order("monday tuesday wednesday thursday friday saturday sunday")
 SEASONS: Final = _words("spring summer autumn fall winter")
 BUILT: Final = _words(
     "built founded established born died opened constructed erected created written painted killed discovered married "
@@ -230,19 +226,13 @@ RECALLED: Final = _words(
     "remember remembered remembers memory memories ghost dream dreamed dreamt photograph photo portrait once had recalled "
     "used recording letter diary voice echo spirit would flashback imagined hologram grave late ago before"
 )
-DENIALS: Final = _words(
-    "never no not without nobody none nothing hasn't haven't didn't don't doesn't can't cannot won't"
-)
 POSSESSED: Final = _words(
     "carries carrying carried holds holding held wears wearing wore has had owns owned pulls pulled takes took gripping "
     "grips gripped clutching clutched keeps kept drives drove driving enters entering sets set opens opened uses using used "
     "brought brings packed picks picked"
 )
-LOST: Final = _words(
-    "lost sold destroyed broke dropped threw gave burned burnt smashed buried stolen surrendered traded sank"
-)
 
-# Words near the later passage that may explain a change: told to the verifier, never decided upon.
+# Words near the later passage that may explain a change: shown to the verifier, never decided upon.
 CHANGE_CUES: Final = _words(
     "moved move changed changing change became becomes repainted painted switched swapped replaced replacing another new "
     "instead anymore longer now reconsidered reconsidering promoted married divorced renamed dyed sold bought traded "
@@ -259,6 +249,29 @@ REPORT_CUES: Final = _words(
     "according heard dreamed imagined pretended insisted swore lied joked"
 )
 SECOND_CUES: Final = _words("another second other different spare extra twin identical next third new")
+
+# Words near a limb that say that it is hurt or marked.
+HURT: Final = _words(
+    "limp limps limped cast scar scarred injury injured wound wounded broke broken fracture fractured missing lost "
+    "blind prosthetic bandage bandaged sling amputated tattoo tattooed deaf patch drags dragging stiff lame signed "
+    "splint crushed burned burnt sprained dislocated paralysed paralyzed withered bad cut bullet stitches"
+)
+# Words that say that the spelling itself is spoken of, or that another bearer of the name is.
+SPELLING: Final = _words(
+    "misspelt misspelled mispronounced misread spelt spelled spelling pronounced wrongly mistakenly mistake typo "
+    "relation namesake stranger nickname nicknamed"
+)
+# What is numbered ("Act Four").
+NUMBERED: Final = _words("act scene chapter part volume room floor level section gate platform unit apartment bay")
+# Things that cannot be taken for each other, unlike a note and a letter.
+DISTINCT: Final = _words(
+    "car truck motorcycle bicycle bus ambulance violin piano guitar cello flute trumpet labrador poodle greyhound "
+    "husky beagle tea coffee wine beer milk lemonade knife sword pistol rifle canoe yacht ferry rose lily tulip "
+    "orchid oak pine birch willow ring necklace bracelet helmet beret briefcase backpack suitcase purse lantern "
+    "candle typewriter laptop cigar cigarette boots sandals slippers"
+)
+# Words before a thing that do not say what it is.
+PLAIN: Final = _words("old new small large big little worn long short dark light other same heavy empty first last")
 
 FUNCTION: Final = _words(
     "a an the this that these those my your his her its our their some any no every each all both either neither much many "

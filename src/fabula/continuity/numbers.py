@@ -6,72 +6,21 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from fabula.continuity.lexicon import JOINED_TO_NUMBERS, NUMBERS_BELOW_20, ORDINALS_BELOW_20, TENS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fabula.continuity.book import Line, Word
 
 Kind: TypeAlias = Literal["cardinal", "ordinal", "year", "time"]
-_ONES: Final = {
-    word: value
-    for value, word in enumerate(
-        [
-            "zero",
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-            "thirteen",
-            "fourteen",
-            "fifteen",
-            "sixteen",
-            "seventeen",
-            "eighteen",
-            "nineteen",
-        ]
-    )
-}
-_TENS: Final = {
-    word: 10 * n
-    for n, word in enumerate(["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], 2)
-}
+_ONES: Final = {word: value for value, word in enumerate(NUMBERS_BELOW_20)}
+_TENS: Final = {word: 10 * n for n, word in enumerate(TENS, 2)}
 _SMALL: Final = _ONES | _TENS
 _SCALES: Final = {"hundred": 100, "thousand": 1000, "million": 1_000_000, "billion": 1_000_000_000}
-_ORDINALS: Final = {
-    word: value
-    for value, word in enumerate(
-        [
-            "first",
-            "second",
-            "third",
-            "fourth",
-            "fifth",
-            "sixth",
-            "seventh",
-            "eighth",
-            "ninth",
-            "tenth",
-            "eleventh",
-            "twelfth",
-            "thirteenth",
-            "fourteenth",
-            "fifteenth",
-            "sixteenth",
-            "seventeenth",
-            "eighteenth",
-            "nineteenth",
-        ],
-        1,
-    )
-} | {"twentieth": 20, "thirtieth": 30, "fortieth": 40, "fiftieth": 50, "hundredth": 100}
+_ORDINALS: Final = {word: value for value, word in enumerate(ORDINALS_BELOW_20, 1)} | {
+    "twentieth": 20, "thirtieth": 30, "fortieth": 40, "fiftieth": 50, "hundredth": 100,
+}  # fmt: skip
 _SPECIAL: Final = {"dozen": 12, "couple": 2, "single": 1, "once": 1, "twice": 2, "thrice": 3, "double": 2}
 _DIGITS: Final = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,12}(?:\.\d+)?")
 _DIGIT_ORDINAL: Final = re.compile(r"(\d{1,4})(?:st|nd|rd|th)")
@@ -173,29 +122,7 @@ def _small(text: str) -> int | None:
     second = tail.partition("-")[0]
     if head in _TENS and second in _ONES:
         return _TENS[head] + _ONES[second]
-    return _SMALL[head] if tail.split("-")[0] in _JOINED else None
-
-
-_JOINED: Final = frozenset(
-    [
-        "year",
-        "day",
-        "hour",
-        "minute",
-        "week",
-        "month",
-        "mile",
-        "foot",
-        "story",
-        "storey",
-        "man",
-        "person",
-        "member",
-        "car",
-        "bed",
-        "page",
-    ]
-)
+    return _SMALL[head] if tail.split("-")[0] in JOINED_TO_NUMBERS else None
 
 
 def _article(words: tuple[Word, ...], at: int) -> bool:

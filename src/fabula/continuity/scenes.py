@@ -39,7 +39,7 @@ _NUMBER_KEYS: Final = ("number", "scene", "scene_number")
 
 @dataclass(frozen=True, slots=True)
 class NumberedScene:
-    """A scene in the order of telling.
+    """A scene in the order of the text.
 
     Attributes:
         number: from 1; what findings name.
@@ -61,7 +61,7 @@ class Scenes:
     Attributes:
         scenes: at least one, numbered upwards.
         form: the form that the text was read as.
-        counts: how often something had to be mended: `unnumbered`, `reordered`, `duplicate_numbers`, `empty`,
+        counts: how often something had to be corrected: `unnumbered`, `reordered`, `duplicate_numbers`, `empty`,
             `not_a_scene`, `cut_by_length`, `without_paragraphs`; only those above 0.
     """
 
@@ -109,11 +109,11 @@ def scenes_of(story: Story, scene_words: int = SCENE_WORDS) -> Scenes:
         return split(story.text, scene_words=scene_words)
     if not story.words:
         raise UsageError("The story is empty. Give a text with words in it.")
-    told, start = [], 0
+    numbered, start = [], 0
     for number, scene in enumerate(story.scenes, 1):
-        told.append(NumberedScene(number, scene.label, scene.text, start))
+        numbered.append(NumberedScene(number, scene.label, scene.text, start))
         start += len(scene.text) + 2
-    return Scenes(tuple(told), "manuscript")
+    return Scenes(tuple(numbered), "manuscript")
 
 
 def _form_of(text: str) -> Form:

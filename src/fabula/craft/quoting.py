@@ -21,6 +21,11 @@ def folded(text: str) -> str:
     return " ".join(text.translate(_ALIKE).split()).casefold()
 
 
+def quoted_parts(quote: str) -> list[str]:
+    """What stands between the marks for words that are left out (... or [...]), folded."""
+    return folded(quote).replace("[...]", _LEFT_OUT).replace("(...)", _LEFT_OUT).split(_LEFT_OUT)
+
+
 @dataclass(frozen=True)
 class Quotable:
     """A text in which quotations are looked for; folded once."""
@@ -38,8 +43,7 @@ class Quotable:
         Punctuation at the ends of a part does not count. A quotation without a word stands nowhere.
         """
         at = 0
-        pieces = folded(quote).replace("[...]", _LEFT_OUT).replace("(...)", _LEFT_OUT).split(_LEFT_OUT)
-        parts = [part for piece in pieces if (part := piece.strip(_EDGES)) and count_words(part)]
+        parts = [part for piece in quoted_parts(quote) if (part := piece.strip(_EDGES)) and count_words(part)]
         for part in parts:
             found = self._word(part, at)
             if found < 0:

@@ -18,7 +18,7 @@ from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
 from fabula.continuity import split
-from fabula.continuity.inject import KINDS
+from fabula.continuity.inject import ERROR_KINDS
 from fabula.continuity.inject import inject as injected
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ class Wanted:
     """What is to be put in."""
 
     kinds: Annotated[
-        str, typer.Option(metavar="KIND,KIND", help=f"Kinds of errors: {', '.join(KINDS)}.", show_default="all")
-    ] = ",".join(KINDS)
+        str, typer.Option(metavar="KIND,KIND", help=f"Kinds of errors: {', '.join(ERROR_KINDS)}.", show_default="all")
+    ] = ",".join(ERROR_KINDS)
     n: Annotated[int, typer.Option("--n", min=1, max=1000, metavar="N", help="Errors of each kind.")] = 1
     distance: Annotated[
         int | None,
@@ -60,7 +60,7 @@ def inject(
     source = Path(story)
     chosen = [kind.strip() for kind in wanted.kinds.split(",") if kind.strip()]
     if not chosen:
-        raise UsageError(f"--kinds names none. Give some of {', '.join(KINDS)}.")
+        raise UsageError(f"--kinds names none. Give some of {', '.join(ERROR_KINDS)}.")
     text = _text(source)
     made = injected(text, chosen, n=wanted.n, distance=wanted.distance, seed=wanted.seed, negatives=wanted.negatives)
     if not made.labels:

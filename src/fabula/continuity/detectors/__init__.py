@@ -1,1 +1,1 @@
-"""The detectors, one module for each family of slots; each is a function from a `Reading` to candidates."""
+"""The detectors, by what they are about; each is a function from a `Book` to candidates."""

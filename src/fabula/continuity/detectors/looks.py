@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fabula.continuity.book import determiner, run_after, stem
-from fabula.continuity.candidate import Claim, versus
-from fabula.continuity.collide import collisions
+from fabula.continuity.candidates import Candidate, Claim, collisions, versus
 from fabula.continuity.lexicon import (
     COLOURED,
     COLOURS,
     FLEETING,
     FUNCTION,
+    HURT,
     INDEFINITE,
     KINDS,
     MATERIALS,
@@ -26,8 +26,8 @@ from fabula.continuity.lexicon import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fabula.continuity.book import Line, Word
-    from fabula.continuity.candidate import Candidate, Reading
+    from fabula.continuity.book import Book, Line, Word
+    from fabula.continuity.candidates import Candidate
 
 _METALS: Final = frozenset({"gold", "silver", "brass", "copper", "bronze"})
 _HAVE: Final = frozenset(
@@ -38,21 +38,21 @@ _SELDOM: Final = 6
 _PLAIN: Final = frozenset({"dark", "light", "old", "new", "small", "large", "big", "little", "worn", "long", "short"})
 
 
-def looks(reading: Reading) -> Iterator[Candidate]:
+def looks(book: Book) -> Iterator[Candidate]:
     """A thing of two colours or two materials: the same word for it, a word of its kind, or "the blue one"."""
-    claims = [claim for line in reading.book.lines for claim in _looks_of(reading, line)]
+    claims = [claim for line in book.lines for claim in _looks_of(book, line)]
     for pair in collisions(claims, most_values=_SELDOM):
-        yield versus(reading.book, "colour", pair, _score(pair), tight=_tight(pair))
-    yield from _kinds(reading, claims)
+        yield versus(book, "colour", pair, _score(pair), tight=_tight(pair))
+    yield from _kinds(book, claims)
 
 
-def _looks_of(reading: Reading, line: Line) -> Iterator[Claim]:
+def _looks_of(book: Book, line: Line) -> Iterator[Claim]:
     for at, word in enumerate(line.words):
         value, field = _value(word)
         fields = ("colour", "material") if value in _METALS else (field,) if value else ()
         for each in fields:
-            yield from _attributive(reading, line, at, (value, each))
-            yield from _predicative(reading, line, at, (value, each))
+            yield from _attributive(book, line, at, (value, each))
+            yield from _predicative(book, line, at, (value, each))
 
 
 def _value(word: Word) -> tuple[str, str]:
@@ -68,27 +68,27 @@ def _value(word: Word) -> tuple[str, str]:
     return (SAME_MATERIAL.get(text, text), "material") if text in MATERIALS else ("", "")
 
 
-def _attributive(reading: Reading, line: Line, at: int, value: tuple[str, str]) -> Iterator[Claim]:
+def _attributive(book: Book, line: Line, at: int, value: tuple[str, str]) -> Iterator[Claim]:
     """The claims of "the blue ceramic mug"."""
     after = at + 1
     while after < len(line.words) and not line.words[after].gap and _value(line.words[after])[0]:
         after += 1
     if after >= len(line.words) or line.words[after].gap or line.words[after].text == "and":
         return
-    run = run_after(line, after, reading.book)
+    run = run_after(line, after, book)
     if not run and line.words[after].text in {"one", "ones"}:
-        yield _claim(reading, line, (at, after + 1), value, "one")
+        yield _claim(book, line, (at, after + 1), value, "one")
     for place, word in enumerate(run):
         last = place == len(run) - 1
-        yield _claim(reading, line, (at, after + place + 1), value, stem(word.text), firm=last)
+        yield _claim(book, line, (at, after + place + 1), value, stem(word.text), firm=last)
 
 
 def _claim(
-    reading: Reading, line: Line, words: tuple[int, int], value: tuple[str, str], head: str, *, firm: bool = True
+    book: Book, line: Line, words: tuple[int, int], value: tuple[str, str], head: str, *, firm: bool = True
 ) -> Claim:
     first, last = words
     article = determiner(line, first)
-    owner = _owner(reading, line, first, article)
+    owner = _owner(book, line, first, article)
     frame = frozenset(w.text for w in line.words[first + 1 : last - 1] if w.text not in _PLAIN and not _value(w)[0])
     steady = head not in FLEETING and stem(head) not in FLEETING and not (head in _OWNED and not owner)
     return Claim(
@@ -100,26 +100,26 @@ def _claim(
         line.words[last - 1].end,
         owner,
         article not in INDEFINITE and bool(article),
-        firm and steady and reading.book.heads[line.words[last - 1].text] > 0,
+        firm and steady and book.heads[line.words[last - 1].text] > 0,
         frame,
     )
 
 
-def _owner(reading: Reading, line: Line, first: int, article: str) -> str:
+def _owner(book: Book, line: Line, first: int, article: str) -> str:
     """Whose the group at `first` is, by its possessive; empty where that is not told."""
     for back in range(1, 4):
         if first - back < 0:
             return ""
         word = line.words[first - back]
         if word.owner or (word.text in POSSESSIVES and word.text == article):
-            known = reading.cast.whom(reading.book, line, first - back)
+            known = book.names.whom(book, line, first - back)
             return known or (word.text if word.owner else "")
         if word.text in FUNCTION:
             return ""
     return ""
 
 
-def _predicative(reading: Reading, line: Line, at: int, value: tuple[str, str]) -> Iterator[Claim]:
+def _predicative(book: Book, line: Line, at: int, value: tuple[str, str]) -> Iterator[Claim]:
     """The claims of "the door was painted blue" and "It is brass"."""
     words = line.words
     ends = at + 1 == len(words) or words[at + 1].gap or words[at + 1].text in FUNCTION
@@ -132,10 +132,10 @@ def _predicative(reading: Reading, line: Line, at: int, value: tuple[str, str]) 
         return
     subject = back - 1
     if subject >= 0 and words[subject].text in {"it", "they"}:
-        yield from _pronoun(reading, line, (at, at + 1), value)
+        yield from _pronoun(book, line, (at, at + 1), value)
     elif subject >= 0 and words[subject].text not in FUNCTION and _known(determiner(line, subject)):
         head = stem(words[subject].text)
-        owner = _owner(reading, line, subject, determiner(line, subject))
+        owner = _owner(book, line, subject, determiner(line, subject))
         key = f"{value[1]} of {head}"
         firm = head not in FLEETING and not (head in _OWNED and not owner)
         start, end = words[subject].start, words[at].end
@@ -148,13 +148,13 @@ def _known(article: str) -> bool:
     return bool(article) and article not in INDEFINITE
 
 
-def _pronoun(reading: Reading, line: Line, words: tuple[int, int], value: tuple[str, str]) -> Iterator[Claim]:
+def _pronoun(book: Book, line: Line, words: tuple[int, int], value: tuple[str, str]) -> Iterator[Claim]:
     """A claim on each thing that the sentence before names with a determiner, and "it" may mean."""
-    if not line.number or reading.book.lines[line.number - 1].scene != line.scene:
+    if not line.number or book.lines[line.number - 1].scene != line.scene:
         return
-    before = reading.book.lines[line.number - 1]
+    before = book.lines[line.number - 1]
     for at, word in enumerate(before.words):
-        if word.text not in FUNCTION and determiner(before, at) and reading.book.heads[word.text] > 0:
+        if word.text not in FUNCTION and determiner(before, at) and book.heads[word.text] > 0:
             start, end = line.words[words[0]].start, line.words[words[1] - 1].end
             yield Claim(f"{value[1]} of {stem(word.text)}", stem(word.text), value[0], line, start, end, definite=True)
 
@@ -169,10 +169,12 @@ def _score(pair: tuple[Claim, Claim]) -> float:
 def _tight(pair: tuple[Claim, Claim]) -> bool:
     """The same word for a thing that the later passage takes as known, with no words that could part two things."""
     one, other = pair
-    parted = one.frame and other.frame and one.frame != other.frame
+    two_things = one.frame and other.frame and one.frame != other.frame
     many = one.key.endswith("s") or not one.key.startswith("colour of ")
     plural = any(_words(claim).endswith("s") for claim in pair)
-    return one.firm and other.firm and other.definite and not (parted or many or plural or one.key.endswith(" of one"))
+    return (
+        one.firm and other.firm and other.definite and not (two_things or many or plural or one.key.endswith(" of one"))
+    )
 
 
 def _words(claim: Claim) -> str:
@@ -180,7 +182,7 @@ def _words(claim: Claim) -> str:
     return claim.line.text[claim.start - claim.line.start : claim.end - claim.line.start]
 
 
-def _kinds(reading: Reading, claims: list[Claim]) -> Iterator[Candidate]:
+def _kinds(book: Book, claims: list[Claim]) -> Iterator[Candidate]:
     """A colour of a thing beside another colour of a thing of its kind, or of "the blue one"."""
     general: list[Claim] = []
     for claim in claims:
@@ -191,12 +193,12 @@ def _kinds(reading: Reading, claims: list[Claim]) -> Iterator[Candidate]:
     wild = [c for c in general if c.key.endswith(": *")]
     for pair in collisions(general):
         if pair[0].frame != pair[1].frame:
-            yield versus(reading.book, "colour", pair, 0.5 + 0.1 * pair[1].definite)
+            yield versus(book, "colour", pair, 0.5 + 0.1 * pair[1].definite)
     for one in wild:
         field = one.key.partition(":")[0]
         for other in general:
             if other.key.startswith(field) and other.value != one.value and other.key != one.key:
-                yield versus(reading.book, "colour", (one, other), 0.45 - 0.1 * (one.line.number < other.line.number))
+                yield versus(book, "colour", (one, other), 0.45 - 0.1 * (one.line.number < other.line.number))
 
 
 def _moved(claim: Claim, key: str, head: str) -> Claim:
@@ -206,74 +208,24 @@ def _moved(claim: Claim, key: str, head: str) -> Claim:
     )  # fmt: skip
 
 
-def sides(reading: Reading) -> Iterator[Candidate]:
+def sides(book: Book) -> Iterator[Candidate]:
     """A limb, or another thing of which there are two, on the left and on the right."""
-    claims = [claim for line in reading.book.lines for claim in _sides_of(reading, line)]
+    claims = [claim for line in book.lines for claim in _sides_of(book, line)]
     for pair in collisions(claims):
         hurt = all(claim.firm for claim in pair)
         owned = bool(pair[0].owner) and pair[0].owner == pair[1].owner
-        yield versus(reading.book, "side", pair, 0.4 + 0.3 * hurt + 0.15 * owned, tight=hurt and owned)
+        yield versus(book, "side", pair, 0.4 + 0.3 * hurt + 0.15 * owned, tight=hurt and owned)
 
 
-_HURT: Final = frozenset(
-    [
-        "limp",
-        "limps",
-        "limped",
-        "cast",
-        "scar",
-        "scarred",
-        "injury",
-        "injured",
-        "wound",
-        "wounded",
-        "broke",
-        "broken",
-        "fracture",
-        "fractured",
-        "missing",
-        "lost",
-        "blind",
-        "prosthetic",
-        "bandage",
-        "bandaged",
-        "sling",
-        "amputated",
-        "tattoo",
-        "tattooed",
-        "deaf",
-        "patch",
-        "drags",
-        "dragging",
-        "stiff",
-        "lame",
-        "signed",
-        "splint",
-        "crushed",
-        "burned",
-        "burnt",
-        "sprained",
-        "dislocated",
-        "paralysed",
-        "paralyzed",
-        "withered",
-        "bad",
-        "cut",
-        "bullet",
-        "stitches",
-    ]
-)
-
-
-def _sides_of(reading: Reading, line: Line) -> Iterator[Claim]:
-    near = reading.book.near(line, 2)
-    hurt = any(word.text in _HURT for other in near for word in other.words)
+def _sides_of(book: Book, line: Line) -> Iterator[Claim]:
+    near = book.near(line, 2)
+    hurt = any(word.text in HURT for other in near for word in other.words)
     for at, word in enumerate(line.words[:-1]):
         limb = line.words[at + 1]
         if word.text in SIDES and limb.text in SIDED and not limb.gap:
-            owner = _owner(reading, line, at, determiner(line, at))
+            owner = _owner(book, line, at, determiner(line, at))
             head = stem(limb.text)
             yield Claim(
                 f"side of {head}", f"{owner}'s {head}" if owner else head, word.text, line, word.start, limb.end,
-                owner or reading.cast.forms.get(line.speaker, ""), firm=hurt,
+                owner or book.names.forms.get(line.speaker, ""), firm=hurt,
             )  # fmt: skip

@@ -4,7 +4,7 @@ made = inject(text, ["name", "colour"], n=3, distance=2000, seed=7)
 made.text, made.labels
 """
 
-from fabula.continuity.inject.apply import inject
-from fabula.continuity.inject.labels import KINDS, REASONS, Injected, Kind, Label, Span
+from fabula.continuity.inject.anchors import ERROR_KINDS, REASONS, Kind
+from fabula.continuity.inject.apply import Injected, Label, Span, inject
 
-__all__ = ["KINDS", "REASONS", "Injected", "Kind", "Label", "Span", "inject"]
+__all__ = ["ERROR_KINDS", "REASONS", "Injected", "Kind", "Label", "Span", "inject"]

@@ -1,17 +1,23 @@
-"""Where a text states something that can be contradicted later: anchors, and where and how to contradict them."""
+"""Where a text states something that can be contradicted, and what would contradict it.
+
+Anchors are statements of the text itself. Plants are pairs of sentences that contradict each other, for any story that
+names somebody: for kinds of which a story seldom says anything twice, and for short stories.
+"""
+
+# ruff: noqa: E501 - pairs of sentences are read side by side
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from fabula.continuity.book import determiner, run_after, stem
-from fabula.continuity.inject.slips import misspelt
 from fabula.continuity.lexicon import (
     CIVIL,
     COLOURS,
     DETERMINERS,
+    DISTINCT,
     FLEETING,
     FUNCTION,
     INDEFINITE,
@@ -29,74 +35,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from fabula.continuity.book import Book, Line, Word
-    from fabula.continuity.candidate import Reading
-    from fabula.continuity.inject.labels import Kind, Method
 
+Kind: TypeAlias = Literal[
+    "name", "number", "date", "colour", "side", "place", "object", "title", "kin", "life", "state"
+]
+ERROR_KINDS: Final[tuple[Kind, ...]] = (
+    "name", "number", "date", "colour", "side", "place", "object", "title", "kin", "life", "state",
+)  # fmt: skip
+Reason: TypeAlias = Literal["announced", "reported", "second"]
+REASONS: Final[tuple[Reason, ...]] = ("announced", "reported", "second")
+Method: TypeAlias = Literal["swap", "qualify", "restate", "plant"]
 _PLAIN_COLOURS: Final = ("red", "blue", "green", "yellow", "black", "white", "brown", "grey", "purple", "orange")
 _PLACES: Final = ("Harwick", "Ostermouth", "Castellar", "Brannock", "Velden", "Tarsholm", "Lindow", "Marrabel")
 _OFFICES: Final = ("captain", "major", "sergeant", "colonel", "professor", "judge", "inspector", "lieutenant", "deputy")
 _IN: Final = frozenset({"in", "from", "to", "near", "at", "of", "through", "outside", "leaving", "reached"})
-# Things that cannot be taken for each other, unlike a note and a letter.
-_DISTINCT: Final = frozenset(
-    [
-        "car",
-        "truck",
-        "motorcycle",
-        "bicycle",
-        "bus",
-        "ambulance",
-        "violin",
-        "piano",
-        "guitar",
-        "cello",
-        "flute",
-        "trumpet",
-        "labrador",
-        "poodle",
-        "greyhound",
-        "husky",
-        "beagle",
-        "tea",
-        "coffee",
-        "wine",
-        "beer",
-        "milk",
-        "lemonade",
-        "knife",
-        "sword",
-        "pistol",
-        "rifle",
-        "canoe",
-        "yacht",
-        "ferry",
-        "rose",
-        "lily",
-        "tulip",
-        "orchid",
-        "oak",
-        "pine",
-        "birch",
-        "willow",
-        "ring",
-        "necklace",
-        "bracelet",
-        "helmet",
-        "beret",
-        "briefcase",
-        "backpack",
-        "suitcase",
-        "purse",
-        "lantern",
-        "candle",
-        "typewriter",
-        "laptop",
-        "cigar",
-        "cigarette",
-        "boots",
-        "sandals",
-        "slippers",
-    ]
-)
 _MENTIONS: Final = 5
 _FEWEST: Final = 2
 _HUNDRED: Final = 100
@@ -137,9 +89,10 @@ class Anchor:
     again: str = ""
 
 
-def anchors(reading: Reading, kind: Kind, rng: random.Random) -> list[Anchor]:
-    """All anchors of a kind, in the order of the text."""
-    return sorted(_FINDERS[kind](reading, rng), key=lambda anchor: anchor.start)
+def anchors(book: Book, kind: Kind, rng: random.Random) -> list[Anchor]:
+    """All anchors of a kind, in the order of the text; none of kinds that are only planted."""
+    finder = _FINDERS.get(kind)
+    return sorted(finder(book, rng), key=lambda anchor: anchor.start) if finder else []
 
 
 def _like(word: str, model: str) -> str:
@@ -153,13 +106,13 @@ def _raw(line: Line, first: Word, last: Word) -> str:
     return line.text[first.start - line.start : last.end - line.start]
 
 
-def _names(reading: Reading, rng: random.Random) -> Iterator[Anchor]:
+def _names(book: Book, rng: random.Random) -> Iterator[Anchor]:
     """A name that stands often enough, and a slip in it."""
-    known = {word.text for line in reading.book.lines for word in line.words}
+    known = {word.text for line in book.lines for word in line.words}
     places: defaultdict[str, list[tuple[Line, Word]]] = defaultdict(list)
-    for line in reading.book.lines:
+    for line in book.lines:
         for word in line.words:
-            if word.text in reading.cast.tokens and word.capital and not word.owner:
+            if word.text in book.names.tokens and word.capital and not word.owner:
                 places[word.text].append((line, word))
     for name, found in sorted(places.items()):
         slip = misspelt(name, known, rng) if len(found) >= _MENTIONS and name.isascii() and name.isalpha() else ""
@@ -169,13 +122,11 @@ def _names(reading: Reading, rng: random.Random) -> Iterator[Anchor]:
             yield Anchor("name", name.title(), (name.title(), slip.title()), word.start, word.end, line, sites)
 
 
-def _numbers(reading: Reading, rng: random.Random) -> Iterator[Anchor]:
+def _numbers(book: Book, rng: random.Random) -> Iterator[Anchor]:
     """A number of things, and another one for the same things."""
-    for line in reading.book.lines:
+    for line in book.lines:
         for found in quantities(line):
-            run = (
-                run_after(line, found.last, reading.book) if found.kind == "cardinal" and found.value >= _FEWEST else []
-            )
+            run = run_after(line, found.last, book) if found.kind == "cardinal" and found.value >= _FEWEST else []
             if len(run) != 1 or run[0].gap or stem(run[0].text) == run[0].text:
                 continue
             head = run[0]
@@ -187,7 +138,7 @@ def _numbers(reading: Reading, rng: random.Random) -> Iterator[Anchor]:
             ):
                 continue
             other = spell(_another(int(found.value), rng))
-            sites = tuple(_counted_again(reading, line, head, (spell(int(found.value)), other)))
+            sites = tuple(_counted_again(book, line, head, (spell(int(found.value)), other)))
             yield Anchor("number", head.text, (spell(int(found.value)), other), line.words[found.first].start, head.end,
                          line, sites, f"The {other} {head.text} had not been forgotten.")  # fmt: skip
 
@@ -200,9 +151,9 @@ def _another(value: int, rng: random.Random) -> int:
     return rng.choice([n for n in range(low, min(high, low + 60) + 1) if n != value])
 
 
-def _counted_again(reading: Reading, line: Line, head: Word, values: tuple[str, str]) -> Iterator[Site]:
+def _counted_again(book: Book, line: Line, head: Word, values: tuple[str, str]) -> Iterator[Site]:
     """Later mentions of the same things: with their number, or after a determiner."""
-    for other in reading.book.lines[line.number + 1 :]:
+    for other in book.lines[line.number + 1 :]:
         for at, word in enumerate(other.words):
             if word.text != head.text or not at or word.gap:
                 continue
@@ -220,26 +171,26 @@ def _ends_group(line: Line, at: int) -> bool:
     return at + 1 == len(line.words) or line.words[at + 1].gap or line.words[at + 1].text in FUNCTION
 
 
-def _colours(reading: Reading, rng: random.Random) -> Iterator[Anchor]:
+def _colours(book: Book, rng: random.Random) -> Iterator[Anchor]:
     """A thing of a colour, and another colour for it."""
-    for line in reading.book.lines:
+    for line in book.lines:
         for at, word in enumerate(line.words[:-1]):
             if word.text not in COLOURS or not at or line.words[at + 1].gap:
                 continue
-            run = run_after(line, at + 1, reading.book)
+            run = run_after(line, at + 1, book)
             article = determiner(line, at)
             if len(run) != 1 or not article or run[0].text in FLEETING or stem(run[0].text) != run[0].text:
                 continue
-            if not reading.book.heads[run[0].text]:
+            if not book.heads[run[0].text]:
                 continue
             other = rng.choice([c for c in _PLAIN_COLOURS if c != word.text and {c, word.text} != {"gray", "grey"}])
-            sites = tuple(_coloured_again(reading, line, run[0], (word.text, other)))
+            sites = tuple(_coloured_again(book, line, run[0], (word.text, other)))
             yield Anchor("colour", run[0].text, (word.text, other), word.start, run[0].end, line, sites,
                          f"The {other} {run[0].text} came to mind again.")  # fmt: skip
 
 
-def _coloured_again(reading: Reading, line: Line, head: Word, values: tuple[str, str]) -> Iterator[Site]:
-    for other in reading.book.lines[line.number + 1 :]:
+def _coloured_again(book: Book, line: Line, head: Word, values: tuple[str, str]) -> Iterator[Site]:
+    for other in book.lines[line.number + 1 :]:
         for at, word in enumerate(other.words):
             if word.text != head.text or not at or word.gap:
                 continue
@@ -251,17 +202,17 @@ def _coloured_again(reading: Reading, line: Line, head: Word, values: tuple[str,
 
 
 def _swapped(
-    reading: Reading, kind: Kind, other_of: Callable[[Line, int], tuple[str, str, int, int] | None]
+    book: Book, kind: Kind, other_of: Callable[[Line, int], tuple[str, str, int, int] | None]
 ) -> Iterator[Anchor]:
-    """Anchors of values that are told twice: `other_of` gives slot, other value, and first and last word."""
-    told: defaultdict[str, list[tuple[Line, int, str, int, int]]] = defaultdict(list)
-    for line in reading.book.lines:
+    """Anchors of values that are stated twice: `other_of` gives slot, other value, and first and last word."""
+    stated: defaultdict[str, list[tuple[Line, int, str, int, int]]] = defaultdict(list)
+    for line in book.lines:
         for at in range(len(line.words)):
             found = other_of(line, at)
             if found is not None:
                 slot, new, first, last = found
-                told[f"{slot} {line.words[at].text}"].append((line, at, new, first, last))
-    for slot, places in sorted(told.items()):
+                stated[f"{slot} {line.words[at].text}"].append((line, at, new, first, last))
+    for slot, places in sorted(stated.items()):
         line, at, new, first, last = places[0]
         sites = tuple(
             Site(there.words[place].start, there.words[place].end,
@@ -274,62 +225,62 @@ def _swapped(
             yield Anchor(kind, subject, (value, new), line.words[first].start, line.words[last].end, line, sites)
 
 
-def _places(reading: Reading, rng: random.Random) -> Iterator[Anchor]:
-    acting = {line.words[at].text for line in reading.book.lines for at in range(len(line.words) - 1)
+def _places(book: Book, rng: random.Random) -> Iterator[Anchor]:
+    acting = {line.words[at].text for line in book.lines for at in range(len(line.words) - 1)
               if line.words[at + 1].text in LIVES}  # fmt: skip
     other = rng.choice(_PLACES)
 
     def other_of(line: Line, at: int) -> tuple[str, str, int, int] | None:
         word = line.words[at]
-        known = word.text in reading.cast.tokens and word.capital and word.text not in acting and not word.owner
+        known = word.text in book.names.tokens and word.capital and word.text not in acting and not word.owner
         alone = at + 1 >= len(line.words) or not line.words[at + 1].capital
-        if known and alone and at and line.words[at - 1].text in _IN and word.text not in reading.cast.sex:
+        if known and alone and at and line.words[at - 1].text in _IN and word.text not in book.names.sex:
             return "place", other, at, at
         return None
 
-    yield from _swapped(reading, "place", other_of)
+    yield from _swapped(book, "place", other_of)
 
 
-def _objects(reading: Reading, rng: random.Random) -> Iterator[Anchor]:
-    present = {stem(word.text) for line in reading.book.lines for word in line.words}
+def _objects(book: Book, rng: random.Random) -> Iterator[Anchor]:
+    present = {stem(word.text) for line in book.lines for word in line.words}
     options: defaultdict[str, list[str]] = defaultdict(list)
     for word, kind in KINDS.items():
-        if word in _DISTINCT and word not in present:
+        if word in DISTINCT and word not in present:
             options[kind].append(word)
 
     def other_of(line: Line, at: int) -> tuple[str, str, int, int] | None:
         word = line.words[at]
         kind = KINDS.get(word.text)
-        if kind is None or word.text not in _DISTINCT or not options[kind]:
+        if kind is None or word.text not in DISTINCT or not options[kind]:
             return None
         article = determiner(line, at)
         return (word.text, options[kind][0], at, at) if article and article not in INDEFINITE else None
 
     for choice in options.values():
         rng.shuffle(choice)
-    yield from _swapped(reading, "object", other_of)
+    yield from _swapped(book, "object", other_of)
 
 
-def _titles(reading: Reading, rng: random.Random) -> Iterator[Anchor]:
+def _titles(book: Book, rng: random.Random) -> Iterator[Anchor]:
     other = rng.choice(_OFFICES)
 
     def other_of(line: Line, at: int) -> tuple[str, str, int, int] | None:
         word = line.words[at]
         follows = line.words[at + 1] if at + 1 < len(line.words) else None
         office = word.text in TITLES and word.text not in KIN and word.text not in CIVIL and word.capital
-        if office and follows is not None and follows.text in reading.cast.tokens and not follows.gap:
+        if office and follows is not None and follows.text in book.names.tokens and not follows.gap:
             return follows.text, other if other != word.text else "warden", at, at + 1
         return None
 
-    yield from _swapped(reading, "title", other_of)
+    yield from _swapped(book, "title", other_of)
 
 
-def _deaths(reading: Reading, rng: random.Random) -> Iterator[Anchor]:
+def _deaths(book: Book, rng: random.Random) -> Iterator[Anchor]:
     """A person who acts; a later sentence lets them have died long before the story."""
     acts: defaultdict[str, list[tuple[Line, int]]] = defaultdict(list)
-    for line in reading.book.lines:
+    for line in book.lines:
         for at, word in enumerate(line.words[:-1]):
-            if word.text in reading.cast.tokens and word.capital and line.words[at + 1].text in LIVES:
+            if word.text in book.names.tokens and word.capital and line.words[at + 1].text in LIVES:
                 acts[word.text].append((line, at))
     years = spell(rng.randrange(3, 20))
     for name, places in sorted(acts.items()):
@@ -346,22 +297,117 @@ def line_is_plain(book: Book, line: Line) -> bool:
     return not line.spoken and line.text.endswith(".") and not set('"“”') & set(scene[line.start : line.end + 2])
 
 
-def _none(reading: Reading, rng: random.Random) -> Iterator[Anchor]:
-    """Nothing: another mention of a day, a hand or a relative need not contradict the first; see `plants`."""
-    del reading, rng
-    yield from ()
-
-
-_FINDERS: Final[dict[Kind, Callable[[Reading, random.Random], Iterator[Anchor]]]] = {
+# Another mention of a day, a hand or a relative need not contradict the first: these kinds are planted.
+_FINDERS: Final[dict[Kind, Callable[[Book, random.Random], Iterator[Anchor]]]] = {
     "name": _names,
     "number": _numbers,
-    "date": _none,
     "colour": _colours,
-    "side": _none,
     "place": _places,
     "object": _objects,
     "title": _titles,
-    "kin": _none,
     "life": _deaths,
-    "state": _none,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Plant:
+    """A fact about `{who}` and a sentence that contradicts it; both hold one of two values."""
+
+    subject: str
+    values: tuple[str, str]
+    fact: str
+    again: str
+
+
+_SIDES: Final = (("left", "right"), ("right", "left"))
+_YEARS: Final = (("1952", "1961"), ("1908", "1913"), ("1977", "1969"))
+_TOWNS: Final = (("Harwick", "Velden"), ("Brannock", "Lindow"), ("Ostermouth", "Marrabel"))
+_COLOURS: Final = (("green", "red"), ("black", "yellow"), ("blue", "brown"))
+_COUNTS: Final = (("three", "five"), ("seven", "four"), ("six", "nine"))
+_RANKS: Final = (("Captain", "Judge"), ("Major", "Sergeant"), ("Inspector", "Colonel"))
+_INSTRUMENTS: Final = (("violin", "trumpet"), ("flute", "cello"), ("piano", "banjo"))
+_KIN: Final = (("brothers", "brother"), ("sisters", "sister"), ("cousins", "cousin"))
+_STATES: Final = (("broken", "working"), ("locked", "unlocked"), ("empty", "full"))
+
+_ALL: Final[dict[Kind, tuple[tuple[str, str, str, tuple[tuple[str, str], ...]], ...]]] = {
+    "side": (
+        ("scar", "{who} had carried a scar on the {old} hand since childhood.", "The scar on the {new} hand of {who} had gone pale.", _SIDES),
+        ("limp", "An old injury of the {old} leg made {who} limp.", "{who} rubbed the {new} leg, the one with the old injury.", _SIDES),
+    ),
+    "date": (
+        ("birth", "{who} was born in {old}, as the register said.", "The papers said that {who} was born in {new}.", _YEARS),
+        ("house", "The house of {who} was built in {old}.", "Over the door of the house of {who} stood that it was built in {new}.", _YEARS),
+    ),
+    "place": (
+        ("birthplace", "{who} was born in {old}.", "{who}, who was born in {new}, had always missed it.", _TOWNS),
+    ),
+    "colour": (
+        ("umbrella", "{who}'s umbrella was {old}.", "{who}'s {new} umbrella stood in its corner.", _COLOURS),
+        ("satchel", "{who}'s satchel was {old}.", "{who}'s {new} satchel hung where it always hung.", _COLOURS),
+    ),
+    "number": (
+        ("medals", "{who}'s {old} medals hung in a frame, all that there were.", "{who}'s {new} medals lay in a drawer.", _COUNTS),
+        ("godchildren", "{who} had {old} godchildren.", "{who}'s {new} godchildren had all sent cards.", _COUNTS),
+    ),
+    "title": (
+        ("rank", "On all papers the name was {old} {who}.", "The letter was for {new} {who}.", _RANKS),
+    ),
+    "object": (
+        ("instrument", "The only instrument that {who} ever played was a {old}.", "{who} kept the {new}, played every day for years, in its case.", _INSTRUMENTS),
+    ),
+    "kin": (
+        ("sibling", "{who} had never had any {old}.", "The {new} of {who} had written twice.", _KIN),
+    ),
+    "state": (
+        ("safe", "The safe of {who} was {old}, and nothing could be done about it.", "As ever, the safe of {who} was {new}.", _STATES),
+    ),
+}  # fmt: skip
+
+
+PLANTED: Final = frozenset(_ALL)
+
+
+def plants(kind: Kind, names: list[str], rng: random.Random) -> list[Plant]:
+    """All pairs of a kind for these people, in a drawn order; none for kinds that only a story's own words can give."""
+    made: list[Plant] = []
+    for who in names:
+        for subject, fact, again, values in _ALL.get(kind, ()):
+            old, new = rng.choice(values)
+            pair = (fact.format(who=who, old=old), again.format(who=who, new=new))
+            made.append(Plant(f"{subject} of {who}", (old, new), *pair))
+    rng.shuffle(made)
+    return made
+
+
+_VOWELS: Final = "aeiou"
+_NEAR: Final = {
+    "s": "z", "z": "s", "c": "k", "k": "c", "v": "w", "w": "v", "n": "m", "m": "n", "t": "d", "d": "t", "b": "p",
+    "p": "b", "y": "i", "g": "j", "j": "g", "l": "r", "r": "l", "f": "v", "h": "k", "q": "k",
+}  # fmt: skip
+_SHORTEST: Final = 4
+
+
+def misspelt(name: str, known: set[str], rng: random.Random) -> str:
+    """A slip in `name` that is no word of the text; empty for names of fewer than four letters, or if there is none.
+
+    One letter is changed for one that is near it, doubled, left out, or changes places with the next one. The plural is
+    never made, nor is a letter left out or added at the end.
+    """
+    if len(name) < _SHORTEST:
+        return ""
+    options = sorted(set(_slips(name)) - known - {name, name + "s"})
+    return rng.choice(options) if options else ""
+
+
+def _slips(name: str) -> list[str]:
+    made = []
+    for at in range(1, len(name)):
+        head, letter, tail = name[:at], name[at], name[at + 1 :]
+        if letter in _VOWELS:
+            made += [head + other + tail for other in _VOWELS if other != letter]
+        elif letter in _NEAR:
+            made.append(head + _NEAR[letter] + tail)
+        if tail:
+            made += [head + tail, head + tail[0] + letter + tail[1:]]
+            made += [head + letter + letter + tail] if letter not in (head[-1], tail[0]) else []
+    return made

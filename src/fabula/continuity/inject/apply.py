@@ -5,17 +5,25 @@ from __future__ import annotations
 import random
 from bisect import bisect_left
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.continuity.book import Book
-from fabula.continuity.candidate import Reading
-from fabula.continuity.entities import Cast
-from fabula.continuity.inject.anchors import Anchor, Site, anchors, line_is_plain
-from fabula.continuity.inject.labels import KINDS, REASONS, Injected, Kind, Label, Method, Reason, Span
-from fabula.continuity.inject.plants import PLANTED, plants
+from fabula.continuity.inject.anchors import (
+    ERROR_KINDS,
+    PLANTED,
+    REASONS,
+    Anchor,
+    Kind,
+    Method,
+    Reason,
+    Site,
+    anchors,
+    line_is_plain,
+    plants,
+)
 from fabula.continuity.lexicon import LIVES
 from fabula.continuity.scenes import NumberedScene
 from fabula.story import count_words
@@ -71,6 +79,74 @@ _SENTENCES: Final = {"announced": _ANNOUNCED, "reported": _REPORTED, "second": _
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of the changed text: where it is, in characters, and what it says."""
+
+    start: int
+    end: int
+    quote: str
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """One change.
+
+    Attributes:
+        id: kind and number, as "colour-2".
+        kind: what was changed.
+        error: whether it contradicts the story; a matched negative does not.
+        reason: why a negative is no error: the change is announced, only reported, or of a second thing; else empty.
+        method: an existing mention was changed ("swap"), a word was added to one ("qualify"), a sentence was added
+            that states it again ("restate"), or fact and contradiction were both added ("plant").
+        subject: what it is about.
+        values: the story's own value, and the one put in.
+        fact: where the story states its own value.
+        place: where the other value stands.
+        distance: words between both.
+    """
+
+    id: str
+    kind: Kind
+    error: bool
+    reason: Reason | Literal[""]
+    method: Method
+    subject: str
+    values: tuple[str, str]
+    fact: Span
+    place: Span
+    distance: int
+
+    def data(self) -> dict[str, Any]:
+        """The label for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Injected:
+    """A text with its changes.
+
+    Attributes:
+        text: the changed text.
+        labels: every change, in the order of the text.
+        missing: by kind, how many of the errors asked for found no place.
+    """
+
+    text: str
+    labels: tuple[Label, ...]
+    missing: dict[str, int]
+
+    @property
+    def errors(self) -> tuple[Label, ...]:
+        """The labels of errors."""
+        return tuple(label for label in self.labels if label.error)
+
+    @property
+    def negatives(self) -> tuple[Label, ...]:
+        """The labels of changes that are no errors."""
+        return tuple(label for label in self.labels if not label.error)
+
+
+@dataclass(frozen=True, slots=True)
 class _Edit:
     """Text put at `start` to `end` of the source, and the part of it that holds the other value."""
 
@@ -90,7 +166,7 @@ class _Work:
     """A text under change: which of its sentences are taken, and the edits so far."""
 
     text: str
-    reading: Reading
+    book: Book
     rng: random.Random
     starts: list[int]
     edits: list[_Edit] = field(default_factory=list)
@@ -102,7 +178,7 @@ class _Work:
     def on(cls, text: str, rng: random.Random) -> _Work:
         book = Book.of([NumberedScene(1, "", text, 0)])
         starts = [word.start for line in book.lines for word in line.words]
-        return cls(text, Reading(book, Cast.of_book(book)), rng, starts)
+        return cls(text, book, rng, starts)
 
     def word(self, place: int) -> int:
         """How many words stand before a place in the text."""
@@ -115,7 +191,7 @@ class _Work:
 
 def inject(
     text: str,
-    kinds: Iterable[str] = KINDS,
+    kinds: Iterable[str] = ERROR_KINDS,
     *,
     n: int = 1,
     distance: int | None = None,
@@ -126,7 +202,7 @@ def inject(
 
     Args:
         text: any story as plain text.
-        kinds: of errors, out of `KINDS`.
+        kinds: of errors, out of `ERROR_KINDS`.
         n: errors of each kind; fewer are made where the text gives no more places, and `missing` says how many.
         distance: words between a fact and its contradiction, met as nearly as the text allows; any if not given.
         seed: the same seed gives the same text and labels.
@@ -145,7 +221,7 @@ def inject(
     work = _Work.on(text, rng)
     missing: dict[str, int] = {}
     for kind in wanted:
-        pool = anchors(work.reading, kind, rng)
+        pool = anchors(work.book, kind, rng)
         rng.shuffle(pool)
         made = _some(work, pool, n, distance)
         made += _planted(work, kind, n - made, distance)
@@ -159,9 +235,9 @@ def inject(
 def _kinds(kinds: Iterable[str]) -> tuple[Kind, ...]:
     asked = tuple(dict.fromkeys(kinds))
     for name in asked:
-        if name not in KINDS:
-            raise UnknownNameError("kind of error", name, KINDS)
-    return tuple(kind for kind in KINDS if kind in asked)
+        if name not in ERROR_KINDS:
+            raise UnknownNameError("kind of error", name, ERROR_KINDS)
+    return tuple(kind for kind in ERROR_KINDS if kind in asked)
 
 
 def _some(work: _Work, pool: Sequence[Anchor], n: int, distance: int | None) -> int:
@@ -189,7 +265,7 @@ def _take(work: _Work, edit: _Edit, anchor: Anchor) -> None:
 
 def _planted(work: _Work, kind: Kind, n: int, distance: int | None) -> int:
     """Up to `n` facts put in together with their contradictions, where the story itself gives no more; how many."""
-    lines = [line for line in work.reading.book.lines if line_is_plain(work.reading.book, line)]
+    lines = [line for line in work.book.lines if line_is_plain(work.book, line)]
     made = 0
     for plant in plants(kind, _people(work), work.rng) if n > 0 and lines else ():
         free = [line for line in lines if work.free(line)]
@@ -210,10 +286,10 @@ def _planted(work: _Work, kind: Kind, n: int, distance: int | None) -> int:
 
 def _people(work: _Work) -> list[str]:
     """Whom a planted fact can be about: those who are named most, in words of one name."""
-    tokens = work.reading.cast.tokens
+    tokens = work.book.names.tokens
     acting = Counter(
         word.text
-        for line in work.reading.book.lines
+        for line in work.book.lines
         for word, after in pairwise(line.words)
         if word.capital and word.text in tokens and after.text in LIVES
     )
@@ -276,9 +352,7 @@ def _added(anchor: Anchor, line: Line, sentence: str, reason: Reason | Literal["
 def _place(work: _Work, anchor: Anchor, distance: int | None) -> Line | None:
     """A free sentence after the anchor, near the distance, that another one can follow."""
     lines = [
-        line
-        for line in work.reading.book.lines[anchor.line.number + 1 :]
-        if work.free(line) and line_is_plain(work.reading.book, line)
+        line for line in work.book.lines[anchor.line.number + 1 :] if work.free(line) and line_is_plain(work.book, line)
     ]
     if not lines:
         return None
@@ -290,7 +364,7 @@ def _place(work: _Work, anchor: Anchor, distance: int | None) -> Line | None:
 
 def _bare(work: _Work, kind: Kind, pool: Sequence[Anchor]) -> list[Anchor]:
     """The anchors of a kind for negatives; where a story has none, a planted fact that nothing contradicts."""
-    lines = [line for line in work.reading.book.lines if line_is_plain(work.reading.book, line) and work.free(line)]
+    lines = [line for line in work.book.lines if line_is_plain(work.book, line) and work.free(line)]
     if pool or not lines:
         return list(pool)
     found = plants(kind, _people(work), work.rng)

@@ -1,65 +1,57 @@
-"""ATLAS (MAGNET, section 3.5): scenes become graphs, each is held against earlier ones, findings are verified."""
+"""ATLAS (MAGNET, section 3.5): scenes become graphs, each is compared with earlier ones, proposals are verified.
+
+`atlas` is the paper's pipeline, `plain_judge` its baseline (section 3.6). What is ours stands apart: the hybrid in
+`hybrid`, and `rules`, which ask no model.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
-from fabula.base.errors import UsageError
+from fabula.continuity import check as detected
 from fabula.continuity import scenes_of
-from fabula.evaluators.atlas import bare, hybrid, paper
-from fabula.evaluators.atlas.desk import Desk
-from fabula.evaluators.atlas.findings import settled
+from fabula.craft.packing import paragraphs, words
+from fabula.craft.raters import mark_for
+from fabula.engine.methods import settings_of
+from fabula.engine.run import side_by_side
+from fabula.evaluators.atlas.checking import StoryCheck
+from fabula.evaluators.atlas.findings import CATEGORIES, Found, Proposal, distinct, key_of, merged, valid_clause
 from fabula.evaluators.atlas.gold import read_gold
-from fabula.evaluators.atlas.grounding import Ground
-from fabula.evaluators.atlas.judge import judged
+from fabula.evaluators.atlas.graph import (
+    ENTITY_TYPES,
+    EVENT,
+    RELATIONS,
+    Attribute,
+    Edge,
+    EntityTable,
+    Node,
+    SceneGraph,
+    allowed,
+    normal,
+)
+from fabula.evaluators.atlas.hybrid import hybrid
+from fabula.evaluators.atlas.replies import Attributes, Entities, Events, Judged, Proposals, Relations, Verdicts
 from fabula.evaluators.atlas.reporting import Checked, report_of
+from fabula.evaluators.atlas.verdicts import confirmed
+from fabula.models.budget import estimate_tokens
+from fabula.story import count_words, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Coroutine, Iterable, Iterator, Sequence
 
+    from fabula.continuity import NumberedScene
     from fabula.engine.run import Run
+    from fabula.evaluators.atlas.config import Config
+    from fabula.evaluators.atlas.gold import Known
+    from fabula.evaluators.atlas.replies import AttributeReply, EntityReply, ProposalReply, RelationReply
     from fabula.measure.items import Item
     from fabula.measure.report import Report
 
-MethodName: TypeAlias = Literal["paper", "hybrid", "rules"]
-AttrMode: TypeAlias = Literal["scene", "node"]
-_LARGEST_BATCH = 12
-
-
-@dataclass(frozen=True, slots=True)
-class Config:
-    """Settings; the defaults are the paper's.
-
-    Attributes:
-        method: "paper" builds graphs and compares each scene with all before it (section 3.5), "hybrid" lets rules
-            and a model propose from local facts and verifies in local windows (ours), "rules" asks no model and tells
-            only name variants and collisions for which a strict rule holds (ours).
-        attr_mode: the paper's attribute pass once for each "node" (section 3.5) or once for each "scene".
-        batch: proposals verified in one call, at most 12 (the paper does not say).
-        baseline: the plain judge reads the whole story in one call beside it (section 3.6).
-        temperature: of all roles (appendix A.1: 0).
-        gold: a file with the known errors, to score against; empty scores nothing.
-        scene_words: length at which a story without scenes is cut (appendix A.2.1: chapters of about 2,000 words).
-    """
-
-    method: MethodName = "paper"
-    attr_mode: AttrMode = "node"
-    batch: int = 12
-    baseline: bool = True
-    temperature: float = 0.0
-    gold: str = ""
-    scene_words: int = 2000
-
-    @classmethod
-    def faithful(cls) -> Config:
-        """The paper."""
-        return cls()
-
-    @classmethod
-    def improved(cls) -> Config:
-        """Ours: the hybrid, which also looks inside scenes."""
-        return replace(cls(), method="hybrid", attr_mode="scene")
+KNOWN_TOKENS: Final = 12_000  # of previous world states in a prompt; above that, those that the scene names
+WHOLE_TOKENS: Final = 30_000  # of text that is verified against; above that, what lies between and names the entity
+_REST_TOKENS: Final = 3_000  # of instructions, proposals and schema beside the text
+_PER_1000_WORDS: Final = 3.2  # proposals (127 for 40,000 words), for estimates
+_SHORT: Final = 4  # letters of words that name nothing in particular
 
 
 async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
@@ -70,34 +62,370 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
         ModelError: a model did not answer.
         BudgetError: the cap is reached.
     """
-    check(config)
-    gold = read_gold(config.gold, [item.id for item in items])
-    told = []
-    for item in items:
-        split = scenes_of(item.story, config.scene_words)
-        desk = Desk(run.scope(item.id), item, config.temperature)
-        ground = Ground(split.scenes)
-        if config.method == "rules":
-            found, by = bare.collisions(split.scenes, desk.counts)
-        elif config.method == "hybrid":
-            found, by = await hybrid.contradictions(split.scenes, desk, ground, config)
-        else:
-            found, by = await paper.contradictions(split.scenes, desk, ground, config)
-        asked = config.baseline and config.method != "rules"
-        baseline = await judged(split.scenes, desk) if asked else None
-        told.append(Checked(item, split, settled(found), baseline, desk, by, gold[item.id]))
-    return report_of(told, config, asdict(config))
+    config.validate()
+    gold = read_gold(config.ours.gold, [item.id for item in items])
+    checks = [
+        StoryCheck(run.scope(item.id), item, scenes_of(item.story, config.paper.scene_words), config) for item in items
+    ]
+    checked = await side_by_side(_checked(check, gold[check.item.id]) for check in checks)
+    return report_of(checked, config, {setting.name: setting.value for setting in settings_of(config)})
 
 
-def check(config: Config) -> None:
-    """Find now what the checking would stumble over.
+async def _checked(check: StoryCheck, gold: tuple[Known, ...] | None) -> Checked:
+    """What the method finds in a story, and beside it what the plain judge does."""
+    method = {"paper": atlas, "hybrid": hybrid, "rules": rules}[check.config.ours.method]
+    work: list[Coroutine[Any, Any, Any]] = [method(check)]
+    if check.config.asks_judge:
+        work.append(plain_judge(check))
+    (found, details), *judged = await side_by_side(work)
+    return Checked(check, distinct(found), judged[0] if judged else None, details, gold)
+
+
+# section 3.5: ATLAS -------------------------------------------------------------------------------------------------
+
+
+async def atlas(check: StoryCheck) -> tuple[list[Found], dict[str, Any]]:
+    """What the paper's pipeline confirms, and the entities and facts it compared.
 
     Raises:
-        UsageError: a number is out of range.
+        ModelError: the model did not answer.
+        BudgetError: the cap is reached.
     """
-    if not 1 <= config.batch <= _LARGEST_BATCH:
-        raise UsageError(f"batch = {config.batch} cannot be verified in one call. Give 1 to {_LARGEST_BATCH}.")
-    if config.temperature < 0:
-        raise UsageError(f"temperature = {config.temperature} is below 0. Give 0 or more.")
-    if config.scene_words < 1:
-        raise UsageError(f"scene_words = {config.scene_words} is too few. Give 1 or more.")
+    scenes = check.scenes
+
+    # Three passes and the attribute pass over each scene; entities that scenes share are given one id.
+    raw_graphs = await side_by_side(scene_graph(check, scene) for scene in scenes)
+    table = EntityTable()
+    graphs = [graph.joined(table) for graph in raw_graphs]
+
+    # "Starting at the second scene, an LLM proposes hallucinations based on the inconsistencies between the current
+    # scene's world state and text, and previous scenes' world states."
+    proposed = await side_by_side(
+        propose(check, scene, graphs[n], graphs[:n]) for n, scene in enumerate(scenes) if n > 0
+    )
+    proposals = [proposal for of_scene in proposed for proposal in of_scene]
+    names = frozenset(word for entity in table.entities for word in words(entity.name))
+    kept, repeated = merged(proposals, names)
+    check.counts["proposals"] += len(proposals)
+    check.counts["merged_proposals"] += repeated
+    if not kept:  # in an estimate the facts are made up, so that nothing can be proposed
+        kept = check.run.unless_made_up(list, _usual_proposals(scenes))
+
+    # "These proposals are then verified, using the story text to check if there is sufficient evidence."
+    verified = await side_by_side(
+        verify(check, number, batch, text) for number, (batch, text) in enumerate(_batches(check, kept), 1)
+    )
+    found = [one for of_batch in verified for one in of_batch]
+    entities = [
+        {"id": one.id, "type": one.type, "name": one.name, "aliases": sorted(one.aliases), "scene": one.scene}
+        for one in table.entities
+    ]
+    return found, {"entities": entities, "facts": sum(len(list(graph.facts())) for graph in graphs)}
+
+
+async def scene_graph(check: StoryCheck, scene: NumberedScene) -> SceneGraph:
+    """The graph of a scene, with ids of its own.
+
+    "Only nodes and edges recognized by the schema are retained"; so is, here, only what has evidence in the scene.
+
+    Raises:
+        ModelError: the model did not answer.
+        BudgetError: the cap is reached.
+    """
+    at = check.run.scope("graph", scene.number)
+    shown: dict[str, Any] = {"scene": scene, "mark": mark_for(scene.text)}
+    edges: list[Edge] = []
+    attributes: list[Attribute] = []
+
+    # Pass 1: "scene-level event units, each as a node with a name, description, and textual evidence".
+    events = await check.ask(at, Events, "grapher", "events", **shown)
+    nodes = list(_event_nodes(check, scene.number, events)) if events else []
+
+    # Pass 2: "entities in relation to the events they appear in".
+    entities = await check.ask(at, Entities, "grapher", "entities", nodes=nodes, **shown)
+    nodes += list(_entity_nodes(check, scene.number, entities.entities, len(nodes))) if entities else []
+
+    if nodes:
+        # Pass 3: "the relations connecting those events and entities".
+        relations = await check.ask(at, Relations, "grapher", "relations", nodes=nodes, kinds=_KINDS, **shown)
+        edges = list(_edges(check, scene.number, relations.relations, nodes)) if relations else []
+
+        # "For each node, the pipeline performs a separate attribute-extraction pass."
+        if check.config.paper.attr_mode == "node":
+            each = await side_by_side(_attributes_of_node(check, at, node, nodes, shown["mark"]) for node in nodes)
+            attributes = [attribute for of_node in each for attribute in of_node]
+        else:
+            reply = await check.ask(at, Attributes, "grapher", "attributes", nodes=nodes, **shown)
+            attributes = list(_attributes(check, reply.attributes, nodes)) if reply else []
+
+    graph = SceneGraph(scene.number, tuple(nodes), tuple(dict.fromkeys(edges)), tuple(attributes))
+    check.counts["sparse_scenes"] += graph.sparse
+    return graph
+
+
+async def propose(
+    check: StoryCheck, scene: NumberedScene, graph: SceneGraph, earlier: Sequence[SceneGraph]
+) -> list[Proposal]:
+    """What a scene is thought to contradict, from its own facts and text and the facts of the scenes before it.
+
+    Raises:
+        ModelError: the model did not answer.
+        BudgetError: the cap is reached.
+    """
+    room = check.prompt_room("proposer", "propose")
+    most = KNOWN_TOKENS
+    if room is not None:
+        most = max(0, min(most, (room - _REST_TOKENS - estimate_tokens(scene.text)) // 2))
+    reply = await check.ask(
+        check.run.scope("propose", scene.number),
+        Proposals,
+        "proposer",
+        "propose",
+        scene=scene,
+        mark=mark_for(scene.text),
+        facts=_facts_by_entity([graph], scene, most, lasting=False),
+        known=_facts_by_entity(earlier, scene, most, lasting=True),
+        categories=list(CATEGORIES.items()),
+    )
+    return list(valid_proposals(check, reply.findings, later=scene.number)) if reply else []
+
+
+async def verify(check: StoryCheck, number: int, batch: Sequence[Proposal], text: str) -> list[Found]:
+    """The proposals of a batch that the verifier confirms with quotations from the story.
+
+    Raises:
+        ModelError: the model did not answer.
+        BudgetError: the cap is reached.
+    """
+    at = check.run.scope("verify", number)
+    reply = await check.ask(at, Verdicts, "verifier", "verify", proposals=batch, story=text, mark=mark_for(text))
+    return confirmed(check, batch, reply, f"{at.at}/verify")
+
+
+# section 3.6: the baseline ------------------------------------------------------------------------------------------
+
+
+async def plain_judge(check: StoryCheck) -> tuple[Proposal, ...] | None:
+    """What one call that reads the whole story lists, not verified, as long as it names two scenes in their order.
+
+    `None` where no reply could be had.
+
+    Raises:
+        ModelError: the model did not answer.
+        BudgetError: the cap is reached.
+    """
+    text = _shown(check.scenes)
+    reply = await check.ask(check.run, Judged, "judge", "judge", story=text, mark=mark_for(text))
+    if reply is None:
+        return None
+    found = tuple(valid_proposals(check, reply.findings, counted="judge_"))
+    check.rate("judge", "baseline", f"{check.run.at}/judge", answer=float(len(found)))
+    return found
+
+
+# ours: no model -----------------------------------------------------------------------------------------------------
+
+
+async def rules(check: StoryCheck) -> tuple[list[Found], dict[str, Any]]:
+    """Variants of names, and collisions for which a strict rule holds alone; nobody is asked."""
+    result = detected(check.scenes, tight=True)
+    check.counts["candidates_of_rules"] += len(result.candidates)
+    found = []
+    for one in result.candidates:
+        proposal = Proposal.of(one)
+        found.append(
+            Found(
+                key_of(one.before.quote, one.after.quote),
+                proposal.x,
+                proposal.y,
+                proposal.fact,
+                proposal.event,
+                one.subject,
+                f"{one.detector} of {one.subject}",
+                proposal.category,
+                proposal.source,
+                one.before,
+                one.after,
+                f"{one.values[0]} against {one.values[1]}",
+            )
+        )
+    return found, {"raised": dict(result.raised)}
+
+
+# the graph of a scene: what is kept of the replies ------------------------------------------------------------------
+
+
+# For prompts: each relation, and what it goes from and to.
+_KINDS: Final = [
+    (name, " or ".join(sorted({a for a, _ in pairs})), " or ".join(sorted({b for _, b in pairs})))
+    for name, pairs in RELATIONS.items()
+]
+
+
+def _has_evidence(check: StoryCheck, scene: int, evidence: str, what: str) -> bool:
+    """Whether the evidence stands in the scene; what has none there is dropped and counted."""
+    stands = check.text.find(scene, evidence) is not None
+    check.counts[f"dropped_{what}_without_evidence"] += not stands
+    return stands
+
+
+def _event_nodes(check: StoryCheck, scene: int, reply: Events) -> Iterator[Node]:
+    number = 0
+    for event in reply.events:
+        if _has_evidence(check, scene, event.evidence, "event") and one_line(event.name):
+            number += 1
+            name, description = one_line(event.name), one_line(event.description)
+            yield Node(f"{scene}:e{number}", EVENT, name, (), description, scene, event.evidence, f"e{number}")
+
+
+def _entity_nodes(check: StoryCheck, scene: int, replies: Sequence[EntityReply], events: int) -> Iterator[Node]:
+    number = 0
+    for one in replies:
+        linked = tuple(sorted({n for n in one.events if 1 <= n <= events}))
+        if one.type not in ENTITY_TYPES or not one_line(one.name):
+            check.counts["dropped_unknown_type"] += 1
+        elif not linked:
+            check.counts["dropped_without_event"] += 1
+        elif _has_evidence(check, scene, one.evidence, "entity"):
+            number += 1
+            yield Node(
+                f"{scene}:n{number}",
+                one.type,
+                one_line(one.name),
+                tuple(name for alias in one.aliases if (name := one_line(alias))),
+                one_line(one.description),
+                scene,
+                one.evidence,
+                f"n{number}",
+                linked,
+            )
+
+
+def _edges(check: StoryCheck, scene: int, replies: Sequence[RelationReply], nodes: Sequence[Node]) -> Iterator[Edge]:
+    known = {node.short: node for node in nodes}
+    for one in replies:
+        source, target = known.get(one.source.strip().casefold()), known.get(one.target.strip().casefold())
+        if source is None or target is None or source is target:
+            check.counts["dropped_edge_without_node"] += 1
+        elif not allowed(one.relation, source.type, target.type):
+            check.counts["dropped_outside_schema"] += 1
+        elif _has_evidence(check, scene, one.evidence, "edge"):
+            yield normal(Edge(source.id, one.relation, target.id, scene, one.evidence))
+
+
+async def _attributes_of_node(
+    check: StoryCheck, at: Run, node: Node, nodes: Sequence[Node], mark: str
+) -> list[Attribute]:
+    """A node's attributes, from the evidence tied to it: its own words, and those of the events it takes part in."""
+    events = [one.evidence for one in nodes if one.type == EVENT]
+    spans = list(dict.fromkeys([node.evidence, *(events[number - 1] for number in node.events)]))
+    own = at.scope("node", node.short)
+    reply = await check.ask(own, Attributes, "grapher", "node", node=node, spans=spans, mark=mark)
+    named = [one.model_copy(update={"node": node.short}) for one in reply.attributes] if reply else []
+    return list(_attributes(check, named, [node]))
+
+
+def _attributes(check: StoryCheck, replies: Sequence[AttributeReply], nodes: Sequence[Node]) -> Iterator[Attribute]:
+    known = {node.short: node for node in nodes}
+    for one in replies:
+        node = known.get(one.node.strip().casefold())
+        predicate, value = one_line(one.predicate), one_line(one.value)
+        if node is None or not predicate or not value:
+            check.counts["dropped_attribute_without_node"] += 1
+        elif not one.evidence or _has_evidence(check, node.scene, one.evidence, "attribute"):
+            yield Attribute(node.id, predicate, value, node.scene, one.evidence or node.evidence, one.passing)
+
+
+# proposals ----------------------------------------------------------------------------------------------------------
+
+
+def valid_proposals(
+    check: StoryCheck, replies: Iterable[ProposalReply], *, later: int | None = None, counted: str = ""
+) -> Iterator[Proposal]:
+    """The proposals that can be findings: two scenes of the story, the earlier first, and short clauses.
+
+    With `later` the second scene is that one. The others are dropped and counted; their names begin with `counted`.
+    """
+    numbers = {scene.number for scene in check.scenes}
+    for one in replies:
+        fact, event = valid_clause(one.fact), valid_clause(one.event)
+        if one.x not in numbers or one.y not in numbers or (later is not None and one.y != later):
+            check.counts[f"{counted}dropped_unknown_scene"] += 1
+        elif one.x >= one.y:
+            check.counts[f"{counted}dropped_not_before"] += 1
+        elif not (fact and event):
+            check.counts[f"{counted}dropped_clause"] += 1
+        else:
+            category = one.category if one.category in CATEGORIES else "other"
+            yield Proposal(one.x, one.y, fact, event, category=category)
+
+
+def _facts_by_entity(
+    graphs: Sequence[SceneGraph], scene: NumberedScene, most: int, *, lasting: bool
+) -> list[tuple[str, list[str]]]:
+    """Facts by entity, each with its scene; where they have more than `most` tokens, those that the scene names."""
+    found: dict[str, list[str]] = {}
+    for graph in graphs:
+        for entity, fact in graph.facts(lasting=lasting):
+            found.setdefault(entity, []).append(f"scene {graph.scene}: {fact}")
+    there = words(scene.text)
+    kept: list[tuple[str, list[str]]] = []
+    for entity, facts in sorted(found.items(), key=lambda group: not words(group[0]) & there):
+        own = []
+        for fact in facts:
+            most -= estimate_tokens(fact) + 2
+            if most >= 0:
+                own.append(fact)
+        if own:
+            kept.append((entity, own))
+    return kept
+
+
+def _usual_proposals(scenes: Sequence[NumberedScene]) -> list[Proposal]:
+    """As many proposals as the paper had in a story of 100 pages, in proportion, to estimate what a check costs."""
+    total = sum(count_words(scene.text) for scene in scenes)
+    first, last = scenes[0].number, scenes[-1].number
+    return [Proposal(first, last, f"fact {n}", f"event {n}") for n in range(round(_PER_1000_WORDS * total / 1000))]
+
+
+# the text to verify against -----------------------------------------------------------------------------------------
+
+
+def _batches(check: StoryCheck, proposals: Sequence[Proposal]) -> list[tuple[list[Proposal], str]]:
+    """Proposals that are verified in one call, each batch with the text that it needs: the whole story if it fits."""
+    room = check.prompt_room("verifier", "verify")
+    most = WHOLE_TOKENS if room is None else min(WHOLE_TOKENS, room - _REST_TOKENS)
+    whole = _shown(check.scenes)
+    fits = estimate_tokens(whole) <= most
+    names = frozenset() if fits else check.text.names
+    batches: list[tuple[list[Proposal], str]] = []
+    for one in sorted(proposals, key=lambda p: (p.x, p.y)):
+        text = whole if fits else _between(check.scenes, one, names)
+        if batches and len(batches[-1][0]) < check.config.ours.batch and (fits or batches[-1][1] == text):
+            batches[-1][0].append(one)
+        else:
+            batches.append(([one], text))
+    return batches
+
+
+def _between(scenes: Sequence[NumberedScene], one: Proposal, names: frozenset[str]) -> str:
+    """Scenes X and Y, and from those between the paragraphs that name what the proposal is about."""
+    own = words(f"{one.fact} {one.event}")
+    about = own & names or {word for word in own if len(word) > _SHORT}
+    pieces = []
+    for scene in scenes:
+        if scene.number in (one.x, one.y):
+            pieces.append(_headed(scene, scene.text))
+        elif one.x < scene.number < one.y:
+            text = "\n\n".join(part for part in paragraphs(scene.text) if about & words(part))
+            pieces += [_headed(scene, text)] if text else []
+    return "\n\n".join(pieces)
+
+
+def _shown(scenes: Sequence[NumberedScene]) -> str:
+    """Scenes below their numbers and titles."""
+    return "\n\n".join(_headed(scene, scene.text) for scene in scenes)
+
+
+def _headed(scene: NumberedScene, text: str) -> str:
+    return f"[Scene {scene.number}{f': {scene.title}' if scene.title else ''}]\n{text}"

@@ -21,7 +21,7 @@ def read_dismissed(folder: Path) -> dict[str, str]:
     """The reasons by the findings' keys, of the file in `folder`; nothing where there is none.
 
     Raises:
-        UsageError: a line is none.
+        UsageError: a line is no dismissal.
     """
     file = folder / FILE
     if not file.is_file():
@@ -41,7 +41,7 @@ def _entry(line: str, where: str) -> tuple[str, str]:
         data = None
     if isinstance(data, dict) and all(isinstance(data.get(name), str) and data[name] for name in ("key", "reason")):
         return data["key"], data["reason"]
-    raise UsageError(f'{where}: not of the form {{"key": "...", "reason": "..."}}. Mend the line or take it out.')
+    raise UsageError(f'{where}: not of the form {{"key": "...", "reason": "..."}}. Correct the line or remove it.')
 
 
 def write_dismissed(folder: Path, reasons: Mapping[str, str], sentences: Mapping[str, str]) -> Path:

@@ -42,6 +42,8 @@ _SAME, _SAME_NAMED = 0.5, 0.3  # specification 6.5
 _SAME_ATTRIBUTE: Final = 0.5
 _FEWEST_QUOTED: Final = 3
 _FEWEST: Final = 3  # letters of a word that can be a name
+_CLAUSE_WORDS: Final = 15  # at most (specification 6.5)
+_FRAME_WORDS: Final = frozenset({"happens", "established"})  # of the sentence around the clauses
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +167,13 @@ def _placed(part: Passage) -> dict[str, Any]:
     }
 
 
+def valid_clause(text: str) -> str:
+    """A clause for the paper's sentence on one line; empty where it is too long or brings words of the frame along."""
+    clause = one_line(text).strip(" .,;")
+    own = clause.casefold().split()
+    return "" if not own or len(own) > _CLAUSE_WORDS or _FRAME_WORDS & set(own) else clause
+
+
 def key_of(*parts: str) -> str:
     """Eight letters fixed by the parts, whatever their blanks, case and quotation marks."""
     return sha256("\0".join(folded(part) for part in parts).encode("utf-8", "replace")).hexdigest()[:_ID_LETTERS]
@@ -180,12 +189,12 @@ def merged(proposals: Iterable[Proposal], names: frozenset[str]) -> tuple[list[P
     kept: dict[tuple[int, int], list[tuple[set[str], Proposal]]] = {}
     repeated = 0
     for one in proposals:
-        said = words(f"{one.fact} {one.event}")
+        own = words(f"{one.fact} {one.event}")
         there = kept.setdefault((one.x, one.y), [])
-        if any(_alike(said, other, names) for other, _ in there):
+        if any(_alike(own, other, names) for other, _ in there):
             repeated += 1
         else:
-            there.append((said, one))
+            there.append((own, one))
     return [one for there in kept.values() for _, one in there], repeated
 
 
@@ -194,8 +203,8 @@ def _alike(one: set[str], other: set[str], names: frozenset[str]) -> bool:
     return alike >= _SAME or (alike >= _SAME_NAMED and bool(one & other & names))
 
 
-def settled(found: Iterable[Found]) -> tuple[Found, ...]:
-    """Findings in the order of telling: the same two sentences once, one later passage with its earliest fact, rooted.
+def distinct(found: Iterable[Found]) -> tuple[Found, ...]:
+    """Findings in the order of the story: each two sentences once, with the number of its root cause.
 
     Where several scenes state one fact, the earliest is X and the others are `also`.
     """
@@ -223,11 +232,11 @@ def _restates(one: Found, other: Found) -> bool:
 def _keyed(found: Sequence[Found]) -> list[Found]:
     """Findings whose keys differ, also where two lie in the same two sentences."""
     seen: dict[str, int] = {}
-    told = []
+    keyed = []
     for one in found:
         seen[one.key] = seen.get(one.key, 0) + 1
-        told.append(one if seen[one.key] == 1 else replace(one, key=f"{one.key}-{seen[one.key]}"))
-    return told
+        keyed.append(one if seen[one.key] == 1 else replace(one, key=f"{one.key}-{seen[one.key]}"))
+    return keyed
 
 
 def _rooted(found: Sequence[Found]) -> list[Found]:
@@ -251,8 +260,8 @@ def _one_cause(one: Found, other: Found) -> bool:
 
 def _about(one: Found) -> set[str]:
     """The words of what a finding is about; of its clauses, where that is not known."""
-    told = one.subject or f"{one.fact} {one.event}"
-    return {word for word in words(told) if len(word) >= _FEWEST and word not in _EMPTY_WORDS}
+    about = one.subject or f"{one.fact} {one.event}"
+    return {word for word in words(about) if len(word) >= _FEWEST and word not in _EMPTY_WORDS}
 
 
 _EMPTY_WORDS: Final = frozenset(

@@ -45,8 +45,8 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a method says, as it is scored; the plain judge quotes nothing. `spans` are in the story's file."""
+class Detected:
+    """What a method found, as it is scored; the plain judge quotes nothing. `spans` are in the story's file."""
 
     finding: Finding
     quote_x: str = ""
@@ -71,7 +71,7 @@ def read_gold(path: str, ids: Sequence[str]) -> dict[str, tuple[Known, ...] | No
     for number, entry in enumerate(_entries(read_text(Path(path), MAX_BYTES), path), 1):
         where = f"{path}, entry {number}"
         if not isinstance(entry, dict):
-            raise UsageError(f"{where}: no object with x, y, fact and event. Mend the entry or take it out.")
+            raise UsageError(f"{where}: no object with x, y, fact and event. Correct the entry or remove it.")
         if str(entry.get("verdict", "")).casefold() in _REJECTED or entry.get("error") is False:
             continue
         story = ids[0] if len(ids) == 1 else str(entry.get("story", ""))
@@ -108,7 +108,7 @@ def _known(entry: dict[str, Any], where: str) -> Known:
     else:
         finding = parse_finding(str(entry.get("hallucination", "")))
     if finding is None:
-        raise UsageError(f"{where}: neither x, y, fact, event nor 'In scene X, ..., yet in scene Y, ...'. Mend it.")
+        raise UsageError(f"{where}: neither x, y, fact, event nor 'In scene X, ..., yet in scene Y, ...'. Correct it.")
     quotes = [entry.get(name) if isinstance(entry.get(name), str) else "" for name in ("quote_x", "quote_y")]
     return Known(finding, quotes[0] or "", quotes[1] or "")
 
@@ -117,41 +117,41 @@ def _label(entry: dict[str, Any], place: dict[str, Any], where: str) -> Known:
     """A label of `fabula inject`."""
     start, end, fact = place.get("start"), place.get("end"), entry.get("fact")
     if not (isinstance(start, int) and isinstance(end, int) and isinstance(fact, dict)):
-        raise UsageError(f"{where}: no whole label of `fabula inject`. Mend the entry or take it out.")
+        raise UsageError(f"{where}: no whole label of `fabula inject`. Correct the entry or remove it.")
     quotes = str(fact.get("quote", "")), str(place.get("quote", ""))
     return Known(Finding(0, 0, *quotes), *quotes, (start, end))
 
 
-def accuracies(told: Sequence[Told], known: Sequence[Known]) -> dict[str, Accuracy]:
+def accuracies(found: Sequence[Detected], known: Sequence[Known]) -> dict[str, Accuracy]:
     """By rule, how many of the known errors are found: each finding is at most one of them.
 
     Known errors without scenes can be scored by their places alone.
     """
     if any(one.place for one in known):
-        return {"evidence": _greedy(told, known, _evidence)}
+        return {"evidence": _greedy(found, known, _evidence)}
     return {
-        "strict": _greedy(told, known, _strict),
-        "evidence": _greedy(told, known, _evidence),
-        "assignment": match_findings([one.finding for one in told], [one.finding for one in known]).accuracy,
+        "strict": _greedy(found, known, _strict),
+        "evidence": _greedy(found, known, _evidence),
+        "assignment": match_findings([one.finding for one in found], [one.finding for one in known]).accuracy,
     }
 
 
-def _greedy(told: Sequence[Told], known: Sequence[Known], alike: Callable[[Told, Known], float]) -> Accuracy:
+def _greedy(found: Sequence[Detected], known: Sequence[Known], alike: Callable[[Detected, Known], float]) -> Accuracy:
     """The likest pair first, each side once."""
     pairs = sorted(
-        ((score, i, j) for i, one in enumerate(told) for j, other in enumerate(known) if (score := alike(one, other))),
+        ((score, i, j) for i, one in enumerate(found) for j, other in enumerate(known) if (score := alike(one, other))),
         key=lambda pair: (-pair[0], pair[1], pair[2]),
     )
-    left, right = set(range(len(told))), set(range(len(known)))
+    left, right = set(range(len(found))), set(range(len(known)))
     for _, i, j in pairs:
         if i in left and j in right:
             left.discard(i)
             right.discard(j)
-    hits = len(told) - len(left)
+    hits = len(found) - len(left)
     return Accuracy(hits, len(left), len(right))
 
 
-def _strict(one: Told, other: Known) -> float:
+def _strict(one: Detected, other: Known) -> float:
     """The published rule: the same two scenes, fact like fact and event like event."""
     if (one.finding.x, one.finding.y) != (other.finding.x, other.finding.y):
         return 0.0
@@ -159,7 +159,7 @@ def _strict(one: Told, other: Known) -> float:
     return sum(scores) if min(scores) >= STRICT else 0.0
 
 
-def _evidence(one: Told, other: Known) -> float:
+def _evidence(one: Detected, other: Known) -> float:
     """Ours: the same later scene, and the quotations meet; X may be any scene that states the fact."""
     if place := other.place:
         return float(any(start < place[1] and place[0] < end for start, end in one.spans))

@@ -1,39 +1,112 @@
-"""Passes 1 to 3 and the attribute pass: a scene as a typed graph, every item of it with words that stand there."""
+"""The graph of a scene (section 3.5): node types, relations and what they may join, who is who across scenes."""
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from fabula.craft.raters import mark_for
-from fabula.evaluators.atlas.schema import (
-    ENTITY_TYPES,
-    EVENT,
-    PASSING,
-    RELATIONS,
-    Attribute,
-    Edge,
-    Node,
-    allowed,
-    normal,
-)
-from fabula.evaluators.atlas.shapes import Attributes, Entities, Events, Relations
-from fabula.story import one_line
+from fabula.continuity.lexicon import TITLES
+from fabula.story import slug
+from fabula.story.people import same_person
+from fabula.story.world.facts import name_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
+    from collections.abc import Iterator, Mapping
 
-    from fabula.continuity import NumberedScene
-    from fabula.engine.run import Run
-    from fabula.evaluators.atlas.desk import Desk
-    from fabula.evaluators.atlas.entities import Table
-    from fabula.evaluators.atlas.grounding import Ground
-    from fabula.evaluators.atlas.shapes import AttributeSaid, EntitySaid, RelationSaid
+EVENT: Final = "Event"
+ENTITY_TYPES: Final = ("Character", "Location", "TimePoint", "Object", "Vehicle", "Concept")
+_ACTING: Final = ("Character", "Object", "Vehicle", "Concept")
+_Range = tuple[tuple[str, ...], tuple[str, ...]]
 
-GRAPHER: Final = "grapher"
-_FEWEST_EVENTS: Final = 3  # below that ATLAS is blind (section 5.1)
+
+def _pairs(*ranges: _Range) -> frozenset[tuple[str, str]]:
+    return frozenset((a, b) for sources, targets in ranges for a in sources for b in targets)
+
+
+# The paper names the relations; what each may join is ours.
+RELATIONS: Final[Mapping[str, frozenset[tuple[str, str]]]] = {
+    "performs": _pairs((_ACTING, (EVENT,))),
+    "undergoes": _pairs((_ACTING, (EVENT,))),
+    "experiences": _pairs((("Character",), (EVENT,))),
+    "kinship_with": _pairs((("Character",), ("Character",))),
+    "affinity_with": _pairs((("Character",), ("Character",))),
+    "hostility_with": _pairs((("Character",), ("Character",))),
+    "affiliated_with": _pairs((("Character", "Concept"), ("Concept",))),
+    "precedes": _pairs(((EVENT,), (EVENT,))),
+    "occurs_after": _pairs(((EVENT,), (EVENT,))),
+    "causes": _pairs(((EVENT,), (EVENT,))),
+    "contrasts_with": _pairs(((EVENT,), (EVENT,))),
+    "references": _pairs(((EVENT,), (EVENT,))),
+    "occurs_at": _pairs(((EVENT,), ("Location", "Vehicle"))),
+    "occurs_on": _pairs(((EVENT,), ("TimePoint",))),
+    "located_at": _pairs((_ACTING, ("Location", "Vehicle"))),
+    "present_on": _pairs((_ACTING, ("TimePoint",))),
+    "possesses": _pairs((("Character", "Concept"), ("Object", "Vehicle"))),
+    "uses": _pairs((("Character",), ("Object", "Vehicle")), (("Object",), ("Object",))),
+    "part_of": _pairs(
+        (("Object",), ("Object", "Vehicle", "Location")),
+        (("Location",), ("Location",)),
+        (("Vehicle",), ("Vehicle",)),
+        (("Character", "Concept"), ("Concept",)),
+    ),
+    "is_a": _pairs((_ACTING, ("Concept",))),
+}
+SYMMETRIC: Final = frozenset({"kinship_with", "affinity_with", "hostility_with"})
+# True for a moment: not held against later scenes (specification 6.4).
+PASSING: Final = frozenset({"located_at", "present_on", "uses"})
+_FEWEST_EVENTS: Final = 3  # with fewer ATLAS is blind (section 5.1)
+_DETERMINERS: Final = frozenset({"the", "a", "an", "his", "her", "their", "my", "our"})
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node; `id` is shared by all scenes that name the same entity, `short` is its name in prompts."""
+
+    id: str
+    type: str
+    name: str
+    aliases: tuple[str, ...]
+    description: str
+    scene: int
+    evidence: str
+    short: str = ""
+    events: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A relation between two nodes, by their ids."""
+
+    source: str
+    relation: str
+    target: str
+    scene: int
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """A property of a node, by its id; `passing` for what holds for a moment."""
+
+    node: str
+    predicate: str
+    value: str
+    scene: int
+    evidence: str
+    passing: bool = False
+
+
+def allowed(relation: str, source: str, target: str) -> bool:
+    """Whether a relation may join nodes of these two types."""
+    return (source, target) in RELATIONS.get(relation, frozenset())
+
+
+def normal(edge: Edge) -> Edge:
+    """The edge in its one form: `precedes` for `occurs_after` turned round, symmetric ones by the order of ids."""
+    turned = Edge(edge.target, edge.relation, edge.source, edge.scene, edge.evidence)
+    if edge.relation == "occurs_after":
+        return Edge(edge.target, "precedes", edge.source, edge.scene, edge.evidence)
+    return turned if edge.relation in SYMMETRIC and edge.target < edge.source else edge
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,147 +135,80 @@ class SceneGraph:
         yield from ((names[edge.source], f"{edge.relation} {names[edge.target]}") for edge in edges)
         yield from (("events", node.description or node.name) for node in self.nodes if node.type == EVENT)
 
+    def joined(self, table: EntityTable) -> SceneGraph:
+        """The graph with the ids and names of the story's entities; scenes are to be given in their order."""
+        ids: dict[str, str] = {}
+        nodes: dict[str, Node] = {}
+        for node in self.nodes:
+            if node.type == EVENT:
+                nodes[node.id] = node
+                continue
+            entity = table.entity(node.type, node.name, node.aliases, node.scene)
+            ids[node.id] = entity.id
+            nodes.setdefault(entity.id, replace(node, id=entity.id, name=entity.name))
+        edges = (
+            normal(replace(edge, source=ids.get(edge.source, edge.source), target=ids.get(edge.target, edge.target)))
+            for edge in self.edges
+        )
+        kept = tuple(dict.fromkeys(edge for edge in edges if edge.source != edge.target))
+        attributes = tuple(replace(one, node=ids.get(one.node, one.node)) for one in self.attributes)
+        return replace(self, nodes=tuple(nodes.values()), edges=kept, attributes=attributes)
 
-@dataclass(frozen=True, slots=True)
-class Grapher:
-    """The four passes over a scene."""
 
-    desk: Desk
-    ground: Ground
-    attr_mode: str
+@dataclass
+class Entity:
+    """Who or what a story is about: an id, the name first given, and all others."""
 
-    async def read(self, scene: NumberedScene) -> SceneGraph:
-        """The graph of a scene; its entities are not joined with those of others yet.
+    id: str
+    type: str
+    name: str
+    scene: int
+    aliases: set[str] = field(default_factory=set)
 
-        Raises:
-            ModelError: the model did not answer.
-            BudgetError: the cap is reached.
-        """
-        at = self.desk.run.scope("graph", scene.number)
-        shown = {"scene": scene, "mark": mark_for(scene.text)}
-        events = await self.desk.ask(at, Events, GRAPHER, "events", **shown)
-        nodes = list(self._events(scene.number, events)) if events else []
-        entities = await self.desk.ask(at, Entities, GRAPHER, "entities", nodes=nodes, **shown)
-        nodes += self._entities(scene.number, entities.entities, len(nodes)) if entities else []
-        edges: Sequence[Edge] = ()
-        attributes: Sequence[Attribute] = ()
-        if nodes:
-            relations = await self.desk.ask(at, Relations, GRAPHER, "relations", nodes=nodes, kinds=_KINDS, **shown)
-            edges = list(self._edges(scene.number, relations.relations, nodes)) if relations else ()
-            attributes = await self._attributes(at, nodes, shown)
-        graph = SceneGraph(scene.number, tuple(nodes), tuple(dict.fromkeys(edges)), tuple(attributes))
-        self.desk.counts["sparse_scenes"] += graph.sparse
-        return graph
 
-    def _events(self, scene: int, said: Events) -> Iterator[Node]:
-        number = 0
-        for event in said.events:
-            if self._stands(scene, event.evidence, "event") and one_line(event.name):
-                number += 1
-                name, told = one_line(event.name), one_line(event.description)
-                yield Node(f"{scene}:e{number}", EVENT, name, (), told, scene, event.evidence, f"e{number}")
+@dataclass
+class EntityTable:
+    """The entities of a story, carried from scene to scene; scenes are to be given in their order.
 
-    def _entities(self, scene: int, said: Sequence[EntitySaid], events: int) -> Iterator[Node]:
-        number = 0
-        for one in said:
-            linked = tuple(sorted({n for n in one.events if 1 <= n <= events}))
-            if one.type not in ENTITY_TYPES or not one_line(one.name):
-                self.desk.counts["dropped_unknown_type"] += 1
-            elif not linked:
-                self.desk.counts["dropped_without_event"] += 1
-            elif self._stands(scene, one.evidence, "entity"):
-                number += 1
-                aliases = tuple(name for alias in one.aliases if (name := one_line(alias)))
-                node = Node(
-                    f"{scene}:n{number}", one.type, one_line(one.name), aliases, one_line(one.description), scene,
-                    one.evidence, f"n{number}", linked,
-                )  # fmt: skip
-                yield node
+    The paper compares entities across scenes and defines no resolution. Here a name is an entity's where it is one of
+    its names, or, for characters, a part of exactly one character's name ("Voss" of "Elena Voss"), titles left out.
+    """
 
-    def _edges(self, scene: int, said: Sequence[RelationSaid], nodes: Sequence[Node]) -> Iterator[Edge]:
-        known = {node.short: node for node in nodes}
-        for one in said:
-            source, target = known.get(one.source.strip().casefold()), known.get(one.target.strip().casefold())
-            if source is None or target is None or source is target:
-                self.desk.counts["dropped_edge_without_node"] += 1
-            elif not allowed(one.relation, source.type, target.type):
-                self.desk.counts["dropped_outside_schema"] += 1
-            elif self._stands(scene, one.evidence, "edge"):
-                yield normal(Edge(source.id, one.relation, target.id, scene, one.evidence))
+    entities: list[Entity] = field(default_factory=list)
+    _known: dict[tuple[str, str], Entity] = field(default_factory=dict)
 
-    async def _attributes(self, at: Run, nodes: Sequence[Node], shown: dict[str, Any]) -> list[Attribute]:
-        """All attributes of the scene's entities: one call for the scene, or one for each node."""
-        if self.attr_mode == "scene":
-            said = await self.desk.ask(at, Attributes, GRAPHER, "attributes", nodes=nodes, **shown)
-            return list(self._kept(said.attributes, {node.short: node for node in nodes})) if said else []
-        found: list[Attribute] = []
-        for node in nodes:
-            asked = at.scope("node", node.short)
-            spans = _evidence(node, nodes)
-            told = await self.desk.ask(asked, Attributes, GRAPHER, "node", node=node, spans=spans, mark=shown["mark"])
-            own = [one.model_copy(update={"node": node.short}) for one in told.attributes] if told else []
-            found += self._kept(own, {node.short: node})
+    def entity(self, type_: str, name: str, aliases: tuple[str, ...], scene: int) -> Entity:
+        """The entity that a scene names so; a new one where there is none yet."""
+        forms = [form for given in (name, *aliases) if (form := bare(given))]
+        found = next((self._known[type_, form] for form in forms if (type_, form) in self._known), None)
+        if found is None and type_ == "Character":
+            found = next((known for form in forms if (known := self._by_part(form))), None)
+        if found is None:
+            found = Entity(self._free_id(type_, name), type_, name, scene)
+            self.entities.append(found)
+        found.aliases |= {given for given in (name, *aliases) if given != found.name and given}
+        for form in forms:
+            self._known.setdefault((type_, form), found)
         return found
 
-    def _kept(self, said: Sequence[AttributeSaid], known: dict[str, Node]) -> Iterator[Attribute]:
-        for one in said:
-            node, predicate, value = (
-                known.get(one.node.strip().casefold()),
-                one_line(one.predicate),
-                one_line(one.value),
-            )
-            if node is None or not predicate or not value:
-                self.desk.counts["dropped_attribute_without_node"] += 1
-            elif not one.evidence or self._stands(node.scene, one.evidence, "attribute"):
-                yield Attribute(node.id, predicate, value, node.scene, one.evidence or node.evidence, one.passing)
+    def _by_part(self, form: str) -> Entity | None:
+        """The one character whose name has all these words, or is made of some of them."""
+        found = {
+            entity.id: entity
+            for (type_, known), entity in self._known.items()
+            if type_ == "Character" and same_person(form, known)
+        }
+        return next(iter(found.values())) if len(found) == 1 else None
 
-    def _stands(self, scene: int, evidence: str, what: str) -> bool:
-        """Whether the evidence stands in the scene; what has none there is dropped and counted."""
-        stands = self.ground.find(scene, evidence) is not None
-        self.desk.counts[f"dropped_{what}_without_evidence"] += not stands
-        return stands
+    def _free_id(self, type_: str, name: str) -> str:
+        taken, wanted = {entity.id for entity in self.entities}, f"{type_.lower()}:{slug(name)}"
+        return next(
+            id_ for n in range(1, len(taken) + 2) if (id_ := wanted if n == 1 else f"{wanted}-{n}") not in taken
+        )
 
 
-def _evidence(node: Node, nodes: Sequence[Node]) -> list[str]:
-    """The words tied to a node: its own, and those of the events that it takes part in."""
-    events = [one.evidence for one in nodes if one.type == EVENT]
-    return list(dict.fromkeys([node.evidence, *(events[number - 1] for number in node.events)]))
-
-
-# For prompts: each relation, and what it goes from and to.
-_KINDS: Final = [
-    (name, " or ".join(sorted({a for a, _ in pairs})), " or ".join(sorted({b for _, b in pairs})))
-    for name, pairs in RELATIONS.items()
-]
-
-
-async def graphs_of(grapher: Grapher, scenes: Sequence[NumberedScene], table: Table) -> tuple[SceneGraph, ...]:
-    """The graphs of all scenes, with ids that they share where they name the same entity.
-
-    Raises:
-        ModelError: the model did not answer.
-        BudgetError: the cap is reached.
-    """
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(grapher.read(scene)) for scene in scenes]
-    return tuple(joined(task.result(), table) for task in tasks)
-
-
-def joined(graph: SceneGraph, table: Table) -> SceneGraph:
-    """A scene's graph with the ids and names of the story's entities; scenes are to be given in their order."""
-    ids: dict[str, str] = {}
-    nodes: dict[str, Node] = {}
-    for node in graph.nodes:
-        if node.type == EVENT:
-            nodes[node.id] = node
-            continue
-        row = table.check_cast(node.type, node.name, node.aliases, node.scene)
-        ids[node.id] = row.id
-        nodes.setdefault(row.id, replace(node, id=row.id, name=row.name))
-    edges = (
-        normal(replace(edge, source=ids.get(edge.source, edge.source), target=ids.get(edge.target, edge.target)))
-        for edge in graph.edges
-    )
-    attributes = (replace(one, node=ids.get(one.node, one.node)) for one in graph.attributes)
-    kept = (edge for edge in edges if edge.source != edge.target)
-    return replace(graph, nodes=tuple(nodes.values()), edges=tuple(dict.fromkeys(kept)), attributes=tuple(attributes))
+def bare(name: str) -> str:
+    """A name as it is compared: without case, without titles and words such as "the" before it."""
+    pieces = name_key(name).replace(".", " ").split()
+    left = [piece for piece in pieces if piece not in _DETERMINERS and piece not in TITLES]
+    return " ".join(left or pieces)

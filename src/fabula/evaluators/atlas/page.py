@@ -38,12 +38,12 @@ def as_page(report: Mapping[str, Any], dismissed: Mapping[str, str], command: Se
 def _lead(stories: Sequence[Mapping[str, Any]], dismissed: Mapping[str, str]) -> str:
     found = [one for story in stories for one in all_findings(story)]
     gone = sum(one["key"] in dismissed for one in found)
-    told = f"{len(found)} places where a passage contradicts an earlier one"
-    return f"{told}; {gone} of them dismissed. A finding is an opinion with two quotations: read both."
+    count = f"{len(found)} places where a passage contradicts an earlier one"
+    return f"{count}; {gone} of them dismissed. A finding is an opinion with two quotations: read both."
 
 
 def all_findings(story: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """A story's findings across and inside scenes, in the order of telling."""
+    """A story's findings across and inside scenes, in the order of the text."""
     return sorted([*story["findings"], *story["intra_scene"]], key=lambda one: int(one["id"]))
 
 
@@ -62,8 +62,8 @@ def _sections(
     ]
     gone = [one for one in all_findings(story) if one["key"] in dismissed]
     if gone:
-        told = [_finding(one, (), dismissed[one["key"]]) for one in gone]
-        sections.append(Section(f"{name}dismissed".capitalize(), joined(*told)))
+        shown = [_finding(one, (), dismissed[one["key"]]) for one in gone]
+        sections.append(Section(f"{name}dismissed".capitalize(), joined(*shown)))
     if story.get("plain_judge"):
         listed = bullets(one["hallucination"] for one in story["plain_judge"])
         note = paragraph("What one call that reads the whole story lists; nothing of it is verified.", faint=True)
@@ -75,11 +75,11 @@ def _finding(one: Mapping[str, Any], command: Sequence[str], reason: str = "") -
     x, y = one["passage_x"], one["passage_y"]
     also = one["also_established_in"]
     more = f" Also stated in scene {', '.join(map(str, also))}." if also else ""
-    said = f"{one['category']}: {one['attribute']}. {one['reason']}{more}"
+    about = f"{one['category']}: {one['attribute']}. {one['reason']}{more}"
     source = f"Root cause {one['root_cause_id']}, proposed by {one['source']}, key {one['key']}."
     heading = Html(f'<h3 id="f-{text(one["key"])}">{text(one["id"])}. {text(one["hallucination"])}</h3>')
     head = (f"Scene {x['scene']}", f"Scene {y['scene']}")
-    parts = [heading, html_table(head, [(_marked(x), _marked(y))]), paragraph(said), paragraph(source, faint=True)]
+    parts = [heading, html_table(head, [(_marked(x), _marked(y))]), paragraph(about), paragraph(source, faint=True)]
     if reason:
         parts.append(paragraph(f"Dismissed: {reason}"))
     if command:
@@ -89,16 +89,14 @@ def _finding(one: Mapping[str, Any], command: Sequence[str], reason: str = "") -
 
 def _marked(passage: Mapping[str, Any]) -> Html:
     """A passage with its quotation marked."""
-    said, (low, high) = passage["text"], passage["focus"]
-    return Html(f"<blockquote>{text(said[:low])}<mark>{text(said[low:high])}</mark>{text(said[high:])}</blockquote>")
+    whole, (low, high) = passage["text"], passage["focus"]
+    return Html(f"<blockquote>{text(whole[:low])}<mark>{text(whole[low:high])}</mark>{text(whole[high:])}</blockquote>")
 
 
 def _copied(command: str) -> Html:
     """A command that one click selects."""
-    told = paragraph("Say this where the story lies, with your reason in it; the next check keeps to it.", faint=True)
-    return joined(
-        told, Html(f'<pre style="user-select: all; white-space: pre-wrap"><code>{text(command)}</code></pre>')
-    )
+    how = paragraph("Run this beside the story, with your reason in it; the next check keeps to it.", faint=True)
+    return joined(how, Html(f'<pre style="user-select: all; white-space: pre-wrap"><code>{text(command)}</code></pre>'))
 
 
 def _numbers(report: Mapping[str, Any]) -> Section:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.craft.matching import Accuracy, Finding
-from fabula.evaluators.atlas.desk import EVALUATOR
-from fabula.evaluators.atlas.gold import Told, accuracies, rows
+from fabula.evaluators.atlas.checking import EVALUATOR
+from fabula.evaluators.atlas.gold import Detected, accuracies, rows
 from fabula.measure.ratings import Rating
 from fabula.measure.report import Report, Row
 from fabula.stats.estimate import Estimate, Unscored
@@ -17,11 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from fabula.continuity import Scenes
-    from fabula.evaluators.atlas.algorithm import Config
-    from fabula.evaluators.atlas.desk import Desk
+    from fabula.evaluators.atlas.checking import StoryCheck
+    from fabula.evaluators.atlas.config import Config
     from fabula.evaluators.atlas.findings import Found, Proposal
     from fabula.evaluators.atlas.gold import Known
-    from fabula.measure.items import Item
     from fabula.stats.estimate import Scored
 
 _PER: Final = 10_000
@@ -39,11 +38,9 @@ class Checked:
         gold: the known errors; `None` where there are none to score against.
     """
 
-    item: Item
-    split: Scenes
+    check: StoryCheck
     found: tuple[Found, ...]
     baseline: tuple[Proposal, ...] | None
-    desk: Desk
     by: Mapping[str, Any]
     gold: tuple[Known, ...] | None
 
@@ -60,7 +57,7 @@ class Checked:
     @property
     def blind(self) -> str:
         """Why there is no number of findings; empty where there is one."""
-        counts = self.desk.counts
+        counts = self.check.counts
         asked = counts["confirmed"] + counts["rejected"] + counts["ungrounded_verdicts"]
         if counts["missing_verdicts"] and not asked:
             return "the verifier gave no verdict that can be read"
@@ -68,72 +65,74 @@ class Checked:
         return "nothing that the models said of the scenes could be read" if unread and not asked else ""
 
 
-def report_of(told: Sequence[Checked], config: Config, how: Mapping[str, Any]) -> Report:
+def report_of(stories: Sequence[Checked], config: Config, how: Mapping[str, Any]) -> Report:
     """Numbers, verdicts and findings of all stories."""
-    ratings = [rating for one in told for rating in _ratings(one, config)]
-    numbers = [row for one in told for row in _rows(one, config)]
-    if len(told) > 1 and any(one.gold is not None for one in told):
-        numbers += _together(told)
-    performers = {role: told[0].desk.who(role) for role in _roles(config)} if told else {}
+    ratings = [rating for one in stories for rating in _ratings(one, config)]
+    numbers = [row for one in stories for row in _rows(one, config)]
+    if len(stories) > 1 and any(one.gold is not None for one in stories):
+        numbers += _together(stories)
+    performers = {role: stories[0].check.performer(role) for role in _roles(config)} if stories else {}
     return Report(
         EVALUATOR,
         dict(how) | {"performers": performers},
         tuple(numbers),
         tuple(ratings),
-        tuple(note for one in told for note in _notes(one, config)),
-        {"stories": [_data(one, config) for one in told]},
+        tuple(note for one in stories for note in _notes(one, config)),
+        {"stories": [_data(one, config) for one in stories]},
     )
 
 
 def _roles(config: Config) -> tuple[str, ...]:
-    if config.method == "rules":
+    if config.ours.method == "rules":
         return ()
-    return ("grapher", "proposer", "verifier", *(["judge"] if config.baseline else []))
+    return ("grapher", "proposer", "verifier", *(["judge"] if config.asks_judge else []))
 
 
 def _ratings(one: Checked, config: Config) -> Iterator[Rating]:
-    yield from one.desk.ratings
-    if config.method == "rules":
+    yield from sorted(one.check.ratings, key=lambda rating: rating.call)  # whichever reply came first
+    if config.ours.method == "rules":
+        item = one.check.item
         for found in one.found:
             yield Rating(
-                rater=_RULES, kind="program", items=(one.item.id,), prompt=one.item.prompt, question=found.key,
+                rater=_RULES, kind="program", items=(item.id,), prompt=item.prompt, question=found.key,
                 answer="error", shown=found.sentence, reason=found.reason, evaluator=EVALUATOR, rubric=found.source,
             )  # fmt: skip
 
 
 def _rows(one: Checked, config: Config) -> Iterator[Row]:
-    of, words = one.item.id, one.split.words
+    of, words, counts = one.check.item.id, one.check.split.words, one.check.counts
     why = one.blind
-    scenes = len(one.split.scenes)
+    scenes = len(one.check.scenes)
     yield Row(of, "findings", _count(len(one.across), scenes, why))
-    if config.method != "paper":
+    if config.ours.method != "paper":
         yield Row(of, "findings inside scenes", _count(len(one.inside), scenes, why))
     yield Row(of, "root causes", _count(len({found.root for found in one.found}), scenes, why))
     rate = _PER * len(one.found) / max(words, 1)
-    told = Estimate(rate, words, method="findings in 10,000 words of one story; n words")
-    yield Row(of, "findings per 10,000 words", Unscored(why, words) if why else told)
-    if config.method != "rules":
-        counts = one.desk.counts
+    per_words = Estimate(rate, words, method="findings in 10,000 words of one story; n words")
+    yield Row(of, "findings per 10,000 words", Unscored(why, words) if why else per_words)
+    if config.ours.method != "rules":
         judged = counts["confirmed"] + counts["rejected"] + counts["ungrounded_verdicts"]
         yield Row(of, "confirmed", share(counts["confirmed"], judged, "verdicts on proposals"))
-    if config.baseline and config.method != "rules":
+    if config.asks_judge:
         unread = "" if one.baseline is not None else "the judge's reply could not be had"
         yield Row(of, "findings of the plain judge", _count(len(one.baseline or ()), scenes, unread), baseline=True)
-    for told_by, accuracy, baseline in _accuracies(one):
-        yield from rows(of if not baseline else f"{of} (plain judge)", accuracy, baseline=bool(told_by))
+    for by, accuracy in _accuracies(one):
+        is_judge = by == "judge"
+        yield from rows(f"{of} (plain judge)" if is_judge else of, accuracy, baseline=is_judge)
 
 
-def _accuracies(one: Checked) -> Iterator[tuple[str, dict[str, Accuracy], bool]]:
-    """Of the method and of the plain judge, where there are known errors."""
+def _accuracies(one: Checked) -> Iterator[tuple[str, dict[str, Accuracy]]]:
+    """Of the method and of the plain judge ("judge"), where there are known errors."""
     if one.gold is None:
         return
-    across = [
-        Told(Finding(f.x, f.y, f.fact, f.event), f.before.quote, f.after.quote, _spans(one.split, f)) for f in one.found
+    detected = [
+        Detected(Finding(f.x, f.y, f.fact, f.event), f.before.quote, f.after.quote, _spans(one.check.split, f))
+        for f in one.found
     ]
-    yield "", accuracies(across, one.gold), False
+    yield "method", accuracies(detected, one.gold)
     if one.baseline is not None:
-        plain = [Told(Finding(p.x, p.y, p.fact, p.event)) for p in one.baseline]
-        yield "judge", accuracies(plain, one.gold), True
+        plain = [Detected(Finding(p.x, p.y, p.fact, p.event)) for p in one.baseline]
+        yield "judge", accuracies(plain, one.gold)
 
 
 def _spans(split: Scenes, found: Found) -> tuple[tuple[int, int], ...]:
@@ -146,16 +145,16 @@ def _spans(split: Scenes, found: Found) -> tuple[tuple[int, int], ...]:
     )
 
 
-def _together(told: Sequence[Checked]) -> Iterator[Row]:
+def _together(stories: Sequence[Checked]) -> Iterator[Row]:
     """The micro averages over all stories."""
-    sums: dict[bool, dict[str, Accuracy]] = {}
-    for one in told:
-        for _, accuracy, baseline in _accuracies(one):
-            known = sums.setdefault(baseline, {})
+    sums: dict[str, dict[str, Accuracy]] = {}
+    for one in stories:
+        for by, accuracy in _accuracies(one):
+            known = sums.setdefault(by, {})
             for rule, more in accuracy.items():
                 known[rule] = known[rule] + more if rule in known else more
-    for baseline, accuracy in sums.items():
-        yield from rows("all (plain judge)" if baseline else "all", accuracy, baseline=baseline)
+    for by, accuracy in sums.items():
+        yield from rows("all (plain judge)" if by == "judge" else "all", accuracy, baseline=by == "judge")
 
 
 def _count(number: int, scenes: int, why: str) -> Scored:
@@ -165,8 +164,8 @@ def _count(number: int, scenes: int, why: str) -> Scored:
 
 
 def _notes(one: Checked, config: Config) -> Iterator[str]:
-    counts, name = one.desk.counts, one.item.id
-    if config.method == "rules":
+    counts, name, split = one.check.counts, one.check.item.id, one.check.split
+    if config.ours.method == "rules":
         yield (
             f"{name}: no model was asked. These are variants of names and collisions for which a strict rule holds; "
             "most contradictions are not of this kind."
@@ -176,30 +175,30 @@ def _notes(one: Checked, config: Config) -> Iterator[str]:
         yield f"{name}: {missed} replies could not be had; what they would have said is missing."
     if cut := counts["candidates_not_verified"] + counts["candidates_of_rules_cut"]:
         yield f"{name}: {cut} candidates with the lowest scores were not verified, to keep the cost bounded."
-    if counts["sparse_scenes"]:
-        told = "scenes with fewer than 3 events or no entity; little can be compared there"
-        yield f"{name}: {counts['sparse_scenes']} {told}."
-    if one.split.counts:
-        told = ", ".join(f"{what.replace('_', ' ')} {n}" for what, n in one.split.counts.items())
-        yield f"{name}: read as {one.split.form}; {told}."
+    if sparse := counts["sparse_scenes"]:
+        yield f"{name}: {sparse} scenes with fewer than 3 events or no entity; little can be compared there."
+    if split.counts:
+        listed = ", ".join(f"{what.replace('_', ' ')} {n}" for what, n in split.counts.items())
+        yield f"{name}: read as {split.form}; {listed}."
 
 
 def _data(one: Checked, config: Config) -> dict[str, Any]:
     """All that is known of a story's check, for JSON and for the page."""
+    check = one.check
     numbered = {found.key: number for number, found in enumerate(one.found, 1)}
     data: dict[str, Any] = {
-        "id": one.item.id,
-        "form": one.split.form,
-        "words": one.split.words,
-        "scenes": [{"number": scene.number, "title": scene.title} for scene in one.split.scenes],
-        "mended": dict(one.split.counts),
-        "counts": {name: n for name, n in sorted(one.desk.counts.items()) if n},
+        "id": check.item.id,
+        "form": check.split.form,
+        "words": check.split.words,
+        "scenes": [{"number": scene.number, "title": scene.title} for scene in check.scenes],
+        "mended": dict(check.split.counts),
+        "counts": {name: n for name, n in sorted(check.counts.items()) if n},
         "by": dict(one.by),
         "findings": [found.as_data(numbered[found.key]) for found in one.across],
         "intra_scene": [found.as_data(numbered[found.key]) for found in one.inside],
         "scored": bool(not one.blind),
     }
-    if config.baseline and config.method != "rules":
+    if config.asks_judge:
         plain = one.baseline
         data["plain_judge"] = None if plain is None else [
             {"x": p.x, "y": p.y, "fact": p.fact, "event": p.event,
@@ -207,7 +206,7 @@ def _data(one: Checked, config: Config) -> dict[str, Any]:
         ]  # fmt: skip
     if one.gold is not None:
         data["scoring"] = {
-            told_by or "method": {rule: {"tp": a.tp, "fp": a.fp, "fn": a.fn} for rule, a in accuracy.items()}
-            for told_by, accuracy, _ in _accuracies(one)
+            by: {rule: {"tp": a.tp, "fp": a.fp, "fn": a.fn} for rule, a in accuracy.items()}
+            for by, accuracy in _accuracies(one)
         }
     return data

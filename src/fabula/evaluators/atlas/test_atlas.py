@@ -9,39 +9,37 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fabula.base.errors import UsageError
-from fabula.continuity import NumberedScene, split
+from fabula.continuity import NumberedScene, Scenes, Windows, split
 from fabula.craft.matching import Finding, parse_finding
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
-from fabula.evaluators.atlas.algorithm import Config, check
-from fabula.evaluators.atlas.desk import Desk
+from fabula.evaluators.atlas.algorithm import scene_graph, valid_proposals
+from fabula.evaluators.atlas.checking import StoryCheck
+from fabula.evaluators.atlas.config import Config, Ours, Paper
 from fabula.evaluators.atlas.dismissed import read_dismissed, write_dismissed
-from fabula.evaluators.atlas.entities import Table
-from fabula.evaluators.atlas.findings import Proposal, merged, settled
-from fabula.evaluators.atlas.gold import Known, Told, accuracies, read_gold
-from fabula.evaluators.atlas.graph import Grapher, joined
-from fabula.evaluators.atlas.grounding import Ground
-from fabula.evaluators.atlas.hybrid import united
-from fabula.evaluators.atlas.ledger import Ledger
+from fabula.evaluators.atlas.findings import Proposal, distinct, merged, valid_clause
+from fabula.evaluators.atlas.gold import Detected, Known, accuracies, read_gold
+from fabula.evaluators.atlas.graph import Edge, EntityTable, allowed, normal
+from fabula.evaluators.atlas.hybrid import KnownFacts, pieces_of, united, windowed
 from fabula.evaluators.atlas.page import as_page
-from fabula.evaluators.atlas.paper import sound
-from fabula.evaluators.atlas.pieces import pieces_of
-from fabula.evaluators.atlas.schema import Edge, allowed, normal
-from fabula.evaluators.atlas.shapes import Facts, ProposalSaid, VerdictSaid
-from fabula.evaluators.atlas.verifying import sound_clause, weighed
+from fabula.evaluators.atlas.quoting import StoryText
+from fabula.evaluators.atlas.replies import Facts, ProposalReply, VerdictReply
+from fabula.evaluators.atlas.verdicts import outcome_of
 from fabula.measure.items import Item
 from fabula.models.base import Capabilities
 from fabula.models.budget import estimate_tokens
 from fabula.models.scripted import ScriptedModel
 from fabula.story import Scene, Story
+from fabula.story.world import WorldState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from fabula.engine.methods import Preset
     from fabula.evaluators.atlas.findings import Found
     from fabula.measure.report import Report
     from fabula.models.base import Request
@@ -54,20 +52,24 @@ SCENES = (
     NumberedScene(2, "The quay", "They had moved the opening night to Saturday. Nobody minded the rain."),
     NumberedScene(3, "The end", "Voss parked her blue jeep. The opening night was Saturday, and everybody came."),
 )
-GROUND = Ground(SCENES)
+TEXT = StoryText(SCENES)
 JEEP = Proposal(1, 3, "Elena's jeep being red", "Elena's jeep being blue", "jeep", "appearance")
 
 
-def verdict(**told: Any) -> VerdictSaid:  # noqa: ANN401 - fields of a verdict
+def verdict(**told: Any) -> VerdictReply:  # noqa: ANN401 - fields of a verdict
     said = {"quote_x": "a red jeep", "quote_y": "her blue jeep", "attribute": "colour", "decision": "error"}
-    return VerdictSaid(number=1, **(said | told))
+    return VerdictReply(number=1, **(said | told))
+
+
+def check_by(model: ScriptedModel, journal: Journal) -> StoryCheck:
+    context = RunContext(journal, Prompts(ATLAS.prompts), Cast.of(model))
+    return StoryCheck(Run(context), Item("lamp", Story()), Scenes(SCENES, "prose"), Config.improved())
 
 
 @pytest.fixture
-def desk() -> Iterator[Desk]:
+def check() -> Iterator[StoryCheck]:
     with Journal() as journal:
-        context = RunContext(journal, Prompts(ATLAS.prompts), Cast.of(ScriptedModel({})))
-        yield Desk(Run(context), Item("lamp", Story()))
+        yield check_by(ScriptedModel({}), journal)
 
 
 # what stands in the text ------------------------------------------------------------------------------------------
@@ -88,32 +90,32 @@ def desk() -> Iterator[Desk]:
     ],
 )
 def test_a_quotation_stands_word_for_word_but_for_blanks_case_and_marks(quote: str, found: str | None) -> None:
-    passage = GROUND.find(1, quote)
+    passage = TEXT.find(1, quote)
     assert (passage and passage.words) == found
 
 
 def test_nearly_is_four_fifths_of_the_words_in_a_row() -> None:
-    assert GROUND.find(3, "The opening night was Saturday and all came") is None
-    near = GROUND.find(3, "The opening night was Saturday and everyone came", nearly=True)
+    assert TEXT.find(3, "The opening night was Saturday and all came") is None
+    near = TEXT.find(3, "The opening night was Saturday and everyone came", nearly=True)
     assert near is not None
     assert near.quote == "The opening night was Saturday, and everybody came."
-    assert GROUND.find(3, "The opening day is Saturday and everyone came", nearly=True) is None
-    assert GROUND.find(3, "blue jeeps", nearly=True) is None
-    assert GROUND.find(9, "blue jeep") is None
+    assert TEXT.find(3, "The opening day is Saturday and everyone came", nearly=True) is None
+    assert TEXT.find(3, "blue jeeps", nearly=True) is None
+    assert TEXT.find(9, "blue jeep") is None
 
 
 def test_what_is_left_out_is_a_few_words_and_the_nearest_beginning_counts() -> None:
     far = "She came. " + "It rained and rained. " * 60 + "She came in the end and left."
-    ground = Ground([NumberedScene(1, "", far)])
-    passage = ground.find(1, "She came ... and left")
+    text = StoryText([NumberedScene(1, "", far)])
+    passage = text.find(1, "She came ... and left")
     assert passage is not None
     assert passage.quote == "She came in the end and left."
-    assert ground.find(1, "It rained ... the end") is not None
-    assert Ground([NumberedScene(1, "", far[:-30] + "So she left.")]).find(1, "She came ... she left") is None
+    assert text.find(1, "It rained ... the end") is not None
+    assert StoryText([NumberedScene(1, "", far[:-30] + "So she left.")]).find(1, "She came ... she left") is None
 
 
 def test_a_passage_is_whole_sentences_and_verbatim() -> None:
-    passage = GROUND.find(1, "limped")
+    passage = TEXT.find(1, "limped")
     assert passage is not None
     assert SCENES[0].text[passage.start : passage.end] == passage.quote == "She limped."
 
@@ -133,9 +135,9 @@ async def graphed(replies: dict[str, Any]) -> tuple[Any, dict[str, int]]:
     empty: dict[str, Any] = {"relations": {"relations": []}, "attributes": {"attributes": []}}
     model = ScriptedModel({f"grapher:{name}": json.dumps(told) for name, told in (empty | replies).items()})
     with Journal() as journal:
-        desk = Desk(Run(RunContext(journal, Prompts(ATLAS.prompts), Cast.of(model))), Item("lamp", Story()))
-        graph = await Grapher(desk, GROUND, "scene").read(SCENES[0])
-    return graph, dict(desk.counts)
+        check = check_by(model, journal)
+        graph = await scene_graph(check, SCENES[0])
+    return graph, dict(check.counts)
 
 
 async def test_unknown_types_foreign_edges_and_evidence_that_is_not_there_are_dropped_and_counted() -> None:
@@ -198,41 +200,42 @@ async def test_scenes_share_the_ids_of_entities_that_they_name_differently() -> 
     who = {"name": "Captain Elena Voss", "type": "Character", "evidence": "Elena", "events": [1]}
     first, _ = await graphed(event | {"entities": {"entities": [who]}})
     second, _ = await graphed(event | {"entities": {"entities": [who | {"name": "Voss"}]}})
-    table = Table()
+    table = EntityTable()
     ids = [
-        {node.id for node in joined(graph, table).nodes} & {row.id for row in table.rows} for graph in (first, second)
+        {node.id for node in graph.joined(table).nodes} & {entity.id for entity in table.entities}
+        for graph in (first, second)
     ]
     assert ids[0] == ids[1] != set()
 
 
 def test_a_part_of_two_names_is_nobodys() -> None:
-    table = Table()
+    table = EntityTable()
     elena, tom = (
-        table.check_cast("Character", "Elena Voss", (), 1),
-        table.check_cast("Character", "Tom Voss", ("the boy",), 1),
+        table.entity("Character", "Elena Voss", (), 1),
+        table.entity("Character", "Tom Voss", ("the boy",), 1),
     )
-    assert table.check_cast("Character", "Elena", (), 2) is elena
-    assert table.check_cast("Character", "the boy", (), 2) is tom
-    assert table.check_cast("Character", "Voss", (), 3) not in (elena, tom)
-    assert table.check_cast("Object", "Elena", (), 3).id == "object:elena"
+    assert table.entity("Character", "Elena", (), 2) is elena
+    assert table.entity("Character", "the boy", (), 2) is tom
+    assert table.entity("Character", "Voss", (), 3) not in (elena, tom)
+    assert table.entity("Object", "Elena", (), 3).id == "object:elena"
 
 
 # proposals ------------------------------------------------------------------------------------------------------------
 
 
-def test_proposals_out_of_order_of_unknown_scenes_or_with_long_clauses_are_dropped(desk: Desk) -> None:
+def test_proposals_out_of_order_of_unknown_scenes_or_with_long_clauses_are_dropped(check: StoryCheck) -> None:
     said = [
-        ProposalSaid(x=1, y=3, fact="the jeep being red.", event="the jeep being blue", category="appearance"),
-        ProposalSaid(x=3, y=3, fact="a", event="b"),
-        ProposalSaid(x=4, y=3, fact="a", event="b"),
-        ProposalSaid(x=1, y=2, fact="a", event="b"),
-        ProposalSaid(x=1, y=3, fact="word " * 16, event="b"),
-        ProposalSaid(x=1, y=3, fact="a was established", event="b"),
-        ProposalSaid(x=1, y=3, fact="a", event="b happens", category="nonsense"),
+        ProposalReply(x=1, y=3, fact="the jeep being red.", event="the jeep being blue", category="appearance"),
+        ProposalReply(x=3, y=3, fact="a", event="b"),
+        ProposalReply(x=4, y=3, fact="a", event="b"),
+        ProposalReply(x=1, y=2, fact="a", event="b"),
+        ProposalReply(x=1, y=3, fact="word " * 16, event="b"),
+        ProposalReply(x=1, y=3, fact="a was established", event="b"),
+        ProposalReply(x=1, y=3, fact="a", event="b happens", category="nonsense"),
     ]
-    kept = list(sound(said, {1, 2, 3}, desk, later=3))
+    kept = list(valid_proposals(check, said, later=3))
     assert [(one.fact, one.event) for one in kept] == [("the jeep being red", "the jeep being blue")]
-    assert desk.counts == {"dropped_not_before": 1, "dropped_unknown_scene": 2, "dropped_clause": 3}
+    assert check.counts == {"dropped_not_before": 1, "dropped_unknown_scene": 2, "dropped_clause": 3}
 
 
 def test_near_duplicates_are_merged_earlier_where_they_share_a_name() -> None:
@@ -262,7 +265,7 @@ def test_the_sentence_is_written_and_read_in_all_its_forms(text: str) -> None:
 
 
 def test_a_true_contradiction_is_kept_with_both_passages() -> None:
-    found = weighed(JEEP, verdict(fact="Elena's jeep being red", event="x " * 20), GROUND).found
+    found = outcome_of(JEEP, verdict(fact="Elena's jeep being red", event="x " * 20), TEXT).found
     assert found is not None
     assert found.sentence == (
         "In scene 1, Elena's jeep being red was established, yet in scene 3, Elena's jeep being blue happens"
@@ -284,13 +287,13 @@ def test_a_true_contradiction_is_kept_with_both_passages() -> None:
     ],
 )
 def test_a_verdict_without_grounds_is_no_finding(told: dict[str, Any], rejected: str, unscored: str) -> None:
-    outcome = weighed(JEEP, verdict(**told), GROUND)
+    outcome = outcome_of(JEEP, verdict(**told), TEXT)
     assert (outcome.found, outcome.rejected, outcome.unscored) == (None, rejected, unscored)
 
 
 def test_an_explanation_that_is_not_in_the_story_or_one_of_the_quotations_explains_nothing() -> None:
     for quote in ("it was painted", "her blue jeep", None, ""):
-        assert weighed(JEEP, verdict(explanation_quote=quote), GROUND).found is not None
+        assert outcome_of(JEEP, verdict(explanation_quote=quote), TEXT).found is not None
 
 
 def test_an_announced_change_is_no_error_although_the_model_says_so() -> None:
@@ -300,16 +303,16 @@ def test_an_announced_change_is_no_error_although_the_model_says_so() -> None:
         quote_y="The opening night was Saturday",
         explanation_quote="They had moved the opening night to Saturday",
     )
-    assert weighed(opening, said, GROUND).rejected == "explained"
+    assert outcome_of(opening, said, TEXT).rejected == "explained"
 
 
 def test_a_missing_verdict_is_no_verdict() -> None:
-    assert weighed(JEEP, None, GROUND).unscored == "The verifier gave no verdict on it."
+    assert outcome_of(JEEP, None, TEXT).unscored == "The verifier gave no verdict on it."
 
 
 def test_clauses_are_short_and_bring_no_words_of_the_frame() -> None:
-    assert sound_clause(" a red\njeep. ") == "a red jeep"
-    assert sound_clause("it happens") == sound_clause("") == sound_clause("w " * 16) == ""
+    assert valid_clause(" a red\njeep. ") == "a red jeep"
+    assert valid_clause("it happens") == valid_clause("") == valid_clause("w " * 16) == ""
 
 
 # findings -------------------------------------------------------------------------------------------------------------
@@ -317,8 +320,8 @@ def test_clauses_are_short_and_bring_no_words_of_the_frame() -> None:
 
 def found_at(x: str, y: str, attribute: str = "colour", subject: str = "jeep") -> Found:
     said = verdict(quote_x=x, quote_y=y, attribute=attribute)
-    scenes = [n for n in (1, 2, 3) if GROUND.find(n, x)], [n for n in (1, 2, 3) if GROUND.find(n, y)]
-    found = weighed(Proposal(scenes[0][0], scenes[1][-1], "a", "b", subject), said, GROUND).found
+    scenes = [n for n in (1, 2, 3) if TEXT.find(n, x)], [n for n in (1, 2, 3) if TEXT.find(n, y)]
+    found = outcome_of(Proposal(scenes[0][0], scenes[1][-1], "a", "b", subject), said, TEXT).found
     assert found is not None
     return found
 
@@ -326,7 +329,7 @@ def found_at(x: str, y: str, attribute: str = "colour", subject: str = "jeep") -
 def test_the_earliest_scene_is_x_and_the_others_are_told() -> None:
     late = found_at("moved the opening night to Saturday", "The opening night was", "date", "opening night")
     early = found_at("The opening night is Friday", "The opening night was", "date", "opening night")
-    (one,) = settled([late, early])
+    (one,) = distinct([late, early])
     assert (one.x, one.y, one.also) == (1, 3, (2,))
 
 
@@ -334,26 +337,26 @@ def test_findings_about_one_attribute_have_one_root() -> None:
     jeep = found_at("a red jeep", "her blue jeep")
     again = found_at("red jeep", "everybody came")
     night = found_at("The opening night is Friday", "The opening night was", "date", "opening night")
-    told = settled([night, jeep, again])
+    told = distinct([night, jeep, again])
     assert sorted(one.root for one in told) == [1, 1, 2]
     assert len({one.key for one in told}) == 3
 
 
 def test_keys_do_not_hang_on_clauses_or_typography() -> None:
-    straight = Ground([NumberedScene(s.number, s.title, s.text.replace("“", '"').replace("”", '"')) for s in SCENES])
+    straight = StoryText([NumberedScene(s.number, s.title, s.text.replace("“", '"').replace("”", '"')) for s in SCENES])
     said = verdict(quote_x="The opening night is Friday", quote_y="night was Saturday")
-    one = weighed(Proposal(1, 3, "a", "b"), said, GROUND).found
-    other = weighed(Proposal(1, 3, "c", "d"), said, straight).found
+    one = outcome_of(Proposal(1, 3, "a", "b"), said, TEXT).found
+    other = outcome_of(Proposal(1, 3, "c", "d"), said, straight).found
     assert one is not None
     assert other is not None
     assert one.key == other.key
 
 
 def test_what_was_proposed_by_its_place_keeps_its_key() -> None:
-    places = GROUND.find(1, "a red jeep"), GROUND.find(3, "her blue jeep")
+    places = TEXT.find(1, "a red jeep"), TEXT.find(3, "her blue jeep")
     proposal = Proposal(1, 3, "a", "b", before=places[0], after=places[1])
-    one = weighed(proposal, verdict(), GROUND).found
-    other = weighed(proposal, verdict(quote_x="She limped"), GROUND).found
+    one = outcome_of(proposal, verdict(), TEXT).found
+    other = outcome_of(proposal, verdict(quote_x="She limped"), TEXT).found
     assert one is not None
     assert other is not None
     assert one.key == other.key == proposal.key
@@ -380,7 +383,7 @@ def test_short_scenes_share_a_piece() -> None:
     assert piece.text.startswith("[Scene 1: The lamp]\nElena Voss came")
 
 
-def test_facts_without_quotation_are_dropped_and_two_values_of_a_slot_collide(desk: Desk) -> None:
+def test_facts_without_quotation_are_dropped_and_two_values_of_a_slot_collide(check: StoryCheck) -> None:
     told = [
         {"subject": "the jeep", "slot": "Colour", "value": "red", "quote": "a red jeep"},
         {"subject": "Jeep", "slot": "colour", "value": "blue", "quote": "her blue jeep"},
@@ -391,7 +394,7 @@ def test_facts_without_quotation_are_dropped_and_two_values_of_a_slot_collide(de
             "slot": "day",
             "value": "Friday",
             "quote": "is Friday",
-            "told": "reported",
+            "modality": "reported",
             "by": "E",
         },
         {"subject": "opening night", "slot": "day", "value": "Saturday", "quote": "was Saturday"},
@@ -399,20 +402,25 @@ def test_facts_without_quotation_are_dropped_and_two_values_of_a_slot_collide(de
         {"subject": "Elena", "slot": "y", "value": "parks", "quote": "parked", "kind": "event"},
         {"subject": "a", "slot": "b", "value": "c", "quote": "came in", "kind": "idea"},
         {"subject": "", "slot": "b", "value": "c", "quote": "came in"},
+        {"subject": "a" * 201, "slot": "b", "value": "c", "quote": "came in"},
+        {"subject": "Elena", "slot": "limp", "value": "long told, " * 40, "quote": "She limped"},
     ]
-    ledger = Ledger(GROUND, desk)
     (piece,) = pieces_of(SCENES)
-    with ledger.world:
-        ledger.add(piece, Facts.model_validate({"facts": told}))
-        found = list(ledger.collisions())
+    with WorldState() as world:
+        facts = KnownFacts(check, world)
+        facts.add(piece, Facts.model_validate({"facts": told}))
+        found = list(facts.collisions())
         assert [(one.x, one.y, one.fact) for one in found if "blue" in one.event and "dark" not in one.event] == [
             (1, 3, "jeep having colour red")
         ]
         assert not [one for one in found if "opening" in one.subject or one.subject == "elena"]
-        assert ledger.known(piece) == []
-    assert desk.counts["dropped_fact_without_quote"] == 1
-    assert desk.counts["dropped_unknown_kind"] == 1
-    assert desk.counts["dropped_empty_fact"] == 1
+        assert facts.known(piece) == []
+        (limp,) = (fact for fact in world.facts() if fact.slot == "limp")
+        assert limp.value == ("long told, " * 40).strip()
+    assert check.counts["dropped_fact_without_quote"] == 1
+    assert check.counts["dropped_unknown_kind"] == 1
+    assert check.counts["dropped_empty_fact"] == 1
+    assert check.counts["dropped_long_fact"] == 1
 
 
 def test_what_two_ways_propose_stands_higher() -> None:
@@ -423,11 +431,24 @@ def test_what_two_ways_propose_stands_higher() -> None:
     assert [(one.source, round(one.score, 2)) for one in told] == [("rule colour", 0.65), ("rule age", 0.6)]
 
 
+def test_a_sentence_without_end_is_cut_after_a_word_and_marked() -> None:
+    scenes = (
+        NumberedScene(1, "", "The jeep was red " + "and the sea went on " * 90),
+        NumberedScene(2, "", "It was blue."),
+    )
+    places = StoryText(scenes).find(1, "The jeep was red"), StoryText(scenes).find(2, "It was blue")
+    shown = windowed(Proposal(1, 2, "a", "b", before=places[0], after=places[1]), Windows(scenes))
+    assert shown.before.startswith("The jeep was red and the sea")
+    assert shown.before.endswith((" on [...]", " sea [...]", " the [...]", " and [...]", " went [...]"))
+    assert len(shown.before) < 1210
+    assert shown.after == "It was blue."
+
+
 # whole checks ---------------------------------------------------------------------------------------------------------
 
 
-def checked(text: str, config: Config, answer: Any = None) -> Report:  # noqa: ANN401 - a script of any kind
-    model = ScriptedModel(answer or (lambda _: "{}"), capabilities=Capabilities(schema=True))
+def checked(text: str, config: Config, answer: Any = None, *, small: bool = False) -> Report:  # noqa: ANN401 - a script of any kind
+    model = ScriptedModel(answer or (lambda _: "{}"), capabilities=Capabilities(schema=True, small=small))
 
     async def one() -> Report:
         with Journal() as journal:
@@ -445,7 +466,7 @@ def test_without_a_model_names_and_sure_collisions_come_out() -> None:
         + " We saw Okonkwo." * 5
         + " Then we saw Okonkow."
     )
-    report = checked(f"# A\n\n{text}", Config(method="rules"))
+    report = checked(f"# A\n\n{text}", Config(ours=Ours(method="rules")))
     told = [one for story in report.details["stories"] for one in (*story["findings"], *story["intra_scene"])]
     assert {one["category"] for one in told} <= {"name", "appearance"}
     assert any("Okonkow" in one["event"] for one in told)
@@ -476,6 +497,40 @@ def test_a_model_with_little_room_gets_smaller_pieces_and_no_whole_story() -> No
     assert any("Give this role a model with more" in rating.unscored for rating in report.ratings)
 
 
+@pytest.mark.parametrize("small", [True, False])
+def test_replies_of_small_models_alone_are_bounded(small: bool) -> None:  # noqa: FBT001 - a case
+    asked: list[Request] = []
+
+    def answer(request: Request) -> str:
+        asked.append(request)
+        return json.dumps({"facts": [], "findings": [], "verdicts": []})
+
+    checked("Mara came.", Config.improved(), answer, small=small)
+    assert asked
+    for request in asked:
+        assert ("maxLength" in str(request.schema)) is small
+        assert (request.sampling.max_tokens is not None) is small
+
+
+@pytest.mark.parametrize("preset", ["faithful", "improved"])
+async def test_an_estimate_counts_only_what_was_not_checked_before(preset: Preset) -> None:
+    def answer(request: Request) -> str:
+        fields = ("events", "entities", "relations", "attributes", "facts", "findings", "verdicts")
+        return json.dumps({field: [] for field in fields if field in str(request.schema)})
+
+    model = ScriptedModel(answer, capabilities=Capabilities(schema=True))
+    stories = [
+        Item(name, Story().add("a", f"{name} saw the red jeep. It rained.").add("b", f"{name} left.")) for name in "ABC"
+    ]
+    with Journal() as journal:
+        cast, prompts = Cast.of(model), Prompts(ATLAS.prompts)
+        await ATLAS.evaluate(stories[:1], Run(RunContext(journal, prompts, cast)), ATLAS.config(preset))
+        await ATLAS.evaluate(stories[2:], Run(RunContext(journal, prompts, cast)), ATLAS.config(preset))
+        dry = RunContext(journal, prompts, cast, mode="dry")
+        await ATLAS.evaluate(stories, Run(dry), ATLAS.config(preset))
+    assert {call.path.partition("/")[0] for call in dry.dry_run.planned} == {"B"}
+
+
 @pytest.mark.parametrize(
     ("text", "form", "mended"),
     [
@@ -496,7 +551,7 @@ def test_a_model_with_little_room_gets_smaller_pieces_and_no_whole_story() -> No
 def test_stories_in_any_layout_are_read_and_what_was_mended_is_told(
     text: str, form: str, mended: dict[str, int]
 ) -> None:
-    report = checked(text, Config(method="rules"))
+    report = checked(text, Config(ours=Ours(method="rules")))
     (story,) = report.details["stories"]
     assert (story["form"], story["mended"]) == (form, mended)
     assert bool(mended) == any(note.startswith("long: read as") for note in report.notes)
@@ -504,12 +559,12 @@ def test_stories_in_any_layout_are_read_and_what_was_mended_is_told(
 
 def test_settings_out_of_range_are_named() -> None:
     for config, message in (
-        (Config(batch=13), "batch = 13 cannot be verified in one call. Give 1 to 12."),
-        (Config(temperature=-1), "temperature = -1 is below 0"),
-        (Config(scene_words=0), "scene_words = 0 is too few"),
+        (Config(ours=Ours(batch=13)), "batch = 13 cannot be verified in one call. Give 1 to 12."),
+        (Config(Paper(temperature=-1)), "temperature = -1 is below 0"),
+        (Config(Paper(scene_words=0)), "scene_words = 0 is too few"),
     ):
         with pytest.raises(UsageError, match=message):
-            check(config)
+            config.validate()
 
 
 # scoring --------------------------------------------------------------------------------------------------------------
@@ -521,9 +576,9 @@ def test_three_rules_each_match_one_to_one() -> None:
         Known(Finding(1, 3, "night on Friday", "night on Saturday")),
     ]
     told = [
-        Told(Finding(1, 3, "a red jeep", "a blue jeep")),
-        Told(Finding(1, 3, "the jeep is red", "blue jeep")),
-        Told(Finding(2, 3, "opening night on Friday", "opening night on Saturday")),
+        Detected(Finding(1, 3, "a red jeep", "a blue jeep")),
+        Detected(Finding(1, 3, "the jeep is red", "blue jeep")),
+        Detected(Finding(2, 3, "opening night on Friday", "opening night on Saturday")),
     ]
     counted = {rule: (a.tp, a.fp, a.fn) for rule, a in accuracies(told, known).items()}
     assert counted == {"strict": (1, 2, 1), "evidence": (2, 1, 0), "assignment": (2, 1, 0)}
@@ -531,8 +586,8 @@ def test_three_rules_each_match_one_to_one() -> None:
 
 def test_quotations_settle_evidence_where_both_sides_have_them() -> None:
     known = [Known(Finding(1, 3, "a", "b"), "a red jeep", "her blue jeep")]
-    right = Told(Finding(2, 3, "c", "d"), "Elena Voss came in a red jeep.", "Voss parked her blue jeep.")
-    wrong = Told(Finding(1, 3, "a", "b"), "She limped.", "Nobody came.")
+    right = Detected(Finding(2, 3, "c", "d"), "Elena Voss came in a red jeep.", "Voss parked her blue jeep.")
+    wrong = Detected(Finding(1, 3, "a", "b"), "She limped.", "Nobody came.")
     assert accuracies([right], known)["evidence"].tp == 1
     assert accuracies([wrong], known)["evidence"].tp == 0
 
@@ -544,7 +599,7 @@ def test_labels_of_injected_errors_are_met_by_their_place(tmp_path: Path) -> Non
     file.write_text("\n".join(map(json.dumps, labels)), encoding="utf-8")
     known = read_gold(str(file), ["lamp"])["lamp"]
     assert known is not None
-    counted = accuracies([Told(Finding(1, 1, "a", "b"), spans=((0, 5), (80, 91)))], known)
+    counted = accuracies([Detected(Finding(1, 1, "a", "b"), spans=((0, 5), (80, 91)))], known)
     assert {rule: (a.tp, a.fp, a.fn) for rule, a in counted.items()} == {"evidence": (1, 0, 0)}
 
 
@@ -572,7 +627,7 @@ def test_the_page_escapes_marks_quotations_and_has_the_command() -> None:
     evil = "<script>alert(1)</script>"
     text = f"# A\n\nMara took {evil} her blue umbrella.\n\nThe blue umbrella dripped."
     text += "\n\n# B\n\nThe red umbrella of Mara dripped."
-    report = checked(text, Config(method="rules")).as_data()
+    report = checked(text, Config(ours=Ours(method="rules"))).as_data()
     (one,) = report["details"]["stories"][0]["findings"]
     told = as_page(report, {}, ["fabula", "check", "my story.md"])
     assert "<script" not in told

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.continuity import Passage
 from fabula.continuity.book import Book
-from fabula.craft.quoting import folded
+from fabula.craft.quoting import quoted_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from fabula.continuity.book import Line
 
 NEARLY: Final = 0.8  # token F1 of the best window (specification 6.6)
-_LEFT_OUT: Final = "..."
 _STRETCH, _GAP = 3, 40  # words that a quotation with words left out may reach over: so many for each, and so many more
 _FEWEST_NEARLY: Final = 4  # shorter quotations have to stand there word for word
 
@@ -78,8 +77,8 @@ class _Words:
         return (where, where + size) if best >= NEARLY * size else None
 
 
-class Ground:
-    """A story in which quotations are looked for; made once for a story."""
+class StoryText:
+    """The text of a story in which quotations are looked for; made once for a story."""
 
     def __init__(self, scenes: Sequence[NumberedScene]) -> None:
         self.scenes = {scene.number: scene for scene in scenes}
@@ -87,10 +86,19 @@ class Ground:
         self._words: dict[int, _Words] = {}
 
     @cached_property
+    def _book(self) -> Book:
+        return Book.of(list(self.scenes.values()))
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The words of the story that are names, or parts of one, in small letters."""
+        return frozenset(self._book.names.tokens)
+
+    @cached_property
     def lines(self) -> Mapping[int, Sequence[Line]]:
         """The sentences of each scene, as the detectors see them."""
         found: dict[int, list[Line]] = {}
-        for line in Book.of(list(self.scenes.values())).lines:
+        for line in self._book.lines:
             found.setdefault(self._order[line.scene], []).append(line)
         return found
 
@@ -108,7 +116,7 @@ class Ground:
         if scene not in self.scenes:
             return None
         words = self._of(scene)
-        parts = [part for piece in _parts(quote) if (part := _Words.of(piece).words)]
+        parts = [part for piece in quoted_parts(quote) if (part := _Words.of(piece).words)]
         if sum(map(len, parts)) < least or not parts:
             return None
         span = self._rows(words, parts)
@@ -158,8 +166,3 @@ class Ground:
                 return first[0], last[1]
             at = first[0] + 1
         return None
-
-
-def _parts(quote: str) -> list[str]:
-    """What stands between the marks for words that are left out."""
-    return folded(quote).replace("[...]", _LEFT_OUT).replace("(...)", _LEFT_OUT).split(_LEFT_OUT)

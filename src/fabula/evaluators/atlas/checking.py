@@ -1,22 +1,30 @@
-"""The roles of a run, asked for typed replies; what cannot be had is counted and never ends the run."""
+"""A story under check: its scenes, the roles asked about them, and what was counted and said on the way.
+
+What cannot be had from a model is counted and reported; it never ends the check.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fabula.base.errors import ReplyError
+from fabula.craft.raters import kind_of
 from fabula.engine.replies import json_instruction, schema_of
-from fabula.engine.roles import is_person
+from fabula.evaluators.atlas.quoting import StoryText
 from fabula.measure.ratings import Rating
 from fabula.models.base import Sampling
 from fabula.models.budget import estimate_tokens
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.continuity import NumberedScene, Scenes
     from fabula.engine.run import Run
+    from fabula.evaluators.atlas.config import Config
     from fabula.measure.items import Item
-    from fabula.measure.ratings import RaterKind
 
 T = TypeVar("T")
 
@@ -35,35 +43,48 @@ REPLY_TOKENS: Final = {
     "settle": 2600,
     "judge": 4000,
 }
+"""Tokens that a context window keeps free for the reply; the most that a small model may write."""
 
 
 @dataclass
-class Desk:
-    """One story's calls, with what was counted on the way.
+class StoryCheck:
+    """One story under check.
 
     Attributes:
         run: at the story's place.
+        split: the story's scenes.
         ratings: verdicts, and calls whose reply could not be read.
         counts: how often something was dropped, cut, merged or missed.
     """
 
     run: Run
     item: Item
-    temperature: float = 0.0
+    split: Scenes
+    config: Config
     ratings: list[Rating] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
 
-    def who(self, role: str) -> str:
+    @property
+    def scenes(self) -> Sequence[NumberedScene]:
+        """The scenes, in the order of the text."""
+        return self.split.scenes
+
+    @cached_property
+    def text(self) -> StoryText:
+        """The story's text, to look for quotations in."""
+        return StoryText(self.scenes)
+
+    def performer(self, role: str) -> str:
         """Who plays a role."""
         return self.run.context.cast.assignment(role).performer.identity
 
-    def room(self, role: str, prompt: str) -> int | None:
+    def prompt_room(self, role: str, prompt: str) -> int | None:
         """How many tokens the whole prompt may have beside its reply; `None` where that is not known."""
-        context = self.run.window(role)
-        return None if context is None else context - REPLY_TOKENS[prompt]
+        window = self.run.window(role)
+        return None if window is None else window - REPLY_TOKENS[prompt]
 
     async def ask(self, at: Run, shape: type[T], role: str, prompt: str, **fields: Any) -> T | None:  # noqa: ANN401 - fields of a prompt
-        """A reply of that shape; `None`, counted and told in a rating, where none could be had.
+        """A reply of that shape; `None`, counted and kept as an unscored rating, where none could be had.
 
         Raises:
             ModelError: the model did not answer.
@@ -71,7 +92,8 @@ class Desk:
         """
         why = self._too_long(at, shape, role, prompt, fields)
         if not why:
-            sampling = Sampling(temperature=self.temperature, max_tokens=REPLY_TOKENS[prompt])
+            most = at.reply_tokens(role, short=REPLY_TOKENS[prompt])
+            sampling = Sampling(temperature=self.config.paper.temperature, max_tokens=most)
             try:
                 return await at.ask_for(shape, role, prompt, sampling=sampling, **fields)
             except ReplyError as error:
@@ -80,14 +102,14 @@ class Desk:
         self.rate(role, f"{at.at}/{prompt}", f"{at.at}/{prompt}", unscored=why)
         return None
 
-    def rate(self, role: str, question: str, call: str, **told: Any) -> None:  # noqa: ANN401 - fields of a rating
+    def rate(self, role: str, question: str, call: str, **verdict: Any) -> None:  # noqa: ANN401 - fields of a rating
         """Keep a verdict."""
-        who = self.who(role)
-        told.setdefault("answer", None)
+        who = self.performer(role)
+        verdict.setdefault("answer", None)
         self.ratings.append(
             Rating(
                 rater=who or role,
-                kind=_kind(who),
+                kind=kind_of(who),
                 items=(self.item.id,),
                 systems=(self.item.system,) if self.item.system else (),
                 prompt=self.item.prompt,
@@ -95,28 +117,22 @@ class Desk:
                 rubric=RUBRIC,
                 evaluator=EVALUATOR,
                 call=call,
-                **told,
+                **verdict,
             )
         )
 
     def _too_long(self, at: Run, shape: type[T], role: str, prompt: str, fields: dict[str, Any]) -> str:
         """Why a call cannot be made to this role; empty where it can."""
-        room = self.room(role, prompt)
+        room = self.prompt_room(role, prompt)
         if room is None:
             return ""
-        told = at.render(prompt, **fields)
+        text = at.render(prompt, **fields)
         if not at.context.cast.assignment(role).performer.capabilities.schema:
-            told += json_instruction(schema_of(shape))
-        if (needed := estimate_tokens(told)) <= room:
+            text += json_instruction(schema_of(shape, short=at.aids(role)))
+        if (needed := estimate_tokens(text)) <= room:
             return ""
-        whole = REPLY_TOKENS[prompt]
+        reply = REPLY_TOKENS[prompt]
         return (
-            f"This prompt has about {needed:,} tokens and its reply up to {whole:,}; the {role} has room for "
-            f"{room + whole:,} in all. Give this role a model with more."
+            f"This prompt has about {needed:,} tokens and its reply up to {reply:,}; the {role} has room for "
+            f"{room + reply:,} in all. Give this role a model with more."
         )
-
-
-def _kind(performer: str) -> RaterKind:
-    if is_person(performer):
-        return "person"
-    return "program" if performer.startswith("program:") else "model"

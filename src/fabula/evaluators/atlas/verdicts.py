@@ -1,0 +1,125 @@
+"""What a verdict is worth: it counts only where its quotations stand in the story (specification 6.6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fabula.evaluators.atlas.findings import Found, key_of, valid_clause
+from fabula.evaluators.atlas.replies import DECISIONS, ERROR
+from fabula.story import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.continuity import Passage
+    from fabula.evaluators.atlas.checking import StoryCheck
+    from fabula.evaluators.atlas.findings import Proposal
+    from fabula.evaluators.atlas.quoting import StoryText
+    from fabula.evaluators.atlas.replies import VerdictReply, Verdicts
+
+_FEWEST_WORDS: Final = 2  # of a quotation that is to prove something
+UNGROUNDED: Final = "ungrounded"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a proposal: a finding, a rejection and why, or no verdict that can be used and why."""
+
+    found: Found | None = None
+    rejected: str = ""
+    unscored: str = ""
+
+
+def confirmed(check: StoryCheck, batch: Sequence[Proposal], reply: Verdicts | None, call: str) -> list[Found]:
+    """The findings among a batch, by the numbers (from 1) that its proposals had in the prompt.
+
+    Where no reply could be read, each proposal is a verdict that is missing. Of two verdicts on one, the first counts.
+    """
+    by_number: dict[int, VerdictReply] = {}
+    for verdict in reply.verdicts if reply else ():
+        by_number.setdefault(verdict.number, verdict)
+    found = []
+    for number, proposal in enumerate(batch, 1):
+        outcome = outcome_of(proposal, by_number.get(number), check.text)
+        _record(check, proposal, outcome, by_number.get(number), call)
+        if outcome.found is not None:
+            found.append(outcome.found)
+    if extra := len(set(by_number) - set(range(1, len(batch) + 1))):
+        check.counts["verdicts_on_nothing"] += extra
+    return found
+
+
+def outcome_of(proposal: Proposal, verdict: VerdictReply | None, text: StoryText) -> Outcome:
+    """The outcome of a verdict on a proposal; both quotations have to be found, and no explanation."""
+    if verdict is None or verdict.decision not in DECISIONS:
+        did = "gave no verdict on it" if verdict is None else f"decided {verdict.decision[:40]!r}, which is no decision"
+        return Outcome(unscored=f"The verifier {did}.")
+    if verdict.decision != ERROR:
+        return Outcome(rejected=verdict.decision)
+    before = text.find(proposal.x, verdict.quote_x, nearly=True, least=_FEWEST_WORDS)
+    after = text.find(proposal.y, verdict.quote_y, nearly=True, least=_FEWEST_WORDS)
+    if before is None or after is None:
+        scene = proposal.y if before else proposal.x
+        return Outcome(rejected=UNGROUNDED, unscored=f"Its quotation is not in scene {scene}.")
+    if (before.scene, before.focus) == (after.scene, after.focus):
+        return Outcome(rejected=UNGROUNDED, unscored="Both quotations are the same words.")
+    if _is_explained(proposal, verdict, text, (before, after)):
+        return Outcome(rejected="explained")
+    return Outcome(_found(proposal, verdict, before, after))
+
+
+def _is_explained(proposal: Proposal, verdict: VerdictReply, text: StoryText, quoted: tuple[Passage, Passage]) -> bool:
+    """Whether the explanation that a verdict quotes stands in the story, and is not one of the two places again."""
+    if not verdict.explanation_quote:
+        return False
+    scenes = text.between(proposal.x, proposal.y)
+    where = text.find_in(scenes, verdict.explanation_quote, nearly=True, least=_FEWEST_WORDS)
+    return where is not None and all((where.scene, where.focus) != (part.scene, part.focus) for part in quoted)
+
+
+def _found(proposal: Proposal, verdict: VerdictReply, before: Passage, after: Passage) -> Found:
+    fact, event = valid_clause(verdict.fact), valid_clause(verdict.event)
+    if not (fact and event):
+        fact, event = proposal.fact, proposal.event
+    if proposal.x == proposal.y and before.focus > after.focus:
+        before, after, fact, event = after, before, event, fact
+    # What was proposed by its place keeps its key, whichever words of that place the verifier quotes this time.
+    placed = proposal.before is not None and proposal.after is not None
+    return Found(
+        proposal.key if placed else key_of(before.quote, after.quote),
+        proposal.x,
+        proposal.y,
+        fact,
+        event,
+        proposal.subject,
+        one_line(verdict.attribute) or proposal.category,
+        proposal.category,
+        proposal.source,
+        before,
+        after,
+        one_line(verdict.reason),
+    )
+
+
+def _record(check: StoryCheck, proposal: Proposal, outcome: Outcome, verdict: VerdictReply | None, call: str) -> None:
+    """Keep a verdict among the ratings, and count what came of it."""
+    answer: str | None = None
+    if outcome.found is not None:
+        answer = ERROR
+        check.counts["confirmed"] += 1
+    elif outcome.unscored:
+        check.counts["ungrounded_verdicts" if outcome.rejected else "missing_verdicts"] += 1
+    else:
+        answer = "no error"
+        check.counts["rejected"] += 1
+        check.counts[f"rejected_{outcome.rejected}"] += 1
+    check.rate(
+        "verifier",
+        proposal.key,
+        call,
+        answer=answer,
+        unscored=outcome.unscored,
+        shown=verdict.decision if verdict else "",
+        reason=one_line(verdict.reason) if verdict else "",
+    )
