@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from fabula.app.reproduce.hanna import _directions, _story_level
+from fabula.app.reproduce.hanna import _story_level
 from fabula.app.reproduce.rows import FULL, counts, missing, number
 from fabula.app.reproduce.tables import chosen, reproduce, tables
 from fabula.craft.matching import match_findings
@@ -17,7 +17,7 @@ from fabula.stats.correlation import COEFFICIENTS
 from ground_truth import data_folder
 
 if TYPE_CHECKING:
-    from fabula.app.reproduce.hanna import Coefficient
+    from fabula.stats.correlation import Coefficient
 
 
 @pytest.mark.parametrize("name", tables())
@@ -54,7 +54,7 @@ def test_vectorised_coefficients_are_those_of_the_statistics() -> None:
     for name in names:
         each = [COEFFICIENTS[name](a, b) for a, b in zip(people, metric, strict=True)]
         defined = [value for value in each if value is not None]
-        mean = _story_level(_directions(people, name), _directions(metric, name))
+        mean = _story_level(people, metric, name)
         assert len(defined) == 19
         assert mean == pytest.approx(abs(sum(defined) / len(defined)), abs=1e-9)
 

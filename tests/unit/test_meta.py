@@ -9,14 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabula.stats.correlation import COEFFICIENTS
+from fabula.stats.bootstrap import Resampling
+from fabula.stats.correlation import COEFFICIENTS, by_row
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.meta import meta
 from fabula.stats.meta_pairs import Pairs
-from fabula.stats.meta_stories import _ROWWISE, Stories, _rowwise
-from fabula.stats.verdicts import Dials, Verdict, by_rater, preferences_of, scores_of
+from fabula.stats.meta_stories import Stories
+from fabula.stats.verdicts import Verdict, by_rater, preferences_of, scores_of
 
-DIALS = Dials(100, 1)
+RESAMPLING = Resampling(100, 1)
 VALUES = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=7)
 
 
@@ -32,11 +33,11 @@ def both(pairs: list[tuple[int, int]], prompts: int = 2) -> tuple[list[Verdict],
 
 
 @settings(deadline=None)
-@given(VALUES, st.sampled_from(_ROWWISE))
+@given(VALUES, st.sampled_from(list(COEFFICIENTS)))
 def test_coefficients_of_many_rows_are_those_of_single_ones(values: list[tuple[int, int]], what: str) -> None:
     x, y = (np.array([pair[side] for pair in values], dtype=np.float64) for side in (0, 1))
     plain = COEFFICIENTS[what](x, y)  # type: ignore[index] # one of its names
-    for number in _rowwise(what, np.stack([x, x]), np.stack([y, y])):
+    for number in by_row(what, np.stack([x, x]), np.stack([y, y])):  # type: ignore[arg-type] # the same
         assert (not math.isfinite(number)) if plain is None else number == pytest.approx(plain)
 
 
@@ -45,7 +46,7 @@ def test_coefficients_of_many_rows_are_those_of_single_ones(values: list[tuple[i
 def test_within_prompts_that_are_alike_the_mean_is_the_plain_coefficient(values: list[tuple[int, int]]) -> None:
     human, judge = both(values)
     x, y = [float(h) for h, _ in values], [float(m) for _, m in values]
-    found = {(f.of, f.what): f.scored for f in meta(judge, human, {}, DIALS).findings}
+    found = {(f.of, f.what): f.scored for f in meta(judge, human, {}, RESAMPLING).findings}
     scored = found["judge", "stories: spearman"]
     if len(set(x)) == 1:
         assert isinstance(scored, Unscored)
@@ -79,7 +80,7 @@ def test_raters_are_columns_and_what_is_missing_is_no_number() -> None:
 def test_stories_without_prompts_are_compared_with_each_other() -> None:
     human = [Verdict("a", (f"i{n}",), n) for n in range(6)]
     judge = [Verdict("m", (f"i{n}",), n % 4) for n in range(6)]
-    found = meta(judge, human, {f"i{n}": "word " * n for n in range(6)}, DIALS)
+    found = meta(judge, human, {f"i{n}": "word " * n for n in range(6)}, RESAMPLING)
     by = {(f.of, f.what): f.scored for f in found.findings}
     plain = COEFFICIENTS["kendall"]([float(n) for n in range(6)], [float(n % 4) for n in range(6)])
     kendall = by["judge", "stories: kendall"]
@@ -94,11 +95,11 @@ def test_a_judge_that_is_only_a_little_better_is_not_shown_to_be() -> None:
     human, _ = both([(0, 0), (1, 0), (2, 0)], 4)
     judge = [score(v.systems[0], v.prompt, v.value if v.prompt != "p0" else -v.value, "m") for v in human]
     texts = {v.items[0]: "word " * int(v.value + 1 if v.prompt != "p1" else 5 - v.value) for v in human}
-    found = meta(judge, human, texts, DIALS)
+    found = meta(judge, human, texts, RESAMPLING)
     assert found.beats is False
     assert "does not beat the trivial baseline 'length': accuracy 0.750 against 0.750" in found.sentence
     better = [score(v.systems[0], v.prompt, v.value, "m") for v in human]
-    close = meta(better, human, texts, DIALS)
+    close = meta(better, human, texts, RESAMPLING)
     assert close.beats is False
     assert "is not shown to beat the trivial baseline 'length'" in close.sentence
     assert "reaches 0" in close.sentence
@@ -106,7 +107,7 @@ def test_a_judge_that_is_only_a_little_better_is_not_shown_to_be() -> None:
 
 def test_nothing_in_common_is_an_error() -> None:
     with pytest.raises(ValueError, match="No story was judged by both sides"):
-        meta([score("x", "p", 1)], [score("y", "p", 1)], {}, DIALS)
+        meta([score("x", "p", 1)], [score("y", "p", 1)], {}, RESAMPLING)
 
 
 def test_pairs_that_one_side_did_not_compare_are_left_to_the_stories() -> None:
@@ -123,7 +124,7 @@ def test_pairs_that_one_side_did_not_compare_are_left_to_the_stories() -> None:
 
 def test_where_people_see_no_difference_nothing_can_be_said() -> None:
     human, judge = both([(3, 1), (3, 2)])
-    found = meta(judge, human, {}, DIALS)
+    found = meta(judge, human, {}, RESAMPLING)
     assert found.beats is None
     assert found.sentence.startswith("Whether the judge beats the trivial baselines cannot be said")
     by = {(f.of, f.what): f.scored for f in found.findings}
@@ -137,7 +138,7 @@ def test_where_people_see_no_difference_nothing_can_be_said() -> None:
 def test_one_system_a_missing_text_and_fine_scores_are_said_so() -> None:
     human = [score("s", f"p{n}", n / 10, rater) for n in range(20) for rater in "ab"]
     judge = [score("s", f"p{n}", n, "m") for n in range(20)]
-    by = {(f.of, f.what): f.scored for f in meta(judge, human, {"s/p0": "word"}, DIALS).findings}
+    by = {(f.of, f.what): f.scored for f in meta(judge, human, {"s/p0": "word"}, RESAMPLING).findings}
     assert by["judge", "systems: spearman"] == Unscored("fewer than two systems", 1)
     assert by["length", "stories: spearman"] == Unscored("the text of 's/p1' is not there; give it with --stories", 20)
     assert by["judge", "stories: kappa"] == Unscored("kappa is for a few labels, not for 20 different scores", 20)
@@ -149,7 +150,7 @@ def test_one_system_a_missing_text_and_fine_scores_are_said_so() -> None:
 
 def test_a_missing_text_is_said_for_pairs_too() -> None:
     human = [Verdict("a", ("x/p", "y/p"), 1.0, ("x", "y"), "p")]
-    found = meta([Verdict("m", ("x/p", "y/p"), 1.0, ("x", "y"), "p")], human, {"x/p": "word"}, DIALS)
+    found = meta([Verdict("m", ("x/p", "y/p"), 1.0, ("x", "y"), "p")], human, {"x/p": "word"}, RESAMPLING)
     by = {(f.of, f.what): f.scored for f in found.findings}
     assert by["length", "pairs: accuracy"] == Unscored("the text of 'y/p' is not there; give it with --stories", 1)
     assert found.beats is None or found.beats is False

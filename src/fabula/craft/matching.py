@@ -13,11 +13,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from fabula.craft.stems import stem
+from fabula.stats.classification import Confusion
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+Accuracy = Confusion
 THRESHOLD: Final = 0.3
 _FORM: Final = re.compile(
     r"\s*in\s+scene\s+(\d+)\s*,?\s*(.+?)(?:\s+was\s+established)?\s*,\s*(?:and\s+)?yet\s+in\s+scene\s+(\d+)\s*,?\s*"
@@ -30,8 +34,6 @@ _STOP: Final = frozenset(
     | {"he", "her", "his", "in", "into", "is", "it", "its", "not", "of", "off", "on", "or", "out", "she", "that"}
     | {"the", "their", "them", "they", "this", "to", "was", "were", "which", "who", "will", "with"}
 )
-_SUFFIXES: Final = ("ingly", "edly", "ings", "ing", "ied", "ies", "ed", "es", "ly", "s", "e")
-_SHORTEST_STEM: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,35 +47,6 @@ class Finding:
 
     def __str__(self) -> str:
         return f"In scene {self.x}, {self.fact} was established, yet in scene {self.y}, {self.event} happens"
-
-
-@dataclass(frozen=True, slots=True)
-class Accuracy:
-    """How many were found, and what follows from it; a share of nothing is `None`."""
-
-    tp: int
-    fp: int
-    fn: int
-
-    @property
-    def precision(self) -> float | None:
-        """Share of the detections that are known errors."""
-        return self.tp / (self.tp + self.fp) if self.tp + self.fp else None
-
-    @property
-    def recall(self) -> float | None:
-        """Share of the known errors that were detected."""
-        return self.tp / (self.tp + self.fn) if self.tp + self.fn else None
-
-    @property
-    def f1(self) -> float | None:
-        """Harmonic mean of both."""
-        both = 2 * self.tp + self.fp + self.fn
-        return 2 * self.tp / both if both else None
-
-    def __add__(self, other: Accuracy) -> Accuracy:
-        """The counts of both together, which is the micro average."""
-        return Accuracy(self.tp + other.tp, self.fp + other.fp, self.fn + other.fn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +64,9 @@ class Matching:
     missed: tuple[int, ...]
 
     @property
-    def accuracy(self) -> Accuracy:
+    def accuracy(self) -> Confusion:
         """Matched, unmatched and missed as true positives, false positives and false negatives."""
-        return Accuracy(len(self.pairs), len(self.unmatched), len(self.missed))
+        return Confusion(len(self.pairs), len(self.unmatched), len(self.missed))
 
 
 def parse_finding(text: str) -> Finding | None:
@@ -119,14 +92,7 @@ def _containment(one: str, other: str) -> float:
 
 def _tokens(text: str) -> set[str]:
     words = (word.casefold() for word in _TOKEN.findall(text))
-    return {_stem(word) for word in words if word not in _STOP}
-
-
-def _stem(word: str) -> str:
-    for suffix in _SUFFIXES:
-        if word.endswith(suffix) and len(word) - len(suffix) >= _SHORTEST_STEM:
-            return word.removesuffix(suffix)
-    return word
+    return {stem(word) for word in words if word not in _STOP}
 
 
 def match_findings(detected: Sequence[Finding], known: Sequence[Finding], threshold: float = THRESHOLD) -> Matching:
@@ -148,48 +114,9 @@ def match_findings(detected: Sequence[Finding], known: Sequence[Finding], thresh
 def assign(values: NDArray[np.float64]) -> list[tuple[int, int]]:
     """Row and column of each pair of the one-to-one assignment with the largest sum of `values`, by row.
 
-    All rows are assigned, or all columns where there are fewer of them. Shortest augmenting paths with potentials
-    (Jonker and Volgenant 1987), cubic in the longer side.
+    All rows are assigned, or all columns where there are fewer of them.
     """
-    if not values.size:
-        return []
-    if values.shape[0] > values.shape[1]:
-        return sorted((row, column) for column, row in assign(values.T))
-    rows, columns = values.shape
-    costs = values.max() - values
-    of_row, of_column = np.zeros(rows), np.zeros(columns)
-    taken = np.full(columns, -1)
-    for row in range(rows):
-        _augment(costs, (of_row, of_column), taken, row)
-    return sorted((int(taken[column]), column) for column in range(columns) if taken[column] >= 0)
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - takes longer than the rest of a command
 
-
-def _augment(
-    costs: NDArray[np.float64],
-    potentials: tuple[NDArray[np.float64], NDArray[np.float64]],
-    taken: NDArray[np.int_],
-    start: int,
-) -> None:
-    """Give row `start` a column, along the cheapest path of changes to what is `taken` (column -> row)."""
-    of_row, of_column = potentials
-    columns = costs.shape[1]
-    distance, before = np.full(columns, np.inf), np.full(columns, -1)
-    done = np.zeros(columns, dtype=bool)
-    row, last, shortest = start, -1, 0.0
-    while True:
-        reached = shortest + costs[row] - of_row[row] - of_column
-        better = ~done & (reached < distance)
-        distance[better], before[better] = reached[better], last
-        last = int(np.argmin(np.where(done, np.inf, distance)))
-        shortest, done[last] = float(distance[last]), True
-        if taken[last] < 0:
-            break
-        row = int(taken[last])
-    of_row[start] += shortest
-    held = done & (taken >= 0)
-    of_row[taken[held]] += shortest - distance[held]
-    of_column[done] -= shortest - distance[done]
-    while last >= 0:
-        previous = int(before[last])
-        taken[last] = start if previous < 0 else taken[previous]
-        last = previous
+    rows, columns = linear_sum_assignment(values, maximize=True)
+    return [(int(row), int(column)) for row, column in zip(rows, columns, strict=True)]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
 from fabula.measure.report import Row
-from fabula.stats.bootstrap import bootstrap_mean
+from fabula.stats.bootstrap import Resampling, bootstrap_mean
 from fabula.stats.estimate import Estimate, Unscored
 
 if TYPE_CHECKING:
@@ -20,14 +19,6 @@ if TYPE_CHECKING:
 ALL: Final = "all"
 MEAN: Final = "mean/"
 _NAMED: Final = 4  # measures of one note
-
-
-@dataclass(frozen=True, slots=True)
-class Resampling:
-    """How intervals are made: by so many draws of whole prompts, with this seed."""
-
-    resamples: int = 1000
-    seed: int = 1
 
 
 def checked(items: Sequence[Item]) -> None:

@@ -7,6 +7,7 @@ one prompt) is one unit and is drawn together. Below about 20 units the interval
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
@@ -22,6 +23,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _AT_ONCE: Final = 1 << 20  # drawn numbers held at a time: 8 MB
+
+
+@dataclass(frozen=True, slots=True)
+class Resampling:
+    """How intervals are made: by so many draws of whole units, with this seed."""
+
+    resamples: int = 1000
+    seed: int = 1
 
 
 def bootstrap(

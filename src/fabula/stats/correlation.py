@@ -1,4 +1,4 @@
-"""How two lists of numbers go together: Pearson, Spearman, Kendall's tau-b, pairwise accuracy.
+"""How two lists of numbers go together: Pearson, Spearman, Kendall's tau-b (all three from scipy), pairwise accuracy.
 
 A coefficient that is undefined (fewer than two pairs, a constant list) is `None`: the caller says whether that counts
 as 0 (TTCW paper, Figures 1 and 2) or is left out (HANNA).
@@ -7,12 +7,20 @@ as 0 (TTCW paper, Figures 1 and 2) or is left out (HANNA).
 from __future__ import annotations
 
 import math
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+import warnings
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from fabula.stats.bootstrap import bootstrap_mean, draw_counts, estimated, group_members, numbers, row_draws
+from fabula.stats.bootstrap import (
+    bootstrap_mean,
+    draw_counts,
+    draws,
+    estimated,
+    group_members,
+    numbers,
+    row_draws,
+)
 from fabula.stats.estimate import Unscored
 
 if TYPE_CHECKING:
@@ -23,32 +31,36 @@ if TYPE_CHECKING:
     from fabula.stats.estimate import Scored
 
     Array: TypeAlias = NDArray[np.float64]
-    Codes: TypeAlias = NDArray[np.intp]
     Numbers: TypeAlias = Sequence[float] | Array
 
 Definition: TypeAlias = Literal["symmetric", "legacy_fig3", "legacy_table1"]
 Coefficient: TypeAlias = Literal["pearson", "spearman", "kendall", "accuracy"]
-_FEW: Final = 256  # up to here all pairs at once are faster than counting inversions
+_CELLS: Final = 1 << 20  # of the signs of pairs held at a time: 8 MB
+_FEW: Final = 64  # items; up to here all pairs of many resamples at once are faster than one resample after the other
 
 
-def midranks(values: Numbers) -> Array:
-    """The rank of each value from 1, ties sharing the average of their ranks."""
-    return _midranks(_codes(np.asarray(values, dtype=np.float64)))
+def _scipy() -> Any:  # noqa: ANN401 - scipy has no types
+    from scipy import stats  # noqa: PLC0415 - takes longer than the rest of a command
+
+    return stats
 
 
 def pearson(x: Numbers, y: Numbers) -> float | None:
     """Pearson's r; `None` for fewer than two pairs or where a list is constant."""
-    return _pearson(*_pair(x, y))
+    a, b = _pair(x, y)
+    return None if _flat(a) or _flat(b) else float(by_row("pearson", a[None], b[None])[0])
 
 
 def spearman(x: Numbers, y: Numbers) -> float | None:
     """Spearman's rho with average ranks for ties; `None` for fewer than two pairs or where a list is constant."""
-    return _spearman(*map(_codes, _pair(x, y)))
+    a, b = _pair(x, y)
+    return None if _flat(a) or _flat(b) else float(_scipy().spearmanr(a, b).statistic)
 
 
 def kendall_b(x: Numbers, y: Numbers) -> float | None:
     """Kendall's tau-b (Kendall 1945); `None` for fewer than two pairs or where a list is constant."""
-    return _kendall(*map(_codes, _pair(x, y)))
+    a, b = _pair(x, y)
+    return None if _flat(a) or _flat(b) else float(_scipy().kendalltau(a, b).statistic)
 
 
 def pairwise_accuracy(h: Numbers, m: Numbers, definition: Definition = "symmetric") -> float | None:
@@ -61,11 +73,54 @@ def pairwise_accuracy(h: Numbers, m: Numbers, definition: Definition = "symmetri
     - `legacy_table1`: the same with >=, as in its Table 1.
     """
     a, b = _pair(h, m)
-    if definition == "symmetric" or len(a) < 2:  # noqa: PLR2004 - a pair
-        return _accuracy(_codes(a), _codes(b))
+    pairs = len(a) * (len(a) - 1) // 2
+    if not pairs:
+        return None
+    if definition == "symmetric":
+        return _symmetric(a, b, pairs)
     above = np.greater if definition == "legacy_fig3" else np.greater_equal
     same = sum(int((above(a[i], a[i + 1 :]) == above(b[i], b[i + 1 :])).sum()) for i in range(len(a) - 1))
-    return same / (len(a) * (len(a) - 1) / 2)
+    return same / pairs
+
+
+def _symmetric(a: Array, b: Array, pairs: int) -> float | None:
+    """From tau-b: it is the pairs ordered alike less those ordered otherwise, divided by a mean of the pairs untied."""
+    tied = [_tied_pairs(list_) for list_ in (a, b)]
+    counted = pairs - _tied_pairs(np.stack([a, b], axis=1))
+    if not counted:
+        return None
+    tau = kendall_b(a, b)
+    lead = 0 if tau is None else round(tau * math.sqrt((pairs - tied[0]) * (pairs - tied[1])))
+    return (1 + lead / counted) / 2
+
+
+def _tied_pairs(values: Array) -> int:
+    counts = np.unique(values, axis=0, return_counts=True)[1]
+    return int((counts * (counts - 1) // 2).sum())
+
+
+def by_row(coefficient: Coefficient, x: Array, y: Array) -> Array:
+    """A coefficient of each row of two tables of one shape; NaN where it is undefined or a number of the row is NaN."""
+    found = np.full(len(x), np.nan)
+    at_once = max(1, _CELLS // max(x.shape[1] ** 2, 1))
+    for start in range(0, len(x), at_once) if x.shape[1] > 1 else ():
+        part = slice(start, start + at_once)
+        found[part] = _rows(coefficient, x[part], y[part])
+    return found
+
+
+def _rows(coefficient: Coefficient, x: Array, y: Array) -> Array:
+    if coefficient in ("pearson", "spearman"):
+        a, b = (x, y) if coefficient == "pearson" else (_scipy().rankdata(z, axis=1) for z in (x, y))
+        with warnings.catch_warnings():  # constant rows, which become NaN, and nearly constant ones
+            warnings.simplefilter("ignore")
+            return np.asarray(_scipy().pearsonr(a, b, axis=1).statistic, dtype=np.float64)
+    a, b = (np.sign(z[:, :, None] - z[:, None, :]) for z in (x, y))  # of each pair, from both sides
+    agree = (a * b).sum(axis=(1, 2))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        if coefficient == "kendall":
+            return np.asarray(agree / np.sqrt((a**2).sum(axis=(1, 2)) * (b**2).sum(axis=(1, 2))))
+        return np.asarray((1 + agree / ((a != 0) | (b != 0)).sum(axis=(1, 2))) / 2)
 
 
 COEFFICIENTS: Final[Mapping[Coefficient, Callable[[Numbers, Numbers], float | None]]] = {
@@ -74,7 +129,7 @@ COEFFICIENTS: Final[Mapping[Coefficient, Callable[[Numbers, Numbers], float | No
     "kendall": kendall_b,
     "accuracy": pairwise_accuracy,
 }
-_TOLD: Final[Mapping[Coefficient, str]] = {
+_METHODS: Final[Mapping[Coefficient, str]] = {
     "pearson": "Pearson's r",
     "spearman": "Spearman's rho, average ranks for ties",
     "kendall": "Kendall's tau-b",
@@ -99,19 +154,19 @@ def correlation(
     a, b = _pair(x, y)
     if not len(a):
         return Unscored("there is nothing to compare")
-    # Ranks go by order alone: numbered once, the values of a resample need no sorting.
-    one, other = (a, b) if coefficient == "pearson" else (_codes(a), _codes(b))
-    measure = _PREPARED[coefficient]
-    value = measure(one, other)
+    measure = COEFFICIENTS[coefficient]
+    value = measure(a, b)
     if value is None:
         return Unscored(_why(a, b), len(a))
     members = group_members(groups, len(a))
     if coefficient == "spearman":
-        drawn = _weighted_spearman(one, other, members, resamples, seed)
+        drawn = numbers(_weighted_spearman(a, b, members, resamples, seed))
+    elif groups is None and len(a) <= _FEW:
+        drawn = np.concatenate([by_row(coefficient, a[rows], b[rows]) for rows in draws(len(a), resamples, seed)])
     else:
-        drawn = [measure(one[rows], other[rows]) for rows in row_draws(members, resamples, seed)]
-    told = _TOLD[coefficient] + ("" if groups is None else f", drawn by {len(members)} groups")
-    return estimated(value, len(a), numbers(drawn), level=level, method=told)
+        drawn = numbers([measure(a[rows], b[rows]) for rows in row_draws(members, resamples, seed)])
+    method = _METHODS[coefficient] + ("" if groups is None else f", drawn by {len(members)} groups")
+    return estimated(value, len(a), drawn, level=level, method=method)
 
 
 def correlation_within(
@@ -127,7 +182,7 @@ def correlation_within(
     """The mean over the groups (prompts) of the coefficient within each, its interval by drawing groups.
 
     n is the number of groups that count: those in which the coefficient is undefined count as `undefined`, or are left
-    out where it is `None`; `method` tells how many they were.
+    out where it is `None`; `method` says how many they were.
     """
     a, b = _pair(x, y)
     members = group_members(groups, len(a))
@@ -137,31 +192,19 @@ def correlation_within(
     there = [value for value in kept if value is not None]
     if not there:
         return Unscored(f"undefined in each of {len(members)} groups", len(members))
-    told = f"mean over groups of {_TOLD[coefficient]}"
+    method = f"mean over groups of {_METHODS[coefficient]}"
     if missing:
-        told += f"; {missing} undefined {'left out' if undefined is None else f'counted as {undefined:g}'}"
-    return bootstrap_mean(there, resamples=resamples, seed=seed, method=told)
-
-
-def _pearson(a: Array, b: Array) -> float | None:
-    if _flat(a) or _flat(b):
-        return None
-    return min(1.0, max(-1.0, float(_direction(a) @ _direction(b))))
-
-
-def _spearman(a: Codes, b: Codes) -> float | None:
-    # Centred, so that a constant list is all zeros; ranks need none of the care that `_direction` takes.
-    x, y = (_midranks(codes) - (len(codes) + 1) / 2 for codes in (a, b))
-    spread = math.sqrt((x @ x) * (y @ y))
-    return min(1.0, max(-1.0, float(x @ y) / spread)) if spread else None
+        method += f"; {missing} undefined {'left out' if undefined is None else f'counted as {undefined:g}'}"
+    return bootstrap_mean(there, resamples=resamples, seed=seed, method=method)
 
 
 def _weighted_spearman(
-    a: NDArray[Any], b: NDArray[Any], members: Sequence[NDArray[np.int64]], resamples: int, seed: int
+    a: Array, b: Array, members: Sequence[NDArray[np.int64]], resamples: int, seed: int
 ) -> list[float | None]:
-    """Spearman's rho of each resample; what is drawn k times counts k times, which needs no sorting of its ranks."""
+    """Spearman's rho of each resample; what is drawn k times counts k times, so that ranks are sorted only once."""
     if len(members) == 1:
         return []
+    one, other = (np.unique(values, return_inverse=True)[1] for values in (a, b))
     owner = np.empty(len(a), dtype=np.intp)
     for group, rows in enumerate(members):
         owner[rows] = group
@@ -170,7 +213,7 @@ def _weighted_spearman(
         for count in counts:
             weights = count[owner]
             middle = (weights.sum() + 1) / 2
-            x, y = (_weighted_midranks(codes, weights) - middle for codes in (a, b))
+            x, y = (_weighted_midranks(codes, weights) - middle for codes in (one, other))
             spread = math.sqrt((weights @ (x * x)) * (weights @ (y * y)))
             drawn.append(min(1.0, max(-1.0, float(weights @ (x * y)) / spread)) if spread else None)
     return drawn
@@ -181,109 +224,7 @@ def _weighted_midranks(codes: NDArray[Any], weights: Array) -> Array:
     return np.asarray((np.cumsum(held) - (held - 1) / 2)[codes], dtype=np.float64)
 
 
-def _kendall(a: Codes, b: Codes) -> float | None:
-    if _flat(a) or _flat(b):
-        return None
-    pairs = _Pairs.of(a, b)
-    decided = pairs.agree + pairs.differ
-    return (pairs.agree - pairs.differ) / math.sqrt((decided + pairs.only_x) * (decided + pairs.only_y))
-
-
-def _accuracy(a: Codes, b: Codes) -> float | None:
-    pairs = _Pairs.of(a, b)
-    tied = pairs.only_x + pairs.only_y
-    counted = pairs.agree + pairs.differ + tied
-    return (pairs.agree + tied / 2) / counted if counted else None
-
-
-_PREPARED: Final[Mapping[Coefficient, Callable[[Any, Any], float | None]]] = {
-    "pearson": _pearson,
-    "spearman": _spearman,
-    "kendall": _kendall,
-    "accuracy": _accuracy,
-}
-
-
-def _codes(values: Array) -> Codes:
-    """The values numbered from 0 in their order, equal ones alike."""
-    return np.unique(values, return_inverse=True)[1]
-
-
-def _midranks(codes: Codes) -> Array:
-    counts = np.bincount(codes)
-    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[codes], dtype=np.float64)
-
-
-class _Pairs(NamedTuple):
-    """Numbers of unordered pairs of items by how the two lists order them."""
-
-    agree: int
-    differ: int
-    only_x: int  # tied in x alone
-    only_y: int
-
-    @classmethod
-    def of(cls, a: Codes, b: Codes) -> _Pairs:
-        return cls.few(a, b) if len(a) <= _FEW else cls.many(a, b)
-
-    @classmethod
-    def few(cls, a: Codes, b: Codes) -> _Pairs:
-        """All pairs at once."""
-        first, second = _pairs_of(len(a))
-        x, y = np.sign(a[first] - a[second]), np.sign(b[first] - b[second])
-        seen = np.bincount(3 * x + y + 4, minlength=9).tolist()
-        return cls(seen[0] + seen[8], seen[2] + seen[6], seen[3] + seen[5], seen[1] + seen[7])
-
-    @classmethod
-    def many(cls, a: Codes, b: Codes) -> _Pairs:
-        """Knight (1966): sorted by x, then y, the pairs that differ are the inversions of y."""
-        top = int(b.max()) + 1
-        keys = np.sort(a * top + b)
-        runs = np.diff(np.flatnonzero(np.diff(keys, prepend=-1, append=-1)))
-        both = int((runs * (runs - 1) // 2).sum())
-        differ = _inversions(keys % top, top)
-        only_x, only_y = _tied(a) - both, _tied(b) - both
-        total = len(a) * (len(a) - 1) // 2
-        return cls(total - differ - only_x - only_y - both, differ, only_x, only_y)
-
-
-@lru_cache(maxsize=4)
-def _pairs_of(count: int) -> tuple[Codes, Codes]:
-    first, second = np.triu_indices(count, 1)
-    return first, second
-
-
-def _tied(codes: Codes) -> int:
-    counts = np.bincount(codes)
-    return int((counts * (counts - 1) // 2).sum())
-
-
-def _inversions(codes: Codes, top: int) -> int:
-    """Pairs i < j with codes[i] > codes[j]: a merge sort from below, all merges of one width at once."""
-    place = np.arange(len(codes))
-    found, width = 0, 1
-    while width < len(codes):
-        block = place // (2 * width)
-        left = place // width % 2 == 0
-        keys = block * top + codes
-        lower = np.sort(keys[left])  # sorted within each block, since the block counts most
-        at_most = np.searchsorted(lower, keys[~left], side="right")
-        lefts = np.cumsum(np.bincount(block[left], minlength=int(block[-1]) + 1))
-        found += int((lefts[block[~left]] - at_most).sum())
-        width *= 2
-    return found
-
-
-def _direction(values: Array) -> Array:
-    """The values less their mean, scaled to length 1; `values` are not constant."""
-    scaled = values / np.abs(values).max()
-    moved = scaled - scaled.mean()
-    moved -= moved.mean()  # once more, for values that differ in their last bits only
-    moved /= np.abs(moved).max()
-    return np.asarray(moved / np.sqrt(moved @ moved), dtype=np.float64)
-
-
-def _flat(values: Array | Codes) -> bool:
+def _flat(values: Array) -> bool:
     return len(values) < 2 or bool(values.min() == values.max())  # noqa: PLR2004 - a pair
 
 

@@ -14,11 +14,11 @@ import numpy as np
 
 from fabula.stats.agreement import fleiss_kappa, icc, krippendorff_alpha
 from fabula.stats.baselines import constant, length, random_scores, type_token_ratio
-from fabula.stats.bootstrap import bootstrap
+from fabula.stats.bootstrap import Resampling, bootstrap
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.meta_pairs import Pairs
 from fabula.stats.meta_stories import Stories
-from fabula.stats.verdicts import JUDGE, PAIR, Dials, Finding, by_rater, grouped
+from fabula.stats.verdicts import JUDGE, PAIR, Finding, by_rater, grouped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -49,14 +49,14 @@ class Meta:
     notes: tuple[str, ...] = ()
 
 
-def meta(judge: Sequence[Verdict], human: Sequence[Verdict], texts: Mapping[str, str], dials: Dials) -> Meta:
+def meta(judge: Sequence[Verdict], human: Sequence[Verdict], texts: Mapping[str, str], resampling: Resampling) -> Meta:
     """How far the judge goes with the people, beside the baselines.
 
     Args:
         judge: its verdicts on one question.
         human: people's, on the same question.
         texts: of the stories by id, for the baselines that read them; where one is missing, it is said so.
-        dials: of the bootstrap.
+        resampling: of the bootstrap.
 
     Raises:
         ValueError: no story was judged by both sides.
@@ -64,13 +64,13 @@ def meta(judge: Sequence[Verdict], human: Sequence[Verdict], texts: Mapping[str,
     pairs, stories = Pairs.of(judge, human), Stories.of(judge, human)
     if not len(stories):
         raise ValueError("No story was judged by both sides.")
-    trivial = _trivial(stories.items, texts, dials.seed)
-    findings = pairs.findings(trivial, dials) + stories.findings(trivial, dials)
+    trivial = _trivial(stories.items, texts, resampling.seed)
+    findings = pairs.findings(trivial, resampling) + stories.findings(trivial, resampling)
     if not len(pairs):
         findings += [Finding("first position", "stories: accuracy", Unscored(_FIRST, len(stories)))]
     compared = pairs if len(pairs) else stories
-    sentence, beats = _beats(compared, trivial, findings, dials)
-    return Meta(tuple(findings + _among(human, dials)), sentence, beats, tuple(stories.notes()))
+    sentence, beats = _beats(compared, trivial, findings, resampling)
+    return Meta(tuple(findings + _among(human, resampling)), sentence, beats, tuple(stories.notes()))
 
 
 def _trivial(items: Sequence[str], texts: Mapping[str, str], seed: int) -> dict[str, Trivial]:
@@ -90,7 +90,7 @@ def _trivial(items: Sequence[str], texts: Mapping[str, str], seed: int) -> dict[
 
 
 def _beats(
-    compared: Pairs | Stories, trivial: Mapping[str, Trivial], findings: Sequence[Finding], dials: Dials
+    compared: Pairs | Stories, trivial: Mapping[str, Trivial], findings: Sequence[Finding], resampling: Resampling
 ) -> tuple[str, bool | None]:
     """Whether the judge's accuracy is above that of the best baseline, and by how much."""
     what = "pairs: accuracy" if isinstance(compared, Pairs) else "stories: accuracy"
@@ -102,7 +102,7 @@ def _beats(
     best = max((name for name in accuracy if name != JUDGE), key=lambda name: accuracy[name])
     everyone = compared.everyone(trivial)
     ours, theirs = (np.asarray(everyone[name], dtype=np.float64) for name in (JUDGE, best))
-    apart = compared.difference(ours, theirs, dials)
+    apart = compared.difference(ours, theirs, resampling)
     told = f"accuracy {accuracy[JUDGE]:.3f} against {accuracy[best]:.3f}"
     left = f" Not compared: {', '.join(unknown)}." if unknown else ""
     if not isinstance(apart, Estimate):
@@ -123,7 +123,7 @@ def _beats(
 # people among themselves ----------------------------------------------------------------------------------------------
 
 
-def _among(human: Sequence[Verdict], dials: Dials) -> list[Finding]:
+def _among(human: Sequence[Verdict], resampling: Resampling) -> list[Finding]:
     """How far people agree among themselves: kappa, alpha and ICC, drawn by prompt."""
     prompts, raters, table = by_rater(human)
     if len(raters) < PAIR:
@@ -152,7 +152,7 @@ def _among(human: Sequence[Verdict], dials: Dials) -> list[Finding]:
         told = f"{name} of {len(raters)} raters on {len(table)} {'pairs' if of_pairs else 'stories'}, drawn by prompt"
         if name.startswith("ICC"):
             told += f"; {len(whole)} that all of them rated"
-        scored = bootstrap(units, drawn, resamples=dials.resamples, seed=dials.seed, method=told)
+        scored = bootstrap(units, drawn, resamples=resampling.resamples, seed=resampling.seed, method=told)
         found.append(Finding(PEOPLE, name, replace(scored, n=len(table))))
     return found
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fabula.stats.agreement import cohen_kappa
-from fabula.stats.bootstrap import bootstrap, bootstrap_mean
+from fabula.stats.bootstrap import Resampling, bootstrap, bootstrap_mean
 from fabula.stats.estimate import Unscored
-from fabula.stats.verdicts import JUDGE, Dials, Finding, grouped, homes_of, preferences_of, preferred
+from fabula.stats.verdicts import JUDGE, Finding, grouped, homes_of, preferences_of, preferred
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,20 +57,22 @@ class Pairs:
             tuple(homes[pair[0]][0] or " / ".join(pair) for pair in pairs),
         )
 
-    def findings(self, trivial: Mapping[str, Trivial], dials: Dials) -> list[Finding]:
+    def findings(self, trivial: Mapping[str, Trivial], resampling: Resampling) -> list[Finding]:
         """The share of pairs on which both say the same, of the judge and the baselines; and the judge's kappa."""
         if not len(self):
             return []
         told = "share of pairs with people's preference, half where one side alone ties; drawn by prompt"
         found = []
         for name, values in self.everyone(trivial).items():
-            scored: Scored = Unscored(values, len(self)) if isinstance(values, str) else self._mean(values, told, dials)
+            scored: Scored = (
+                Unscored(values, len(self)) if isinstance(values, str) else self._mean(values, told, resampling)
+            )
             found.append(Finding(name, "pairs: accuracy", scored))
         kappa = bootstrap(
             grouped(self.prompts),
             self._kappa,
-            resamples=dials.resamples,
-            seed=dials.seed,
+            resamples=resampling.resamples,
+            seed=resampling.seed,
             method="Cohen's kappa of first, same, second; drawn by prompt",
         )
         return [*found, Finding(JUDGE, "pairs: kappa", replace(kappa, n=len(self)))]
@@ -93,20 +95,20 @@ class Pairs:
         mine, theirs = _three(values), _three(self.human)
         return np.asarray(1 - np.abs(mine - theirs))
 
-    def difference(self, one: Array, other: Array, dials: Dials) -> Scored:
+    def difference(self, one: Array, other: Array, resampling: Resampling) -> Scored:
         """By how much the share of the first is higher."""
         told = "difference of shares on the same pairs, drawn by prompt"
         return bootstrap_mean(
             self.credit(one) - self.credit(other),
             self.prompts,
             method=told,
-            resamples=dials.resamples,
-            seed=dials.seed,
+            resamples=resampling.resamples,
+            seed=resampling.seed,
         )
 
-    def _mean(self, values: Array, told: str, dials: Dials) -> Scored:
+    def _mean(self, values: Array, told: str, resampling: Resampling) -> Scored:
         return bootstrap_mean(
-            self.credit(values), self.prompts, method=told, resamples=dials.resamples, seed=dials.seed
+            self.credit(values), self.prompts, method=told, resamples=resampling.resamples, seed=resampling.seed
         )
 
     def _kappa(self, chosen: Sequence[NDArray[np.int64]]) -> float | None:

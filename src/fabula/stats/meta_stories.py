@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from fabula.stats.agreement import cohen_kappa
-from fabula.stats.bootstrap import bootstrap, bootstrap_mean, draw_counts, estimated
-from fabula.stats.correlation import COEFFICIENTS, pairwise_accuracy
+from fabula.stats.bootstrap import Resampling, bootstrap, bootstrap_mean, draw_counts, estimated
+from fabula.stats.correlation import COEFFICIENTS, Coefficient, by_row, pairwise_accuracy
 from fabula.stats.estimate import Unscored
-from fabula.stats.verdicts import JUDGE, PAIR, Dials, Finding, grouped, homes_of, scores_of
+from fabula.stats.verdicts import JUDGE, PAIR, Finding, grouped, homes_of, scores_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     Statistic: TypeAlias = Callable[[Array, Array], float | None]
 
 _LEVEL: Final = 0.95
-_CELLS: Final = 1 << 20
-_ROWWISE: Final = ("spearman", "kendall", "pearson", "accuracy")
+_OF_SYSTEMS: Final[tuple[Coefficient, ...]] = ("spearman", "kendall", "pearson", "accuracy")
 _STATISTICS: Final[Mapping[str, Statistic]] = {
     "spearman": COEFFICIENTS["spearman"],
     "kendall": COEFFICIENTS["kendall"],
@@ -106,36 +105,36 @@ class Stories:
                 found[name] = np.array([scores[item] for item in self.items])
         return found
 
-    def findings(self, trivial: Mapping[str, Trivial], dials: Dials) -> list[Finding]:
+    def findings(self, trivial: Mapping[str, Trivial], resampling: Resampling) -> list[Finding]:
         """By story and by system, of the judge and of the baselines."""
         found = []
         for name, values in self.everyone(trivial).items():
-            for what, scored in self._of(values, dials):
+            for what, scored in self._of(values, resampling):
                 found.append(Finding(name, what, scored))
         if self.scored and len(self):
-            found.append(Finding(JUDGE, "stories: kappa", self._kappa(dials)))
+            found.append(Finding(JUDGE, "stories: kappa", self._kappa(resampling)))
         return found
 
-    def _of(self, values: Array | str, dials: Dials) -> Iterator[tuple[str, Scored]]:
+    def _of(self, values: Array | str, resampling: Resampling) -> Iterator[tuple[str, Scored]]:
         for what, statistic in _STATISTICS.items():
             missing = isinstance(values, str)
             yield (
                 f"stories: {what}",
                 Unscored(str(values), len(self))
                 if missing
-                else self._by_story(np.asarray(values), what, statistic, dials),
+                else self._by_story(np.asarray(values), what, statistic, resampling),
             )
-        for what in _ROWWISE:
+        for what in _OF_SYSTEMS:
             missing = isinstance(values, str)
             yield (
                 f"systems: {what}",
-                Unscored(str(values), len(self)) if missing else self._by_system(np.asarray(values), what, dials),
+                Unscored(str(values), len(self)) if missing else self._by_system(np.asarray(values), what, resampling),
             )
 
     # by story -------------------------------------------------------------------------------------------------------
 
-    def _by_story(self, values: Array, what: str, statistic: Statistic, dials: Dials) -> Scored:
-        options = {"resamples": dials.resamples, "seed": dials.seed}
+    def _by_story(self, values: Array, what: str, statistic: Statistic, resampling: Resampling) -> Scored:
+        options = {"resamples": resampling.resamples, "seed": resampling.seed}
         if not self.groups():
             return Unscored("no two stories of a prompt between which people see a difference", len(self))
         if not self.within:
@@ -152,9 +151,9 @@ class Stories:
         """The statistic of each group; 0 where it is undefined since the judge sees no difference."""
         return np.array([statistic(self.human[member], values[member]) or 0.0 for member in self.groups()])
 
-    def difference(self, one: Array, other: Array, dials: Dials) -> Scored:
+    def difference(self, one: Array, other: Array, resampling: Resampling) -> Scored:
         """By how much the symmetric pairwise accuracy of the first is higher."""
-        options = {"resamples": dials.resamples, "seed": dials.seed}
+        options = {"resamples": resampling.resamples, "seed": resampling.seed}
         if not self.groups():
             return Unscored("no two stories of a prompt between which people see a difference", len(self))
         if self.within:
@@ -168,7 +167,7 @@ class Stories:
 
         return bootstrap(range(len(self)), apart, method="difference in accuracy, drawn by story", **options)
 
-    def _kappa(self, dials: Dials) -> Scored:
+    def _kappa(self, resampling: Resampling) -> Scored:
         """Cohen's kappa of whole scores: unweighted for two labels, else with quadratic weights."""
         human, judge = np.round(self.human), np.round(self.judge)
         labels = len(set(human.tolist()) | set(judge.tolist()))
@@ -181,26 +180,25 @@ class Stories:
             return cohen_kappa(human[rows].tolist(), judge[rows].tolist(), weights)  # type: ignore[arg-type] # a literal
 
         told = f"Cohen's kappa{' with quadratic weights' if weights else ''} of mean scores, rounded; drawn by prompt"
-        found = bootstrap(self.units(), kappa, resamples=dials.resamples, seed=dials.seed, method=told)
+        found = bootstrap(self.units(), kappa, resamples=resampling.resamples, seed=resampling.seed, method=told)
         return replace(found, n=len(self))
 
     # by system ------------------------------------------------------------------------------------------------------
 
-    def _by_system(self, values: Array, what: str, dials: Dials) -> Scored:
+    def _by_system(self, values: Array, what: Coefficient, resampling: Resampling) -> Scored:
         systems = sorted(set(self.systems))
         if "" in systems:
             return Unscored("the ratings do not name the system of every story", len(self))
         if len(systems) < PAIR:
             return Unscored("fewer than two systems", len(systems))
         sums = self._sums(systems, values)
-        value = _rowwise(what, *sums.means(np.ones((1, len(sums.counts)))))[0]
+        value = by_row(what, *sums.means(np.ones((1, len(sums.counts)))))[0]
         if not math.isfinite(value):
             return Unscored("one of the two sides sees no difference between the systems", len(systems))
         drawn = [np.empty(0)]
-        at_once = max(1, _CELLS // len(systems) ** 2)
-        for counts in draw_counts(len(sums.counts), dials.resamples, dials.seed) if len(sums.counts) > 1 else ():
-            starts = range(0, len(counts), at_once)
-            drawn += [_rowwise(what, *sums.means(counts[start : start + at_once])) for start in starts]
+        if len(sums.counts) > 1:
+            chosen = draw_counts(len(sums.counts), resampling.resamples, resampling.seed)
+            drawn += [by_row(what, *sums.means(counts)) for counts in chosen]
         units = f"{len(sums.counts)} {'prompts' if self.within else 'stories'}"
         told = f"{what} of the means of {len(systems)} systems, drawn by {units}"
         return estimated(float(value), len(systems), np.concatenate(drawn), level=_LEVEL, method=told)
@@ -229,24 +227,3 @@ class _Sums:
         total = chosen @ self.counts
         with np.errstate(invalid="ignore"):
             return (chosen @ self.human) / total, (chosen @ self.judge) / total
-
-
-def _rowwise(what: str, x: Array, y: Array) -> Array:
-    """A coefficient of each row of two tables; NaN where it is undefined."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        if what == "pearson":
-            return _pearson(x, y)
-        a, b = (np.sign(z[:, :, None] - z[:, None, :]) for z in (x, y))
-        if what == "spearman":
-            return _pearson(a.sum(axis=2), b.sum(axis=2))  # ranks, but for scale and origin
-        if what == "kendall":
-            return np.asarray((a * b).sum((1, 2)) / np.sqrt((a**2).sum((1, 2)) * (b**2).sum((1, 2))))
-        agree, tied = (a * b > 0).sum((1, 2)), ((a == 0) ^ (b == 0)).sum((1, 2))
-        share = (agree + tied / 2) / ((a != 0) | (b != 0)).sum((1, 2))
-        return np.where(np.isnan(a).any((1, 2)) | np.isnan(b).any((1, 2)), np.nan, share)
-
-
-def _pearson(x: Array, y: Array) -> Array:
-    a, b = x - x.mean(axis=1, keepdims=True), y - y.mean(axis=1, keepdims=True)
-    flat = (np.ptp(x, axis=1) == 0) | (np.ptp(y, axis=1) == 0)
-    return np.where(flat, np.nan, (a * b).sum(axis=1) / np.sqrt((a**2).sum(axis=1) * (b**2).sum(axis=1)))

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from math import exp, fsum, lgamma, log, sqrt
+from math import sqrt
 from typing import TYPE_CHECKING, Final
 
 from fabula.stats.estimate import Estimate, Unscored
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fabula.stats.estimate import Scored
 
 _Z: Final = 1.959964  # 95 % of a normal distribution lie within so many standard deviations
 _TAIL: Final = 0.025
-_HALVINGS: Final = 50
 
 
 def wilson(hits: int, n: int) -> tuple[float, float]:
@@ -48,22 +45,9 @@ def garwood(count: int) -> tuple[float, float]:
     """
     if count < 0:
         raise ValueError(f"{count} is no count.")
-    low = _where(lambda mean: 1 - _at_most(count - 1, mean), count) if count else 0.0
-    return low, _where(lambda mean: 1 - _at_most(count, mean), count, 1 - _TAIL)
+    from scipy.special import gammaincinv  # noqa: PLC0415 - takes longer than the rest of a command
 
-
-def _at_most(count: int, mean: float) -> float:
-    """The probability of a Poisson count of at most `count`."""
-    return fsum(exp(k * log(mean) - mean - lgamma(k + 1)) for k in range(count + 1))
-
-
-def _where(rising: Callable[[float], float], count: int, wanted: float = _TAIL) -> float:
-    """The mean at which a probability that rises with it is `wanted`."""
-    low, high = 0.0, 2.0 * count + 10
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if rising(middle) < wanted else (low, middle)
-    return high
+    return float(gammaincinv(count, _TAIL)) if count else 0.0, float(gammaincinv(count + 1, 1 - _TAIL))
 
 
 def count_estimate(count: int, n: int, what: str, times: float = 1.0) -> Estimate:

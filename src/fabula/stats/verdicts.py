@@ -65,14 +65,6 @@ class Finding:
     scored: Scored
 
 
-@dataclass(frozen=True, slots=True)
-class Dials:
-    """Of the bootstrap, and of the random baseline."""
-
-    resamples: int = 1000
-    seed: int = 1
-
-
 def scores_of(verdicts: Sequence[Verdict]) -> dict[str, float]:
     """The mean score of each story, or the share of its comparisons that it wins, ties half a win."""
     found: dict[str, list[float]] = defaultdict(list)

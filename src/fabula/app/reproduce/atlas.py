@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fabula.app.reproduce.rows import Row, Table, counts, missing, number
-from fabula.craft.matching import Accuracy, match_findings
+from fabula.craft.matching import match_findings
 from fabula.data.atlas import AGGREGATE, Printed, candidates, detections, table
+from fabula.stats.classification import Confusion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -48,7 +49,7 @@ def _printed(data: Path, which: int) -> tuple[Printed, ...]:
     )
 
 
-def _counts(accuracy: Accuracy | Printed) -> str:
+def _counts(accuracy: Confusion | Printed) -> str:
     return f"{accuracy.tp} / {accuracy.fp} / {accuracy.fn}"
 
 
@@ -70,11 +71,11 @@ def _shares(which: int) -> Callable[[Path], Iterator[Row]]:
     return rows
 
 
-def _accuracy(printed: Sequence[Printed], row: Printed) -> Accuracy:
+def _accuracy(printed: Sequence[Printed], row: Printed) -> Confusion:
     """A row's own counts; an aggregate's are the sums over its method's stories (a micro average)."""
     stories = [r for r in printed if r.method == row.method and r.story != AGGREGATE]
     chosen = stories if row.story == AGGREGATE else [row]
-    return sum((Accuracy(r.tp, r.fp, r.fn) for r in chosen), Accuracy(0, 0, 0))
+    return sum((Confusion(r.tp, r.fp, r.fn) for r in chosen), Confusion(0, 0, 0))
 
 
 def _matching(data: Path) -> Iterator[Row]:

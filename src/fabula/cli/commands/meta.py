@@ -19,10 +19,11 @@ from fabula.cli.verdicts import ALL, common_questions, side_of
 from fabula.measure.ratings import read_ratings
 from fabula.measure.report import Report, Row
 from fabula.measure.report.page import Section, bullets, joined, page, report_section
+from fabula.stats.bootstrap import Resampling
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.meta import PEOPLE
 from fabula.stats.meta import meta as compared
-from fabula.stats.verdicts import JUDGE, Dials
+from fabula.stats.verdicts import JUDGE
 
 if TYPE_CHECKING:
     from fabula.cli.verdicts import Side
@@ -61,8 +62,8 @@ def meta(
     people = side_of(read_ratings(Path(human)), human)
     questions = common_questions(judge, people, comparing.question)
     texts = _texts(comparing)
-    dials = Dials(comparing.resamples, comparing.seed)
-    found = {name: compared(mine, theirs, texts, dials) for name, (mine, theirs) in questions.items()}
+    resampling = Resampling(comparing.resamples, comparing.seed)
+    found = {name: compared(mine, theirs, texts, resampling) for name, (mine, theirs) in questions.items()}
     report = _report(found, judge, people, comparing)
     if comparing.html:
         _write(Path(comparing.html), found, report)
