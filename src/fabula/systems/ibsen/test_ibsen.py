@@ -20,12 +20,10 @@ from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief, Story
 from fabula.story.plan import Character, Event, Plan, Presence, ScenePlan
 from fabula.systems import find
-from fabula.systems.ibsen.interviewing import interview
+from fabula.systems.ibsen.algorithm import Stage, perform
+from fabula.systems.ibsen.interview import interview
 from fabula.systems.ibsen.log import Turn, Window, transcript, turns_of
-from fabula.systems.ibsen.performing import Performance, perform
-from fabula.systems.ibsen.script import NARRATION, Script
-from fabula.systems.ibsen.script_file import parse_script, write_script
-from fabula.systems.ibsen.staging import script_of
+from fabula.systems.ibsen.script import NARRATION, Script, parse_script, script_of, write_script
 from shortening import shortened
 
 if TYPE_CHECKING:
@@ -107,7 +105,7 @@ def said(request: Request, **special: str) -> str:
         "act": line_at(request),
         "check_line": '{"result": true}',
         "check_goal": '{"completed": false}',
-        "part_goal": json.dumps({"steps": [f"Stage at {request.path} number {n}." for n in range(6)]}),
+        "split_goal": json.dumps({"steps": [f"Stage at {request.path} number {n}." for n in range(6)]}),
         "sum_up": json.dumps({"points": [f"Tobias spoke at {' '.join(request.path.split('/')[1:4])}."]}),
         "first_impressions": json.dumps(
             {"impressions": [{"name": "Mara" if "tobias" in request.path else "Tobias", "impression": "young"}]}
@@ -176,7 +174,7 @@ async def write(
     return played
 
 
-async def performed(stage: str = TWO, preset: Preset = "improved", **config: Any) -> tuple[Performance, Run, Any]:  # noqa: ANN401 - fields of Config
+async def performed(stage: str = TWO, preset: Preset = "improved", **config: Any) -> tuple[Stage, Run, Any]:  # noqa: ANN401 - fields of Config
     journal = Journal()
     journal.open()
     journal.decide("stage", "edit", stage)
@@ -262,7 +260,7 @@ async def test_plans_that_cannot_be_read_are_made_four_times_and_then_end_the_ru
 
 
 async def test_where_planning_fails_improved_lets_those_speak_who_were_silent_longest() -> None:
-    played = await write(lambda r: said(r, script="no lines today"), "improved", prose=False, plan_tries=1)
+    played = await write(lambda r: said(r, script="no lines today"), "improved", prose=False)
     assert [turn.partition(":")[0] for turn in played.turns()][1:5] == ["Mara", "Tobias", "Mara", "Tobias"]
 
 
@@ -365,22 +363,22 @@ async def test_what_is_less_like_the_moment_is_shown_as_possibly_irrelevant() ->
 async def test_profile_memories_get_a_monologue_where_they_have_none_and_change_relations() -> None:
     memories = "    memories: [{event: Tobias fell from the ladder.}]\n"
     stage = ONE.replace("    relations: {Tobias", memories + "    relations: {Tobias")
-    performance, _, _ = await performed(stage, "faithful", max_steps=1)
-    mara = performance.actors["Mara"]
-    assert [memory.told for memory in mara.memories.kept] == ["I remember cast/mara/memory/1/monologue."]
-    assert mara.relations == {"Tobias": "still a friend"}
-    assert mara.impressions == {"Tobias": "young"}
+    after, _, _ = await performed(stage, "faithful", max_steps=1)
+    mara = after.actors["Mara"]
+    assert [memory.shown for memory in mara.mind.memories.kept] == ["I remember cast/mara/memory/1/monologue."]
+    assert mara.mind.relations == {"Tobias": "still a friend"}
+    assert mara.mind.impressions == {"Tobias": "young"}
 
 
 @pytest.mark.parametrize("preset", ["faithful", "improved"])
 async def test_a_window_never_holds_more_than_16_and_only_improved_keeps_old_summaries(preset: Preset) -> None:
-    performance, run, _ = await performed(TWO.replace("[Mara lights the lamp.]", "[a, b, c]"), preset, prose=False)
+    after, run, _ = await performed(TWO.replace("[Mara lights the lamp.]", "[a, b, c]"), preset, prose=False)
     made = [call for call in run.context.journal.calls("role-play") if call.path.endswith("sum_up")]
     assert len(made) > 2
-    mara = performance.actors["Mara"]
-    assert len(mara.window.turns) <= 16
-    points = mara.memories.kept
-    shown = mara.window.turns[0].text
+    mara = after.actors["Mara"]
+    assert len(mara.mind.window.turns) <= 16
+    points = mara.mind.memories.kept
+    shown = mara.mind.window.turns[0].text
     assert len(points) > 2
     assert [point.text in shown for point in points[:-1]] == [preset == "improved"] * (len(points) - 1)
     assert points[-1].text in shown
@@ -401,8 +399,8 @@ async def test_those_who_heard_the_same_share_one_summary() -> None:
 
 
 async def test_a_summary_that_cannot_be_read_leaves_the_turns_cut_short() -> None:
-    performance, _, _ = await performed(ONE, "improved", prose=False, window=4, window_keep=2)
-    assert performance.actors["Mara"].window.turns[0].text.startswith("Before this, Tobias spoke at the-letter")
+    after, _, _ = await performed(ONE, "improved", prose=False, window=4, window_keep=2)
+    assert after.actors["Mara"].mind.window.turns[0].text.startswith("Before this, Tobias spoke at the-letter")
     stage = ONE.replace("[Tobias brings a letter.]", "[a, b]")
     played = await write(lambda r: said(r, sum_up="?"), "improved", stage, prose=False)
     assert any("could not be summed up" in note for note in played.noted)
@@ -412,16 +410,16 @@ async def test_a_summary_that_cannot_be_read_leaves_the_turns_cut_short() -> Non
 def test_points_add_up_until_they_are_summed_up_anew() -> None:
     window = Window(4, 2)
     window.turns = [Turn("Mara", str(n)) for n in range(5)]
-    assert window.due
+    assert window.full
     assert [turn.text for turn in window.old(keep_first=False)] == ["0", "1", "2"]
     assert [turn.text for turn in window.old(keep_first=True)] == ["1", "2"]
-    window.fold(["one"], add=True, background="Dusk.")
+    window.compact(["one"], add=True, background="Dusk.")
     assert [turn.text for turn in window.turns] == ["Before this, one", "Dusk.", "3", "4"]
     window.turns += [Turn("Mara", "5")]
     assert [turn.text for turn in window.old(keep_first=False)] == ["3"]
-    window.fold(["two"], add=True)
+    window.compact(["two"], add=True)
     assert window.turns[0].text == "Before this, one; two"
-    window.fold(["all"], add=False)
+    window.compact(["all"], add=False)
     assert window.turns[0].text == "Before this, all"
 
 
@@ -740,14 +738,24 @@ def test_a_transcript_is_read_back() -> None:
 
 
 async def test_an_interview_leaves_no_trace() -> None:
-    performance, run, config = await performed(window=6, window_keep=3)
-    mara = performance.actors["Mara"]
-    before = (list(mara.window.turns), list(mara.memories.kept), dict(mara.relations), dict(mara.impressions))
-    answers = await interview(performance, run, config, "mara", ["Why did you light it?", "Are you sure?"])
+    after, run, _ = await performed(window=6, window_keep=3)
+    mara = after.actors["Mara"]
+    before = (
+        list(mara.mind.window.turns),
+        list(mara.mind.memories.kept),
+        dict(mara.mind.relations),
+        dict(mara.mind.impressions),
+    )
+    answers = await interview(mara, ["Why did you light it?", "Are you sure?"], after.play, after.hour, run)
     assert len(set(answers)) == 2
-    assert (list(mara.window.turns), list(mara.memories.kept), dict(mara.relations), dict(mara.impressions)) == before
+    assert (
+        list(mara.mind.window.turns),
+        list(mara.mind.memories.kept),
+        dict(mara.mind.relations),
+        dict(mara.mind.impressions),
+    ) == before
     with pytest.raises(UnknownNameError, match="Did you mean 'Mara'"):
-        await interview(performance, run, config, "Marra", ["?"])
+        await write(interview="Marra: ?", max_steps=1)
 
 
 async def test_a_question_sees_the_answers_before_it_and_ten_entries_at_most() -> None:
@@ -788,9 +796,9 @@ async def test_faithful_gives_the_dialogue_log_and_improved_prose_of_the_length_
 async def test_for_a_long_story_objectives_are_parted_into_stages() -> None:
     brief = Brief("Write a story of 2400 words about Mara and Tobias.")
     played = await write(preset="improved", stage=ONE, brief=brief, max_steps=1, min_steps=1)
-    assert played.paths("part_goal") == [
-        "role-play/the-letter/goal/1/stages/1/part_goal",
-        "role-play/the-letter/goal/1/stages/7/part_goal",
+    assert played.paths("split_goal") == [
+        "role-play/the-letter/goal/1/stages/1/split_goal",
+        "role-play/the-letter/goal/1/stages/7/split_goal",
     ]
     log = played.journal.newest("role-play/the-letter") or ""
     assert log.count("> Objective") == 8
@@ -801,7 +809,7 @@ async def test_for_a_long_story_objectives_are_parted_into_stages() -> None:
 
 async def test_without_a_length_nothing_is_parted() -> None:
     played = await write(preset="improved", max_steps=1)
-    assert played.paths("part_goal") == []
+    assert played.paths("split_goal") == []
 
 
 async def test_prompts_do_not_grow_with_the_play() -> None:
