@@ -831,3 +831,74 @@ async def test_prompts_do_not_grow_with_the_play() -> None:
     ]
     assert longest(many) < 1.4 * longest(few)
     assert len(many.paths("sum_up")) > 2 * len(few.paths("sum_up"))
+
+
+# what a dry run announces -------------------------------------------------------------------------------------------
+
+FOUR = """
+actors: [{name: Mara, relations: {Tobias: the boy who brings bread}}, {name: Tobias}, {name: Old Father}]
+acts:
+  - title: The letter
+    background: Dusk is coming.
+    actors: [Mara, Tobias]
+    goals: [Tobias brings a letter.]
+  - title: The quay
+    meanwhile: yes
+    actors: [Old Father]
+    goals: [He looks for the boat.]
+  - title: The light
+    actors: [Mara]
+    goals: [Mara lights the lamp.]
+  - title: The end
+    actors: [Tobias, Old Father]
+    goals: [They come home.]
+"""
+
+
+def by_prompt(request: Request) -> str:
+    """A reply that is a function of its prompt, as a real model's is, and of the same form for every prompt."""
+    seed = " ".join(message.content for message in request.messages)
+    prompt = request.path.rpartition("/")[2]
+    words = sentence(f"{prompt} {seed}")
+    made = {
+        "outline": json.dumps({"previous_outline": words, "new_outline": f"Next {words}"}),
+        "script": json.dumps({"scripts": [{"role": name, "content": words} for name in names_in(request)][:5]})
+        if prompt == "script"
+        else "",
+        "check_goal": '{"completed": false}',
+        "sum_up": json.dumps({"points": [f"Mara and Tobias know: {words}"]}),
+        "check_line": '{"result": true}',
+    }
+    return made.get(prompt, words)
+
+
+@pytest.mark.parametrize("preset", ["faithful", "improved"])
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        ("stage", "Mara lights the lamp.", "Mara breaks the lamp."),
+        ("stage", "He looks for the boat.", "He mends a net."),
+        ("stage", "Tobias brings a letter.", "Tobias brings bread."),
+        ("stage", "They come home.", "They stay out."),
+        ("role-play/the-quay", "**Old Father:** ", "**Old Father:** Listen to me. "),
+        ("role-play/the-letter", "**Mara:** ", "**Mara:** Sit down, boy. "),
+    ],
+)
+async def test_after_an_edit_a_dry_run_announces_what_is_asked(
+    preset: Preset, path: str, before: str, after: str
+) -> None:
+    config: dict[str, Any] = {"max_steps": 4, "min_steps": 4, "window": 5, "window_keep": 2}
+    config |= {"initial_impressions": False, "repeat_threshold": 0.0, "expand_goals": False}
+    whole = await write(by_prompt, preset, FOUR, **config)
+    text = whole.journal.newest(path) or ""
+    assert before in text
+    whole.journal.decide(path, "edit", text.replace(before, after, 1))
+    dry = run_on(whole.journal, ScriptedModel(by_prompt), mode="dry")
+    await SYSTEM.write(BRIEF, dry, SYSTEM.config(preset, config))
+    announced = {call.path for call in dry.context.dry_run.planned}
+    again = await write(by_prompt, preset, journal=whole.journal, **config)
+    asked = {request.path for request in again.asked}
+    assert asked
+    assert asked - announced == set()
+    # A summary may be announced for turns that are older than the edit: it is made after lines that will be others.
+    assert {path for path in announced - asked if "/heard/" not in path} == set()
