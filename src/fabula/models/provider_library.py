@@ -140,9 +140,9 @@ def build(model_id: str, access: Access) -> Model:
 
 def _openai(model_id: str, access: Access) -> Model:
     from openai import AsyncOpenAI  # noqa: PLC0415 - each SDK costs most of a second; only the one in use is loaded
-    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel  # noqa: PLC0415 - as above
-    from pydantic_ai.profiles.openai import OpenAIModelProfile  # noqa: PLC0415 - as above
-    from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415 - as above
+    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel  # noqa: PLC0415 - as the SDK
+    from pydantic_ai.profiles.openai import OpenAIModelProfile  # noqa: PLC0415 - as the SDK
+    from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415 - as the SDK
 
     client = AsyncOpenAI(
         api_key=access.key,
@@ -204,14 +204,14 @@ _BUILDERS: Mapping[str, Callable[[str, Access], Model]] = {
 
 def refused_sampling(profile: ModelProfile) -> frozenset[str]:
     """Sampling values that this very model rejects, whatever its provider takes."""
-    told = cast("Mapping[str, Any]", profile)
-    if told.get("anthropic_disallows_sampling_settings"):
+    known = cast("Mapping[str, Any]", profile)
+    if known.get("anthropic_disallows_sampling_settings"):
         return _NOT_FOR_ANTHROPIC
-    if not told.get("openai_supports_reasoning"):
+    if not known.get("openai_supports_reasoning"):
         return frozenset()
-    efforts = told.get("openai_reasoning_efforts")
-    can_stop = told.get("openai_supports_reasoning_effort_none") if efforts is None else "none" in efforts
-    return frozenset() if can_stop and not told.get("thinking_enabled_by_default") else _NOT_WHILE_REASONING
+    efforts = known.get("openai_reasoning_efforts")
+    can_stop = known.get("openai_supports_reasoning_effort_none") if efforts is None else "none" in efforts
+    return frozenset() if can_stop and not known.get("thinking_enabled_by_default") else _NOT_WHILE_REASONING
 
 
 def can_schema(model: Model) -> bool:

@@ -82,13 +82,13 @@ class Seq2SeqModel:
         """
         try:
             files = sorted(path for path in self.folder.iterdir() if path.suffix in _PARTS)
-            told = "\n".join(f"{path.name} {fingerprint(path, _SAMPLES)}" for path in files)
+            digests = "\n".join(f"{path.name} {fingerprint(path, _SAMPLES)}" for path in files)
         except OSError as error:
             raise ModelUnavailableError(
                 f"The model in {self.folder} cannot be read ({error.strerror}). Give a folder that can.",
                 model=self.name,
             ) from error
-        return f"seq2seq:{self.folder.resolve().name}@{sha256(told.encode()).hexdigest()[:DIGITS]}"
+        return f"seq2seq:{self.folder.resolve().name}@{sha256(digests.encode()).hexdigest()[:DIGITS]}"
 
     @cached_property
     def rooms(self) -> Rooms:
@@ -260,8 +260,8 @@ def rooms_of(folder: Path, name: str) -> Rooms:
             model=name,
         )
     tokeniser = folder / _TOKENISERS[0]
-    told = _settings(tokeniser, name).get("model_max_length") if tokeniser.is_file() else None
-    longest = told if isinstance(told, int) and 0 < told < _ENDLESS else None
+    limit = _settings(tokeniser, name).get("model_max_length") if tokeniser.is_file() else None
+    longest = limit if isinstance(limit, int) and 0 < limit < _ENDLESS else None
     places = _places(settings, "encoder")
     text = min((n for n in (places, longest) if n is not None), default=None)
     reply = _places(settings, "decoder")
@@ -280,7 +280,7 @@ def _places(settings: Mapping[str, Any], half: str) -> int | None:
 
 def _settings(file: Path, name: str) -> dict[str, Any]:
     try:
-        told: Any = json.loads(file.read_text(encoding="utf-8"))
+        settings: Any = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         why = getattr(error, "strerror", None) or "no JSON"
         raise ModelUnavailableError(
@@ -288,7 +288,7 @@ def _settings(file: Path, name: str) -> dict[str, Any]:
             "transformers has saved, with its config.json, weights and tokeniser.",
             model=name,
         ) from error
-    return told if isinstance(told, dict) else {}
+    return settings if isinstance(settings, dict) else {}
 
 
 def require_packages(name: str) -> None:
@@ -316,9 +316,9 @@ def open_network(folder: Path, name: str) -> Network:
             tokeniser = library.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
             network = library.AutoModelForSeq2SeqLM.from_pretrained(str(folder), local_files_only=True)
     except (OSError, ValueError, RuntimeError, LookupError, ImportError, damaged) as error:
-        told = " ".join(str(error).split())[:300]
+        why = " ".join(str(error).split())[:300]
         raise ModelUnavailableError(
-            f"The model in {folder} cannot be opened ({told}). Save it anew with `save_pretrained`, its tokeniser too.",
+            f"The model in {folder} cannot be opened ({why}). Save it anew with `save_pretrained`, its tokeniser too.",
             model=name,
         ) from error
     network.eval()
@@ -345,13 +345,13 @@ class Network:
             sent: values of `sent_values`.
             stopped: asked before each token; the model writes no more once it is true.
         """
-        told, unread = self._fitting(text)
+        shown, unread = self._fitting(text)
         seed, values = sent.get("seed"), self._arguments(sent)
         with _silent(self.library), self.torch.random.fork_rng(devices=[]), self.torch.no_grad():
             if seed is not None:
                 self.torch.manual_seed(seed)
             given = self.tokeniser(
-                told, return_tensors="pt", truncation=self.rooms.text is not None, max_length=self.rooms.text
+                shown, return_tensors="pt", truncation=self.rooms.text is not None, max_length=self.rooms.text
             )
             made = self.network.generate(
                 input_ids=given["input_ids"],
@@ -371,14 +371,14 @@ class Network:
     def _arguments(self, sent: Json) -> Json:
         """The values by the library's names; where nothing is drawn, the model's own number of beams holds."""
         settings = self.network.generation_config
-        told: Json = {TAKES[name]: value for name, value in sent.items() if TAKES[name]}
-        told |= {"do_sample": True, "num_beams": 1} if _draws(sent) else {"do_sample": False}
+        values: Json = {TAKES[name]: value for name, value in sent.items() if TAKES[name]}
+        values |= {"do_sample": True, "num_beams": 1} if _draws(sent) else {"do_sample": False}
         if getattr(settings, "max_length", None) in _UNSET and not getattr(settings, "max_new_tokens", None):
-            told.setdefault("max_new_tokens", min(_LONGEST, self.rooms.reply or _LONGEST))
-        least = getattr(settings, "min_length", None)  # summarisers are often told to write so many at least
-        if least and "max_new_tokens" in told:
-            told["min_length"] = min(least, told["max_new_tokens"])
-        return told
+            values.setdefault("max_new_tokens", min(_LONGEST, self.rooms.reply or _LONGEST))
+        least = getattr(settings, "min_length", None)  # summarisers are often set to write so many at least
+        if least and "max_new_tokens" in values:
+            values["min_length"] = min(least, values["max_new_tokens"])
+        return values
 
     def _ended(self, made: list[int]) -> bool:
         """Whether the model ended by itself; some have the end mark forced on a text that is cut."""
