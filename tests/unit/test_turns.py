@@ -28,6 +28,19 @@ def test_a_turn_is_the_first_line_of_the_one_who_speaks(reply: str, turn: str) -
 
 
 @pytest.mark.parametrize(
+    ("reply", "turn"),
+    [
+        ("**Mara Quill:** Put it there.\n\n- bread\n- oil\nAnd go.", "Put it there.\n\n- bread\n- oil\nAnd go."),
+        ("Put it there.\nMara: And go.\nTobias: No.\nMara: Yes.", "Put it there.\nAnd go."),
+        ("Tobias: No.\nMara: Yes.", ""),
+        ("***\n\n", ""),
+    ],
+)
+def test_a_whole_turn_goes_on_until_somebody_else_speaks(reply: str, turn: str) -> None:
+    assert read_turn(reply, "Mara Quill", NAMES, whole=True) == turn
+
+
+@pytest.mark.parametrize(
     ("said", "leaves"),
     [
         ("As an AI language model, I cannot drink.", True),

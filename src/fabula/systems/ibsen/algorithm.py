@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import ReplyError
 from fabula.craft.memory import Recall, hashed
-from fabula.engine.replies import clean_prose
-from fabula.engine.replies.turns import leaves_part, read_turn, repeats
+from fabula.engine.replies.turns import leaves_part, repeats
 from fabula.engine.roles import is_person
 from fabula.engine.run import side_by_side
 from fabula.models.base import Sampling
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fabula.engine.run import Run
-    from fabula.models.base import Reply
     from fabula.story import Brief, Story
     from fabula.systems.ibsen.config import Config
     from fabula.systems.ibsen.script import Script, SubAct
@@ -49,7 +47,6 @@ _FOR_OUTLINE: Final = 3  # memories of each actor
 _BY_INSTRUCTION, _BY_TURN = 3, 5  # memories that the instruction, and each recent turn, call to mind
 _SAYINGS: Final = 3
 _INSTRUCTION_WORDS, _LINE_WORDS = 40, 30  # for estimates
-_LABELS: Final = ("Memories", "Instruction", "Outline", "Next line")  # what a small model may repeat of its prompt
 
 
 async def write(brief: Brief, run: Run, config: Config) -> Story:
@@ -469,7 +466,7 @@ class Director:
         }
         sampling = self.play.sampling(run, "director", "instruct")
         reply = await run.reply("director", "instruct", sampling=sampling, expect=_INSTRUCTION_WORDS, **fields)
-        return self.play.tidied(reply, run, "instruct", fields)
+        return self.play.tidied(reply.text, reply, run, ("director", "instruct", fields))
 
     async def hear(self, turn: Turn) -> None:
         """A turn enters the log and the windows of director and actors; windows that are full are summed up."""
@@ -587,15 +584,8 @@ async def _line(actor: Actor, play: Play, run: Run, fields: dict[str, Any], turn
     reply = await run.reply(actor.name, "act", sampling=sampling, expect=_LINE_WORDS, **fields)
     if is_person(reply.model):
         return reply.text, True
-    said = read_turn(reply.text, actor.name, play.script.names)
-    if not play.config.ours.tidy:
-        return said, False
-    return _tidied_line(said, reply, (*play.script.names, *_LABELS), run.render("act", **fields)), False
-
-
-def _tidied_line(said: str, reply: Reply, labels: Sequence[str], prompt: str) -> str:
-    """A line without remarks and labels around it (ours); with aids, without loops and echoes of its prompt."""
-    return clean_prose(said, labels=labels, last=True, echo=[prompt], finish=reply.finish).text
+    said = play.turn_in(reply.text, actor.name, play.script.names, run)
+    return play.tidied(said, reply, run, (actor.name, "act", fields), kind="prose"), False
 
 
 async def _checked(actor: Actor, text: str, play: Play, run: Run) -> str:
@@ -612,5 +602,5 @@ async def _checked(actor: Actor, text: str, play: Play, run: Run) -> str:
     except ReplyError as error:
         run.note(f"The line of {actor.name} could not be checked: {error}")
         return text
-    revised = "" if found.result else read_turn(found.revised_response, actor.name, play.script.names)
+    revised = "" if found.result else play.turn_in(found.revised_response, actor.name, play.script.names, run)
     return revised or text

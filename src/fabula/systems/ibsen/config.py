@@ -111,6 +111,8 @@ class Ours:
         full_sheets: the director is shown descriptions and background (the release leaves them empty).
         keep_old_summaries: summaries add up; else each takes the place of the one before it (the release).
         tidy: remarks around what models say ("Here is the line:") are removed.
+        long_turns: a turn may have several lines and paragraphs; else it ends with its first line (what the release
+            means to do). Roles with aids for small models always have the first line alone.
         scene_goals: where the script is made from a plan, an objective is a whole scene; else one event.
         expand_goals: objectives are split into stages until there are enough of them for the words wanted.
         goal_words: words that one objective yields.
@@ -125,6 +127,7 @@ class Ours:
     full_sheets: bool = False
     keep_old_summaries: bool = False
     tidy: bool = False
+    long_turns: bool = False
     scene_goals: bool = False
     expand_goals: bool = False
     goal_words: int = 300
@@ -168,6 +171,7 @@ class Config:
                 full_sheets=True,
                 keep_old_summaries=True,
                 tidy=True,
+                long_turns=True,
                 scene_goals=True,
                 expand_goals=True,
                 prose=True,

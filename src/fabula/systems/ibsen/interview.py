@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UnknownNameError, UsageError
-from fabula.engine.replies import clean_prose
-from fabula.engine.replies.turns import read_turn
 from fabula.engine.roles import is_person
 from fabula.story import one_line, slug
 from fabula.systems.ibsen.log import Turn, transcript
@@ -77,8 +75,5 @@ async def _answer(actor: Actor, question: str, history: Sequence[Turn], play: Pl
     reply = await run.reply(actor.name, "answer", sampling=sampling, expect=_ANSWER_WORDS, **fields)
     if is_person(reply.model):
         return reply.text
-    text = read_turn(reply.text, actor.name, (INTERVIEWER, *play.script.names)) or one_line(reply.text)
-    if not play.config.ours.tidy:
-        return text
-    echo = [run.render("answer", **fields)]
-    return clean_prose(text, labels=(INTERVIEWER,), last=True, echo=echo, finish=reply.finish).text or text
+    text = play.turn_in(reply.text, actor.name, (INTERVIEWER, *play.script.names), run) or one_line(reply.text)
+    return play.tidied(text, reply, run, (actor.name, "answer", fields), kind="prose") or text

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.base.errors import ReplyError
 from fabula.craft.memory import Memories, Memory, Recall
 from fabula.craft.packing import first_of
+from fabula.craft.prose import note_removed
 from fabula.engine.replies import clean_prose
+from fabula.engine.replies.turns import read_turn
 from fabula.engine.run import side_by_side
 from fabula.models.base import Sampling
 from fabula.story import one_line, slug
@@ -24,6 +26,7 @@ from fabula.systems.ibsen.shapes import impressions_shape, points_shape
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fabula.engine.replies import TextKind
     from fabula.engine.run import Run
     from fabula.models.base import Reply
     from fabula.systems.ibsen.config import Config
@@ -37,6 +40,7 @@ _LINES: Final = {"relation": 5, "impression": 3, "monologue": 2}  # lines of a n
 _LINE_WORDS: Final = 20  # of one, for estimates
 _RELATED: Final = 5  # memories for a monologue
 _SHORT_TURN, _TURN_SHARE = 300, 0.1  # tokens of one turn in a prompt: with aids, else the share of the window
+_LABELS: Final = ("Memories", "Instruction", "Outline", "Next line")  # what a small model may repeat of its prompt
 _CLIPPED: Final = 30  # tokens of a turn that stands for its summary
 
 
@@ -64,13 +68,32 @@ class Play:
         released = RELEASED[prompt] if self.config.paper.released_sampling else Sampling()
         return replace(released, max_tokens=run.reply_tokens(role, SHORT[prompt]) or released.max_tokens)
 
-    def tidied(self, reply: Reply, run: Run, prompt: str, fields: dict[str, Any]) -> str:
-        """A note or an instruction without remarks around it (ours); with aids, without echoes of its prompt."""
+    def turn_in(self, text: str, name: str, others: Sequence[str], run: Run) -> str:
+        """What `name` says in a reply: the first line, or all until somebody else speaks (ours, without aids)."""
+        whole = self.config.ours.long_turns and not run.aids(name)
+        return read_turn(text, name, others, whole=whole)
+
+    def tidied(
+        self, text: str, reply: Reply, run: Run, asked: tuple[str, str, dict[str, Any]], *, kind: TextKind = "notes"
+    ) -> str:
+        """What a reply says, without remarks around it (ours); with aids, also without loops and echoes of its prompt.
+
+        Args:
+            text: the part of the reply that counts.
+            reply: the reply itself.
+            run: where it was asked for.
+            asked: role, prompt and fields of the call.
+            kind: of the text.
+        """
         if not self.config.ours.tidy:
-            return reply.text.strip()
-        echo = [run.render(prompt, **fields)]
-        labels = self.script.names
-        return clean_prose(reply.text, labels=labels, last=True, echo=echo, finish=reply.finish, kind="notes").text
+            return text.strip()
+        role, prompt, fields = asked
+        aids = run.aids(role)
+        echo = [run.render(prompt, **fields)] if aids else ()
+        labels = (*self.script.names, *_LABELS)
+        cleaned = clean_prose(text, labels=labels, last=True, echo=echo, finish=reply.finish, kind=kind, aids=aids)
+        note_removed(run, ((piece.kind, piece.text) for piece in cleaned.dropped))
+        return cleaned.text
 
 
 @dataclass
@@ -250,5 +273,6 @@ async def _note(run: Run, prompt: str, fields: dict[str, Any], play: Play) -> st
     fields = {**fields, "lines": most}
     sampling = play.sampling(run, "memory", prompt)
     reply = await run.reply("memory", prompt, sampling=sampling, expect=_LINE_WORDS * most, **fields)
-    lines = [line for line in play.tidied(reply, run, prompt, fields).splitlines() if line.strip()]
+    text = play.tidied(reply.text, reply, run, ("memory", prompt, fields))
+    lines = [line for line in text.splitlines() if line.strip()]
     return one_line(" ".join(lines[:most] if run.aids("memory") else lines)) or str(fields["now"])

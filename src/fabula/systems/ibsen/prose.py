@@ -88,5 +88,5 @@ async def _retell(
         }
         prose = Prose(after == 0, fits, labels, play.config.ours.goal_words, previous)
         own = run.scope("part", number)
-        here.append(await write_prose(own, "writer", "retell", prose, 2048, before=texts[-_BEFORE:], fields=fields))
+        here.append(await write_prose(own, "writer", "retell", prose, before=texts[-_BEFORE:], fields=fields))
     return "\n\n".join(here)

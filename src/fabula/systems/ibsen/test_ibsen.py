@@ -29,6 +29,7 @@ from shortening import shortened
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fabula.engine.context import Aids
     from fabula.engine.events import Event as RunEvent
     from fabula.engine.methods import Preset
     from fabula.models.base import Message, OnText, Reply, Request
@@ -302,7 +303,51 @@ async def test_a_line_is_what_comes_after_the_own_name_and_before_other_speakers
     assert all("And I say" not in turn and "softly" not in turn for turn in played.turns())
 
 
-async def test_the_self_check_mends_a_line() -> None:
+LONG_SPEECH = """\
+Eleven went out, I count ten. Eleven went out, I count ten.
+
+You ask what a lamp is. It is a promise made to people whom you will never meet:
+- oil at six
+- wicks at ten
+The story began with a rope, and it ends with one."""
+
+
+@pytest.mark.parametrize(
+    ("preset", "aids", "kept"),
+    [("improved", "off", 5), ("improved", "on", 1), ("faithful", "off", 1)],
+)
+async def test_a_capable_model_keeps_its_whole_speech(preset: Preset, aids: Aids, kept: int) -> None:
+    model, journal = ScriptedModel(lambda r: said(r, act=LONG_SPEECH)), Journal()
+    journal.open()
+    journal.decide("stage", "edit", ONE)
+    config = SYSTEM.config(preset, {"max_steps": 1, "prose": False, "self_check": False})
+    await SYSTEM.write(BRIEF, run_on(journal, model, aids=aids), config)
+    spoken = turns_of(journal.newest("role-play/the-letter") or "")[-1].text.splitlines()
+    lines = [line for line in LONG_SPEECH.splitlines() if line]
+    assert len(spoken) == kept
+    assert all(line.startswith(said) for line, said in zip(lines, spoken, strict=False))
+    assert (spoken == lines) == (kept == len(lines))
+
+
+async def test_only_small_models_get_short_replies_and_reminders() -> None:
+    brief = Brief("Write a story of 2400 words about Mara and Tobias.")
+
+    async def asked(aids: Aids) -> list[Request]:
+        model, journal = ScriptedModel(said), Journal()
+        journal.open()
+        journal.decide("stage", "edit", ONE)
+        config = SYSTEM.config("improved", {"max_steps": 5, "window": 4, "window_keep": 2, "interview": "Mara: Why?"})
+        await SYSTEM.write(brief, run_on(journal, model, aids=aids), config)
+        return model.asked
+
+    bound = [[r.sampling.max_tokens is not None for r in await asked(aids)] for aids in ("off", "on")]
+    assert not any(bound[0])
+    assert all(bound[1])
+    reminded = [any("as in a novel" in r.messages[-1].content for r in await asked(aids)) for aids in ("off", "on")]
+    assert reminded == [False, True]
+
+
+async def test_the_self_check_corrects_a_line() -> None:
     played = await write(
         lambda r: said(r, check_line='{"result": false, "revised_response": "Mara: I count to nine."}'), max_steps=1
     )
