@@ -19,9 +19,9 @@ from fabula.engine.roles import Assignment, Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.base import Sampling
 from fabula.models.embedded import EmbeddedModel, find_weights
-from fabula.models.embedded_engine import usable_threads
 from fabula.models.known import DEFAULT_MODEL, models_home
 from fabula.models.limits import Limited
+from fabula.models.llamacpp import usable_threads
 from fabula.project.casting import base_sampling
 from fabula.story import Brief, readable
 from fabula.story.scratchpad import Scratchpad
@@ -91,7 +91,7 @@ class Bare:
             "stream": True,
             "stream_options": {"include_usage": True},
             **values,
-            "dry_penalty_last_n": values.get("repeat_last_n", 64),  # fabula's window; see `embedded_body`
+            "dry_penalty_last_n": values.get("repeat_last_n", 64),  # fabula's window; see `llamacpp`
         }
         pieces: list[str] = []
         marks = {"begun": time.perf_counter(), "cpu": time.process_time()}

@@ -24,7 +24,7 @@ from fabula.base.errors import (
     UnknownNameError,
     UsageError,
 )
-from fabula.models import provider_errors, provider_library
+from fabula.models import provider_library
 from fabula.models.base import SAMPLING_FIELDS, Message, Reply, Request, Sampling
 from fabula.models.limits import Limited
 from fabula.models.providers import KINDS, PLACEHOLDER_KEY, ProviderModel, provider_model
@@ -434,8 +434,8 @@ async def test_a_status_without_a_class_of_its_own_is_read_too() -> None:
 
 
 def test_a_filter_that_the_library_raises_is_a_refusal() -> None:
-    assert provider_errors.is_filtered(ContentFilterError("withheld"))
-    assert not provider_errors.is_filtered(UserError("withheld"))
+    assert provider_library.is_filtered(ContentFilterError("withheld"))
+    assert not provider_library.is_filtered(UserError("withheld"))
 
 
 def test_nothing_sent_is_nothing_recorded() -> None:

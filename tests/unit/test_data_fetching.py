@@ -9,8 +9,7 @@ from urllib.request import HTTPRedirectHandler, Request
 import pytest
 
 from fabula.base.errors import FabulaError, ProjectError, UnknownNameError
-from fabula.data.checksums import pinned
-from fabula.data.fetching import fetch, over_https
+from fabula.data.fetching import fetch, over_https, pinned
 from fabula.data.sets import SETS, DataSet, PublicFile, find_set
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fabula.base.errors import UsageError
-from fabula.data.checksums import NAME, pin, pinned, sha256, verify
+from fabula.data.fetching import SUMS, pin, pinned, sha256, verify
 from fabula.data.reading import Record, find, json_lines, json_list, json_object, read_bounded, unique, wanted
 
 if TYPE_CHECKING:
@@ -95,13 +95,13 @@ def test_checksums_are_pinned_and_verified(tmp_path: Path) -> None:
     path.write_text("a\n")
     verify([path])
     pin(tmp_path, {"data.txt": sha256(path), "other": "0" * 64})
-    assert (tmp_path / NAME).read_text().endswith("  other\n")
+    assert (tmp_path / SUMS).read_text().endswith("  other\n")
     assert pinned(tmp_path)["data.txt"] == sha256(path)
     verify([path])
     path.write_text("b\n")
     with pytest.raises(UsageError, match="SHA256SUMS says"):
         verify([path])
-    (tmp_path / NAME).write_text("short data.txt\n")
+    (tmp_path / SUMS).write_text("short data.txt\n")
     with pytest.raises(UsageError, match="line 1: not a SHA-256"):
         verify([path])
     with pytest.raises(UsageError, match="Cannot read"):

@@ -11,8 +11,8 @@ import pytest
 from fabula.base.errors import ContextLengthError, ModelError, ModelUnavailableError, OverloadedError
 from fabula.models.base import Message, Request, Sampling
 from fabula.models.embedded import EmbeddedModel
-from fabula.models.embedded_body import ReplyReader, body_of, first_token_logprobs, raised, sent_values
 from fabula.models.known import find
+from fabula.models.llamacpp import ReplyReader, body_of, first_token_logprobs, raised, sent_values
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -119,5 +119,5 @@ def test_a_copy_remembers_apart() -> None:
     copy = memories.copy()
     copy.add(Memory("The lamp is lit.", thought="I lit it."))
     assert (len(memories), len(copy)) == (1, 2)
-    assert [memory.told for memory in copy.kept] == [TEXTS[0], "I lit it."]
+    assert [memory.shown for memory in copy.kept] == [TEXTS[0], "I lit it."]
     assert copy.recall("lamp", 0, 1, ANY)[0].memory.text == "The lamp is lit."

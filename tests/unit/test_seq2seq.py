@@ -18,8 +18,7 @@ from fabula.engine.roles import Person
 from fabula.models.base import Message, Reply, Request, Sampling
 from fabula.models.limits import Limited
 from fabula.models.prices import FREE, price_of
-from fabula.models.seq2seq import Seq2SeqModel, seq2seq_model
-from fabula.models.seq2seq_network import Rooms, rooms_of
+from fabula.models.seq2seq import Rooms, Seq2SeqModel, rooms_of, seq2seq_model
 from fabula.project.casting import Environment, open_model
 from fabula.project.settings import ModelTable
 

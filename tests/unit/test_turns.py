@@ -27,10 +27,17 @@ def test_a_turn_is_the_first_line_of_the_one_who_speaks(reply: str, turn: str) -
     assert read_turn(reply, "Mara Quill", NAMES) == turn
 
 
-def test_the_whole_turn_goes_on_until_another_speaks() -> None:
-    reply = "Mara: Put it there.\n\nNo. Not there.\n(She waits.)\n\nTobias: Here?\nMara: There."
-    assert read_turn(reply, "Mara Quill", NAMES, whole=True) == "Put it there. No. Not there. (She waits.)"
-    assert read_turn("Tobias: Here?\nMara: There.", "Mara Quill", NAMES, whole=True) == ""
+@pytest.mark.parametrize(
+    ("reply", "turn"),
+    [
+        ("**Mara Quill:** Put it there.\n\n- bread\n- oil\nAnd go.", "Put it there.\n\n- bread\n- oil\nAnd go."),
+        ("Put it there.\nMara: And go.\nTobias: No.\nMara: Yes.", "Put it there.\nAnd go."),
+        ("Tobias: No.\nMara: Yes.", ""),
+        ("***\n\n", ""),
+    ],
+)
+def test_a_whole_turn_goes_on_until_somebody_else_speaks(reply: str, turn: str) -> None:
+    assert read_turn(reply, "Mara Quill", NAMES, whole=True) == turn
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ class Memory:
     thought: str = ""
 
     @property
-    def told(self) -> str:
+    def shown(self) -> str:
         """As it comes to mind: the thought, where there is one."""
         return self.thought or self.text
 
@@ -158,16 +158,21 @@ class Memories:
 
     embed: Embed = hashed
     kept: list[Memory] = field(default_factory=list)
-    _vectors: list[Vectors] = field(default_factory=list)
-    _counts: Counter[str] = field(default_factory=Counter)
-    _stacked: Vectors | None = None
+    _vectors: list[Vectors] = field(init=False, repr=False)
+    _counts: Counter[str] = field(init=False, repr=False)
+    _stacked: Vectors | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Index what is remembered already."""
+        self._vectors = list(self.embed([memory.text for memory in self.kept])) if self.kept else []
+        self._counts = Counter(word for memory in self.kept for word in set(_stems(memory.text)))
 
     def __len__(self) -> int:
         return len(self.kept)
 
     def copy(self) -> Memories:
         """The same memories in a store of their own."""
-        return Memories(self.embed, list(self.kept), list(self._vectors), Counter(self._counts))
+        return Memories(self.embed, list(self.kept))
 
     def add(self, memory: Memory) -> None:
         """Remember one thing more."""

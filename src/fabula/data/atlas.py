@@ -97,7 +97,7 @@ def _detection(record: Record) -> Detection:
     text = record.text("hallucination")
     finding = parse_finding(text)
     if finding is None:
-        raise UsageError(f"{record.where}: {text!r} is not 'In scene X, ..., yet in scene Y, ...'. Mend the line.")
+        raise UsageError(f"{record.where}: {text!r} is not 'In scene X, ..., yet in scene Y, ...'. Correct the line.")
     ordered = finding if finding.x < finding.y else None
     return Detection(record.text("method"), record.integer("story"), record.integer("id"), text, ordered)
 

@@ -56,8 +56,8 @@ def scored_summaries(folder: Path) -> tuple[ScoredSummary, ...]:
 
 
 def _scored(record: Record) -> ScoredSummary:
-    references, told = record.texts("summaries"), record.record("rouge_vs_summary1")
+    references, scores = record.texts("summaries"), record.record("rouge_vs_summary1")
     if not references:
-        raise UsageError(f"{record.where}: there is no reference. Mend the line or take it out.")
-    rouge = {name: told.number(name) for name in told.fields}
+        raise UsageError(f"{record.where}: there is no reference. Correct the line or take it out.")
+    rouge = {name: scores.number(name) for name in scores.fields}
     return ScoredSummary(record.text("fname"), references, record.text("bart_output"), rouge)

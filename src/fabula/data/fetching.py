@@ -1,4 +1,7 @@
-"""Fetching a set's public files, only when asked: over https, bounded, checked, never half there."""
+"""Fetching a set's public files, only when asked: over https, bounded, checked, never half there.
+
+Beside the files stands `SHA256SUMS`, in the form that `sha256sum` reads and writes.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,11 @@ from dataclasses import dataclass
 from http.client import HTTPException
 from typing import IO, TYPE_CHECKING, Final, TypeAlias
 
-from fabula.base.errors import FabulaError
-from fabula.base.files import write_error
-from fabula.data.checksums import pin, pinned, sha256
+from fabula.base.errors import FabulaError, UsageError
+from fabula.base.files import read_text, write_atomically, write_error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 
     Opener: TypeAlias = Callable[[str], AbstractContextManager[IO[bytes]]]
 
+SUMS: Final = "SHA256SUMS"
+_MAX_SUMS_BYTES: Final = 1_000_000
+_HEX: Final = 64
 _CHUNK: Final = 1 << 20
 _TIMEOUT: Final = 60.0
 
@@ -52,7 +57,7 @@ def over_https(url: str) -> AbstractContextManager[IO[bytes]]:
         OSError: there is no answer, or it is an error.
     """
     from urllib.error import URLError  # noqa: PLC0415 - 0.05 s that other commands do not need
-    from urllib.request import HTTPRedirectHandler, Request, build_opener  # noqa: PLC0415 - as above
+    from urllib.request import HTTPRedirectHandler, Request, build_opener  # noqa: PLC0415 - for the same reason
 
     class OnlyHttps(HTTPRedirectHandler):
         def redirect_request(self, req, fp, code, msg, headers, newurl):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202 - urllib's own signature
@@ -96,7 +101,7 @@ def _one(file: PublicFile, folder: Path, opener: Opener) -> Fetched:
         if known and found != known:
             raise FabulaError(
                 f"{file.url} gave a file with SHA-256 {found}, expected {known}. Nothing was kept. If its publisher"
-                f" has changed it, take its line out of {folder / 'SHA256SUMS'}."
+                f" has changed it, take its line out of {folder / SUMS}."
             )
         part.replace(path)
     except OSError as error:
@@ -124,7 +129,7 @@ def _download(file: PublicFile, part: Path, opener: Opener) -> str:
 
 
 def _pieces(file: PublicFile, opener: Opener) -> Iterator[bytes]:
-    """What the address gives; the network's errors become ours here, so that the disk's are told apart."""
+    """What the address gives; the network's errors become ours here, so that they are not taken for the disk's."""
     try:
         with opener(file.url) as answer:
             while piece := answer.read(_CHUNK):
@@ -134,3 +139,64 @@ def _pieces(file: PublicFile, opener: Opener) -> Iterator[bytes]:
             f"Cannot fetch {file.url}: {error}. Check the connection, or fetch it by hand and put it beside the others"
             f" as {file.name}."
         ) from error
+
+
+# checksums ------------------------------------------------------------------------------------------------------------
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal digits.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise UsageError(f"Cannot read {path}: {error.strerror}. Give a folder that can be read.") from error
+
+
+def pinned(folder: Path) -> dict[str, str]:
+    """The checksums that `SHA256SUMS` of a folder holds, by name of file; none where there is no such file.
+
+    Raises:
+        UsageError: a line is no checksum and name.
+    """
+    path = folder / SUMS
+    if not path.is_file():
+        return {}
+    sums = {}
+    for number, line in enumerate(read_text(path, _MAX_SUMS_BYTES).splitlines(), 1):
+        digest, _, name = line.partition(" ")
+        if line.strip():
+            if len(digest) != _HEX or not name.strip():
+                raise UsageError(f"{path}, line {number}: not a SHA-256 and a name. Correct the line or take it out.")
+            sums[name.strip().removeprefix("*")] = digest.lower()
+    return sums
+
+
+def pin(folder: Path, sums: Mapping[str, str]) -> None:
+    """Add checksums to `SHA256SUMS` of a folder.
+
+    Raises:
+        UsageError: a line of it is no checksum and name.
+        ProjectError: it cannot be written.
+    """
+    known = pinned(folder) | dict(sums)
+    write_atomically(folder / SUMS, "".join(f"{digest}  {name}\n" for name, digest in sorted(known.items())))
+
+
+def verify(paths: Iterable[Path]) -> None:
+    """See that files are as the `SHA256SUMS` beside them says; those that it does not name are let pass.
+
+    Raises:
+        UsageError: one is not.
+    """
+    for path in paths:
+        known = pinned(path.parent).get(path.name)
+        if known and (found := sha256(path)) != known:
+            raise UsageError(
+                f"{path} has SHA-256 {found}, but {path.parent / SUMS} says {known}. Fetch the file again, or, if it "
+                "was changed on purpose, take its line out there."
+            )

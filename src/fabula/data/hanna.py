@@ -106,17 +106,17 @@ def measured_stories(folder: Path) -> tuple[MeasuredStory, ...]:
 
 
 def _measured(record: Record) -> MeasuredStory:
-    told = record.record("expected")
-    measures = {name: told.number(name) for name in told.fields}
+    values = record.record("expected")
+    measures = {name: values.number(name) for name in values.fields}
     return MeasuredStory(record.text("prompt"), record.text("story"), measures, record.integer("i"))
 
 
 def _scores(record: Record, field: str) -> Scores:
-    systems, told = record.texts("systems"), record.record(field)
-    tables = {name: np.array(told.rows(name), dtype=np.float64) for name in told.fields}
+    systems, values = record.texts("systems"), record.record(field)
+    tables = {name: np.array(values.rows(name), dtype=np.float64) for name in values.fields}
     for name, table in tables.items():
         if table.ndim != 2 or len(table) != len(systems) or table.shape != next(iter(tables.values())).shape:  # noqa: PLR2004 - systems x prompts
             raise UsageError(
-                f"{told.where}: {name!r} is not one row for each of {len(systems)} systems. Mend the file."
+                f"{values.where}: {name!r} is not one row for each of {len(systems)} systems. Correct the file."
             )
     return Scores(systems, tables)

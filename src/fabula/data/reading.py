@@ -54,7 +54,7 @@ class Record:
         value = float(self._get(name, (int, float), "a number"))
         if not math.isfinite(value):
             raise UsageError(
-                f"{self.where}: {name!r} is {value}, not a finite number. Mend the file or fetch it again."
+                f"{self.where}: {name!r} is {value}, not a finite number. Correct the file or fetch it again."
             )
         return value
 
@@ -82,7 +82,9 @@ class Record:
         """
         rows = tuple(Record(self.where, {name: entry}).numbers(name) for entry in self._list(name))
         if len({len(row) for row in rows}) > 1:
-            raise UsageError(f"{self.where}: the rows of {name!r} differ in length. Mend the file or fetch it again.")
+            raise UsageError(
+                f"{self.where}: the rows of {name!r} differ in length. Correct the file or fetch it again."
+            )
         return rows
 
     def record(self, name: str) -> Record:
@@ -107,12 +109,12 @@ class Record:
 
     def _get(self, name: str, kind: Any, what: str) -> Any:  # noqa: ANN401 - JSON of any kind
         if name not in self.fields:
-            raise UsageError(f"{self.where}: there is no {name!r}. Mend the file or fetch it again.")
+            raise UsageError(f"{self.where}: there is no {name!r}. Correct the file or fetch it again.")
         return self._checked(name, self.fields[name], kind, what)
 
     def _checked(self, name: str, value: Any, kind: Any, what: str) -> Any:  # noqa: ANN401 - JSON of any kind
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise UsageError(f"{self.where}: {name!r} is not {what}. Mend the file or fetch it again.")
+            raise UsageError(f"{self.where}: {name!r} is not {what}. Correct the file or fetch it again.")
         return value
 
 
@@ -202,7 +204,7 @@ def json_list(path: Path) -> tuple[Record, ...]:
 def _object(text: str, where: str) -> Record:
     data = _parsed(text, where)
     if not isinstance(data, dict):
-        raise UsageError(f"{where}: not a JSON object. Mend it, or fetch the file again.")
+        raise UsageError(f"{where}: not a JSON object. Correct it, or fetch the file again.")
     return Record(where, data)
 
 
@@ -210,7 +212,7 @@ def _parsed(text: str, where: str) -> Any:  # noqa: ANN401 - JSON of any kind
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{where}: no JSON ({error}). Mend it, or fetch the file again.") from error
+        raise UsageError(f"{where}: no JSON ({error}). Correct it, or fetch the file again.") from error
 
 
 def unique(records: Sequence[tuple[str, Record]]) -> None:

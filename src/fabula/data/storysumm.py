@@ -22,7 +22,7 @@ class Summary:
         difficulty: "easy" or "hard" to find the error; empty for a faithful one.
         split: "val" or "test".
         sentences: of the summary.
-        sound: for each sentence, whether it is free of errors; the release has one summary with a label too few.
+        error_free: for each sentence, whether it is free of errors; the release has one summary with a label too few.
     """
 
     id: str
@@ -31,7 +31,7 @@ class Summary:
     split: str
     story: str
     sentences: tuple[str, ...]
-    sound: tuple[bool, ...]
+    error_free: tuple[bool, ...]
     model: str
 
 
@@ -48,7 +48,7 @@ def summaries(folder: Path) -> tuple[Summary, ...]:
 
 def _summary(record: Record) -> Summary:
     if record.text("split") not in {"val", "test"} or record.integer("label") not in {0, 1}:
-        raise UsageError(f"{record.where}: the split is not val or test, or the label not 0 or 1. Mend the line.")
+        raise UsageError(f"{record.where}: the split is not val or test, or the label not 0 or 1. Correct the line.")
     return Summary(
         record.text("id"),
         record.integer("label") == 1,

@@ -83,7 +83,7 @@ def experts(folder: Path) -> tuple[ExpertVerdict, ...]:
 def _expert(record: Record) -> ExpertVerdict:
     verdict = record.text("binary_verdict")
     if verdict not in _VERDICTS:
-        raise UsageError(f"{record.where}: the verdict is {verdict!r}, neither Yes nor No. Mend the line.")
+        raise UsageError(f"{record.where}: the verdict is {verdict!r}, neither Yes nor No. Correct the line.")
     system = record.text("story_id").partition("_")[2]
     return ExpertVerdict(
         record.integer("story_idx"),
@@ -114,7 +114,7 @@ def verdicts(folder: Path, model: str) -> tuple[ModelVerdict, ...]:
 def _reply(record: Record) -> ModelVerdict:
     call = _CALL.fullmatch(record.text("id"))
     if call is None:
-        raise UsageError(f"{record.where}: the id {record.text('id')!r} is not story_N_SYSTEM_testN. Mend the line.")
+        raise UsageError(f"{record.where}: the id {record.text('id')!r} is not story_N_SYSTEM_testN. Correct the line.")
     return ModelVerdict(int(call[1]), call[2], int(call[3]), record.text("response"))
 
 

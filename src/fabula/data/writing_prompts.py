@@ -47,13 +47,13 @@ def stories(path: Path, split: Split) -> Iterator[PromptedStory]:
     if split not in get_args(Split):
         raise UnknownNameError("split", split, get_args(Split))
     path = path / _ARCHIVE if (path / _ARCHIVE).is_file() else path
-    told = lines(path, f"{split}.wp_target", _MAX_BYTES)
+    targets = lines(path, f"{split}.wp_target", _MAX_BYTES)
     for number, prompt in lines(path, f"{split}.wp_source", _MAX_BYTES):
-        story = next(told, None)
+        story = next(targets, None)
         if story is None:
             raise UsageError(f"{path}: the prompt in line {number} of {split}.wp_source has no story. Fetch it again.")
         tag = _TAG.match(prompt)
         asked = prompt[tag.end() :] if tag else prompt
         yield PromptedStory(number, tag[1] if tag else "", asked.strip(), _NEW_LINE.sub("\n", story[1]).strip())
-    if next(told, None) is not None:
+    if next(targets, None) is not None:
         raise UsageError(f"{path}: {split}.wp_target has more stories than there are prompts. Fetch it again.")

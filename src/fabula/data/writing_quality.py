@@ -61,12 +61,12 @@ def lamp(folder: Path) -> tuple[Triple, ...]:
 
 
 def _triple(record: Record) -> Triple:
-    told = record.record("texts")
-    texts = {name: told.text(name) for name in told.fields}
+    versions = record.record("texts")
+    texts = {name: versions.text(name) for name in versions.fields}
     rankings = tuple(Ranking(r.text("rater"), r.texts("order")) for r in record.records("rankings"))
     for ranking in rankings:
         if sorted(ranking.order) != sorted(texts):
-            raise UsageError(f"{record.where}: {ranking.rater} does not rank each text once. Mend the line.")
+            raise UsageError(f"{record.where}: {ranking.rater} does not rank each text once. Correct the line.")
     return Triple(record.text("id"), record.text("instruction"), texts, rankings)
 
 
@@ -84,7 +84,7 @@ def style_mimic(folder: Path) -> tuple[MimicPair, ...]:
 def _pair(record: Record) -> MimicPair:
     person = record.text("reference_preference")
     if person not in {"1", "2"}:
-        raise UsageError(f"{record.where}: the preference is {person!r}, neither 1 nor 2. Mend the line.")
+        raise UsageError(f"{record.where}: the preference is {person!r}, neither 1 nor 2. Correct the line.")
     return MimicPair(
         record.text("id"),
         record.text("source"),

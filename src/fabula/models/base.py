@@ -140,7 +140,7 @@ class Capabilities:
     """What a model can do beyond text, and how many calls it serves at once.
 
     `continues`: a reply goes on with the assistant message that ends a request, instead of answering it.
-    `stands_in`: who answers is told by the reply; the identity is that of another model, whose calls these are.
+    `stands_in`: the reply says who answered; the identity is that of another model, whose calls these are.
     `instructed`: it does what a prompt says; one that is not does the one thing it was trained for, to any text.
     `small`: it is known to be so small that it needs the aids of `fabula.engine.aids`.
     """

@@ -24,10 +24,8 @@ from typing import TYPE_CHECKING
 
 from fabula.base.errors import ModelError, ModelUnavailableError
 from fabula.models.base import Capabilities, Reply, Request, Sampling
-from fabula.models.embedded_body import ReplyReader, body_of, raised, sent_values
-from fabula.models.embedded_engine import Engine, EngineSettings, start_engine
-from fabula.models.fingerprint import DIGITS, fingerprint
-from fabula.models.known import KNOWN, find_weights, is_small_file, recognise
+from fabula.models.known import DIGITS, KNOWN, find_weights, fingerprint, is_small_file, recognise
+from fabula.models.llamacpp import Engine, EngineSettings, ReplyReader, body_of, raised, sent_values, start_engine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -5,6 +5,7 @@ Weights come from the package index, never from a model hub, and only when asked
 
 from __future__ import annotations
 
+import hashlib
 import re
 import sys
 from dataclasses import dataclass
@@ -68,6 +69,10 @@ SMALL = 4e9
 """Parameters below which a model is small: it repeats itself and its prompt, and loses what stands far above."""
 _SMALL_FILE = 2_000_000_000  # bytes of a GGUF file whose name tells nothing: 4 B parameters at 4 bits
 _SIZE = re.compile(r"(?<![A-Za-z0-9.])(\d{1,4}(?:\.\d{1,3})?)([mMbB])(?![A-Za-z0-9])")
+
+DIGITS = 12
+"""Of a hash that tells weights apart."""
+_EDGE, _SAMPLE = 1 << 20, 1 << 16
 
 _PART_BYTES, _PARTS, _LAST_PART_BYTES = 52_428_800, 22, 16_315_968
 
@@ -191,3 +196,25 @@ def find_weights(name: str, home: Path) -> Path:
     if name in KNOWN or not (path.suffix == ".gguf" or path.exists()):
         return local_path(name, home)
     return path
+
+
+def fingerprint(path: Path, samples: int = 0) -> str:
+    """First digits of sha256 over a file's size, first and last MiB: enough to tell weights apart, and instant.
+
+    Args:
+        path: the file.
+        samples: of 64 KiB each, evenly spread over the file, that count too: for weights of which training may have
+            changed only some in the middle.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        digest = hashlib.sha256(size.to_bytes(8, "little") + file.read(_EDGE))
+        file.seek(max(0, size - _EDGE))
+        digest.update(file.read(_EDGE))
+        for n in range(samples if size > 2 * _EDGE else 0):
+            file.seek(_EDGE + n * (size - 2 * _EDGE) // samples)
+            digest.update(file.read(_SAMPLE))
+    return digest.hexdigest()[:DIGITS]

@@ -33,7 +33,7 @@ class Limited:
         timeout: seconds for one try, streaming included; `None` waits for ever.
         tries: how often one call may be tried.
         total_wait: seconds that one call may wait between its tries, all together; a longer Retry-After fails at once.
-        on_retry: told (model, number of the failed try, seconds to wait, reason) before each wait.
+        on_retry: called with (model, number of the failed try, seconds to wait, reason) before each wait.
         rng, sleep: handed in, so that waits can be repeated and tests take no time.
     """
 
@@ -129,5 +129,5 @@ class Limited:
 
 def _given_up(failure: ModelError, tries: int, waited: float) -> ModelError:
     """The last failure, saying what was tried."""
-    told = f"{failure} Gave up after {tries} tries and {waited:.0f} s of waiting."
-    return type(failure)(told, model=failure.model, retry_after=failure.retry_after)
+    message = f"{failure} Gave up after {tries} tries and {waited:.0f} s of waiting."
+    return type(failure)(message, model=failure.model, retry_after=failure.retry_after)

@@ -1,4 +1,6 @@
-"""The hands on pydantic-ai: builds its models, translates requests, reads responses; imported with the first call only.
+"""What is done with pydantic-ai: its models, our requests as its, its responses and errors as ours.
+
+Imported with the first call only.
 
 Nothing of the library leaves this module but what `providers` hands back to it.
 """
@@ -16,8 +18,8 @@ from urllib.parse import urlsplit
 
 import httpx2
 from genai_prices import calc_price
+from pydantic_ai import exceptions as theirs
 from pydantic_ai.direct import model_request, model_request_stream
-from pydantic_ai.exceptions import UnexpectedModelBehavior
 from pydantic_ai.messages import (
     CachePoint,
     ModelRequest,
@@ -32,6 +34,13 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.output import OutputObjectDefinition
 
+from fabula.base.errors import (
+    ContextLengthError,
+    ModelError,
+    ModelTimeoutError,
+    ModelUnavailableError,
+    OverloadedError,
+)
 from fabula.models.base import SAMPLING_FIELDS, Usage
 
 if TYPE_CHECKING:
@@ -73,6 +82,13 @@ _ON_THE_WIRE: Mapping[str, tuple[str, ...]] = {name: (name,) for name in SAMPLIN
 # Models that reason reject these: OpenAI's, and Anthropic's newer ones. The library drops them too, with a warning.
 _NOT_WHILE_REASONING = frozenset({"temperature", "top_p", "presence_penalty", "frequency_penalty"})
 _NOT_FOR_ANTHROPIC = frozenset({"temperature", "top_p", "top_k"})
+LIBRARY_ERRORS = (theirs.AgentRunError, theirs.UserError)
+_LONGEST = 300
+# llama.cpp's own type; the library knows the words of the others
+_CONTEXT_TYPES = frozenset({"exceed_context_size_error"})
+_FILTERED_CODES = frozenset({"content_filter", "content_policy_violation"})
+_TRY_AGAIN = frozenset({408, 409, 425, 429})
+_SERVER_FAILED = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +140,9 @@ def build(model_id: str, access: Access) -> Model:
 
 def _openai(model_id: str, access: Access) -> Model:
     from openai import AsyncOpenAI  # noqa: PLC0415 - each SDK costs most of a second; only the one in use is loaded
-    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel  # noqa: PLC0415 - as above
-    from pydantic_ai.profiles.openai import OpenAIModelProfile  # noqa: PLC0415 - as above
-    from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415 - as above
+    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel  # noqa: PLC0415 - as the SDK
+    from pydantic_ai.profiles.openai import OpenAIModelProfile  # noqa: PLC0415 - as the SDK
+    from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415 - as the SDK
 
     client = AsyncOpenAI(
         api_key=access.key,
@@ -188,14 +204,14 @@ _BUILDERS: Mapping[str, Callable[[str, Access], Model]] = {
 
 def refused_sampling(profile: ModelProfile) -> frozenset[str]:
     """Sampling values that this very model rejects, whatever its provider takes."""
-    told = cast("Mapping[str, Any]", profile)
-    if told.get("anthropic_disallows_sampling_settings"):
+    known = cast("Mapping[str, Any]", profile)
+    if known.get("anthropic_disallows_sampling_settings"):
         return _NOT_FOR_ANTHROPIC
-    if not told.get("openai_supports_reasoning"):
+    if not known.get("openai_supports_reasoning"):
         return frozenset()
-    efforts = told.get("openai_reasoning_efforts")
-    can_stop = told.get("openai_supports_reasoning_effort_none") if efforts is None else "none" in efforts
-    return frozenset() if can_stop and not told.get("thinking_enabled_by_default") else _NOT_WHILE_REASONING
+    efforts = known.get("openai_reasoning_efforts")
+    can_stop = known.get("openai_supports_reasoning_effort_none") if efforts is None else "none" in efforts
+    return frozenset() if can_stop and not known.get("thinking_enabled_by_default") else _NOT_WHILE_REASONING
 
 
 def can_schema(model: Model) -> bool:
@@ -292,7 +308,7 @@ async def whole(
     """
     response = await model_request(model, turns, model_settings=using, model_request_parameters=asked)
     if model.system == "anthropic" and not _ended(response):
-        raise UnexpectedModelBehavior(_CUT)
+        raise theirs.UnexpectedModelBehavior(_CUT)
     return response
 
 
@@ -314,7 +330,7 @@ async def streamed(
                 on_text(piece)
         response = stream.get()
     if not _ended(response):
-        raise UnexpectedModelBehavior(_CUT)
+        raise theirs.UnexpectedModelBehavior(_CUT)
     return response
 
 
@@ -381,3 +397,104 @@ def sent(bodies: Sequence[bytes]) -> Mapping[str, Any]:
 def dropped(sampling: Sampling, went: Mapping[str, Any]) -> tuple[str, ...]:
     """Sampling values that were set and did not leave."""
     return tuple(sorted(set(sampling.set_values()) - set(went)))
+
+
+# --- failing ----------------------------------------------------------------------------------------------------------
+
+
+class Wording:
+    """Words about one model for the messages of its errors.
+
+    `scrub` takes the key out of any text; `keys` names the variables that may hold it.
+    """
+
+    def __init__(self, name: str, address: str, keys: str, scrub: Callable[[str], str]) -> None:
+        self.name, self.address, self.keys, self.scrub = name, address, keys, scrub
+
+
+def ours(error: Exception, wording: Wording) -> ModelError:
+    """Our error for one of the library's; its words are the server's, without the key.
+
+    It is to be raised outside the `except` block: the library's error, and the key it may hold, must not travel along.
+    """
+    kind, happened = _kind(error, wording)
+    said = wording.scrub(_said(error))
+    retry_after = getattr(error, "retry_after", None)
+    return kind(
+        f"{wording.name} {happened}" + (f" It said: {said}" if said else ""),
+        model=wording.name,
+        retry_after=retry_after,
+    )
+
+
+def is_filtered(error: Exception) -> bool:
+    """Whether the provider withheld the reply for its content: a refusal, not a failure."""
+    if isinstance(error, theirs.ContentFilterError):
+        return True
+    return isinstance(error, theirs.ModelAPIError) and error.provider_error_code in _FILTERED_CODES
+
+
+def _kind(error: Exception, wording: Wording) -> tuple[type[ModelError], str]:
+    """Our class and what happened; the first line of the table that fits counts."""
+    if isinstance(error, theirs.ModelAPIError) and error.provider_error_type in _CONTEXT_TYPES:
+        error_class: type[Exception] = theirs.ModelContextWindowExceededError
+    else:
+        error_class = type(error)
+    if issubclass(error_class, theirs.ModelConnectionError) and getattr(error, "phase", None) == "connect":
+        return ModelUnavailableError, (
+            f"cannot be reached at {wording.address}. Start the server, or correct the address (--base-url), "
+            "or check the network."
+        )
+    for theirs_class, our_class, happened in _TABLE:
+        if issubclass(error_class, theirs_class):
+            return our_class, happened.format(address=wording.address, keys=wording.keys)
+    return _by_status(error)
+
+
+_TABLE: tuple[tuple[type[Exception], type[ModelError], str], ...] = (
+    (theirs.ModelTimeoutError, ModelTimeoutError, "at {address} did not answer in time."),
+    (theirs.ModelRequestTimeout, ModelTimeoutError, "at {address} did not answer in time."),
+    (theirs.ModelConnectionError, OverloadedError, "at {address} broke off before the reply was whole."),
+    (
+        theirs.ModelContextWindowExceededError,
+        ContextLengthError,
+        "cannot take this prompt: it is longer than its context. Use a model with a longer one, or shorten the plan.",
+    ),
+    (theirs.ModelAuthenticationError, ModelUnavailableError, "refused the key at {address}. Check {keys}."),
+    (
+        theirs.ModelNotFoundError,
+        ModelUnavailableError,
+        "was not found at {address} (404). Check the model's name and the address, which often has to end in /v1.",
+    ),
+    (theirs.ModelQuotaExceededError, ModelUnavailableError, "has no credit or quota left on this account."),
+    (theirs.ModelRateLimitError, OverloadedError, "asks for fewer calls (429)."),
+    (theirs.ModelUnavailableError, OverloadedError, "is overloaded or down for now."),
+    (theirs.ModelServerError, OverloadedError, "failed on the server's side."),
+    (theirs.UserError, ModelError, "cannot be asked this way."),
+    (theirs.UnexpectedModelBehavior, OverloadedError, "sent something that is no reply."),
+)
+
+
+def _by_status(error: Exception) -> tuple[type[ModelError], str]:
+    """By the HTTP status, where the library has no class for it."""
+    status = getattr(error, "status_code", None)
+    if status is None:
+        return OverloadedError, "sent something that is no reply."
+    if status in _TRY_AGAIN or status >= _SERVER_FAILED:
+        return OverloadedError, f"is busy or failed ({status})."
+    return ModelError, f"rejected the request ({status})."
+
+
+def _said(error: Exception) -> str:
+    """The server's own words, cut to a readable length; nothing where no server spoke."""
+    if isinstance(error, theirs.ModelConnectionError | theirs.ModelRequestTimeout):
+        return ""
+    body = getattr(error, "body", None)
+    if isinstance(body, dict):
+        inner = body.get("error", body)
+        text = inner.get("message") if isinstance(inner, dict) else inner
+        text = text if isinstance(text, str) else str(body)
+    else:
+        text = body if isinstance(body, str) and body else str(error)
+    text = " ".join(text.split())
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"

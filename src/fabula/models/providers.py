@@ -143,19 +143,19 @@ class ProviderModel:
                 f"There is no key for {self.name}. Set {' or '.join(self.key_names)} in the environment.",
                 model=self.name,
             )
-        from fabula.models import provider_errors, provider_library  # noqa: PLC0415 - seconds of import
+        from fabula.models import provider_library as library  # noqa: PLC0415 - seconds of import
 
         bodies: list[bytes] = []
-        mark = provider_library.WIRE.set(bodies)
+        mark = library.WIRE.set(bodies)
         try:
             return await self._reply(request, on_text, bodies)
-        except provider_errors.LIBRARY_ERRORS as error:
-            if provider_errors.is_filtered(error):
-                return Reply("", Usage(), "refusal", self.name, provider_library.sent(bodies))
-            told = provider_errors.Told(self.name, _shown(self.address), " or ".join(self.key_names), self._scrub)
-            failure = provider_errors.ours(error, told)
+        except library.LIBRARY_ERRORS as error:
+            if library.is_filtered(error):
+                return Reply("", Usage(), "refusal", self.name, library.sent(bodies))
+            wording = library.Wording(self.name, _shown(self.address), " or ".join(self.key_names), self._scrub)
+            failure = library.ours(error, wording)
         finally:
-            provider_library.WIRE.reset(mark)
+            library.WIRE.reset(mark)
         raise failure  # outside the block above, so that the library's error does not travel along with it
 
     async def close(self) -> None:

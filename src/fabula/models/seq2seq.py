@@ -2,35 +2,57 @@
 
 Such a model does the one thing it was trained for to any text: it follows no instructions
 (`Capabilities.instructed`). It reads the messages of a request one after the other, and where its encoder has too few
-places, the last lines of them. It runs on the processor, one call at a time, in a thread of its own.
+places, the last lines of them. It runs on the processor, one call at a time, in a thread of its own. torch and
+transformers are imported there, when the network is opened.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 import time
+from bisect import bisect_left
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import ModelUnavailableError, UnknownNameError
+from fabula.base.extras import extra, require
 from fabula.models.base import Capabilities, Reply, Request, Usage
-from fabula.models.fingerprint import DIGITS, fingerprint
-from fabula.models.seq2seq_network import TAKES, open_network, require_packages, rooms_of, sent_values
+from fabula.models.known import DIGITS, fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from fabula.models.base import OnText
-    from fabula.models.seq2seq_network import Network, Rooms, Written
+    from fabula.models.base import Json, OnText, Sampling
 
 # What the library reads in a model's folder.
 _PARTS: Final = (".json", ".txt", ".model", ".safetensors", ".bin")
 _SAMPLES: Final = 256  # 16 MiB; a merged adapter changes matrices of some MiB in every layer
+# What the library takes, by our names.
+TAKES: Final = {
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "top_k": "top_k",
+    "repeat_penalty": "repetition_penalty",
+    "max_tokens": "max_new_tokens",
+    "seed": "",  # it goes to the generator and not to the call
+}
+_DRAWING: Final = ("temperature", "top_p", "top_k", "seed")  # of no use to a search for the likeliest text
+_EXTRA: Final = "seq2seq"
+_PACKAGES: Final = ("torch", "transformers")
+_ENDLESS: Final = 1_000_000  # what tokenisers without a limit say is larger than this
+_SETTINGS: Final = "config.json"
+_PLACES: Final = ("max_position_embeddings", "n_positions")
+_TOKENISERS: Final = ("tokenizer_config.json", "tokenizer.json", "vocab.json", "vocab.txt", "spiece.model")
+_MARKS: Final = 2  # places of a reply that begin and end it
+_UNSET: Final = (None, 20)  # lengths that the library has for models that name none; 20 is no summary
+_LONGEST: Final = 256
 
 
 @dataclass(eq=False)
@@ -60,13 +82,13 @@ class Seq2SeqModel:
         """
         try:
             files = sorted(path for path in self.folder.iterdir() if path.suffix in _PARTS)
-            told = "\n".join(f"{path.name} {fingerprint(path, _SAMPLES)}" for path in files)
+            digests = "\n".join(f"{path.name} {fingerprint(path, _SAMPLES)}" for path in files)
         except OSError as error:
             raise ModelUnavailableError(
                 f"The model in {self.folder} cannot be read ({error.strerror}). Give a folder that can.",
                 model=self.name,
             ) from error
-        return f"seq2seq:{self.folder.resolve().name}@{sha256(told.encode()).hexdigest()[:DIGITS]}"
+        return f"seq2seq:{self.folder.resolve().name}@{sha256(digests.encode()).hexdigest()[:DIGITS]}"
 
     @cached_property
     def rooms(self) -> Rooms:
@@ -190,3 +212,229 @@ def _dropped(request: Request) -> tuple[str, ...]:
 
 def _closed(name: str) -> ModelUnavailableError:
     return ModelUnavailableError(f"{name} was closed while it was asked.", model=name)
+
+
+# the network; everything here blocks ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Rooms:
+    """How many tokens a model has places for; `None` where it has no bound.
+
+    Attributes:
+        text: that it reads, with their marks.
+        reply: that it writes.
+    """
+
+    text: int | None = None
+    reply: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a network wrote: the text, tokens read, left unread at the front and written, and whether it was cut."""
+
+    text: str
+    read: int
+    unread: int
+    tokens: int
+    cut: bool
+
+
+def rooms_of(folder: Path, name: str) -> Rooms:
+    """What a model's own settings say of its places; nothing is imported.
+
+    Raises:
+        ModelUnavailableError: there is no such folder, no encoder-decoder in it, or no tokeniser beside it.
+    """
+    settings = _settings(folder / _SETTINGS, name)
+    if settings.get("is_encoder_decoder") is not True:
+        raise ModelUnavailableError(
+            f"The model in {folder} ({settings.get('model_type') or 'of no known type'}) is no encoder-decoder, as "
+            "BART and T5 are. A GGUF file is given as embedded:FILE.gguf, a server's model as openai-chat:NAME.",
+            model=name,
+        )
+    if not any((folder / file).is_file() for file in _TOKENISERS):  # the library would make up an empty one
+        raise ModelUnavailableError(
+            f"The model in {folder} has no tokeniser. Save that of its training there (`tokenizer.save_pretrained`).",
+            model=name,
+        )
+    tokeniser = folder / _TOKENISERS[0]
+    limit = _settings(tokeniser, name).get("model_max_length") if tokeniser.is_file() else None
+    longest = limit if isinstance(limit, int) and 0 < limit < _ENDLESS else None
+    places = _places(settings, "encoder")
+    text = min((n for n in (places, longest) if n is not None), default=None)
+    reply = _places(settings, "decoder")
+    return Rooms(text, None if reply is None else max(1, reply - _MARKS))
+
+
+def _places(settings: Mapping[str, Any], half: str) -> int | None:
+    """Places of the encoder or decoder, in the settings of the whole or in those of that half."""
+    inner = settings.get(half)
+    known = {**settings, **inner} if isinstance(inner, dict) else settings
+    for name in (f"max_{half}_position_embeddings", *_PLACES):
+        if isinstance(known.get(name), int) and known[name] > 0:
+            return int(known[name])
+    return None
+
+
+def _settings(file: Path, name: str) -> dict[str, Any]:
+    try:
+        settings: Any = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        why = getattr(error, "strerror", None) or "no JSON"
+        raise ModelUnavailableError(
+            f"{name}: {file} cannot be read ({why}). Give the folder of an encoder-decoder that the package "
+            "transformers has saved, with its config.json, weights and tokeniser.",
+            model=name,
+        ) from error
+    return settings if isinstance(settings, dict) else {}
+
+
+def require_packages(name: str) -> None:
+    """Find out whether the packages are there, without importing them.
+
+    Raises:
+        UsageError: one is not; says which extra to install.
+    """
+    for module in _PACKAGES:
+        require(module, _EXTRA, f"The model {name}")
+
+
+def open_network(folder: Path, name: str) -> Network:
+    """The model in a folder; takes seconds. Nothing is fetched from anywhere.
+
+    Raises:
+        UsageError: a package is missing; says which extra to install.
+        ModelUnavailableError: the folder holds no such model, or one that is damaged.
+    """
+    rooms = rooms_of(folder, name)
+    torch, library = (extra(module, _EXTRA, f"The model {name}") for module in _PACKAGES)
+    damaged = extra("safetensors", _EXTRA, f"The model {name}").SafetensorError
+    try:
+        with _silent(library):
+            tokeniser = library.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+            network = library.AutoModelForSeq2SeqLM.from_pretrained(str(folder), local_files_only=True)
+    except (OSError, ValueError, RuntimeError, LookupError, ImportError, damaged) as error:
+        why = " ".join(str(error).split())[:300]
+        raise ModelUnavailableError(
+            f"The model in {folder} cannot be opened ({why}). Save it anew with `save_pretrained`, its tokeniser too.",
+            model=name,
+        ) from error
+    network.eval()
+    return Network(torch, library, tokeniser, network, rooms)
+
+
+@dataclass(frozen=True)
+class Network:
+    """An open encoder-decoder and its tokeniser."""
+
+    torch: Any
+    library: Any
+    tokeniser: Any
+    network: Any
+    rooms: Rooms
+
+    def write(self, text: str, sent: Json, stopped: Callable[[], bool]) -> Written:
+        """What the model makes of a text: its own search for the likeliest, or a draw where `sent` asks for one.
+
+        A text that the encoder has no room for loses lines at the front, so that the latest are read.
+
+        Args:
+            text: what the encoder reads.
+            sent: values of `sent_values`.
+            stopped: asked before each token; the model writes no more once it is true.
+        """
+        shown, unread = self._fitting(text)
+        seed, values = sent.get("seed"), self._arguments(sent)
+        with _silent(self.library), self.torch.random.fork_rng(devices=[]), self.torch.no_grad():
+            if seed is not None:
+                self.torch.manual_seed(seed)
+            given = self.tokeniser(
+                shown, return_tensors="pt", truncation=self.rooms.text is not None, max_length=self.rooms.text
+            )
+            made = self.network.generate(
+                input_ids=given["input_ids"],
+                attention_mask=given["attention_mask"],
+                stopping_criteria=self._stopping(stopped),
+                **values,
+            )[0].tolist()
+        written = len(made) - 1  # the first one starts the decoder
+        most = sent.get("max_tokens")
+        cut = most is not None and written >= most and not self._ended(made)
+        said = self.tokeniser.decode(made, skip_special_tokens=True).strip()
+        return Written(said, len(given["input_ids"][0]), unread, written, cut)
+
+    def _stopping(self, stopped: Callable[[], bool]) -> Any:  # noqa: ANN401 - the library's own type
+        return self.library.StoppingCriteriaList([lambda *_, **__: stopped()])
+
+    def _arguments(self, sent: Json) -> Json:
+        """The values by the library's names; where nothing is drawn, the model's own number of beams holds."""
+        settings = self.network.generation_config
+        values: Json = {TAKES[name]: value for name, value in sent.items() if TAKES[name]}
+        values |= {"do_sample": True, "num_beams": 1} if _draws(sent) else {"do_sample": False}
+        if getattr(settings, "max_length", None) in _UNSET and not getattr(settings, "max_new_tokens", None):
+            values.setdefault("max_new_tokens", min(_LONGEST, self.rooms.reply or _LONGEST))
+        least = getattr(settings, "min_length", None)  # summarisers are often set to write so many at least
+        if least and "max_new_tokens" in values:
+            values["min_length"] = min(least, values["max_new_tokens"])
+        return values
+
+    def _ended(self, made: list[int]) -> bool:
+        """Whether the model ended by itself; some have the end mark forced on a text that is cut."""
+        settings = self.network.generation_config
+        ends = settings.eos_token_id if isinstance(settings.eos_token_id, list) else [settings.eos_token_id]
+        return made[-1] in ends and getattr(settings, "forced_eos_token_id", None) is None
+
+    def _fitting(self, text: str) -> tuple[str, int]:
+        """As many of a text's last lines as the encoder has room for, and the number of tokens that are left out."""
+        room, whole = self.rooms.text, self._count(text)
+        if room is None or whole <= room:
+            return text, 0
+        lines = text.split("\n")
+        first = bisect_left(range(len(lines)), True, key=lambda at: self._count("\n".join(lines[at:])) <= room)  # noqa: FBT003 - what is sought
+        kept = "\n".join(lines[first:]).strip() if first < len(lines) else self._end_of(lines[-1], room)
+        return kept, whole - min(self._count(kept), room)
+
+    def _end_of(self, line: str, room: int) -> str:
+        """The end of a line that is too long by itself."""
+        numbers = self.tokeniser(line, add_special_tokens=False, verbose=False)["input_ids"]
+        text: str = self.tokeniser.decode(numbers[-max(1, room - self._count("")) :]).strip()
+        return text
+
+    def _count(self, text: str) -> int:
+        return len(self.tokeniser(text, verbose=False)["input_ids"])
+
+
+def sent_values(sampling: Sampling, rooms: Rooms) -> Json:
+    """The values that go out, by our names: those against the likeliest text only where something is drawn.
+
+    A draw is wanted where the temperature is above 0, or where it is unset and `top_p` or `top_k` is set. A reply is
+    never longer than the decoder has places.
+    """
+    values = {name: value for name, value in sampling.set_values().items() if name in TAKES}
+    if not _draws(values):
+        values = {name: value for name, value in values.items() if name not in _DRAWING}
+    if "max_tokens" in values and rooms.reply is not None:
+        values["max_tokens"] = min(values["max_tokens"], rooms.reply)
+    return values
+
+
+def _draws(values: Json) -> bool:
+    temperature = values.get("temperature")
+    return temperature > 0 if temperature is not None else bool({"top_p", "top_k"} & values.keys())
+
+
+@contextmanager
+def _silent(library: Any) -> Iterator[None]:  # noqa: ANN401 - a module has no better type
+    """While this is open, the library prints no advice and no bars."""
+    log = library.logging
+    level, bars = log.get_verbosity(), log.is_progress_bar_enabled()
+    log.set_verbosity_error()
+    log.disable_progress_bar()
+    try:
+        yield
+    finally:
+        log.set_verbosity(level)
+        if bars:
+            log.enable_progress_bar()

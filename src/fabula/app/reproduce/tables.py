@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from fabula.app.reproduce import atlas, bradley_terry, dialogsum, hanna, snap, storysumm, ttcw
 from fabula.app.reproduce.rows import Outcome, Table, files_of
 from fabula.base.errors import UnknownNameError, UsageError
-from fabula.data.checksums import verify
+from fabula.data.fetching import verify
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

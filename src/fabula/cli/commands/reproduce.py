@@ -13,8 +13,8 @@ from fabula.base.errors import UsageError
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
 from fabula.cli.terminal import table as aligned
-from fabula.data.checksums import sha256
 from fabula.data.fetching import fetch as fetched
+from fabula.data.fetching import sha256
 from fabula.data.sets import SETS, find_set
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ _STAGE: Final = re.compile(
 
 
 def read_turn(text: str, name: str, others: Sequence[str], *, whole: bool = False) -> str:
-    """The turn that `name` has in a reply, without the name before it, on one line; possibly empty.
+    """The first line that `name` has in a reply, without the name before it; possibly empty.
 
     What other speakers are given in the reply is left out, and so is everything from there on.
 
@@ -40,19 +40,19 @@ def read_turn(text: str, name: str, others: Sequence[str], *, whole: bool = Fals
     """
     own = _label((name, *name.split()) if len(name.split()) > 1 else (name,))
     foreign = _label([other for other in others if other.casefold() != name.casefold()])
-    spoken: list[str] = []
+    turn: list[str] = []
     for raw in text.splitlines():
-        line = raw.strip().lstrip(_MARKS) if raw.strip(_MARKS) else ""
-        if not line:
-            continue
+        line = raw.strip().lstrip(_MARKS)
         if foreign is not None and foreign.match(line):
             break
         said = own.sub("", line, count=1).strip() if own is not None else line
         if said.strip(_MARKS):
-            spoken.append(said)
+            turn.append(said if said != line or not turn else raw.strip())
             if not whole:
                 break
-    return " ".join(spoken)
+        elif turn:
+            turn.append("")
+    return "\n".join(turn).strip()
 
 
 def _label(names: Sequence[str]) -> re.Pattern[str] | None:

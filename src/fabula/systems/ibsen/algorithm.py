@@ -1,149 +1,606 @@
-"""IBSEN's settings; the play is performed act by act, and then told."""
+"""IBSEN: a director plans lines towards an objective, actors speak them in their own way, players step in.
+
+The play in the order of the paper and its release:
+
+1. Stage: actors are introduced; act groups are played one after the other, their sub-acts at the same time (`perform`).
+2. In each step every player may act (`Stage.player_acts`); then every director has a turn (`Director.step`).
+3. Director, next turn: outline and script of a few lines where no planned line is left (`Director.plan`), then the next
+   line goes to an actor with an instruction, to a player, or as narration into the log (`Director.next_turn`).
+4. Actor, a line: what comes to mind, the line, and the checks on it (`speak`).
+5. What is said is heard by director and actors; full windows are summed up into memories (`Director.hear`, `memory`).
+6. Director, goal check: an objective takes 5 to 9 steps (`Director.reached`).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import asyncio
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
 
-from fabula.craft.memory import Recall
+from fabula.base.errors import ReplyError
+from fabula.craft.memory import Recall, hashed
+from fabula.engine.replies.turns import leaves_part, repeats
+from fabula.engine.roles import is_person
+from fabula.engine.run import side_by_side
 from fabula.models.base import Sampling
-from fabula.systems.ibsen.interviewing import asked_for
-from fabula.systems.ibsen.performing import perform
-from fabula.systems.ibsen.telling import told
+from fabula.story import one_line, slug
+from fabula.systems.ibsen.config import LINE_TRIES, PLAN_TRIES, SHORT
+from fabula.systems.ibsen.interview import interviews
+from fabula.systems.ibsen.log import Turn, Window, transcript, turns_of
+from fabula.systems.ibsen.memory import Actor, Mind, Play, compact, introduce, views_of
+from fabula.systems.ibsen.prose import story_of
+from fabula.systems.ibsen.script import NARRATION, PlayerSheet, script_for, split_goals, stages_for
+from fabula.systems.ibsen.shapes import GoalCheck, LineCheck, Outline, action_shape, script_shape
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fabula.engine.run import Run
     from fabula.story import Brief, Story
+    from fabula.systems.ibsen.config import Config
+    from fabula.systems.ibsen.script import Script, SubAct
 
-
-@dataclass(frozen=True, slots=True)
-class Config:
-    """Settings; the defaults are the paper's, or the release's where the paper gives none; `improved` names the rest.
-
-    Attributes:
-        use_instruction: the director instructs the actor of a line (the paper; the release drops what it said).
-        planned_lines: lines of one plan at most.
-        plan_tries: a plan without a line is made so often before it counts as failed.
-        lenient_plan: where planning fails, who was silent longest speaks to the objective; else that ends the run.
-        all_relations: the director knows everybody's view of the others; else the first actor's alone (the release).
-        full_sheets: the director is shown descriptions and background (the release passes them empty).
-        min_steps: an objective is checked from this step on.
-        max_steps: and counts as reached in this one.
-        self_check: actors look at their own line.
-        repeat_threshold: a line more like an earlier one than this is spoken again once; 0 never.
-        part_tries: a line that speaks as a model, or is empty, is asked again so often.
-        window: turns in mind; with more, the older ones are summed up.
-        window_keep: turns that are never summed up.
-        keep_old_summaries: summaries are added up; else each takes the place of the one before it (the release).
-        per_actor_summaries: everybody sums up for themselves; else who heard the same shares one summary.
-        monologues: memories are put into the first person.
-        relation_updates: a new memory changes the relation to whom it names.
-        impressions: after a summary, actors renew what they think of whom it names.
-        initial_impressions: before the play, every actor says what it thinks of all others.
-        memory_threshold: memories less like the query than this do not come to mind.
-        relevant: from this likeness on a memory is shown as relevant, below it as possibly irrelevant.
-        saying_threshold: examples of how an actor speaks that are less like the last turn than this are not shown.
-        released_sampling: temperatures and penalties as released; else they are left to the model.
-        turn_tokens: bound of one line.
-        shown_tokens: bound of one turn in a prompt; 0 sets none.
-        tidy: chatter, echoes and loops are taken out of what models say.
-        scene_goals: where the script is made from a plan, an objective is a whole scene; else one event.
-        expand_goals: objectives are parted into stages until there are enough of them for the words wanted.
-        goal_words: words that one objective gives.
-        prose: the play is told as prose (ours); else the dialogue log is the story.
-        words: a word range that stands for the brief's ("1300-1350", "~950"); for prose.
-        players: who may step in before every line, by name; others than those in the script may be named too.
-        interview: questions after the play, "NAME: question", parted by `|`; they change nothing.
-        scenes: how many scenes to plan where the author gives neither script nor plan; 0 leaves it to the planner.
-        characters: how many characters to plan then.
-    """
-
-    use_instruction: bool = True
-    planned_lines: int = 5
-    plan_tries: int = 4
-    lenient_plan: bool = False
-    all_relations: bool = False
-    full_sheets: bool = False
-    min_steps: int = 5
-    max_steps: int = 9
-    self_check: bool = True
-    repeat_threshold: float = 0.4
-    part_tries: int = 2
-    window: int = 16
-    window_keep: int = 8
-    keep_old_summaries: bool = False
-    per_actor_summaries: bool = True
-    monologues: bool = True
-    relation_updates: bool = True
-    impressions: bool = True
-    initial_impressions: bool = True
-    memory_threshold: float = 0.3
-    relevant: float = 0.4
-    saying_threshold: float = 0.7
-    released_sampling: bool = True
-    turn_tokens: int = 400
-    shown_tokens: int = 0
-    tidy: bool = False
-    scene_goals: bool = False
-    expand_goals: bool = False
-    goal_words: int = 300
-    prose: bool = False
-    words: str = ""
-    players: str = ""
-    interview: str = ""
-    scenes: int = 0
-    characters: int = 4
-
-    @classmethod
-    def faithful(cls) -> Config:
-        """The paper, and the release for what the paper leaves open."""
-        return cls()
-
-    @classmethod
-    def improved(cls) -> Config:
-        """Ours: nothing that was heard is lost, no idle calls, tidy lines, bounded prompts, and prose of a length."""
-        return cls(
-            lenient_plan=True,
-            all_relations=True,
-            full_sheets=True,
-            self_check=False,
-            repeat_threshold=0.6,
-            keep_old_summaries=True,
-            per_actor_summaries=False,
-            monologues=False,
-            relation_updates=False,
-            initial_impressions=False,
-            memory_threshold=0.05,
-            relevant=0.15,
-            saying_threshold=0.2,
-            released_sampling=False,
-            turn_tokens=100,
-            shown_tokens=300,
-            tidy=True,
-            scene_goals=True,
-            expand_goals=True,
-            prose=True,
-        )
-
-    @property
-    def recall(self) -> Recall:
-        """How memories come to mind."""
-        return Recall(threshold=self.memory_threshold)
-
-    def drawn(self, temperature: float, tokens: int, *, presence: float = 0.0, frequency: float = 0.0) -> Sampling:
-        """How a reply is drawn: with the release's values, or with the model's own."""
-        if not self.released_sampling:
-            return Sampling(max_tokens=tokens)
-        return Sampling(
-            temperature=temperature,
-            max_tokens=tokens,
-            presence_penalty=presence or None,
-            frequency_penalty=frequency or None,
-        )
+_FOLDER: Final = "role-play"
+_MINUTES: Final = 60
+_RECENT: Final = 3  # turns that say who is talked about and call memories to mind
+_FOR_OUTLINE: Final = 3  # memories of each actor
+_BY_INSTRUCTION, _BY_TURN = 3, 5  # memories that the instruction, and each recent turn, call to mind
+_SAYINGS: Final = 3
+_INSTRUCTION_WORDS, _LINE_WORDS = 40, 30  # for estimates
 
 
 async def write(brief: Brief, run: Run, config: Config) -> Story:
-    """Perform the script, act by act; the story is what was said, or prose made of it."""
-    performance = await perform(brief, run, config)
-    await asked_for(performance, run, config)
-    return await told(brief, performance, run, config)
+    """Play the script; the story is the dialogue log, or prose made of it.
+
+    Raises:
+        PlanError: the author's script or plan has problems.
+        ReplyError: a role gave nothing that can be read; the run goes on from there.
+    """
+    stage = await perform(brief, run, config)
+    performed = [(director.act, director.turns) for director in stage.performed]
+    await interviews(stage.play, stage.actors, stage.hour, run)
+    return await story_of(brief, stage.play, performed, run)
+
+
+async def perform(brief: Brief, run: Run, config: Config) -> Stage:
+    """Play the whole script, act group by act group; gives the stage as it stands at the end.
+
+    Raises:
+        PlanError: the author's script or plan has problems.
+        ReplyError: a role gave nothing that can be read; the run goes on from there.
+    """
+    script = await script_for(run, brief, config)
+    run.check_cast("actor", script.names)
+    play = Play(script, config, stages_for(script, brief, config))
+    actors = await side_by_side([introduce(s, play, run.scope("cast", slug(s.name))) for s in script.actors])
+    stage = Stage(play, run, {actor.name: actor for actor in actors}, players_of(script, config))
+    for group in script.groups:
+        await stage.play_group(group)
+    return stage
+
+
+# the stage ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Stage:
+    """The actors, the players and where they are, and the directors of the sub-acts.
+
+    Attributes:
+        places: the sub-act where each player is, by its title.
+        directors: of the present act group, by the titles of their sub-acts.
+        live: those of them whose sub-act is being played: it has objectives, and no person has written its log.
+        performed: the directors of all sub-acts with objectives so far, in their order.
+        hour: the clock; a turn takes a minute.
+    """
+
+    play: Play
+    run: Run
+    actors: dict[str, Actor]
+    players: tuple[PlayerSheet, ...]
+    places: dict[str, str] = field(init=False)
+    directors: dict[str, Director] = field(default_factory=dict)
+    live: list[Director] = field(default_factory=list)
+    performed: list[Director] = field(default_factory=list)
+    hour: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Put the players where the script has them."""
+        self.places = {player.name: player.place for player in self.players}
+
+    async def play_group(self, group: Sequence[SubAct]) -> None:
+        """Play the sub-acts of a group in step, until no director is active; each one's log is an artefact."""
+        cast = {act.title: [self.actors[name] for name in act.actors] for act in group}
+        directors = [Director(act, self.play, cast[act.title], self.hour) for act in group]
+        self.directors = {director.act.title: director for director in directors}
+        playing = [director for director in directors if director.active]  # without goals there is nothing to play
+        if not playing:
+            return
+        place = self.run.scope(_FOLDER)
+        logs = [await place.given(slug(director.act.title), folder=_FOLDER) for director in playing]
+        self.live = [director for director, log in zip(playing, logs, strict=True) if log is None]
+        self.enter()
+        in_step = asyncio.Barrier(max(len(self.live), 1))
+        work = [
+            self.play_sub_act(director, in_step) if log is None else self.live_through(director, log)
+            for director, log in zip(playing, logs, strict=True)
+        ]
+        await side_by_side(work)
+        self.performed += playing
+        self.hour = max(self.hour, *(director.hour for director in playing))
+
+    async def play_sub_act(self, director: Director, in_step: asyncio.Barrier) -> None:
+        """Play one sub-act; what was said is kept, and where a person changes it, it is lived through as changed."""
+        before = [actor.mind.copy() for actor in director.cast]
+
+        async def make(own: Run) -> str:
+            await director.open(own)
+            while any(other.active for other in self.live):
+                await self.step(director, in_step)
+            return transcript(director.turns, director.goals)
+
+        def read(text: str) -> tuple[bool, tuple[Turn, ...], list[Mind]]:
+            as_played = text == transcript(director.turns, director.goals)
+            return as_played, turns_of(text), [actor.mind for actor in director.cast]
+
+        name = slug(director.act.title)
+        as_played, turns, minds = await self.run.scope(_FOLDER).keep_as(read, name, make, folder=_FOLDER)
+        for actor, mind in zip(director.cast, minds if as_played else before, strict=True):
+            actor.mind = mind
+        director.turns = list(turns)
+        if not as_played:
+            await director.live_through(turns, self.run.scope(_FOLDER).within(name))
+
+    async def step(self, director: Director, in_step: asyncio.Barrier) -> None:
+        """One step of one sub-act, which waits for the others: every player's action, the next turn, the goal check."""
+        director.steps += 1
+        for player in self.players:
+            await in_step.wait()
+            if self.is_host(director, player.name):
+                await self.player_acts(player, director.steps)
+        await in_step.wait()
+        if director.active:
+            await director.step()
+        await in_step.wait()
+
+    async def live_through(self, director: Director, log: str) -> None:
+        """Take in a sub-act's log that a person wrote."""
+        own = self.run.scope(_FOLDER).within(slug(director.act.title))
+        await director.live_through(turns_of(log), own)
+
+    # players: they wait, talk, and move as they like, before every line
+
+    def enter(self) -> None:
+        """Take every player to a sub-act of this group: an actor to its own, others where the last one leads."""
+        leads = {act.title: act.next_act for act in self.play.script.acts}
+        for player in self.players:
+            own = [title for title, director in self.directors.items() if player.name in director.act.actors]
+            last = self.places[player.name]
+            to = own[0] if own else last if last in self.directors else leads.get(last, "")
+            self.places[player.name] = to if to in self.directors else next(iter(self.directors))
+            if self.can_act(player.name):
+                self.directors[self.places[player.name]].players.append(player.name)
+
+    def can_act(self, name: str) -> bool:
+        """Whether a player can do anything in this group; an actor only in a sub-act of its own."""
+        director = self.directors[self.places[name]]
+        on_stage = name in director.act.actors or name not in self.actors
+        return on_stage and self.is_open(director)
+
+    def is_open(self, director: Director) -> bool:
+        """Whether players may be in a sub-act: it is being played, or nobody plays there."""
+        return director in self.live or not director.goals
+
+    def is_host(self, director: Director, name: str) -> bool:
+        """Whether a player's action is asked with this sub-act; where nobody plays, with the first that is played."""
+        here = self.directors[self.places[name]]
+        return self.can_act(name) and director is (here if here in self.live else self.live[0])
+
+    async def player_acts(self, player: PlayerSheet, number: int) -> None:
+        """One player waits, talks, moves, or moves and talks; whatever it is, the lines planned before are dropped."""
+        director = self.directors[self.places[player.name]]
+        at = director.run if director in self.live else self.run.scope("offstage", slug(director.act.title))
+        kind, words, place = await self.action(player, director, at.scope("step", number, slug(player.name)))
+        if kind in ("move", "move and talk") and place != director.act.title:
+            await self.leave(player.name, director)
+            director = self.directors[place]
+            self.places[player.name] = place
+            await self.arrive(player.name, director)
+        if words:
+            await self.interrupt(director, Turn.of(player.name, words))
+        elif kind == "none" and director.awaited == player.name:
+            await self.interrupt(director, Turn.of(NARRATION, f"{player.name} does nothing."))
+        director.awaited = "" if director.awaited == player.name else director.awaited
+
+    async def action(self, player: PlayerSheet, director: Director, run: Run) -> tuple[str, str, str]:
+        """What a player does, says, and where they go."""
+        bound = player.name in director.act.actors
+        open_ = [] if bound else [title for title, other in self.directors.items() if self.is_open(other)]
+        places = list(dict.fromkeys([director.act.title, *open_]))
+        try:
+            made = await run.ask_for(
+                action_shape(places),
+                player.name,
+                "step_in",
+                sampling=Sampling(max_tokens=run.reply_tokens(player.name, SHORT["step_in"])),
+                player=player,
+                act=director.act,
+                background=self.play.script.background,
+                history=self.play.shown(director.window.turns, run, player.name),
+                awaited=director.awaited == player.name,
+                places=places,
+            )
+        except ReplyError as error:
+            run.note(f"{player.name} waits, as the answer could not be read: {error}")
+            return "none", "", director.act.title
+        talks = made.action in ("talk", "move and talk")
+        return made.action, made.words.strip() if talks else "", getattr(made, "place", director.act.title)
+
+    async def leave(self, name: str, director: Director) -> None:
+        """A player leaves a sub-act, which its director has to plan anew for."""
+        if director in self.live:
+            director.players.remove(name)
+            await self.interrupt(director, Turn.of(NARRATION, director.act.player_out))
+
+    async def arrive(self, name: str, director: Director) -> None:
+        """A player comes to a sub-act, which its director has to plan anew for."""
+        if director in self.live:
+            director.players.append(name)
+            await self.interrupt(director, Turn.of(NARRATION, director.act.player_in))
+
+    async def interrupt(self, director: Director, turn: Turn) -> None:
+        """A turn that the director had not planned, if it has a text; where nobody plays, nobody hears it."""
+        if director in self.live:
+            director.interrupted = True
+            if turn.text:
+                await director.hear(turn)
+
+
+def players_of(script: Script, config: Config) -> tuple[PlayerSheet, ...]:
+    """The players of the script, and actors whom the settings make players."""
+    sheets = {player.name: player for player in script.players}
+    for part in config.paper.players.split(","):
+        for actor in script.actors:
+            if slug(actor.name) == slug(one_line(part)):
+                sheets.setdefault(actor.name, PlayerSheet(name=actor.name, description=actor.description))
+    return tuple(sheets.values())
+
+
+# the director -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class Director:
+    """The director of one sub-act: who is there, what was said, the lines still planned, the objective in force.
+
+    Attributes:
+        cast: the actors of the sub-act.
+        start: the hour at which it begins.
+        run: where its calls are made, once it is open.
+        players: names of those who are here.
+        turns: the dialogue log.
+        queue: the planned lines that are left.
+        goal: number of the objective, from 0.
+        n: steps of this objective.
+        steps: steps of the whole sub-act.
+        interrupted: whether something happened that was not planned.
+        awaited: the player whose turn it is.
+    """
+
+    act: SubAct
+    play: Play
+    cast: list[Actor]
+    start: float
+    run: Run = field(init=False)
+    window: Window = field(init=False)
+    goals: tuple[str, ...] = field(init=False)
+    players: list[str] = field(default_factory=list)
+    turns: list[Turn] = field(default_factory=list)
+    queue: list[Turn] = field(default_factory=list)
+    outline: Outline | None = None
+    goal: int = 0
+    n: int = 0
+    steps: int = 0
+    interrupted: bool = False
+    awaited: str = ""
+
+    def __post_init__(self) -> None:
+        """Begin with an empty window."""
+        self.window = Window(self.play.config.paper.window, self.play.config.paper.window_keep)
+        self.goals = self.act.goals
+
+    @property
+    def active(self) -> bool:
+        """Whether an objective is left."""
+        return self.goal < len(self.goals)
+
+    @property
+    def hour(self) -> float:
+        """The clock here."""
+        return self.start + len(self.turns) / _MINUTES
+
+    @property
+    def present(self) -> tuple[str, ...]:
+        """Names of everybody who is here."""
+        return tuple(dict.fromkeys((*(actor.name for actor in self.cast), *self.players)))
+
+    async def open(self, run: Run) -> None:
+        """Begin: the objectives for the length wanted, and the opening narration."""
+        self.run = run
+        if self.play.stages > 1:
+            self.goals = await split_goals(self.act, self.play.script.background, self.play.stages, run)
+        if self.act.background:
+            await self.hear(Turn.of(NARRATION, self.act.background))
+
+    async def step(self) -> None:
+        """The next turn, unless it is a player's, and then the goal check."""
+        run = self.run.scope("step", self.steps)
+        turn = await self.next_turn(run)
+        if turn is None:
+            self.interrupted = True
+        else:
+            await self.hear(turn)
+        if await self.reached(run):
+            self.queue.clear()
+            self.goal, self.n = self.goal + 1, 0
+
+    async def next_turn(self, run: Run) -> Turn | None:
+        """The next turn; `None` where a player is to have it."""
+        if self.interrupted or not self.queue:
+            await self.plan(run)
+        self.interrupted = False
+        line = self.next_line()
+        if line is None:  # all were of the player who has just spoken; the release crashes here
+            await self.plan(run.scope("replan"))
+            line = self.next_line()
+        if line is None or line.name in self.players:
+            self.awaited = line.name if line else self.players[0]
+            return None
+        actor = next((actor for actor in self.cast if actor.name == line.name), None)
+        if actor is None:
+            return Turn.of(NARRATION, line.text)
+        instruction = await self.instruct(actor, line, run) if self.play.config.paper.use_instruction else ""
+        return await speak(actor, self, line, instruction, run)
+
+    def next_line(self) -> Turn | None:
+        """The next planned line, without those of a player who also spoke last."""
+        while self.queue:
+            line = self.queue.pop(0)
+            if not (line.name in self.players and self.turns and self.turns[-1].name == line.name):
+                return line
+        return None
+
+    async def plan(self, run: Run) -> None:
+        """Outline and script towards the objective; both anew where no line came of them, a bounded number of times.
+
+        Raises:
+            ReplyError: no plan had a line (only without `lenient_plan`).
+        """
+        self.queue.clear()
+        for attempt in range(PLAN_TRIES):
+            here = run.scope("again", attempt) if attempt else run
+            self.outline = await self.make_outline(here)
+            self.queue = await self.make_script(self.outline, here)
+            if self.queue:
+                return
+        if not self.play.config.ours.lenient_plan:
+            raise ReplyError(
+                f"The director planned no line at {run.at} in {PLAN_TRIES} tries. Give the role 'director' a "
+                "stronger model, or set lenient_plan=true, and the actor who was silent longest speaks.",
+                reply="",
+            )
+        run.note(f"The director planned no line in {PLAN_TRIES} tries; the actor who was silent longest speaks.")
+        spoke = [turn.name for turn in self.turns]
+        silent = min(self.cast, key=lambda a: len(spoke) - spoke[::-1].index(a.name) if a.name in spoke else 0)
+        self.queue = [Turn(silent.name, self.goals[self.goal])]
+
+    async def make_outline(self, run: Run) -> Outline:
+        """What has happened, and what should happen next; both empty where the reply cannot be read."""
+        play, goal, ours = self.play, self.goals[self.goal], self.play.config.ours
+        recent = " ".join(f"{turn.name} {turn.text}" for turn in self.window.turns[-_RECENT:])
+        involved = tuple(dict.fromkeys((*self.present, *play.named_in(recent))))
+        how = Recall(threshold=play.config.paper.memory_threshold)
+        sheets = {actor.name: actor.sheet.description if ours.full_sheets else "" for actor in self.cast}
+        try:
+            return await run.ask_for(
+                Outline,
+                "director",
+                "outline",
+                sampling=play.sampling(run, "director", "outline"),
+                act=self.act,
+                background=play.script.background if ours.full_sheets else "",
+                people={**sheets, **{name: "" for name in self.players if name not in sheets}},
+                relations=self.relations(),
+                impressions=[
+                    f"{a.name} of {view}" for a in self.cast for view in views_of(a.mind.impressions, involved)
+                ],
+                memories=[
+                    f"{actor.name}: {one.memory.text}"
+                    for actor in self.cast
+                    for one in actor.mind.memories.recall(goal, self.hour, _FOR_OUTLINE, how)
+                ],
+                goal=goal,
+                history=self.history(run),
+            )
+        except ReplyError as error:
+            run.note(f"The director's outline could not be read: {error}")
+            return Outline.model_construct(previous_outline="", new_outline="")
+
+    async def make_script(self, outline: Outline, run: Run) -> list[Turn]:
+        """The next lines; none where the reply cannot be read."""
+        lines = self.play.config.paper.planned_lines
+        try:
+            made = await run.ask_for(
+                script_shape((*self.present, NARRATION), lines),
+                "director",
+                "script",
+                sampling=self.play.sampling(run, "director", "script"),
+                names=self.present,
+                previous=outline.previous_outline,
+                outline=outline.new_outline,
+                goal=self.goals[self.goal],
+                relations=self.relations(),
+                lines=lines,
+            )
+        except ReplyError as error:
+            run.note(f"The director's lines could not be read: {error}")
+            return []
+        return [Turn.of(line.role, line.content) for line in made.scripts[:lines] if line.content.strip()]
+
+    def relations(self) -> list[str]:
+        """How people here stand to each other: as the first actor sees it (the release), or as all do."""
+        seen = self.cast if self.play.config.ours.all_relations else self.cast[:1]
+        return [f"{actor.name} to {view}" for actor in seen for view in views_of(actor.mind.relations, self.present)]
+
+    def history(self, run: Run, last: int = 0) -> tuple[str, ...]:
+        """The turns in mind, or the last of them, as the director's prompts show them."""
+        return self.play.shown(self.window.turns[-last:], run, "director")
+
+    async def instruct(self, actor: Actor, line: Turn, run: Run) -> str:
+        """A synopsis and acting keywords for a line, which does not give the line away."""
+        fields = {
+            "name": actor.name,
+            "line": line.text,
+            "outline": self.outline.new_outline if self.outline else "",
+            "history": self.history(run, _RECENT),
+        }
+        sampling = self.play.sampling(run, "director", "instruct")
+        reply = await run.reply("director", "instruct", sampling=sampling, expect=_INSTRUCTION_WORDS, **fields)
+        return self.play.tidied(reply.text, reply, run, ("director", "instruct", fields))
+
+    async def hear(self, turn: Turn) -> None:
+        """A turn enters the log and the windows of director and actors; windows that are full are summed up."""
+        turn = replace(turn, goal=min(self.goal, max(len(self.goals) - 1, 0)) if self.goals else turn.goal)
+        self.turns.append(turn)
+        windows: list[tuple[Window, Actor | None]] = [(self.window, None)]
+        windows += [(actor.mind.window, actor) for actor in self.cast]
+        for window, _ in windows:
+            window.turns.append(turn)
+        here = self.run.scope("heard", len(self.turns))
+        await compact(windows, self.play, here, hour=self.hour, background=self.act.background)
+
+    async def reached(self, run: Run) -> bool:
+        """Whether the objective is reached: not before `min_steps`, in `max_steps` in any case."""
+        paper = self.play.config.paper
+        self.n += 1
+        if self.n >= paper.max_steps:
+            return True
+        if self.n < paper.min_steps:
+            return False
+        try:
+            found = await run.ask_for(
+                GoalCheck,
+                "director",
+                "check_goal",
+                sampling=self.play.sampling(run, "director", "check_goal"),
+                goal=self.goals[self.goal],
+                history=self.history(run, self.n),
+            )
+        except ReplyError as error:
+            run.note(f"Whether the objective is reached could not be read: {error}")
+            return False
+        return found.completed
+
+    async def live_through(self, turns: Sequence[Turn], run: Run) -> None:
+        """Take in turns that a person wrote (ours): they are heard as if they had been played, and no line is asked.
+
+        Turns that stand as they were played cost nothing.
+        """
+        self.run, self.turns = run, []
+        self.window = Window(self.window.most, self.window.keep)
+        stages = 1 + max((turn.goal for turn in turns), default=0)
+        self.goals = (*self.goals, *("" for _ in range(stages - len(self.goals))))
+        for turn in turns:
+            self.goal = turn.goal
+            await self.hear(turn)
+        self.goal = len(self.goals)
+
+
+# an actor's line ----------------------------------------------------------------------------------------------------
+
+
+async def speak(actor: Actor, director: Director, line: Turn, instruction: str, run: Run) -> Turn:
+    """The actor's own line for a planned one, which it does not see; at most 4 calls, and 1 for the check.
+
+    A line out of character is asked again; where no try has anything of use, the planned line stands in. A line much
+    like an earlier one is spoken again once, with the first turn alone in mind.
+    """
+    play, turns = director.play, actor.mind.window.turns
+    paper = play.config.paper
+    fields = _line_fields(actor, director, instruction)
+    for attempt in range(LINE_TRIES):
+        here = run.scope("again", attempt) if attempt else run
+        text, own = await _line(actor, play, here, fields, turns)
+        if own:
+            return Turn.of(actor.name, text)
+        if text and not leaves_part(text):
+            break
+    else:
+        run.note(f"{actor.name} spoke no line of use in {LINE_TRIES} tries; the director's stands in.")
+        return Turn.of(actor.name, line.text)
+    if paper.self_check:
+        text = await _checked(actor, text, play, run)
+    if paper.repeat_threshold and repeats(text, [turn.text for turn in turns], paper.repeat_threshold):
+        again, _ = await _line(actor, play, run.scope("anew"), fields, turns[:1])
+        text = again if again and not leaves_part(again) else text
+    return Turn.of(actor.name, text)
+
+
+def _line_fields(actor: Actor, director: Director, instruction: str) -> dict[str, Any]:
+    """What the actor's prompt shows, but for the history."""
+    play, mind = director.play, actor.mind
+    last = mind.window.turns[-_RECENT:]
+    first = instruction.partition("\n")[0]
+    queries = [*([(first, _BY_INSTRUCTION)] if first else []), *((str(turn), _BY_TURN) for turn in last)]
+    relevant, others = actor.recall(queries, play, director.hour)
+    named = play.named_in(" ".join(f"{turn.name} {turn.text}" for turn in last), actor.name)
+    return {
+        "actor": actor.sheet,
+        "background": " ".join(filter(None, (play.script.background, director.act.background))),
+        "relations": views_of(mind.relations, named),
+        "impressions": views_of(mind.impressions, named),
+        "relevant": relevant,
+        "others": others,
+        "sayings": _sayings(actor, last, play),
+        "outline": director.outline.new_outline if director.outline else "",
+        "instruction": instruction,
+    }
+
+
+def _sayings(actor: Actor, last: Sequence[Turn], play: Play) -> tuple[tuple[str, str], ...]:
+    """How the actor once answered something like the last turn: pairs of what was asked and what it said."""
+    known = actor.sheet.sayings
+    if not known or not last or last[-1].name == actor.name:
+        return ()
+    like = hashed([saying.asked for saying in known]) @ hashed([last[-1].text])[0]
+    best = sorted(range(len(known)), key=lambda n: (-like[n], n))[:_SAYINGS]
+    return tuple((known[n].asked, known[n].said) for n in best if like[n] >= play.config.paper.saying_threshold)
+
+
+async def _line(actor: Actor, play: Play, run: Run, fields: dict[str, Any], turns: Sequence[Turn]) -> tuple[str, bool]:
+    """A line, and whether a person wrote it, who means what they write."""
+    fields = {**fields, "history": play.shown(turns, run, actor.name)}
+    sampling = play.sampling(run, actor.name, "act")
+    reply = await run.reply(actor.name, "act", sampling=sampling, expect=_LINE_WORDS, **fields)
+    if is_person(reply.model):
+        return reply.text, True
+    said = play.turn_in(reply.text, actor.name, play.script.names, run)
+    return play.tidied(said, reply, run, (actor.name, "act", fields), kind="prose"), False
+
+
+async def _checked(actor: Actor, text: str, play: Play, run: Run) -> str:
+    """The line after the actor's self-check; as it is, where the reply cannot be read."""
+    try:
+        found = await run.ask_for(
+            LineCheck,
+            "actor",
+            "check_line",
+            sampling=play.sampling(run, "actor", "check_line"),
+            actor=actor.sheet,
+            line=text,
+        )
+    except ReplyError as error:
+        run.note(f"The line of {actor.name} could not be checked: {error}")
+        return text
+    revised = "" if found.result else play.turn_in(found.revised_response, actor.name, play.script.names, run)
+    return revised or text

@@ -1,4 +1,4 @@
-"""What was said: turns, the transcript that a person can read and edit, and the window of it that is in mind."""
+"""The dialogue log: turns, the transcript that a person can read and edit, and the window of turns in mind."""
 
 from __future__ import annotations
 
@@ -15,42 +15,42 @@ _NAME: Final = "**"
 _NAMED: Final = ":**"
 _REMARK: Final = ">"
 _OBJECTIVE: Final = "> Objective"
-BEFORE: Final = "Before this, "
+_BEFORE: Final = "Before this, "
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
     """One line of the play: who speaks (or the narration), what, and for which objective (counted from 0)."""
 
-    role: str
+    name: str
     text: str
     goal: int = 0
 
     @classmethod
-    def of(cls, role: str, text: str, goal: int = 0) -> Turn:
+    def of(cls, name: str, text: str, goal: int = 0) -> Turn:
         """A turn whose text can stand in a transcript: no blank lines, no mark of another turn."""
         lines = [_unmarked(line) for line in plain(text).splitlines()]
-        return cls(role, "\n".join(line for line in lines if line), goal)
+        return cls(name, "\n".join(line for line in lines if line), goal)
 
     @property
     def narrated(self) -> bool:
         """Whether nobody speaks it."""
-        return self.role == NARRATION
+        return self.name == NARRATION
 
     def __str__(self) -> str:
-        return f"({self.text})" if self.narrated else f"{self.role}: {self.text}"
+        return f"({self.text})" if self.narrated else f"{self.name}: {self.text}"
 
 
-def transcript(turns: Iterable[Turn], goals: Sequence[str]) -> str:
+def transcript(turns: Iterable[Turn], goals: Sequence[str] = ()) -> str:
     """Turns as Markdown that a person can read and edit; `turns_of` reads it. Objectives stand as remarks."""
-    told: list[str] = []
+    paragraphs: list[str] = []
     at = -1
     for turn in turns:
-        new = range(at + 1, turn.goal + 1)
-        told += [f"{_OBJECTIVE} {number + 1}: {' '.join(goals[number].split())}" for number in new]
+        new = range(at + 1, min(turn.goal + 1, len(goals)))
+        paragraphs += [f"{_OBJECTIVE} {number + 1}: {' '.join(goals[number].split())}" for number in new]
         at = max(at, turn.goal)
-        told.append(f"{_NAME}{turn.role}{_NAMED} {turn.text}")
-    return "\n\n".join(told)
+        paragraphs.append(f"{_NAME}{turn.name}{_NAMED} {turn.text}")
+    return "\n\n".join(paragraphs)
 
 
 def turns_of(text: str) -> tuple[Turn, ...]:
@@ -82,11 +82,11 @@ def _unmarked(line: str) -> str:
 
 @dataclass
 class Window:
-    """The turns that are in mind; older ones are there as points of a summary (section 2.7 of our specification).
+    """The active window: the turns in mind; older ones are there as the points of a summary.
 
     Attributes:
-        most: with more entries than this the window is due.
-        keep: the last turns that stay as they are.
+        most: with more entries than this the window is full.
+        keep: the last turns, which stay as they are.
         turns: entries, the first of which may be a summary.
         points: of all summaries so far that are still there.
         opening: entries in front that stand for what is older, and are no turns.
@@ -103,21 +103,21 @@ class Window:
         return Window(self.most, self.keep, list(self.turns), self.points, self.opening)
 
     @property
-    def due(self) -> bool:
+    def full(self) -> bool:
         """Whether there is more in it than it holds."""
         return len(self.turns) > self.most
 
     def old(self, *, keep_first: bool) -> tuple[Turn, ...]:
-        """The turns to be summarised: all but the last and the opening.
+        """The turns to be summed up: all but the last and the opening.
 
         With `keep_first` (as released) it is the first entry alone that is left out, and what is left out is lost.
         """
         return tuple(self.turns[1 if keep_first else self.opening : -self.keep])
 
-    def fold(self, points: Iterable[str], *, add: bool, background: str = "") -> None:
+    def compact(self, points: Iterable[str], *, add: bool, background: str = "") -> None:
         """Put `points` in place of the old turns; with `add` behind the earlier points, else instead of them."""
         self.points = tuple(dict.fromkeys((*(self.points if add else ()), *points)))
-        opening = [Turn(NARRATION, BEFORE + "; ".join(self.points))]
+        opening = [Turn(NARRATION, _BEFORE + "; ".join(self.points))]
         if background:
             opening.append(Turn(NARRATION, background))
         self.opening = len(opening)

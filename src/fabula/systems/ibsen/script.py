@@ -1,4 +1,4 @@
-"""The script that is played: actors, players, and acts with their objectives; `plan/stage.yaml`, read and written.
+"""The script that is played, `plan/stage.yaml`: its types, its file, and how one is made of a plan.
 
 ::
 
@@ -39,62 +39,116 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
+from math import ceil
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
-WHERE: Final = "plan/stage.yaml"
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+from fabula.base import yamltext
+from fabula.base.errors import ReplyError
+from fabula.base.yamltext import Items, Pairs, Text
+from fabula.craft.length import parse_range, read_range
+from fabula.craft.planning import PlanOptions, plan_for
+from fabula.models.base import Sampling
+from fabula.story import one_line, slug
+from fabula.story.personas import Persona
+from fabula.story.sheets import SheetProblem, read_sheet
+from fabula.systems.ibsen.config import SHORT
+from fabula.systems.ibsen.shapes import steps_shape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fabula.base.yamltext import Node
+    from fabula.craft.length import WordRange
+    from fabula.engine.run import Run
+    from fabula.story import Brief
+    from fabula.story.plan import Character, Plan, ScenePlan
+    from fabula.systems.ibsen.config import Config
+
 NARRATION: Final = "Narration"
-BEGINS: Final = "2000-01-01 12:00"
+BEGINS: Final = datetime(2000, 1, 1, 12)  # noqa: DTZ001 - the clock of a story has no time zone
+_STAGE, _FOLDER, _SUFFIX = "stage", "plan", "yaml"
+_WHERE: Final = "plan/stage.yaml"
 _SECONDS: Final = 3600
+_MAX_TEXT: Final = 4_000
+_MOST_ACTORS: Final = 50
+_MOST_ACTS: Final = 500  # and goals of one
+_STAGES_A_CALL: Final = 6  # stages of an objective that one call names
+_MOST_STAGES: Final = 60
+_SOMEBODY: Final = "Somebody"
 
 
-@dataclass(frozen=True, slots=True)
-class Remembered:
+# the script and the shape of its file -------------------------------------------------------------------------------
+
+
+def _moment(value: object) -> object:
+    """The date and time in "1962-10-28 18:00"."""
+    if not isinstance(value, str) or not value:
+        return value or None
+    try:
+        return datetime.fromisoformat(value).replace(tzinfo=None)
+    except ValueError:
+        what = "'{value}' is no time. Write it as 1962-10-28 18:00"
+        raise PydanticCustomError("no_time", what, {"value": value}) from None
+
+
+_Text: TypeAlias = Annotated[str, Field(max_length=_MAX_TEXT)]
+_Line: TypeAlias = Annotated[str, Field(max_length=200), AfterValidator(one_line)]
+_Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(one_line)]
+_Goal: TypeAlias = Annotated[str, Field(min_length=1, max_length=_MAX_TEXT)]
+_Time: TypeAlias = Annotated[datetime | None, BeforeValidator(_moment)]
+_or_none: Final = BeforeValidator(lambda value: value or ())
+_listed: Final = BeforeValidator(lambda value: [value] if isinstance(value, str) and value else value or ())
+
+
+class _Sheet(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Remembered(_Sheet):
     """One entry of an actor's profile: an event, and in the first person what the actor thinks of it."""
 
-    event: str
-    thought: str = ""
-    time: str = ""
+    event: _Goal
+    thought: _Text = ""
+    time: _Time = None
 
 
-@dataclass(frozen=True, slots=True)
-class Saying:
+class Saying(_Sheet):
     """How an actor once answered: an example of its way of speaking (the release's corpus)."""
 
-    asked: str
-    said: str
+    asked: _Text
+    said: _Text
 
 
-@dataclass(frozen=True, slots=True)
-class ActorSheet:
-    """Who an actor is; `relations` are pairs of a name and one sentence."""
+class ActorSheet(_Sheet):
+    """Who an actor is; `relations` have one sentence for each name."""
 
-    name: str
-    description: str = ""
-    relations: tuple[tuple[str, str], ...] = ()
-    memories: tuple[Remembered, ...] = ()
-    sayings: tuple[Saying, ...] = ()
-    aliases: tuple[str, ...] = ()
+    name: _Name
+    description: _Text = ""
+    relations: Annotated[dict[str, _Text], BeforeValidator(lambda value: value or {})] = {}
+    memories: Annotated[tuple[Remembered, ...], _or_none] = ()
+    sayings: Annotated[tuple[Saying, ...], _or_none] = ()
+    aliases: Annotated[tuple[_Line, ...], _listed] = ()
 
     @property
     def called(self) -> tuple[str, ...]:
-        """Names by which others speak of it: the whole one, its parts, its aliases."""
+        """Names by which others speak of the actor: the whole one, its parts, the aliases."""
         parts = [part for part in self.name.split() if part[:1].isupper()]
         return (self.name, *parts, *self.aliases)
 
 
-@dataclass(frozen=True, slots=True)
-class PlayerSheet:
+class PlayerSheet(_Sheet):
     """A person of the play who steps in when they like; `place` is the title of the sub-act they begin in."""
 
-    name: str
-    description: str = ""
-    place: str = ""
+    name: _Name
+    description: _Text = ""
+    place: _Line = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SubAct:
+class SubAct(_Sheet):
     """What happens at one place: who is there, and the ordered objectives that the director steers to.
 
     Attributes:
@@ -102,35 +156,34 @@ class SubAct:
         goals: without any the sub-act is never active; players may pass through it.
         player_in: the narration when a player comes.
         player_out: the narration when a player leaves.
-        next_act: the sub-act of the next act to which its players go; the first one if empty.
-        meanwhile: whether it is played beside the one before it.
+        next_act: the sub-act of the next group to which its players go; the first one if empty.
+        meanwhile: whether it is played at the same time as the one before it.
     """
 
-    title: str
-    place: str = ""
-    background: str = ""
-    actors: tuple[str, ...] = ()
-    goals: tuple[str, ...] = ()
-    player_in: str = ""
-    player_out: str = ""
-    next_act: str = ""
+    title: _Name
+    place: _Text = ""
+    background: _Text = ""
+    actors: Annotated[tuple[_Line, ...], _listed] = ()
+    goals: Annotated[tuple[_Goal, ...], Field(max_length=_MOST_ACTS), _listed] = ()
+    player_in: _Text = ""
+    player_out: _Text = ""
+    next_act: _Line = ""
     meanwhile: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Script:
+class Script(_Sheet):
     """A whole script; `acts` in the order of playing."""
 
-    acts: tuple[SubAct, ...]
-    actors: tuple[ActorSheet, ...]
-    players: tuple[PlayerSheet, ...] = ()
-    title: str = ""
-    background: str = ""
-    begins: str = BEGINS
+    title: _Line = ""
+    background: _Text = ""
+    begins: _Time = None
+    actors: Annotated[tuple[ActorSheet, ...], Field(min_length=1, max_length=_MOST_ACTORS)]
+    players: Annotated[tuple[PlayerSheet, ...], _or_none, Field(max_length=_MOST_ACTORS)] = ()
+    acts: Annotated[tuple[SubAct, ...], Field(min_length=1, max_length=_MOST_ACTS)]
 
     @property
     def groups(self) -> tuple[tuple[SubAct, ...], ...]:
-        """The acts: sub-acts that are played at the same time."""
+        """The act groups: sub-acts that are played at the same time."""
         groups: list[list[SubAct]] = []
         for act in self.acts:
             if act.meanwhile and groups:
@@ -144,24 +197,192 @@ class Script:
         """Names of all actors and players."""
         return tuple(dict.fromkeys([*(a.name for a in self.actors), *(p.name for p in self.players)]))
 
-    def hours(self, time: str) -> float:
+    def hours(self, time: datetime | None) -> float:
         """The hours from the script's beginning to `time`; 0 for none."""
-        if not time:
-            return 0.0
-        return (moment(time) - moment(self.begins)).total_seconds() / _SECONDS
-
-    def marked(self, mark: str) -> Script:
-        """With a mark on all that prompts show of it."""
-        acts = tuple(
-            replace(a, goals=tuple(g + mark for g in a.goals), background=a.background + mark) for a in self.acts
-        )
-        return replace(self, acts=acts, background=self.background + mark)
+        return (time - (self.begins or BEGINS)).total_seconds() / _SECONDS if time else 0.0
 
 
-def moment(time: str) -> datetime:
-    """The date and time in "1962-10-28 18:00".
+def parse_script(text: str, where: str = _WHERE) -> Script:
+    """The script in a YAML file.
 
     Raises:
-        ValueError: it is none.
+        PlanError: something is wrong; names all problems, "FILE:LINE: field: what, and what to do".
     """
-    return datetime.fromisoformat(time).replace(tzinfo=None)
+    return read_sheet(
+        text, where, _STAGE, Script.model_validate, lambda script: [*_name_problems(script), *_act_problems(script)]
+    )
+
+
+def _name_problems(script: Script) -> Iterator[SheetProblem]:
+    """Names that cannot be told apart."""
+    named = [(("actors", n, "name"), actor.name) for n, actor in enumerate(script.actors)]
+    named += [(("players", n, "name"), player.name) for n, player in enumerate(script.players)]
+    for places in (named, [(("acts", n, "title"), act.title) for n, act in enumerate(script.acts)]):
+        seen: set[str] = set()
+        for place, name in places:
+            if slug(name) in seen:
+                yield SheetProblem(place, f"There are two called {name!r}. Rename one of them.")
+            if slug(name) == slug(NARRATION):
+                yield SheetProblem(place, f"{name!r} is what the narration is called. Take another name.")
+            seen.add(slug(name))
+
+
+def _act_problems(script: Script) -> Iterator[SheetProblem]:
+    """Sub-acts that cannot be played."""
+    at = {act.title: n for n, act in enumerate(script.acts)}
+    for group in script.groups:
+        busy: set[str] = set()
+        for act in group:
+            yield from _cast_problems(script, act, at[act.title], busy)
+            busy.update(act.actors)
+            if act.next_act and act.next_act not in at:
+                what = f"There is no sub-act {act.next_act!r}. Give a title of the next act, or leave it out."
+                yield SheetProblem(("acts", at[act.title], "next_act"), what)
+    for n, player in enumerate(script.players):
+        if player.place and player.place not in at:
+            what = f"There is no sub-act {player.place!r}. Give a title, or leave it out."
+            yield SheetProblem(("players", n, "place"), what)
+
+
+def _cast_problems(script: Script, act: SubAct, at: int, busy: set[str]) -> Iterator[SheetProblem]:
+    """What is wrong with the actors of one sub-act; `busy` are those at another place at the same time."""
+    known = [actor.name for actor in script.actors]
+    if act.goals and not act.actors:
+        yield SheetProblem(("acts", at, "actors"), "Goals need somebody to play them. Name one actor or more.")
+    for n, name in enumerate(act.actors):
+        if name not in known:
+            what = f"{name!r} is none of the actors ({', '.join(known)}). Correct the name, or add the actor."
+            yield SheetProblem(("acts", at, "actors", n), what)
+        elif name in busy:
+            what = f"{name!r} is at another place at the same time. Take one of the two out."
+            yield SheetProblem(("acts", at, "actors", n), what)
+
+
+def write_script(script: Script) -> str:
+    """The script as YAML that `parse_script` reads back; empty fields are left out."""
+    return yamltext.write(_node(script))
+
+
+def _node(value: object) -> Node:
+    if isinstance(value, BaseModel):
+        shown = {name: getattr(value, name) for name in type(value).model_fields}
+        return _node({name: item for name, item in shown.items() if item})
+    if isinstance(value, dict):
+        return Pairs(tuple((Text(str(key)), _node(item)) for key, item in value.items()))
+    if isinstance(value, tuple):
+        return Items(tuple(map(_node, value)))
+    if isinstance(value, datetime):
+        return Text(value.isoformat(" ", "minutes"))
+    return Text("yes" if value is True else str(value))
+
+
+# where the script comes from ----------------------------------------------------------------------------------------
+
+
+async def script_for(run: Run, brief: Brief, config: Config) -> Script:
+    """The author's `plan/stage.yaml`, or one made from the author's plan, or from a plan made from the brief.
+
+    What is made is kept, and a person can edit it. Making it from a plan costs nothing. The setting `players` adds
+    those whom the script does not name.
+
+    Raises:
+        PlanError: the author's script or plan has problems; all are named.
+        ReplyError: a planner's reply could not be read.
+    """
+
+    async def make(own: Run) -> str:
+        del own  # the plan is an artefact beside the script, not below it
+        plan = await plan_for(run, brief, PlanOptions(scenes=config.ours.scenes, characters=config.ours.characters))
+        return write_script(script_of(plan, scene_goals=config.ours.scene_goals))
+
+    script = await run.keep_as(parse_script, _STAGE, make, folder=_FOLDER, suffix=_SUFFIX)
+    asked = dict.fromkeys(name for part in config.paper.players.split(",") if (name := one_line(part)))
+    known = {slug(name) for name in script.names}
+    new = tuple(PlayerSheet(name=name) for name in asked if slug(name) not in known)
+    return script.model_copy(update={"players": (*script.players, *new)})
+
+
+def script_of(plan: Plan, *, scene_goals: bool) -> Script:
+    """The script of a plan: each scene is a sub-act; its events are its objectives, or with `scene_goals` one together.
+
+    Values are checked when the script is read, not here.
+    """
+    actors = tuple(map(_actor, plan.characters)) or (ActorSheet(name=_SOMEBODY),)
+    following = [*(one_line(scene.name) for scene in plan.scenes[1:]), ""]
+    return Script.model_construct(
+        title=one_line(plan.title),
+        background=" ".join(filter(None, (one_line(plan.setting), one_line(plan.conflict)))),
+        actors=actors,
+        acts=tuple(
+            _act(scene, after, tuple(actor.name for actor in actors), scene_goals=scene_goals)
+            for scene, after in zip(plan.scenes, following, strict=True)
+        ),
+    )
+
+
+def _actor(character: Character) -> ActorSheet:
+    persona = Persona.of(character)
+    parts = (persona.role and f"{persona.role}.", persona.description, *(f"Wants: {goal}" for goal in persona.goals))
+    return ActorSheet.model_construct(name=one_line(persona.name), description=" ".join(filter(None, parts)))
+
+
+def _act(scene: ScenePlan, after: str, everybody: tuple[str, ...], *, scene_goals: bool) -> SubAct:
+    events = tuple(one_line(event.text) for event in scene.outline)
+    return SubAct.model_construct(
+        title=one_line(scene.name),
+        place=one_line(scene.place),
+        background=one_line(scene.place),
+        actors=tuple(map(one_line, scene.present)) or everybody,
+        goals=(" ".join(events),) if scene_goals else events,
+        next_act=after,
+    )
+
+
+# objectives for a length (ours) -------------------------------------------------------------------------------------
+
+
+def words_wanted(brief: Brief, config: Config) -> WordRange | None:
+    """The words of the story, where it is prose and somebody says how many."""
+    if not config.ours.prose:
+        return None
+    return parse_range(config.ours.words) if config.ours.words else read_range(brief.text)
+
+
+def stages_for(script: Script, brief: Brief, config: Config) -> int:
+    """Into how many stages each objective is split, so that the play yields enough for the words wanted."""
+    want = words_wanted(brief, config)
+    goals = sum(len(act.goals) for act in script.acts)
+    if not config.ours.expand_goals or want is None or not goals:
+        return 1
+    return min(max(ceil(want.target / (goals * config.ours.goal_words)), 1), _MOST_STAGES)
+
+
+async def split_goals(act: SubAct, background: str, number: int, run: Run) -> tuple[str, ...]:
+    """The sub-act's objectives, each in `number` stages, of which the last is the objective itself.
+
+    Costs 1 call for 6 stages of an objective. Where stages cannot be read, the objective has fewer.
+    """
+    goals: list[str] = []
+    for place, goal in enumerate(act.goals, 1):
+        steps: list[str] = []
+        while len(steps) < number - 1:
+            asked = min(_STAGES_A_CALL, number - 1 - len(steps))
+            try:
+                found = await run.scope("goal", place, "stages", len(steps) + 1).ask_for(
+                    steps_shape(asked),
+                    "director",
+                    "split_goal",
+                    sampling=Sampling(max_tokens=run.reply_tokens("director", SHORT["split_goal"])),
+                    background=background,
+                    act=act,
+                    before=tuple(goals[-1:]),
+                    steps=tuple(steps),
+                    goal=goal,
+                    number=asked,
+                )
+            except ReplyError as error:
+                run.note(f"Objective {place} has {len(steps) + 1} stages instead of {number}: {error}")
+                break
+            steps += [one_line(step) for step in found.steps[:asked]]
+        goals += [*steps, goal]
+    return tuple(goals)

@@ -20,17 +20,16 @@ from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief, Story
 from fabula.story.plan import Character, Event, Plan, Presence, ScenePlan
 from fabula.systems import find
-from fabula.systems.ibsen.interviewing import interview
+from fabula.systems.ibsen.algorithm import Stage, perform
+from fabula.systems.ibsen.interview import interview
 from fabula.systems.ibsen.log import Turn, Window, transcript, turns_of
-from fabula.systems.ibsen.performing import Performance, perform
-from fabula.systems.ibsen.script import NARRATION, Script
-from fabula.systems.ibsen.script_file import parse_script, write_script
-from fabula.systems.ibsen.staging import script_of
+from fabula.systems.ibsen.script import NARRATION, Script, parse_script, script_of, write_script
 from shortening import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fabula.engine.context import Aids
     from fabula.engine.events import Event as RunEvent
     from fabula.engine.methods import Preset
     from fabula.models.base import Message, OnText, Reply, Request
@@ -107,7 +106,7 @@ def said(request: Request, **special: str) -> str:
         "act": line_at(request),
         "check_line": '{"result": true}',
         "check_goal": '{"completed": false}',
-        "part_goal": json.dumps({"steps": [f"Stage at {request.path} number {n}." for n in range(6)]}),
+        "split_goal": json.dumps({"steps": [f"Stage at {request.path} number {n}." for n in range(6)]}),
         "sum_up": json.dumps({"points": [f"Tobias spoke at {' '.join(request.path.split('/')[1:4])}."]}),
         "first_impressions": json.dumps(
             {"impressions": [{"name": "Mara" if "tobias" in request.path else "Tobias", "impression": "young"}]}
@@ -176,7 +175,7 @@ async def write(
     return played
 
 
-async def performed(stage: str = TWO, preset: Preset = "improved", **config: Any) -> tuple[Performance, Run, Any]:  # noqa: ANN401 - fields of Config
+async def performed(stage: str = TWO, preset: Preset = "improved", **config: Any) -> tuple[Stage, Run, Any]:  # noqa: ANN401 - fields of Config
     journal = Journal()
     journal.open()
     journal.decide("stage", "edit", stage)
@@ -262,7 +261,7 @@ async def test_plans_that_cannot_be_read_are_made_four_times_and_then_end_the_ru
 
 
 async def test_where_planning_fails_improved_lets_those_speak_who_were_silent_longest() -> None:
-    played = await write(lambda r: said(r, script="no lines today"), "improved", prose=False, plan_tries=1)
+    played = await write(lambda r: said(r, script="no lines today"), "improved", prose=False)
     assert [turn.partition(":")[0] for turn in played.turns()][1:5] == ["Mara", "Tobias", "Mara", "Tobias"]
 
 
@@ -304,7 +303,51 @@ async def test_a_line_is_what_comes_after_the_own_name_and_before_other_speakers
     assert all("And I say" not in turn and "softly" not in turn for turn in played.turns())
 
 
-async def test_the_self_check_mends_a_line() -> None:
+LONG_SPEECH = """\
+Eleven went out, I count ten. Eleven went out, I count ten.
+
+You ask what a lamp is. It is a promise made to people whom you will never meet:
+- oil at six
+- wicks at ten
+The story began with a rope, and it ends with one."""
+
+
+@pytest.mark.parametrize(
+    ("preset", "aids", "kept"),
+    [("improved", "off", 5), ("improved", "on", 1), ("faithful", "off", 1)],
+)
+async def test_a_capable_model_keeps_its_whole_speech(preset: Preset, aids: Aids, kept: int) -> None:
+    model, journal = ScriptedModel(lambda r: said(r, act=LONG_SPEECH)), Journal()
+    journal.open()
+    journal.decide("stage", "edit", ONE)
+    config = SYSTEM.config(preset, {"max_steps": 1, "prose": False, "self_check": False})
+    await SYSTEM.write(BRIEF, run_on(journal, model, aids=aids), config)
+    spoken = turns_of(journal.newest("role-play/the-letter") or "")[-1].text.splitlines()
+    lines = [line for line in LONG_SPEECH.splitlines() if line]
+    assert len(spoken) == kept
+    assert all(line.startswith(said) for line, said in zip(lines, spoken, strict=False))
+    assert (spoken == lines) == (kept == len(lines))
+
+
+async def test_only_small_models_get_short_replies_and_reminders() -> None:
+    brief = Brief("Write a story of 2400 words about Mara and Tobias.")
+
+    async def asked(aids: Aids) -> list[Request]:
+        model, journal = ScriptedModel(said), Journal()
+        journal.open()
+        journal.decide("stage", "edit", ONE)
+        config = SYSTEM.config("improved", {"max_steps": 5, "window": 4, "window_keep": 2, "interview": "Mara: Why?"})
+        await SYSTEM.write(brief, run_on(journal, model, aids=aids), config)
+        return model.asked
+
+    bound = [[r.sampling.max_tokens is not None for r in await asked(aids)] for aids in ("off", "on")]
+    assert not any(bound[0])
+    assert all(bound[1])
+    reminded = [any("as in a novel" in r.messages[-1].content for r in await asked(aids)) for aids in ("off", "on")]
+    assert reminded == [False, True]
+
+
+async def test_the_self_check_corrects_a_line() -> None:
     played = await write(
         lambda r: said(r, check_line='{"result": false, "revised_response": "Mara: I count to nine."}'), max_steps=1
     )
@@ -365,22 +408,22 @@ async def test_what_is_less_like_the_moment_is_shown_as_possibly_irrelevant() ->
 async def test_profile_memories_get_a_monologue_where_they_have_none_and_change_relations() -> None:
     memories = "    memories: [{event: Tobias fell from the ladder.}]\n"
     stage = ONE.replace("    relations: {Tobias", memories + "    relations: {Tobias")
-    performance, _, _ = await performed(stage, "faithful", max_steps=1)
-    mara = performance.actors["Mara"]
-    assert [memory.told for memory in mara.memories.kept] == ["I remember cast/mara/memory/1/monologue."]
-    assert mara.relations == {"Tobias": "still a friend"}
-    assert mara.impressions == {"Tobias": "young"}
+    after, _, _ = await performed(stage, "faithful", max_steps=1)
+    mara = after.actors["Mara"]
+    assert [memory.shown for memory in mara.mind.memories.kept] == ["I remember cast/mara/memory/1/monologue."]
+    assert mara.mind.relations == {"Tobias": "still a friend"}
+    assert mara.mind.impressions == {"Tobias": "young"}
 
 
 @pytest.mark.parametrize("preset", ["faithful", "improved"])
 async def test_a_window_never_holds_more_than_16_and_only_improved_keeps_old_summaries(preset: Preset) -> None:
-    performance, run, _ = await performed(TWO.replace("[Mara lights the lamp.]", "[a, b, c]"), preset, prose=False)
+    after, run, _ = await performed(TWO.replace("[Mara lights the lamp.]", "[a, b, c]"), preset, prose=False)
     made = [call for call in run.context.journal.calls("role-play") if call.path.endswith("sum_up")]
     assert len(made) > 2
-    mara = performance.actors["Mara"]
-    assert len(mara.window.turns) <= 16
-    points = mara.memories.kept
-    shown = mara.window.turns[0].text
+    mara = after.actors["Mara"]
+    assert len(mara.mind.window.turns) <= 16
+    points = mara.mind.memories.kept
+    shown = mara.mind.window.turns[0].text
     assert len(points) > 2
     assert [point.text in shown for point in points[:-1]] == [preset == "improved"] * (len(points) - 1)
     assert points[-1].text in shown
@@ -401,8 +444,8 @@ async def test_those_who_heard_the_same_share_one_summary() -> None:
 
 
 async def test_a_summary_that_cannot_be_read_leaves_the_turns_cut_short() -> None:
-    performance, _, _ = await performed(ONE, "improved", prose=False, window=4, window_keep=2)
-    assert performance.actors["Mara"].window.turns[0].text.startswith("Before this, Tobias spoke at the-letter")
+    after, _, _ = await performed(ONE, "improved", prose=False, window=4, window_keep=2)
+    assert after.actors["Mara"].mind.window.turns[0].text.startswith("Before this, Tobias spoke at the-letter")
     stage = ONE.replace("[Tobias brings a letter.]", "[a, b]")
     played = await write(lambda r: said(r, sum_up="?"), "improved", stage, prose=False)
     assert any("could not be summed up" in note for note in played.noted)
@@ -412,16 +455,16 @@ async def test_a_summary_that_cannot_be_read_leaves_the_turns_cut_short() -> Non
 def test_points_add_up_until_they_are_summed_up_anew() -> None:
     window = Window(4, 2)
     window.turns = [Turn("Mara", str(n)) for n in range(5)]
-    assert window.due
+    assert window.full
     assert [turn.text for turn in window.old(keep_first=False)] == ["0", "1", "2"]
     assert [turn.text for turn in window.old(keep_first=True)] == ["1", "2"]
-    window.fold(["one"], add=True, background="Dusk.")
+    window.compact(["one"], add=True, background="Dusk.")
     assert [turn.text for turn in window.turns] == ["Before this, one", "Dusk.", "3", "4"]
     window.turns += [Turn("Mara", "5")]
     assert [turn.text for turn in window.old(keep_first=False)] == ["3"]
-    window.fold(["two"], add=True)
+    window.compact(["two"], add=True)
     assert window.turns[0].text == "Before this, one; two"
-    window.fold(["all"], add=False)
+    window.compact(["all"], add=False)
     assert window.turns[0].text == "Before this, all"
 
 
@@ -740,14 +783,24 @@ def test_a_transcript_is_read_back() -> None:
 
 
 async def test_an_interview_leaves_no_trace() -> None:
-    performance, run, config = await performed(window=6, window_keep=3)
-    mara = performance.actors["Mara"]
-    before = (list(mara.window.turns), list(mara.memories.kept), dict(mara.relations), dict(mara.impressions))
-    answers = await interview(performance, run, config, "mara", ["Why did you light it?", "Are you sure?"])
+    after, run, _ = await performed(window=6, window_keep=3)
+    mara = after.actors["Mara"]
+    before = (
+        list(mara.mind.window.turns),
+        list(mara.mind.memories.kept),
+        dict(mara.mind.relations),
+        dict(mara.mind.impressions),
+    )
+    answers = await interview(mara, ["Why did you light it?", "Are you sure?"], after.play, after.hour, run)
     assert len(set(answers)) == 2
-    assert (list(mara.window.turns), list(mara.memories.kept), dict(mara.relations), dict(mara.impressions)) == before
+    assert (
+        list(mara.mind.window.turns),
+        list(mara.mind.memories.kept),
+        dict(mara.mind.relations),
+        dict(mara.mind.impressions),
+    ) == before
     with pytest.raises(UnknownNameError, match="Did you mean 'Mara'"):
-        await interview(performance, run, config, "Marra", ["?"])
+        await write(interview="Marra: ?", max_steps=1)
 
 
 async def test_a_question_sees_the_answers_before_it_and_ten_entries_at_most() -> None:
@@ -788,9 +841,9 @@ async def test_faithful_gives_the_dialogue_log_and_improved_prose_of_the_length_
 async def test_for_a_long_story_objectives_are_parted_into_stages() -> None:
     brief = Brief("Write a story of 2400 words about Mara and Tobias.")
     played = await write(preset="improved", stage=ONE, brief=brief, max_steps=1, min_steps=1)
-    assert played.paths("part_goal") == [
-        "role-play/the-letter/goal/1/stages/1/part_goal",
-        "role-play/the-letter/goal/1/stages/7/part_goal",
+    assert played.paths("split_goal") == [
+        "role-play/the-letter/goal/1/stages/1/split_goal",
+        "role-play/the-letter/goal/1/stages/7/split_goal",
     ]
     log = played.journal.newest("role-play/the-letter") or ""
     assert log.count("> Objective") == 8
@@ -801,7 +854,7 @@ async def test_for_a_long_story_objectives_are_parted_into_stages() -> None:
 
 async def test_without_a_length_nothing_is_parted() -> None:
     played = await write(preset="improved", max_steps=1)
-    assert played.paths("part_goal") == []
+    assert played.paths("split_goal") == []
 
 
 async def test_prompts_do_not_grow_with_the_play() -> None:
@@ -823,3 +876,74 @@ async def test_prompts_do_not_grow_with_the_play() -> None:
     ]
     assert longest(many) < 1.4 * longest(few)
     assert len(many.paths("sum_up")) > 2 * len(few.paths("sum_up"))
+
+
+# what a dry run announces -------------------------------------------------------------------------------------------
+
+FOUR = """
+actors: [{name: Mara, relations: {Tobias: the boy who brings bread}}, {name: Tobias}, {name: Old Father}]
+acts:
+  - title: The letter
+    background: Dusk is coming.
+    actors: [Mara, Tobias]
+    goals: [Tobias brings a letter.]
+  - title: The quay
+    meanwhile: yes
+    actors: [Old Father]
+    goals: [He looks for the boat.]
+  - title: The light
+    actors: [Mara]
+    goals: [Mara lights the lamp.]
+  - title: The end
+    actors: [Tobias, Old Father]
+    goals: [They come home.]
+"""
+
+
+def by_prompt(request: Request) -> str:
+    """A reply that is a function of its prompt, as a real model's is, and of the same form for every prompt."""
+    seed = " ".join(message.content for message in request.messages)
+    prompt = request.path.rpartition("/")[2]
+    words = sentence(f"{prompt} {seed}")
+    made = {
+        "outline": json.dumps({"previous_outline": words, "new_outline": f"Next {words}"}),
+        "script": json.dumps({"scripts": [{"role": name, "content": words} for name in names_in(request)][:5]})
+        if prompt == "script"
+        else "",
+        "check_goal": '{"completed": false}',
+        "sum_up": json.dumps({"points": [f"Mara and Tobias know: {words}"]}),
+        "check_line": '{"result": true}',
+    }
+    return made.get(prompt, words)
+
+
+@pytest.mark.parametrize("preset", ["faithful", "improved"])
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        ("stage", "Mara lights the lamp.", "Mara breaks the lamp."),
+        ("stage", "He looks for the boat.", "He mends a net."),
+        ("stage", "Tobias brings a letter.", "Tobias brings bread."),
+        ("stage", "They come home.", "They stay out."),
+        ("role-play/the-quay", "**Old Father:** ", "**Old Father:** Listen to me. "),
+        ("role-play/the-letter", "**Mara:** ", "**Mara:** Sit down, boy. "),
+    ],
+)
+async def test_after_an_edit_a_dry_run_announces_what_is_asked(
+    preset: Preset, path: str, before: str, after: str
+) -> None:
+    config: dict[str, Any] = {"max_steps": 4, "min_steps": 4, "window": 5, "window_keep": 2}
+    config |= {"initial_impressions": False, "repeat_threshold": 0.0, "expand_goals": False}
+    whole = await write(by_prompt, preset, FOUR, **config)
+    text = whole.journal.newest(path) or ""
+    assert before in text
+    whole.journal.decide(path, "edit", text.replace(before, after, 1))
+    dry = run_on(whole.journal, ScriptedModel(by_prompt), mode="dry")
+    await SYSTEM.write(BRIEF, dry, SYSTEM.config(preset, config))
+    announced = {call.path for call in dry.context.dry_run.planned}
+    again = await write(by_prompt, preset, journal=whole.journal, **config)
+    asked = {request.path for request in again.asked}
+    assert asked
+    assert asked - announced == set()
+    # A summary may be announced for turns that are older than the edit: it is made after lines that will be others.
+    assert {path for path in announced - asked if "/heard/" not in path} == set()

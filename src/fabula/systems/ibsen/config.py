@@ -1,0 +1,179 @@
+"""IBSEN's settings: the values of the paper and its release, and what improved mode adds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from fabula.models.base import Sampling
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PLAN_TRIES: Final = 4  # the release plans anew so often where a plan has no line
+LINE_TRIES: Final = 3  # ours: the release asks for a line in character without bound
+
+RELEASED: Final[Mapping[str, Sampling]] = MappingProxyType(
+    {
+        "outline": Sampling(temperature=0.6, max_tokens=2000),
+        "script": Sampling(temperature=0.6, max_tokens=1000),
+        "instruct": Sampling(temperature=0.6, presence_penalty=0.6),
+        "act": Sampling(temperature=0.6, frequency_penalty=0.6),
+        "check_line": Sampling(temperature=0.6),
+        "check_goal": Sampling(temperature=0.6),
+        "sum_up": Sampling(temperature=0.6),
+        "first_impressions": Sampling(temperature=0.6, max_tokens=2000),
+        "impression": Sampling(temperature=0.6),
+        "relation": Sampling(temperature=0.1),
+        "monologue": Sampling(temperature=0.3),
+        "answer": Sampling(temperature=0.6),
+    }
+)
+"""How the release draws the reply to each prompt."""
+
+SHORT: Final[Mapping[str, int]] = MappingProxyType(
+    {
+        "outline": 400,
+        "script": 540,
+        "split_goal": 420,
+        "instruct": 150,
+        "act": 100,
+        "step_in": 200,
+        "check_line": 150,
+        "check_goal": 150,
+        "sum_up": 540,
+        "first_impressions": 600,
+        "impression": 150,
+        "relation": 250,
+        "monologue": 100,
+        "answer": 100,
+    }
+)
+"""Tokens of a reply from a role that gets the aids for small models."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """Values of the paper, and of its release where the paper gives none.
+
+    Attributes:
+        use_instruction: the director instructs the actor of a line (the paper; the release discards the instruction).
+        planned_lines: a plan has this many lines at most.
+        min_steps: an objective is checked from this step on.
+        max_steps: and counts as reached in this one.
+        self_check: actors check their own line.
+        repeat_threshold: a line that is more similar to an earlier one than this is spoken again once; 0 never.
+        window: turns in an actor's active window; with more, the older ones are summed up.
+        window_keep: the last turns, which are never summed up.
+        per_actor_summaries: everybody sums up for themselves; else those who heard the same share one summary.
+        monologues: memories are put into the first person.
+        relation_updates: a new memory changes the relation to those whom it names.
+        impressions: after a summary, actors renew their impression of those whom it names.
+        initial_impressions: before the play, every actor says what they think of all others.
+        memory_threshold: memories less similar to the query than this are not recalled.
+        relevant: from this similarity on a memory is shown as relevant, below it as possibly irrelevant.
+        saying_threshold: examples of an actor's speech that are less similar to the last turn than this are not shown.
+        released_sampling: temperatures, penalties and limits as released; else they are left to the model.
+        players: who may step in before every line, by name; others than those in the script may be named too.
+        interview: questions after the play, "NAME: question", separated by `|`; they change nothing.
+    """
+
+    use_instruction: bool = True
+    planned_lines: int = 5
+    min_steps: int = 5
+    max_steps: int = 9
+    self_check: bool = True
+    repeat_threshold: float = 0.4
+    window: int = 16
+    window_keep: int = 8
+    per_actor_summaries: bool = True
+    monologues: bool = True
+    relation_updates: bool = True
+    impressions: bool = True
+    initial_impressions: bool = True
+    memory_threshold: float = 0.3
+    relevant: float = 0.4
+    saying_threshold: float = 0.7
+    released_sampling: bool = True
+    players: str = ""
+    interview: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ours:
+    """What improved mode adds.
+
+    Attributes:
+        lenient_plan: where planning fails, the actor who was silent longest speaks to the objective; else that ends
+            the run.
+        all_relations: the director knows everybody's view of the others; else the first actor's alone (the release).
+        full_sheets: the director is shown descriptions and background (the release leaves them empty).
+        keep_old_summaries: summaries add up; else each takes the place of the one before it (the release).
+        tidy: remarks around what models say ("Here is the line:") are removed.
+        long_turns: a turn may have several lines and paragraphs; else it ends with its first line (what the release
+            means to do). Roles with aids for small models always have the first line alone.
+        scene_goals: where the script is made from a plan, an objective is a whole scene; else one event.
+        expand_goals: objectives are split into stages until there are enough of them for the words wanted.
+        goal_words: words that one objective yields.
+        prose: the play is retold as prose; else the dialogue log is the story.
+        words: a word range that overrides the brief's ("1300-1350", "~950"); for prose.
+        scenes: how many scenes to plan where the author gives neither script nor plan; 0 leaves it to the planner.
+        characters: how many characters to plan then.
+    """
+
+    lenient_plan: bool = False
+    all_relations: bool = False
+    full_sheets: bool = False
+    keep_old_summaries: bool = False
+    tidy: bool = False
+    long_turns: bool = False
+    scene_goals: bool = False
+    expand_goals: bool = False
+    goal_words: int = 300
+    prose: bool = False
+    words: str = ""
+    scenes: int = 0
+    characters: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """IBSEN's settings."""
+
+    paper: Paper = field(default_factory=Paper)
+    ours: Ours = field(default_factory=Ours)
+
+    @classmethod
+    def faithful(cls) -> Config:
+        """The paper, and the release for what the paper leaves open."""
+        return cls()
+
+    @classmethod
+    def improved(cls) -> Config:
+        """Nothing that was heard is lost, no idle calls, and prose of the length asked."""
+        return cls(
+            Paper(
+                self_check=False,
+                repeat_threshold=0.6,
+                per_actor_summaries=False,
+                monologues=False,
+                relation_updates=False,
+                initial_impressions=False,
+                memory_threshold=0.05,
+                relevant=0.15,
+                saying_threshold=0.2,
+                released_sampling=False,
+            ),
+            Ours(
+                lenient_plan=True,
+                all_relations=True,
+                full_sheets=True,
+                keep_old_summaries=True,
+                tidy=True,
+                long_turns=True,
+                scene_goals=True,
+                expand_goals=True,
+                prose=True,
+            ),
+        )
