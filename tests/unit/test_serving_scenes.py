@@ -8,7 +8,7 @@ import pytest
 
 from fabula.base.errors import ModelUnavailableError
 from fabula.craft.conversation import Parties, SessionFiles, Turn
-from fabula.craft.conversation.talk import Line
+from fabula.craft.conversation.lines import Line
 from fabula.server.histories import SILENCE, Exchange, Group
 from fabula.server.scenes import Scene, SceneError, spoken, unnamed
 from fabula.server.wire import Heard

@@ -107,7 +107,7 @@ class Conversing:
                 known = parties_in(files)
                 same = known is not None and (parties is None or known.alike(parties))
                 talk = await self._talk(known if same else parties)
-                self._sessions[name] = open_session(files, talk, self.context, freedom or self.config.freedom)
+                self._sessions[name] = open_session(files, talk, self.context, freedom)
         session = self._sessions[name]
         if parties is not None and not session.parties.alike(parties):
             told = ", ".join(session.parties.others)

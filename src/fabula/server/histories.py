@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fabula.base.errors import ProjectError
 from fabula.craft.conversation import Line, Parties, SessionFiles
-from fabula.craft.conversation.session import kept_turns
-from fabula.craft.conversation.store import FOLDER
+from fabula.craft.conversation.session import FOLDER, kept_turns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -199,7 +199,7 @@ def _together(found: Talk, parties: Parties, known: Sequence[str]) -> tuple[str,
     """Those whom the project has in one scene, else those of the first cell; without the player."""
     others = found.parties.others
     if len(others) == 1:
-        others = present_in(known, found.cells[0])[: _TOGETHER + 1]
+        others = present_in(known, found.segments[0])[: _TOGETHER + 1]
     return ordered([name for name in others if name != parties.player][:_TOGETHER])
 
 
@@ -290,7 +290,7 @@ async def _moved(session: Session, scene: Scene, told: Heard, on_text: OnPiece, 
         turn = await session.go_on(on_text)
     else:
         turn = await session.begin(on_text)
-    who, there = turn.line.who if turn.line is not None else "", session.state.present
+    who, there = turn.line.name if turn.line is not None else "", session.state.present
     text = spoken(turn, session.parties)
     return Outcome(text, session.name, session.where, who, there, turn.ends_cell, turn.ends_story)
 

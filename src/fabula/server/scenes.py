@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UnknownNameError, UsageError
-from fabula.craft.conversation.talk import freedom_of
+from fabula.craft.conversation.lines import freedom_of
 from fabula.server.histories import exchange_of, same
 from fabula.story import slug
 from fabula.story.people import among
@@ -114,7 +114,7 @@ def several(parties: Parties) -> bool:
 def spoken(turn: Turn, parties: Parties) -> str:
     """The answer of a turn as its client gets it: where several may speak, `Name: ` comes first."""
     answer = exchange_of(turn).answer
-    return f"{turn.line.who}: {answer}" if turn.line is not None and several(parties) else answer
+    return f"{turn.line.name}: {answer}" if turn.line is not None and several(parties) else answer
 
 
 def naming(on_text: OnPiece, session: Session) -> OnPiece:

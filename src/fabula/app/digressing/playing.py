@@ -123,7 +123,7 @@ async def dry_run_digressions(settings: Settings, options: Options, wanted: Conv
         config = prepared.method.config(settings.preset, settings.config)
         talk: Talk = await prepared.method.algorithm.open_talk(wanted.narrative, Run(context), config, wanted.parties)
         for number, name in enumerate(wanted.names(), 1):
-            await _converse(open_session(_Unkept(Path(f"{name}.jsonl")), talk, context, config.freedom), wanted, number)
+            await _converse(open_session(_Unkept(Path(f"{name}.jsonl")), talk, context), wanted, number)
     except BaseExceptionGroup as group:
         raise first_error(group) from group
     finally:
@@ -178,7 +178,7 @@ async def _words(session: Session, wanted: Conversation, slot: Slot) -> str:
 
 def _passage(session: Session) -> str:
     """The part of the narrative that the conversation is in."""
-    return session.talk.cells[max(session.state.cell - 1, 0)]
+    return session.talk.segments[max(session.state.cell - 1, 0)]
 
 
 def _our(context: RunContext) -> RunContext:
@@ -194,7 +194,7 @@ def item_of_session(session: Session, wanted: Conversation, number: int, system:
             word = slot.word if slot.word and says(turn.said, slot.word) else ""
             lines.append(Utterance(wanted.parties.player, turn.said, slot.kind, word))
         if turn.line is not None:
-            lines.append(Utterance(turn.line.who, turn.line.text))
+            lines.append(Utterance(turn.line.name, turn.line.text))
     text = dialogue_with_marks(lines)
     story = Story("", (Scene("dialogue", text),))
     return Item(f"{system}/{wanted.id}-{number}", story, system, wanted.id, narrative=wanted.narrative)
