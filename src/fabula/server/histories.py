@@ -58,8 +58,8 @@ class Group:
 
     def base(self, first: str) -> str:
         """The name of the first session that begins with these words."""
-        told = "\n".join((*self.parties.names, same(first), *([self.scene] if self.scene else [])))
-        return f"{PREFIX}{self.tag}-{sha256(told.encode('utf-8', 'replace')).hexdigest()[:_HASH]}"
+        begin = "\n".join((*self.parties.names, same(first), *([self.scene] if self.scene else [])))
+        return f"{PREFIX}{self.tag}-{sha256(begin.encode('utf-8', 'replace')).hexdigest()[:_HASH]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,10 +210,10 @@ class Branches:
         silence = _mark("")
         for name in reversed(self._family(base) if words else []):
             turns = self._turns[name]
-            told = [mark for mark, _ in turns if mark != silence]
-            if told == words:
+            said = [mark for mark, _ in turns if mark != silence]
+            if said == words:
                 return name, len(turns)
-            if told == [*words, now] and turns[-1][0] == now:
+            if said == [*words, now] and turns[-1][0] == now:
                 return name, len(turns) - 1
         return None
 

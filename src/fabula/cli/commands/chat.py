@@ -21,8 +21,8 @@ from fabula.cli.options import Choices, Common, bundled
 from fabula.cli.people import People
 from fabula.cli.session import near, stoppable
 from fabula.craft.conversation import Parties, SessionFiles
-from fabula.craft.conversation.session import sessions_in
 from fabula.craft.conversation.lines import freedom_of
+from fabula.craft.conversation.session import sessions_in
 from fabula.project.folder import MAX_FILE, Project
 from fabula.project.settings import Settings
 from fabula.story import Brief, Story, count_words, plain, slug

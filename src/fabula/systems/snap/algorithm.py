@@ -399,7 +399,10 @@ async def who_talks(characters: Characters, run: Run, config: Config, given: Par
         known += [person.name for person in await characters.of(run, 1)]
         if config.ours.lenient:
             known += names_in(narrative)
-        left = [name for name in known if among(name, [player, *others]) is None]
+        left: list[str] = []
+        for name in known:
+            if not any(same_person(name, other) for other in (player, *others, *left)):
+                left.append(name)
         player = player or (left.pop(0) if left else "")
         others = others or left[:1]
     made_up = Parties(player or "the player", tuple(others) or ("the character",))
