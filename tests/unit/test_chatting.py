@@ -297,7 +297,7 @@ async def test_moves_on_a_frozen_journal_give_the_same_log(stage: Stage) -> None
         await session.say(said)
     again = await stage.open("again")
     assert again.context is not session.context
-    again.files = SessionFiles.in_(stage.folder / "other", "evening")
+    again.files, again.name = SessionFiles.in_(stage.folder / "other", "evening"), "evening"
     again.context.mode = "frozen"
     await again.begin()
     for said in ("One.", "Two.", "Three.", "Four.", "Five."):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fabula.base.errors import ProjectError
 from fabula.craft.conversation import Line, Parties, SessionFiles
-from fabula.craft.conversation.session import FOLDER, kept_turns
+from fabula.craft.conversation.session import FOLDER, kept_turns, parties_of_log
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -118,7 +118,7 @@ class Branches:
                 self._turns[file.stem] = []
                 self._busy[file.stem] += 1  # for good: the name is taken, and nobody goes on in it
             if records:
-                parties = Parties(str(records[0]["player"]), tuple(map(str, records[0]["others"])))
+                parties = parties_of_log(records)
                 self.learn(file.stem, parties, [_exchange(record["turn"]) for record in standing(records)])
         return damaged
 

@@ -43,6 +43,7 @@ class Session:
         talk: the narrative, as a system talks it through.
         context: what calls are made with; each move counts its identical requests anew.
         files: where the log is; `None` keeps none.
+        name: of the session.
         state: where it stands.
         records: of the log.
     """
@@ -50,16 +51,12 @@ class Session:
     talk: Talk
     context: RunContext
     files: SessionFiles | None
+    name: str
     state: State = field(default_factory=State)
     records: list[dict[str, Any]] = field(default_factory=list)
     _cell: Cell | None = None
     _hearing: Hearing | None = None
     _one: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-    @property
-    def name(self) -> str:
-        """Of the session."""
-        return self.files.name if self.files else "session"
 
     @property
     def parties(self) -> Parties:
@@ -262,15 +259,15 @@ class Session:
 
 
 def open_session(
-    files: SessionFiles | None, talk: Talk, context: RunContext, freedom: Freedom | None = None
+    files: SessionFiles | None, talk: Talk, context: RunContext, freedom: Freedom | None = None, name: str = "session"
 ) -> Session:
-    """The session of a log, new or gone on with. Asks nobody.
+    """The session of a log, new or gone on with; one of this name without a log. Asks nobody.
 
     Raises:
         UsageError: the log is a conversation of other people.
         ProjectError: the log cannot be read.
     """
-    records = files.read() if files is not None else []
+    records, name = (files.read(), files.name) if files is not None else ([], name)
     if not records:
         parties, wanted = talk.parties, freedom or talk.freedom
         records = [{"format": FORMAT, "player": parties.player, "others": list(parties.others), "freedom": wanted}]
@@ -278,12 +275,11 @@ def open_session(
             files.append(records[0])
     known = parties_of_log(records)
     if known != talk.parties:
-        where = files.name if files is not None else "it"
         raise UsageError(
-            f"In the session {where!r}, {known.player} talks with {', '.join(known.others)}. Give these names, or "
+            f"In the session {name!r}, {known.player} talks with {', '.join(known.others)}. Give these names, or "
             "another --session."
         )
-    return Session(talk, context, files, _state_after(records, talk.parties), records)
+    return Session(talk, context, files, name, _state_after(records, talk.parties), records)
 
 
 def said_by_player(message: str) -> str:

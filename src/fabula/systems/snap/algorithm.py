@@ -391,8 +391,7 @@ async def who_talks(characters: Characters, run: Run, config: Config, given: Par
         UsageError: there are not two to talk with each other.
         UnknownNameError: one of them is not in the narrative.
     """
-    set_names = [name.strip() for name in config.paper.npc.split(",") if name.strip()]
-    player, others = (given.player, list(given.others)) if given else (config.paper.player.strip(), set_names)
+    player, others = (given.player, given.others) if given else (config.paper.player.strip(), config.paper.npc_names)
     narrative = "\n".join(characters.segments)
     known = [persona.name for persona in characters.author]
     if not (player and others):
@@ -404,8 +403,8 @@ async def who_talks(characters: Characters, run: Run, config: Config, given: Par
             if not any(same_person(name, other) for other in (player, *others, *left)):
                 left.append(name)
         player = player or (left.pop(0) if left else "")
-        others = others or left[:1]
-    made_up = Parties(player or "the player", tuple(others) or ("the character",))
+        others = others or tuple(left[:1])
+    made_up = Parties(player or "the player", others or ("the character",))
 
     def checked() -> Parties:
         if not (player and others):
@@ -414,7 +413,7 @@ async def who_talks(characters: Characters, run: Run, config: Config, given: Par
                 "(player and npc, or --as and --with), or write them into plan/cell-1-people.yaml."
             )
         check_people([player, *others], narrative, known)
-        return Parties(player, tuple(others))
+        return Parties(player, others)
 
     return run.unless_made_up(checked, made_up)
 

@@ -52,6 +52,11 @@ class Paper:
     summary_words: int = 80
     max_turns: int = 30
 
+    @property
+    def npc_names(self) -> tuple[str, ...]:
+        """The names in `npc`."""
+        return tuple(name.strip() for name in self.npc.split(",") if name.strip())
+
 
 @dataclass(frozen=True, slots=True)
 class Ours:

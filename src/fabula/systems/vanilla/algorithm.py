@@ -6,17 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
-from fabula.craft.conversation.lines import Cell, Parties, latest_lines
+from fabula.craft.conversation.lines import Cell, latest_lines
 from fabula.craft.conversation.talk import Progress, conversation
 from fabula.craft.conversation.turns import turn_of
-from fabula.craft.narratives import check_people, narrative_of
+from fabula.craft.narratives import check_people, narrative_of, parties_of
 from fabula.story import Story
-from fabula.story.people import names_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.craft.conversation.lines import Freedom, Line, Step, Summaries
+    from fabula.craft.conversation.lines import Freedom, Line, Parties, Step, Summaries
     from fabula.craft.conversation.talk import State
     from fabula.craft.conversation.turns import Moment
     from fabula.engine.replies.dialogue import Said
@@ -48,17 +47,11 @@ async def open_talk(narrative: str, run: Run, config: Config, parties: Parties |
     del run
     if not any(letter.isalnum() for letter in narrative):
         raise UsageError("The narrative has no sentence. Give a text in which somebody does something.")
-    set_names = [name.strip() for name in config.paper.npc.split(",") if name.strip()]
-    player, others = (parties.player, list(parties.others)) if parties else (config.paper.player.strip(), set_names)
-    left = [name for name in names_in(narrative) if name not in (player, *others)]
-    player = player or (left.pop(0) if left else "")
-    others = others or left[:1]
-    if not (player and others):
-        raise UsageError(
-            "The narrative names fewer than two characters. Say who talks: player and npc, or --as and --with."
-        )
-    check_people([player, *others], narrative)
-    return Vanilla(narrative, Parties(player, tuple(others)), config)
+    if parties is None:
+        paper = config.paper
+        parties = parties_of(narrative, paper.player.strip(), paper.npc_names)
+    check_people(parties.names, narrative)
+    return Vanilla(narrative, parties, config)
 
 
 @dataclass(frozen=True)

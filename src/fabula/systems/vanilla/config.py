@@ -23,6 +23,11 @@ class Paper:
     turn_temperature: float = 0.3
     max_turns: int = 30
 
+    @property
+    def npc_names(self) -> tuple[str, ...]:
+        """The names in `npc`."""
+        return tuple(name.strip() for name in self.npc.split(",") if name.strip())
+
 
 @dataclass(frozen=True, slots=True)
 class Ours:
