@@ -22,6 +22,7 @@ from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Assignment, Cast
 from fabula.engine.run import Run, RunContext
+from fabula.models.base import Sampling
 from fabula.models.budget import prompt_tokens
 from fabula.models.embedded import EmbeddedModel, find_weights
 from fabula.models.known import DEFAULT_MODEL, models_home
@@ -34,10 +35,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.craft.conversation import Session
-    from fabula.models.base import Capabilities, Model, OnText, Reply, Request, Sampling
+    from fabula.models.base import Capabilities, Model, OnText, Reply, Request
 
 TITLE: Final = "talking: prompt tokens a turn, prefix reuse, and the wait for the first token"
 _TWO: Final = Parties("Tobias", ("Mara",))
+_TURN: Final = 40  # tokens of a turn
 _RATIO, _REUSE, _WAIT, _PERCENT = 1.1, 80.0, 1.3, 100.0
 _TEXT: Final = (
     "the lamp was lit and a boat came round the reef while wind turned over cold water nobody spoke of an old letter "
@@ -150,7 +152,7 @@ async def read(cells: int, turns: int, seed: int) -> list[int]:
     with Journal() as journal:
         story = "\n\n".join(prose(rng, 10) for _ in range(cells))
         session = await _session(story, journal, Cast.of(model))
-        for _ in session.talk.cells:
+        for _ in session.talk.segments:
             await _cell(session, turns, rng)
     return [prompt_tokens(request) for request in model.asked if request.role == "npc"]
 
@@ -159,7 +161,7 @@ async def _session(story: str, journal: Journal, cast: Cast) -> Session:
     system = find("snap")
     context = RunContext(journal, Prompts(system.prompts), cast)
     # What is measured is a turn; cells of equal length make stories of different length comparable.
-    config = system.config("improved", {"candidates": 1, "turns_per_step": 0, "turn_tokens": 40})
+    config = system.config("improved", {"candidates": 1, "turns_per_step": 0})
     return open_session(None, await system.algorithm.open_talk(story, Run(context), config, _TWO), context)
 
 
@@ -237,7 +239,10 @@ async def _round(sizes: Sizes, seed: int) -> tuple[float, float, float, float]:
     """Percent of prompt tokens from the cache; median milliseconds to first token, first words shown, and bare."""
     rng = random.Random(seed)  # noqa: S311 - as above
     engine, bare = Listening(_model(sizes)), Listening(_model(sizes))
-    cast = Cast(Assignment(ScriptedModel(Company(rng))), {"npc": Assignment(engine, base=sizes.base)})
+    cast = Cast(
+        Assignment(ScriptedModel(Company(rng))),
+        {"npc": Assignment(engine, Sampling(max_tokens=_TURN), base=sizes.base)},
+    )
     ours: list[float] = []
     shown: list[float] = []
     theirs: list[float] = []

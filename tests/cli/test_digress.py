@@ -156,11 +156,11 @@ def test_a_project_is_digressed_in_by_its_narrative(cli: Cli) -> None:
 
 
 def test_a_role_or_setting_of_one_system_is_for_that_one(cli: Cli) -> None:
-    ran = digress(cli, "--model", "planner=scripted:all.toml", "--set", "history_tokens=900", "--set", "carry=false")
+    ran = digress(cli, "--model", "planner=scripted:all.toml", "--set", "max_turns=9", "--set", "carry=false")
     assert ran.code == 0, ran.err
     asked = json.loads((cli.folder / "digressions" / "digress.json").read_text())["settings"]
-    assert asked["snap"]["config"] == {"candidates": 1, "history_tokens": 900, "carry": False}
-    assert asked["vanilla"]["config"] == {"history_tokens": 900}
+    assert asked["snap"]["config"] == {"candidates": 1, "max_turns": 9, "carry": False}
+    assert asked["vanilla"]["config"] == {"max_turns": 9}
     assert set(asked["snap"]["roles"]) == {"planner"}
     assert "roles" not in asked["vanilla"]
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from commandline import Cli
-    from fabula.server.projects import Shelf
+    from fabula.server.projects import Catalogue
     from fabula.server.running import Offer
 
 STORY = (
@@ -88,7 +88,7 @@ class _Heard:
     def __init__(self) -> None:
         self.offers: list[Offer] = []
 
-    async def __call__(self, offer: Offer, opened: Any, ready: Callable[[Shelf], None]) -> None:  # noqa: ANN401 - a socket
+    async def __call__(self, offer: Offer, opened: Any, ready: Callable[[Catalogue], None]) -> None:  # noqa: ANN401 - a socket
         self.offers.append(offer)
         ready(type("Told", (), {"models": ["fabula/tale/Mara"]})())
 

@@ -165,7 +165,7 @@ def test_chat_sessions_count_and_files_without_a_journal(cli: Cli, lamp: Path) -
         (f"{HEAD}\n1,2,3\n2,2,4", "connectivity is the same in all plans, so it tells none apart and gets no weight."),
         (f"{HEAD}\n1,-2,3", "own.csv, line 2: connectivity is '-2'. Give a number of 0 or more"),
         (f"{HEAD},coherance\n1,2,3,4", "Unknown column in own.csv: 'coherance'. Did you mean 'coherence'?"),
-        (f"{HEAD}\n1;2;3", "own.csv, line 2 has 1 cells under 3 columns. Mend the line"),
+        (f"{HEAD}\n1;2;3", "own.csv, line 2 has 1 cells under 3 columns. Correct the line"),
         ("", "own.csv is empty. Give a table with a line coherence,connectivity,personality"),
     ],
 )

@@ -14,7 +14,7 @@ import httpx
 
 import serving
 from fabula.craft.conversation import SessionFiles
-from fabula.craft.conversation.store import sessions_in
+from fabula.craft.conversation.session import sessions_in
 from fabula.server.histories import standing
 from serving import MODEL, TOKEN
 

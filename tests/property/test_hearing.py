@@ -7,10 +7,9 @@ from itertools import accumulate, pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabula.craft.conversation.hearing import Hearing, starts_well
-from fabula.craft.conversation.talk import Line
+from fabula.craft.conversation.lines import Line
+from fabula.craft.conversation.turns import Draw, Hearing
 from fabula.engine.events import TextArrived
-from fabula.engine.replies.dialogue import as_turn, first_sentences, read_said
 
 NAMES = ("Tobias", "Mara", "Mara Quist")
 TOLD = (
@@ -46,20 +45,23 @@ def drawn(hearing: Hearing, text: str, cuts: list[int]) -> None:
 
 
 @settings(max_examples=600, deadline=None)
-@given(st.lists(st.tuples(LEADS, TURNS), min_size=1, max_size=3), CUTS, st.integers(0, 2))
+@given(st.lists(st.tuples(LEADS, TURNS), min_size=1, max_size=3), CUTS, st.integers(0, 2), st.booleans())
 def test_pieces_are_the_beginning_of_the_turn_and_nothing_of_a_refused_draw(
-    draws: list[tuple[str, str]], cuts: list[int], sentences: int
+    draws: list[tuple[str, str]],
+    cuts: list[int],
+    sentences: int,
+    aids: bool,  # noqa: FBT001 - drawn by hypothesis
 ) -> None:
     shown: list[str] = []
-    hearing = Hearing("Mara", NAMES, TOLD, shown.append)
+    hearing = Hearing(shown.append)
     text = "(happens by the plan)"
-    for lead, draw in draws:
-        hearing.begin(lead, sentences, RULES)
-        drawn(hearing, draw, cuts)
-        said = read_said(as_turn(lead + draw, lead), "Mara", NAMES)
-        if said.ended or starts_well(said, TOLD, RULES):
-            message = first_sentences(said.message, sentences) if sentences else said.message
-            text = " ".join(part for part in (f"({said.action})" if said.action else "", message) if part)
+    for lead, reply in draws:
+        draw = Draw("Mara", NAMES, aids, lead, TOLD if aids else (), RULES if aids else "", sentences)
+        hearing.begin(draw, lead)
+        drawn(hearing, reply, cuts)
+        said = draw.read(lead + reply)
+        if said.ended or draw.usable(said):
+            text = draw.shortened(said).text
             break
         assert not shown, "a draw that is refused shows nothing"
     assert text.startswith("".join(shown))

@@ -16,9 +16,9 @@ from fabula.app.writing import Options
 from fabula.base.errors import ModelError
 from fabula.models.base import Capabilities, Reply, Request, Usage
 from fabula.project.folder import Project
-from fabula.server.app import Means, application
+from fabula.server.app import Dependencies, application
 from fabula.server.gate import Bounds, Tokens
-from fabula.server.projects import Shelf, served
+from fabula.server.projects import Catalogue, served
 from fabula.server.running import Offer, address_of, listening, serve
 from fabula.server.turns import measure
 from fabula.story import Brief
@@ -112,13 +112,13 @@ class Here:
     """A server without a socket."""
 
     app: App
-    shelf: Shelf
+    catalogue: Catalogue
     client: httpx.AsyncClient
     engine: Engine
 
     @property
     def served(self) -> Served:
-        return self.shelf.projects["lamp"]
+        return self.catalogue.projects["lamp"]
 
     async def say(self, *messages: str, **more: Any) -> httpx.Response:  # noqa: ANN401 - fields of a request
         """Send a conversation: the player's words and the character's in turns, the player first."""
@@ -153,15 +153,15 @@ async def here(
     made = project(folder, **settings)
     with mock.patch("fabula.project.casting.open_model", return_value=engine):
         async with conversing(made, settings_for(made.settings), Options(listeners=(measure,))) as open_:
-            shelf = Shelf({"lamp": await served("lamp", open_, player)})
-            means = Means(shelf, Tokens.of([TOKEN]), bounds or Bounds(), clock, lambda: 1000.0, lambda: "id")
+            catalogue = Catalogue({"lamp": await served("lamp", open_, player)})
+            means = Dependencies(catalogue, Tokens.of([TOKEN]), bounds or Bounds(), clock, lambda: 1000.0, lambda: "id")
             app = application(means)
             async with httpx.AsyncClient(
                 transport=httpx.ASGITransport(app, raise_app_exceptions=False),
                 base_url="http://server",
                 headers={"authorization": f"Bearer {TOKEN}"},
             ) as client:
-                yield Here(app, shelf, client, engine)
+                yield Here(app, catalogue, client, engine)
 
 
 @dataclass

@@ -5,17 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import pytest
 
 from fabula.base.errors import ModelError, ProjectError, UnknownNameError, UsageError
-from fabula.craft.conversation import Parties, SessionFiles, Step, open_session
-from fabula.craft.conversation.answering import window
-from fabula.craft.conversation.hearing import Hearing
-from fabula.craft.conversation.progress import after
-from fabula.craft.conversation.store import sessions_in
-from fabula.craft.conversation.talk import Line, Pace, plan_text
+from fabula.craft.conversation import Freedom, Parties, SessionFiles, Step, open_session
+from fabula.craft.conversation.lines import Line, latest_lines, plan_text
+from fabula.craft.conversation.session import sessions_in
+from fabula.craft.conversation.turns import Draw, Hearing
 from fabula.engine.events import TextArrived
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
@@ -23,7 +21,7 @@ from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.models.base import Capabilities, Reply
 from fabula.systems import find
-from fabula.systems.snap.algorithm import open_talk
+from fabula.systems.snap.algorithm import next_step, open_talk, turns_allowed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -236,7 +234,7 @@ async def test_who_is_there_and_freedom_are_moves_too(stage: Stage) -> None:
     await session.set_present(["jonas"])
     turn = await session.say("Who is there?")
     assert turn.line is not None
-    assert turn.line.who == "Jonas"
+    assert turn.line.name == "Jonas"
     assert turn.line.witnesses == ("Tobias", "Jonas")
     with pytest.raises(UsageError, match=r"no freedom 'wild'\. Give one of rails, guided, loose"):
         await session.set_freedom("wild")
@@ -255,7 +253,7 @@ async def test_who_is_sent_away_between_two_cells_is_away_in_the_next(stage: Sta
     turns = [await session.begin()]
     while not turns[-1].ends_cell:
         turns.append(await session.say("Hm."))
-    assert {turn.line.who for turn in turns if turn.line} == {"Jonas"}
+    assert {turn.line.name for turn in turns if turn.line} == {"Jonas"}
     await session.set_present(["Jonas"])
     assert (await stage.open(parties=three, story=story)).state == session.state
     turn = await session.say("And now?")
@@ -270,7 +268,7 @@ async def test_with_several_there_who_is_named_answers_else_who_was_silent(stage
     three = Parties("Tobias", ("Mara", "Jonas"))
     session = await stage.open(parties=three, story=STORY.replace("Mara kept", "Mara and Jonas kept"))
     turns = [await session.begin(), await session.say("Jonas, what now?"), await session.say("Hm.")]
-    assert [turn.line and turn.line.who for turn in turns] == ["Mara", "Jonas", "Mara"]
+    assert [turn.line and turn.line.name for turn in turns] == ["Mara", "Jonas", "Mara"]
 
 
 # the log ------------------------------------------------------------------------------------------------------------
@@ -299,7 +297,7 @@ async def test_moves_on_a_frozen_journal_give_the_same_log(stage: Stage) -> None
         await session.say(said)
     again = await stage.open("again")
     assert again.context is not session.context
-    again.files = SessionFiles.in_(stage.folder / "other", "evening")
+    again.files, again.name = SessionFiles.in_(stage.folder / "other", "evening"), "evening"
     again.context.mode = "frozen"
     await again.begin()
     for said in ("One.", "Two.", "Three.", "Four.", "Five."):
@@ -397,11 +395,13 @@ async def test_an_answer_comes_in_pieces_that_are_its_text(stage: Stage) -> None
 LONG = "The lamp burned on through all of that long night"
 
 
-def heard(text: str, told: tuple[str, ...] = (), lead: str = "", sentences: int = 0) -> str:
+def heard(text: str, told: tuple[str, ...] = (), lead: str = "", sentences: int = 0, *, aids: bool = True) -> str:
     """What is shown of a reply before it has ended."""
     pieces: list[str] = []
-    hearing = Hearing("Mara", ("Tobias", "Mara"), [Line("Mara", "", message) for message in told], pieces.append)
-    hearing.begin(lead, sentences, "Write Mara's next turn, one sentence. She answers what belongs to the story.")
+    before = [Line("Mara", "", message) for message in told]
+    rules = "Write Mara's next turn, one sentence. She answers what belongs to the story."
+    hearing = Hearing(pieces.append)
+    hearing.begin(Draw("Mara", ("Tobias", "Mara"), aids, lead, before, rules, sentences), lead)
     for letter in text:
         hearing.hear(TextArrived("x", letter))
     return "".join(pieces)
@@ -450,39 +450,39 @@ STEPS = (Step("Tobias brings the letter"), Step("Mara reads the letter twice"), 
 
 
 @pytest.mark.parametrize(
-    ("step", "stayed", "said", "pace", "then"),
+    ("step", "stayed", "said", "most", "then"),
     [
-        (1, 0, "Here is Tobias who brings something", Pace(1, 4), (1, 1, False)),
-        (1, 0, "Mara reads it twice", Pace(1, 4), (2, 0, False)),
-        (1, 0, "Mara reads it twice", Pace(2, 4), (1, 1, False)),
-        (1, 0, "They light the lamp", Pace(1, 4), (1, 1, False)),  # never further than one
-        (2, 0, "Tobias brings the letter", Pace(1, 4), (2, 1, False)),  # never back
-        (1, 3, "Cats", Pace(1, 4), (2, 0, False)),  # it stalls
-        (1, 99, "Cats", Pace(1, 0), (1, 100, False)),
-        (3, 0, "They light the lamp", Pace(1, 4), (3, 1, False)),
-        (3, 3, "Cats", Pace(1, 4), (3, 4, True)),
+        (1, 0, "Here is Tobias who brings something", 4, (1, 1, False)),
+        (1, 0, "Mara reads it twice", 4, (2, 0, False)),
+        (1, 0, "They light the lamp", 4, (1, 1, False)),  # never further than one
+        (2, 0, "Tobias brings the letter", 4, (2, 1, False)),  # never back
+        (1, 3, "Cats", 4, (2, 0, False)),  # it stalls
+        (1, 99, "Cats", 0, (1, 100, False)),
+        (3, 0, "They light the lamp", 4, (3, 1, False)),
+        (3, 3, "Cats", 4, (3, 4, True)),
     ],
 )
 def test_the_plan_goes_on_by_words_or_because_it_stalls(
-    step: int, stayed: int, said: str, pace: Pace, then: tuple[int, int, bool]
+    step: int, stayed: int, said: str, most: int, then: tuple[int, int, bool]
 ) -> None:
-    assert after(STEPS, step, stayed, said, pace) == then
+    assert next_step(STEPS, step, stayed, said, most) == then
 
 
-def test_freedom_changes_the_pace() -> None:
-    assert [Pace(1, 4).at(freedom).most for freedom in ("rails", "guided", "loose")] == [2, 4, 8]
-    assert Pace(3, 4).at("rails") == Pace(2, 2)
-    assert Pace(1, 0).at("loose") == Pace(1, 0)
+def test_freedom_changes_how_long_a_sub_plan_lasts() -> None:
+    freedoms = get_args(Freedom)
+    assert [turns_allowed(4, freedom) for freedom in freedoms] == [2, 4, 8]
+    assert [turns_allowed(1, freedom) for freedom in freedoms] == [1, 1, 2]
+    assert [turns_allowed(0, freedom) for freedom in freedoms] == [0, 0, 0]
 
 
-def test_a_plan_is_told_as_in_the_paper() -> None:
+def test_a_plan_is_written_as_in_the_paper() -> None:
     assert plan_text((Step("A", "b"), Step("C"))) == "#1. A\n- b\n#2. C"
 
 
 def test_a_dialogue_is_dropped_by_the_half() -> None:
     lines = [Line("Mara", "", f"{n} " + "word " * 20) for n in range(60)]
-    assert window(lines, 0) == tuple(lines)
-    begins = [len(lines[:n]) - len(window(lines[:n], 400)) for n in range(1, 61)]
+    assert latest_lines(lines, 10_000) == tuple(lines)
+    begins = [len(lines[:n]) - len(latest_lines(lines[:n], 400)) for n in range(1, 61)]
     assert begins == sorted(begins)
     assert len(set(begins)) < 8  # it stands still for many turns
-    assert all(window(lines[:n], 400) for n in range(1, 61))
+    assert all(latest_lines(lines[:n], 400) for n in range(1, 61))

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabula.app.conversing import lay_narrative
-from fabula.app.digressing import KINDS, Conversation, Schedule, digress_in, dry_run_digressions, kinds_of, parties_of
-from fabula.app.digressing.kinds import WORDS
+from fabula.app.digressing import KINDS, Conversation, Schedule, digress_in, dry_run_digressions, kinds_of
+from fabula.app.digressing.schedule import WORDS
 from fabula.app.writing import Options
 from fabula.base.errors import ModelUnavailableError, UnknownNameError, UsageError
 from fabula.craft.conversation import Parties
 from fabula.craft.digressions import Utterance, dialogue_with_marks, utterances_of
+from fabula.craft.narratives import FILE, parties_of
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Assignment, Cast
@@ -162,7 +162,7 @@ def project_of(folder: Path) -> Project:
     if (folder / "brief.md").exists():
         return Project.open(folder)
     project = Project.create(folder, Brief("Leave the story.", "lamp"))
-    lay_narrative(project, STORY)
+    project.write_given(FILE, STORY)
     return project
 
 

@@ -12,7 +12,7 @@ from fabula.base.errors import ModelUnavailableError
 from fabula.craft.conversation import Parties, Turn
 from fabula.server.histories import PREFIX, SILENCE, Branches, Exchange, Group, exchange_of
 from fabula.server.projects import OVER
-from fabula.server.wire import Said, heard
+from fabula.server.wire import ChatMessage, requested_turn
 from serving import CONFIG, MODEL, Engine, Here, SnapEngine, here
 
 if TYPE_CHECKING:
@@ -325,13 +325,14 @@ async def test_an_answer_to_changed_words_is_drawn_anew(server: Here) -> None:
 
 
 def test_messages_of_one_speaker_are_one_and_notices_none() -> None:
-    def said(role: str, text: str) -> Said:
-        return Said.model_validate({"role": role, "content": [{"type": "text", "text": text}]})
+    def said(role: str, text: str) -> ChatMessage:
+        return ChatMessage.model_validate({"role": role, "content": [{"type": "text", "text": text}]})
 
-    told = heard([said("assistant", "Hi."), said("user", "A."), said("user", "B."), said("assistant", OVER)], (OVER,))
+    messages = [said("assistant", "Hi."), said("user", "A."), said("user", "B."), said("assistant", OVER)]
+    told = requested_turn(messages, (OVER,))
     assert told.history == (Exchange("", "Hi."),)
     assert told.said is None
-    told = heard([said("user", "A."), said("assistant", "C."), said("tool", "x"), said("user", "D.")])
+    told = requested_turn([said("user", "A."), said("assistant", "C."), said("tool", "x"), said("user", "D.")])
     assert (told.history, told.said) == ((Exchange("A.", "C."),), "D.")
 
 

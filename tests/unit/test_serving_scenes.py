@@ -8,10 +8,10 @@ import pytest
 
 from fabula.base.errors import ModelUnavailableError
 from fabula.craft.conversation import Parties, SessionFiles, Turn
-from fabula.craft.conversation.talk import Line
+from fabula.craft.conversation.lines import Line
 from fabula.server.histories import SILENCE, Exchange, Group
 from fabula.server.scenes import Scene, SceneError, spoken, unnamed
-from fabula.server.wire import Heard
+from fabula.server.wire import RequestedTurn
 from serving import BOTH, CONFIG, MODEL, Here, SnapEngine, here
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def test_names_of_sessions_with_one_character_are_those_of_before() -> None:
 
 
 def test_a_name_before_an_answer_is_left_out_once_and_only_for_several() -> None:
-    heard = Heard((Exchange("One.", "Mara: Henrik: he said."), Exchange("Two.", "Note: no name.")), None)
+    heard = RequestedTurn((Exchange("One.", "Mara: Henrik: he said."), Exchange("Two.", "Note: no name.")), None)
     assert [e.answer.strip() for e in unnamed(heard, THREE).history] == ["Henrik: he said.", "Note: no name."]
     assert unnamed(heard, Parties("Tobias", ("Mara",))) == heard
 

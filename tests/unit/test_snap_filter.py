@@ -11,7 +11,7 @@ import pytest
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.craft.bertscore.embedders import Letters
 from fabula.craft.bertscore.scoring import encoded, matched
-from fabula.craft.conversation.talk import Step
+from fabula.craft.conversation.lines import Step
 from fabula.engine.context import RunContext
 from fabula.engine.events import Kept, Noted
 from fabula.engine.journal import Journal
@@ -21,11 +21,20 @@ from fabula.engine.run import Run
 from fabula.models.scripted import ScriptedModel
 from fabula.stats.estimate import Estimate
 from fabula.systems import find
-from fabula.systems.snap.algorithm import PUBLISHED, open_talk
+from fabula.systems.snap.algorithm import best_plan, open_talk
 from fabula.systems.snap.coherence import by_words, coherences
-from fabula.systems.snap.filtering import Filter, min_max, rank_one
-from fabula.systems.snap.learning import SCALE, learn
-from fabula.systems.snap.scores import CRITERIA, Row, headlines, read_lines, read_scores, rounded, write_scores
+from fabula.systems.snap.config import PUBLISHED
+from fabula.systems.snap.learning import SCALE, learn, rank_one
+from fabula.systems.snap.scores import (
+    CRITERIA,
+    Row,
+    headlines,
+    min_max,
+    read_lines,
+    read_scores,
+    rounded,
+    write_scores,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -66,7 +75,7 @@ class Room:
 
     async def best(self, plans: Sequence[tuple[Step, ...]] = PLANS, mode: Mode = "live", **config: Any) -> int:  # noqa: ANN401 - fields of Config
         settings = SYSTEM.config("faithful", {"samples": 1} | config)
-        return plans.index(await Filter(self.run(mode), settings, SEGMENT, "Mara: stubborn.").best(plans)) + 1
+        return plans.index(await best_plan(self.run(mode), plans, SEGMENT, "Mara: stubborn.", settings)) + 1
 
     @property
     def table(self) -> str:
@@ -156,8 +165,7 @@ async def test_a_dry_run_that_makes_plans_up_takes_an_edited_table_for_what_it_i
     made_up = ((Step("x"),), (Step("y"),))
     run = room.run("dry")
     await run.ask("planner", "connectivity", plan="another")
-    config = SYSTEM.config("faithful")
-    assert await Filter(run, config, SEGMENT, "").best(made_up) == made_up[0]
+    assert await best_plan(run, made_up, SEGMENT, "", SYSTEM.config("faithful")) == made_up[0]
 
 
 async def test_another_take_of_the_scores_is_another_draw_of_the_same_plans(room: Room) -> None:
@@ -198,13 +206,13 @@ def test_tables_of_ones_own_need_the_three_scores_alone() -> None:
         ("\n", r"x is empty\. Give a table with a line coherence,connectivity,personality"),
         ("coherence,personality\n1,2", r"x has no column connectivity\. Give all of"),
         (f"{HEAD},cells\n1,2,3,4", r"Unknown column in x: 'cells'\. Did you mean 'cell'\?"),
-        (f"{HEAD},coherence\n1,2,3,4", r"x has the column 'coherence' twice\. Take one out"),
-        (f"{HEAD}\n1,2", r"x, line 2 has 2 cells under 3 columns\. Mend the line; quote its commas"),
+        (f"{HEAD},coherence\n1,2,3,4", r"x has the column 'coherence' twice\. Remove one"),
+        (f"{HEAD}\n1,2", r"x, line 2 has 2 cells under 3 columns\. Correct the line; quote its commas"),
         (f"{HEAD}\n1,2,-3", r"x, line 2: personality is '-3'\. Give a number of 0 or more"),
         (f"{HEAD}\n1,nan,3", r"x, line 2: connectivity is 'nan'\. Give a number of 0 or more"),
         (f"{HEAD}\n\n,2,3", r"x, line 3: coherence is ''\. Give a number of 0 or more"),
         (f"{HEAD},plan\n1,2,3,one", r"x, line 2: plan is 'one'\. Give the plan's number"),
-        (f'{HEAD},steps\n1,2,3,"a"b', r"x, line 2: .* Mend the line; it is no CSV"),
+        (f'{HEAD},steps\n1,2,3,"a"b', r"x, line 2: .* Correct the line; it is no CSV"),
     ],
 )
 def test_a_table_that_cannot_be_read_is_named_by_line(text: str, told: str) -> None:
@@ -215,7 +223,7 @@ def test_a_table_that_cannot_be_read_is_named_by_line(text: str, told: str) -> N
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("{", r"x, line 2: this is no JSON .* Mend the line or take it out"),
+        ("{", r"x, line 2: this is no JSON .* Correct the line, or remove it"),
         ("[1]", r"x, line 2: this is no JSON object\. Give one with coherence, connectivity, personality"),
         ('{"coherence": 1}', r"x, line 2 has no column connectivity, personality"),
         ('{"coherence": true, "connectivity": 1, "personality": 1}', r"x, line 2: coherence is True"),
@@ -232,7 +240,7 @@ def test_a_json_line_that_cannot_be_read_is_named(line: str, told: str) -> None:
 
 async def test_bertscore_is_the_f1_of_the_plan_against_its_segment(room: Room) -> None:
     config = SYSTEM.config("faithful", {"coherence": "bertscore", "coherence_embedder": "letters"})
-    found = await coherences(PLANS, SEGMENT, room.run(), config)
+    found = await coherences(PLANS, SEGMENT, room.run(), config.paper)
     letters = Letters()
     sides = [
         encoded(letters.tokens(text), letters, 50)
@@ -240,19 +248,18 @@ async def test_bertscore_is_the_f1_of_the_plan_against_its_segment(room: Room) -
     ]
     assert found == pytest.approx([matched(sides[0], side).f for side in sides[1:]])
     assert found[0] > found[1]
-    assert await coherences([(Step(""),)], SEGMENT, room.run(), config) == [0.0]
-    assert await coherences(PLANS, SEGMENT, room.run(), SYSTEM.config("faithful")) == [
+    assert await coherences([(Step(""),)], SEGMENT, room.run(), config.paper) == [0.0]
+    assert await coherences(PLANS, SEGMENT, room.run(), SYSTEM.config("faithful").paper) == [
         by_words(plan, SEGMENT) for plan in PLANS
     ]
 
 
-async def test_the_choice_is_by_bertscore_and_the_check_of_a_plan_by_words(room: Room) -> None:
+async def test_the_choice_is_by_bertscore(room: Room) -> None:
     await room.best(coherence="bertscore", coherence_embedder="letters")
     config = SYSTEM.config("improved", {"coherence": "bertscore", "coherence_embedder": "letters"})
-    (near,) = await coherences(PLANS[1:2], SEGMENT, room.run(), config)
+    (near,) = await coherences(PLANS[1:2], SEGMENT, room.run(), config.paper)
     assert near == pytest.approx(read_scores(room.table, "x")[1].scores[0], abs=1e-6)
     assert near > by_words(PLANS[1], SEGMENT)
-    assert not Filter(room.run(), config, SEGMENT, "").fits(PLANS[1])
 
 
 async def test_the_model_is_opened_once_off_the_loop_and_not_in_dry_runs(room: Room, tmp_path: Path) -> None:
@@ -274,7 +281,7 @@ async def test_the_model_is_opened_once_off_the_loop_and_not_in_dry_runs(room: R
     config = SYSTEM.config("faithful", own)
     dry = room.run("dry")
     await dry.ask("planner", "connectivity", plan="another")
-    assert await coherences(PLANS, SEGMENT, dry, config) == [by_words(plan, SEGMENT) for plan in PLANS]
+    assert await coherences(PLANS, SEGMENT, dry, config.paper) == [by_words(plan, SEGMENT) for plan in PLANS]
     assert not log.exists()
     for _ in range(2):
         await room.best(**own)

@@ -7,10 +7,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.app.writing import Prepared, first_error
+from fabula.app.writing import Prepared
 from fabula.base.errors import UsageError
-from fabula.craft.conversation import Parties, SessionFiles, open_session
-from fabula.craft.narratives import FILE, narrative_of
+from fabula.craft.conversation import SessionFiles, open_session
+from fabula.craft.conversation.session import parties_of_log
+from fabula.craft.narratives import narrative_of
 from fabula.engine.run import Run
 from fabula.story import Brief, Story
 from fabula.systems import find, systems
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from fabula.app.writing import Options
-    from fabula.craft.conversation import Freedom, Session, Talk
+    from fabula.craft.conversation import Freedom, Parties, Session, Talk
     from fabula.engine.context import RunContext
     from fabula.engine.events import Kept
     from fabula.project.folder import Project
@@ -55,7 +56,7 @@ class Conversing:
     """A project that is open for conversations. One process at a time; sessions run side by side in it.
 
     Attributes:
-        hands: what calls are made with.
+        context: what calls are made with.
         narrative: what is talked through.
         config: of the system.
     """
@@ -107,7 +108,7 @@ class Conversing:
                 known = parties_in(files)
                 same = known is not None and (parties is None or known.alike(parties))
                 talk = await self._talk(known if same else parties)
-                self._sessions[name] = open_session(files, talk, self.context, freedom or self.config.freedom)
+                self._sessions[name] = open_session(files, talk, self.context, freedom)
         session = self._sessions[name]
         if parties is not None and not session.parties.alike(parties):
             told = ", ".join(session.parties.others)
@@ -124,7 +125,7 @@ class Conversing:
 def parties_in(files: SessionFiles) -> Parties | None:
     """Who talks in a session's log; `None` where there is none."""
     records = files.read()
-    return Parties(str(records[0]["player"]), tuple(map(str, records[0]["others"]))) if records else None
+    return parties_of_log(records) if records else None
 
 
 @asynccontextmanager
@@ -132,7 +133,7 @@ async def conversing(project: Project, settings: Settings, options: Options) -> 
     """The project, open for conversations; edits found in its files are taken over first.
 
     Raises:
-        FabulaError: any of its kinds; of several side by side, the first of ours.
+        FabulaError: any of its kinds.
     """
     prepared = Prepared(settings, options)
     with project.lock(), project.journal as journal:
@@ -156,8 +157,6 @@ async def conversing(project: Project, settings: Settings, options: Options) -> 
             yield Conversing(project, prepared, context, narrative, config)
             if context.mode == "live":
                 journal.end_run()
-        except BaseExceptionGroup as group:  # calls side by side failed; the first of ours says enough
-            raise first_error(group) from group
         finally:
             await cast.close()
 
@@ -172,8 +171,3 @@ async def _narrative(project: Project, run: Run) -> str:
         if story.words:
             return story.text
     return project.brief.text
-
-
-def lay_narrative(project: Project, narrative: str) -> None:
-    """Put a narrative into a project, as its author's."""
-    project.write_given(FILE, narrative)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
-from fabula.craft.conversation.store import FOLDER as TALKS
+from fabula.craft.conversation.session import FOLDER as TALKS
 from fabula.craft.narratives import FILE as NARRATIVE
 from fabula.measure.items import Item
 from fabula.project.settings import Settings

@@ -190,7 +190,7 @@ class Chat:
         if self._midline:
             self._end_line()
         elif turn.line is not None:
-            self.terminal.say(f"{turn.line.who}: {turn.line.text}")
+            self.terminal.say(f"{turn.line.name}: {turn.line.text}")
         if turn.ends_story:
             self.terminal.advise("-- The story has been told. /undo takes the last turn back, /quit ends. --")
         elif turn.ends_cell:
@@ -200,7 +200,7 @@ class Chat:
         if turn.said:
             self.terminal.say(f"{self.session.parties.player}: {turn.said}")
         if turn.line is not None:
-            self.terminal.say(f"{turn.line.who}: {turn.line.text}")
+            self.terminal.say(f"{turn.line.name}: {turn.line.text}")
 
     def _piece(self, text: str) -> None:
         """A piece of an answer, as it comes."""
@@ -258,7 +258,7 @@ class Chat:
                     "cell": turn.cell,
                     "step": turn.step,
                     "said": turn.said,
-                    "who": turn.line.who if turn.line else "",
+                    "who": turn.line.name if turn.line else "",
                     "answer": turn.line.text if turn.line else "",
                     "ends_cell": turn.ends_cell,
                 }

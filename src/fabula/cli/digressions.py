@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.app.conversing import lay_narrative, settings_for
+from fabula.app.conversing import settings_for
 from fabula.app.digressing import digress_in, dry_run_digressions
 from fabula.app.writing import Options
 from fabula.base.errors import BriefError, ProjectError, UnknownNameError, UsageError
@@ -218,7 +218,7 @@ class Digressing:
             return Project.open(folder)
         stored = self.settings[system].model_dump(mode="json", exclude_defaults=True)
         project = Project.create(folder, Brief("Leave the story, and see who leads back.", one.id), stored)
-        lay_narrative(project, one.narrative)
+        project.write_given(FILE, one.narrative)
         return project
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UnknownNameError, UsageError
+from fabula.craft.conversation.lines import Parties
 from fabula.story.people import among, names_in, present_in, same_person
 
 if TYPE_CHECKING:
@@ -18,8 +19,26 @@ FILE: Final = "plan/narrative.md"
 
 
 async def narrative_of(run: Run, brief: Brief) -> str:
-    """The narrative, as its author laid it into the project; asks nobody."""
+    """The narrative, as its author put it into the project; asks nobody."""
     return await run.given(NARRATIVE, folder="plan") or brief.text
+
+
+def parties_of(narrative: str, player: str = "", others: Sequence[str] = ()) -> Parties:
+    """Who talks: those named, else those whom the narrative names most; the same for every system that asks nobody.
+
+    Raises:
+        UnknownNameError: somebody is not in the narrative.
+        UsageError: it names nobody to talk with.
+    """
+    left = [name for name in names_in(narrative) if name not in (player, *others)]
+    player = player or (left.pop(0) if left else "")
+    others = tuple(others) or tuple(left[:1])
+    if not (player and others):
+        raise UsageError(
+            "The narrative names fewer than two characters. Say who talks: player and npc, or --as and --with."
+        )
+    check_people([player, *others], narrative)
+    return Parties(player, others)
 
 
 def check_people(names: Sequence[str], narrative: str, known: Iterable[str] = ()) -> None:

@@ -242,12 +242,20 @@ class Run:
         return "\n\n".join(message.content for message in messages if message.role != "assistant")
 
     async def sample(
-        self, n: int, role: str, prompt: str, /, *, sampling: Sampling | None = None, **fields: object
+        self,
+        n: int,
+        role: str,
+        prompt: str,
+        /,
+        *,
+        sampling: Sampling | None = None,
+        expect: int | None = None,
+        **fields: object,
     ) -> tuple[str, ...]:
         """`n` independent replies to one prompt, asked side by side; `n` calls."""
         request = self._request(role, prompt, sampling, fields)
         numbered = [(request, self._ordinal(request)) for _ in range(n)]
-        replies_ = await side_by_side(self._answer(request, None, ordinal) for request, ordinal in numbered)
+        replies_ = await side_by_side(self._answer(request, expect, ordinal) for request, ordinal in numbered)
         return tuple(reply.text for reply in replies_)
 
     async def ask_for(

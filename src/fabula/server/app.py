@@ -18,9 +18,9 @@ from fabula.base.errors import FabulaError
 from fabula.base.version import __version__
 from fabula.server.faults import SURPRISE, Problem, of_status, problem_of
 from fabula.server.gate import Bounds, Gate, Rates, Tokens
-from fabula.server.projects import OVER, Wanted
-from fabula.server.turns import Making
-from fabula.server.wire import ChatRequest, Envelope, FaultBody, heard, told_model
+from fabula.server.projects import OVER, TurnRequest
+from fabula.server.turns import PendingTurn
+from fabula.server.wire import ChatRequest, Envelope, FaultBody, model_body, requested_turn
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from fastapi.telemetry import TelemetryConfig
 
     from fabula.server.gate import App
-    from fabula.server.projects import Served, Shelf
+    from fabula.server.projects import Catalogue, Served
 
 _LOG: Final = logging.getLogger("fabula.server")
 _FAULTS: Final[dict[int | str, dict[str, Any]]] = {
-    status: {"model": FaultBody, "description": told}
-    for status, told in {
+    status: {"model": FaultBody, "description": description}
+    for status, description in {
         400: "The request cannot be answered as it is.",
         401: "No valid token.",
         404: "There is no such model.",
@@ -68,11 +68,11 @@ _SESSION: Final = Header(alias="X-Fabula-Session", description="The conversation
 
 
 @dataclass(frozen=True)
-class Means:
+class Dependencies:
     """What the server is given: who is served, what it takes, and what varies.
 
     Attributes:
-        shelf: the projects.
+        catalogue: the projects.
         tokens: open the gate.
         bounds: of requests.
         clock: seconds that only grow.
@@ -80,7 +80,7 @@ class Means:
         name: gives each reply its own identifier.
     """
 
-    shelf: Shelf
+    catalogue: Catalogue
     tokens: Tokens
     bounds: Bounds
     clock: Callable[[], float]
@@ -92,7 +92,7 @@ class Means:
 class _Chat:
     """Answers requests for turns, so many at once."""
 
-    means: Means
+    means: Dependencies
     active: int = field(default=0)
 
     async def answer(self, request: Request, body: ChatRequest, session: str) -> Response:
@@ -103,37 +103,37 @@ class _Chat:
         except FabulaError as error:
             return _response(problem_of(error))
         if self.active >= bounds.turns:
-            told = f"{bounds.turns} answers are being made, and no more at once. Try again."
-            return _response(Problem(429, told, "rate_limit_error", "too_many_turns", retry_after=1))
-        making = Making(heard=bool(body.stream))
+            message = f"{bounds.turns} answers are being made, and no more at once. Try again."
+            return _response(Problem(429, message, "rate_limit_error", "too_many_turns", retry_after=1))
+        pending = PendingTurn(heard=bool(body.stream))
         self.active += 1
-        making.start(lambda on_text: served.turn(wanted, on_text), bounds.answer, self._done)
+        pending.start(lambda on_text: served.turn(wanted, on_text), bounds.answer, self._done)
         envelope = Envelope(f"chatcmpl-{self.means.name()}", int(self.means.now()), body.model)
         if body.stream:
-            return await _streamed(making, envelope, bounds.patience, with_usage=body.with_usage)
-        return await _whole(making, envelope, request)
+            return await _streamed(pending, envelope, bounds.patience, with_usage=body.with_usage)
+        return await _whole(pending, envelope, request)
 
     def _done(self) -> None:
         self.active -= 1
 
-    def _wanted(self, body: ChatRequest, session: str) -> tuple[Served, Wanted]:
+    def _wanted(self, body: ChatRequest, session: str) -> tuple[Served, TurnRequest]:
         """Who is to answer what, in which conversation."""
-        served, characters = self.means.shelf.find(body.model)
+        served, characters = self.means.catalogue.find(body.model)
         about = body.metadata or {}
-        told = heard(body.messages, (OVER,))
+        asked = requested_turn(body.messages, (OVER,))
         named = session or about.get("session_id", "")
-        return served, Wanted(
+        return served, TurnRequest(
             characters,
             about.get("player", ""),
             named,
             body.user or "",
-            told,
+            asked,
             about.get("present", ""),
             about.get("freedom", ""),
         )
 
 
-def application(means: Means) -> App:
+def application(means: Dependencies) -> App:
     """The whole application, with its gate."""
     app = FastAPI(
         title="fabula",
@@ -155,13 +155,13 @@ def application(means: Means) -> App:
 
     @app.get("/v1/models", summary="The characters that can be talked to")
     async def models() -> dict[str, Any]:
-        return {"object": "list", "data": [told_model(name, began) for name in means.shelf.models]}
+        return {"object": "list", "data": [model_body(name, began) for name in means.catalogue.models]}
 
     @app.get("/v1/models/{model:path}", summary="One character, or several")
     async def model(model: str) -> Response:
-        if not means.shelf.knows(model):
+        if not means.catalogue.knows(model):
             return _response(Problem(404, f"There is no model {model[:200]!r}.", code="model_not_found", param="model"))
-        return JSONResponse(told_model(model, began))
+        return JSONResponse(model_body(model, began))
 
     return Gate(app, means.tokens, means.bounds, Rates(means.bounds.rate, means.clock))
 
@@ -192,26 +192,26 @@ def _response(problem: Problem, headers: dict[str, str] | None = None) -> Respon
     return Response(problem.bytes, problem.status, {**(headers or {}), **problem.headers})
 
 
-def _problem(making: Making) -> Problem:
-    """What is told of a turn that failed; what should not happen goes to the log too."""
-    error = making.problem
+def _problem(pending: PendingTurn) -> Problem:
+    """What a client gets for a turn that failed; what should not happen goes to the log too."""
+    error = pending.problem
     problem = problem_of(error)
-    if problem is SURPRISE and not isinstance(error, asyncio.CancelledError):  # who went away is told nothing
+    if problem is SURPRISE and not isinstance(error, asyncio.CancelledError):  # who went away gets nothing
         _LOG.error("A turn failed: %s: %s", type(error).__name__, error)
     return problem
 
 
-async def _whole(making: Making, envelope: Envelope, request: Request) -> Response:
+async def _whole(pending: PendingTurn, envelope: Envelope, request: Request) -> Response:
     """The answer in one piece; where the client goes away meanwhile, the turn is not made."""
     gone = asyncio.create_task(_gone(request))
     try:
-        await making.wait(gone)
+        await pending.wait(gone)
     finally:
         gone.cancel()
-        await making.stop()
-    if making.result is None:
-        return _response(_problem(making))
-    return JSONResponse(envelope.whole(making.result.text, making.meter.usage, making.result.about))
+        await pending.stop()
+    if pending.result is None:
+        return _response(_problem(pending))
+    return JSONResponse(envelope.whole(pending.result.text, pending.meter.usage, pending.result.about))
 
 
 async def _gone(request: Request) -> None:
@@ -220,14 +220,14 @@ async def _gone(request: Request) -> None:
         pass
 
 
-async def _streamed(making: Making, envelope: Envelope, patience: float, *, with_usage: bool) -> Response:
+async def _streamed(pending: PendingTurn, envelope: Envelope, patience: float, *, with_usage: bool) -> Response:
     """The answer as it comes. What fails before its first piece is an error of the response itself."""
-    pieces = making.pieces(patience)
+    pieces = pending.pieces(patience)
     with suppress(StopAsyncIteration):
         first = await anext(pieces)
-        told = _events(making, envelope, _from(first, pieces), with_usage=with_usage)
-        return StreamingResponse(told, media_type="text/event-stream")
-    return _response(_problem(making))
+        events = _events(pending, envelope, _from(first, pieces), with_usage=with_usage)
+        return StreamingResponse(events, media_type="text/event-stream")
+    return _response(_problem(pending))
 
 
 async def _from(first: str, rest: AsyncIterator[str]) -> AsyncIterator[str]:
@@ -237,7 +237,7 @@ async def _from(first: str, rest: AsyncIterator[str]) -> AsyncIterator[str]:
 
 
 async def _events(
-    making: Making, envelope: Envelope, pieces: AsyncIterator[str], *, with_usage: bool
+    pending: PendingTurn, envelope: Envelope, pieces: AsyncIterator[str], *, with_usage: bool
 ) -> AsyncIterator[str]:
     """The server-sent events of a reply."""
     usage: dict[str, Any] = {"usage": None} if with_usage else {}
@@ -246,15 +246,15 @@ async def _events(
         async for piece in pieces:
             # A comment keeps the connection open while the next cell is prepared.
             yield _event(envelope.piece({"content": piece}, **usage)) if piece else ": in the making\n\n"
-        if making.result is None:
-            yield _event(_problem(making).body)
+        if pending.result is None:
+            yield _event(_problem(pending).body)
             return
-        yield _event(envelope.piece({}, "stop", fabula=making.result.about, **usage))
+        yield _event(envelope.piece({}, "stop", fabula=pending.result.about, **usage))
         if with_usage:
-            yield _event(envelope.usage(making.meter.usage))
+            yield _event(envelope.usage(pending.meter.usage))
         yield "data: [DONE]\n\n"
     finally:
-        await making.stop()
+        await pending.stop()
 
 
 def _event(data: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""What went wrong, as an HTTP status and a body in OpenAI's shape; nothing of the server's inner life is told."""
+"""What went wrong, as an HTTP status and a body in OpenAI's shape; nothing of the server's inside is shown."""
 
 from __future__ import annotations
 
@@ -49,8 +49,7 @@ class Problem:
     @property
     def body(self) -> dict[str, Any]:
         """The JSON body."""
-        told = {"message": self.message, "type": self.type, "param": self.param, "code": self.code}
-        return {"error": told}
+        return {"error": {"message": self.message, "type": self.type, "param": self.param, "code": self.code}}
 
     @property
     def bytes(self) -> bytes:
@@ -60,12 +59,12 @@ class Problem:
     @property
     def headers(self) -> dict[str, str]:
         """Beside those of every response."""
-        told = {"content-type": "application/json"}
+        headers = {"content-type": "application/json"}
         if self.status == 401:  # noqa: PLR2004 - Unauthorized
-            told["www-authenticate"] = "Bearer"
+            headers["www-authenticate"] = "Bearer"
         if self.retry_after is not None:
-            told["retry-after"] = str(max(math.ceil(self.retry_after), 1))
-        return told
+            headers["retry-after"] = str(max(math.ceil(self.retry_after), 1))
+        return headers
 
 
 UNAUTHORISED: Final = Problem(
@@ -77,7 +76,7 @@ UNAUTHORISED: Final = Problem(
 SURPRISE: Final = Problem(
     500, "The server met an error that it did not expect. The conversation stands as before.", SERVER, "internal_error"
 )
-NOT_JSON: Final = Problem(400, "The body is no sound JSON object.", code="invalid_json")
+NOT_JSON: Final = Problem(400, "The body is no valid JSON object.", code="invalid_json")
 
 _MODELS: Final[tuple[tuple[type[FabulaError], Problem], ...]] = (
     (ContextLengthError, Problem(400, "", code="context_length_exceeded")),
@@ -91,7 +90,7 @@ _MODELS: Final[tuple[tuple[type[FabulaError], Problem], ...]] = (
 
 
 def _asked_wrong(error: UsageError) -> Problem:
-    """What a client is told of a request that cannot be answered as it is."""
+    """What a client gets for a request that cannot be answered as it is."""
     if isinstance(error, UnknownNameError):
         return Problem(404, str(error), code="model_not_found", param="model")
     if isinstance(error, TooLongError):
@@ -102,23 +101,23 @@ def _asked_wrong(error: UsageError) -> Problem:
 
 
 def problem_of(error: BaseException | None) -> Problem:
-    """What a client is told of an error that ended a turn."""
+    """What a client gets for an error that ended a turn."""
     if isinstance(error, UsageError):
         return _asked_wrong(error)
     if isinstance(error, TimeoutError):
         return Problem(504, "The answer took too long. The conversation stands as before.", SERVER, "timeout")
-    for kind, told in _MODELS:
+    for kind, problem in _MODELS:
         if isinstance(error, kind):
-            after = getattr(error, "retry_after", None) or told.retry_after
-            return Problem(told.status, str(error), told.type, told.code, retry_after=after)
+            after = getattr(error, "retry_after", None) or problem.retry_after
+            return Problem(problem.status, str(error), problem.type, problem.code, retry_after=after)
     return SURPRISE  # also where a project or its journal cannot be used: the message names folders of this machine
 
 
 def of_status(status: int, detail: str) -> Problem:
     """What the web framework complains of."""
     codes = {404: "unknown_url", 405: "method_not_allowed", 400: "invalid_json"}
-    told = {
+    messages = {
         400: NOT_JSON.message,
         404: "There is nothing at this address. Conversations are at POST /v1/chat/completions.",
     }
-    return Problem(status, told.get(status, f"{detail}."), code=codes.get(status))
+    return Problem(status, messages.get(status, f"{detail}."), code=codes.get(status))

@@ -64,8 +64,8 @@ class Tokens:
         """
         short = next((len(token) for token in tokens if len(token) < SHORTEST), None)
         if not tokens or short is not None:
-            told = "There is no token." if short is None else f"A token has {short} letters."
-            raise UsageError(f"{told} Give one of {SHORTEST} letters at least, as `openssl rand -hex 32` makes it.")
+            message = "There is no token." if short is None else f"A token has {short} letters."
+            raise UsageError(f"{message} Give one of {SHORTEST} letters at least, as `openssl rand -hex 32` makes it.")
         return cls(tuple(sha256(token.encode("utf-8", "replace")).digest() for token in tokens))
 
     def which(self, given: bytes) -> int | None:
@@ -135,8 +135,8 @@ class Gate:
             raise _Refused(UNAUTHORISED)
         wait = self.rates.wait(token)
         if wait:
-            told = f"Too many requests: {self.bounds.rate} a minute are taken. Try again in {wait:.0f} s."
-            raise _Refused(Problem(429, told, "rate_limit_error", "rate_limit_exceeded", retry_after=wait))
+            message = f"Too many requests: {self.bounds.rate} a minute are taken. Try again in {wait:.0f} s."
+            raise _Refused(Problem(429, message, "rate_limit_error", "rate_limit_exceeded", retry_after=wait))
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         """The whole body."""
@@ -147,8 +147,8 @@ class Gate:
             async with asyncio.timeout(self.bounds.reading):
                 return await self._read(receive)
         except TimeoutError:
-            told = f"The body did not come within {self.bounds.reading:.0f} s. Send it at once."
-            raise _Refused(Problem(408, told, code="timeout")) from None
+            message = f"The body did not come within {self.bounds.reading:.0f} s. Send it at once."
+            raise _Refused(Problem(408, message, code="timeout")) from None
 
     async def _read(self, receive: Receive) -> bytes:
         body = bytearray()
@@ -163,8 +163,8 @@ class Gate:
                 return bytes(body)
 
     def _too_large(self) -> _Refused:
-        told = f"The body has more than {self.bounds.body:,} bytes. Send a shorter history."
-        return _Refused(Problem(413, told, code="request_too_large"))
+        message = f"The body has more than {self.bounds.body:,} bytes. Send a shorter history."
+        return _Refused(Problem(413, message, code="request_too_large"))
 
 
 class _GoneError(Exception):

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fabula.base.errors import ProjectError
 from fabula.craft.conversation import Line, Parties, SessionFiles
-from fabula.craft.conversation.session import kept_turns
-from fabula.craft.conversation.store import FOLDER
+from fabula.craft.conversation.session import FOLDER, kept_turns, parties_of_log
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -59,8 +58,8 @@ class Group:
 
     def base(self, first: str) -> str:
         """The name of the first session that begins with these words."""
-        told = "\n".join((*self.parties.names, same(first), *([self.scene] if self.scene else [])))
-        return f"{PREFIX}{self.tag}-{sha256(told.encode('utf-8', 'replace')).hexdigest()[:_HASH]}"
+        begin = "\n".join((*self.parties.names, same(first), *([self.scene] if self.scene else [])))
+        return f"{PREFIX}{self.tag}-{sha256(begin.encode('utf-8', 'replace')).hexdigest()[:_HASH]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +118,7 @@ class Branches:
                 self._turns[file.stem] = []
                 self._busy[file.stem] += 1  # for good: the name is taken, and nobody goes on in it
             if records:
-                parties = Parties(str(records[0]["player"]), tuple(map(str, records[0]["others"])))
+                parties = parties_of_log(records)
                 self.learn(file.stem, parties, [_exchange(record["turn"]) for record in standing(records)])
         return damaged
 
@@ -211,10 +210,10 @@ class Branches:
         silence = _mark("")
         for name in reversed(self._family(base) if words else []):
             turns = self._turns[name]
-            told = [mark for mark, _ in turns if mark != silence]
-            if told == words:
+            said = [mark for mark, _ in turns if mark != silence]
+            if said == words:
                 return name, len(turns)
-            if told == [*words, now] and turns[-1][0] == now:
+            if said == [*words, now] and turns[-1][0] == now:
                 return name, len(turns) - 1
         return None
 

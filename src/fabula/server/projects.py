@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fabula.craft.conversation import Session, Talk, Turn
     from fabula.server.histories import Exchange
     from fabula.server.turns import OnPiece
-    from fabula.server.wire import Heard
+    from fabula.server.wire import RequestedTurn
 
 MODEL: Final = "fabula/"
 OVER: Final = "(The story has been told. Begin a new conversation to hear it again.)"
@@ -37,7 +37,7 @@ _OPEN: Final = 1000  # sessions held in memory; one more and the longest unused 
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class TurnRequest:
     """Whose turn is wanted, and in which conversation.
 
     Attributes:
@@ -46,7 +46,7 @@ class Wanted:
         session: its name as the client says it; "" where it says none.
         user: keeps the conversations of several people without a session's name apart.
         heard: what was said.
-        present: names of those who are to be there from now on, parted by commas; "" leaves it as it is.
+        present: names of those who are to be there from now on, separated by commas; "" leaves it as it is.
         freedom: how far the player may lead away from now on; "" leaves it as it is.
     """
 
@@ -54,13 +54,13 @@ class Wanted:
     player: str
     session: str
     user: str
-    heard: Heard
+    turn: RequestedTurn
     present: str = ""
     freedom: str = ""
 
 
 @dataclass
-class _Lease:
+class _Slot:
     users: int = 0
     one: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -83,7 +83,7 @@ class Served:
     characters: tuple[str, ...]
     branches: Branches
     together: tuple[str, ...] = ()
-    _leases: OrderedDict[str, _Lease] = field(default_factory=OrderedDict)
+    _slots: OrderedDict[str, _Slot] = field(default_factory=OrderedDict)
 
     @property
     def models(self) -> list[str]:
@@ -101,7 +101,7 @@ class Served:
         whole = [known for known in self.characters if hyphened(known) == names]
         return tuple(whole[:1]) or ordered(map(self.character, names.split(AND)))
 
-    def _parties(self, wanted: Wanted) -> Parties:
+    def _parties(self, wanted: TurnRequest) -> Parties:
         if wanted.player.strip():
             return Parties(self.character(wanted.player), wanted.characters)
         # Whoever is the player by default can be talked to as well.
@@ -112,7 +112,7 @@ class Served:
             raise UsageError("Nobody is left for you to play. Name a character of the story in `metadata.player`.")
         return Parties(player, wanted.characters)
 
-    async def turn(self, wanted: Wanted, on_text: OnPiece) -> Outcome:
+    async def turn(self, wanted: TurnRequest, on_text: OnPiece) -> Outcome:
         """The answer to what is said.
 
         Raises:
@@ -121,53 +121,55 @@ class Served:
             UsageError: the message is empty, the session is another conversation, or the scene cannot be so.
             FabulaError: any other of its kinds; the session stands as before.
         """
-        said = wanted.heard.said
+        said = wanted.turn.said
         if said is not None and not said.strip():
             raise UsageError("Your message is empty. Say something.")
         check_length(said or "")
         parties = self._parties(wanted)
         await self.conversing.talk(parties)  # an unknown character leaves no trace
         scene = Scene.of(wanted.present, wanted.freedom, parties)
-        told = unnamed(wanted.heard, parties)
+        asked = unnamed(wanted.turn, parties)
         if wanted.session:
-            return await self._named(session_name(wanted.session), parties, scene, told, on_text)
-        choice = self.branches.take(Group(parties, wanted.user, scene.key), told.history, said)
+            return await self._named(session_name(wanted.session), parties, scene, asked, on_text)
+        choice = self.branches.take(Group(parties, wanted.user, scene.key), asked.history, said)
         try:
             async with self._session(choice.name, parties) as session:
-                outcome = await _moved(session, scene, told, on_text, again=choice.again)
+                outcome = await _moved(session, scene, asked, on_text, again=choice.again)
                 self.branches.learn(choice.name, parties, [exchange_of(turn) for turn in session.turns])
                 return outcome
         finally:
             self.branches.free(choice.name)
 
-    async def _named(self, name: str, parties: Parties, scene: Scene, told: Heard, on_text: OnPiece) -> Outcome:
+    async def _named(
+        self, name: str, parties: Parties, scene: Scene, asked: RequestedTurn, on_text: OnPiece
+    ) -> Outcome:
         """A turn of a session that the client names; what it tells of the history can take turns back."""
         async with self._session(name, parties) as session:
-            back, again = _gone_back(session.turns, told)
+            back, again = _gone_back(session.turns, asked)
             for _ in range(back):
                 await session.undo()
-            return await _moved(session, scene, told, on_text, again=again)
+            return await _moved(session, scene, asked, on_text, again=again)
 
     @asynccontextmanager
     async def _session(self, name: str, parties: Parties) -> AsyncIterator[Session]:
         """A session for one request at a time."""
-        lease = self._leases.setdefault(name, _Lease())
-        self._leases.move_to_end(name)
-        lease.users += 1
+        slot = self._slots.setdefault(name, _Slot())
+        self._slots.move_to_end(name)
+        slot.users += 1
         try:
-            async with lease.one:
+            async with slot.one:
                 yield await self.conversing.session(name, parties)
         finally:
-            lease.users -= 1
+            slot.users -= 1
             self._forget()
 
     def _forget(self) -> None:
         """Keep no more sessions in memory than there may be; those in use stay."""
-        if len(self._leases) <= _OPEN:
+        if len(self._slots) <= _OPEN:
             return
-        idle = [name for name, lease in self._leases.items() if not lease.users]
-        for name in idle[: len(self._leases) - _OPEN]:
-            del self._leases[name]
+        idle = [name for name, slot in self._slots.items() if not slot.users]
+        for name in idle[: len(self._slots) - _OPEN]:
+            del self._slots[name]
             self.conversing.close_session(name)
 
 
@@ -199,12 +201,12 @@ def _together(found: Talk, parties: Parties, known: Sequence[str]) -> tuple[str,
     """Those whom the project has in one scene, else those of the first cell; without the player."""
     others = found.parties.others
     if len(others) == 1:
-        others = present_in(known, found.cells[0])[: _TOGETHER + 1]
+        others = present_in(known, found.segments[0])[: _TOGETHER + 1]
     return ordered([name for name in others if name != parties.player][:_TOGETHER])
 
 
 @dataclass(frozen=True)
-class Shelf:
+class Catalogue:
     """All projects that are served, by their names."""
 
     projects: Mapping[str, Served]
@@ -236,8 +238,8 @@ class Shelf:
         if not (model.startswith(MODEL) and named and project in self.projects):
             raise UnknownNameError("model", model[:LONGEST_ID], self.models)
         if names.count(AND) >= MOST:
-            told = f"A scene has {MOST} characters at most; this model names {names.count(AND) + 1}."
-            raise UsageError(f"{told} Leave some out.")
+            message = f"A scene has {MOST} characters at most; this model names {names.count(AND) + 1}. Leave some out."
+            raise UsageError(message)
         found = self.projects[project]
         return found, found.cast(names)
 
@@ -258,16 +260,16 @@ def session_name(said: str) -> str:
     return f"s-{name[:40].strip('-')}-{sha256(said.encode('utf-8', 'replace')).hexdigest()[:8]}"
 
 
-def _gone_back(turns: Sequence[Turn], told: Heard) -> tuple[int, bool]:
+def _gone_back(turns: Sequence[Turn], asked: RequestedTurn) -> tuple[int, bool]:
     """How many turns a client has taken back, by what it tells of the history, and whether it wants the last anew."""
-    if not told.history:
+    if not asked.history:
         return 0, False
     marks = [_key(exchange_of(turn)) for turn in turns]
-    last = _key(told.history[-1])
+    last = _key(asked.history[-1])
     kept = next((number for number in range(len(marks), 0, -1) if marks[number - 1] == last), None)
     if kept is None:
         return 0, False
-    if kept == len(marks) - 1 and same(turns[-1].said) == same(told.said or ""):
+    if kept == len(marks) - 1 and same(turns[-1].said) == same(asked.said or ""):
         return 0, True
     return len(marks) - kept, False
 
@@ -276,21 +278,21 @@ def _key(exchange: Exchange) -> tuple[str, str]:
     return same(exchange.said), same(exchange.answer)
 
 
-async def _moved(session: Session, scene: Scene, told: Heard, on_text: OnPiece, *, again: bool) -> Outcome:
+async def _moved(session: Session, scene: Scene, asked: RequestedTurn, on_text: OnPiece, *, again: bool) -> Outcome:
     """One move of a session. Where the story is over, the answer says so, and the session stands as it is."""
     if session.state.over and not again:
         return Outcome(OVER, session.name, session.where, present=session.state.present, ends_story=True)
-    await scene.lay(session)
+    await scene.apply(session)
     on_text = naming(on_text, session)
     if again:
         turn = await session.retry(on_text)
-    elif told.said is not None:
-        turn = await session.say(told.said, on_text)
+    elif asked.said is not None:
+        turn = await session.say(asked.said, on_text)
     elif session.turns:
         turn = await session.go_on(on_text)
     else:
         turn = await session.begin(on_text)
-    who, there = turn.line.who if turn.line is not None else "", session.state.present
+    who, there = turn.line.name if turn.line is not None else "", session.state.present
     text = spoken(turn, session.parties)
     return Outcome(text, session.name, session.where, who, there, turn.ends_cell, turn.ends_story)
 

@@ -1,4 +1,4 @@
-"""The server on its socket: opens the projects, listens, and ends when it is told to."""
+"""The server on its socket: opens the projects, listens, and ends when it is cancelled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from fabula.app.conversing import conversing
 from fabula.base.errors import UsageError
 from fabula.server.gate import Bounds, Tokens
-from fabula.server.projects import Shelf, served
+from fabula.server.projects import Catalogue, served
 from fabula.server.turns import measure
 from fabula.story import slug
 
@@ -96,13 +96,13 @@ def address_of(opened: socket.socket) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/v1"
 
 
-async def serve(offer: Offer, opened: socket.socket, ready: Callable[[Shelf], None]) -> None:
+async def serve(offer: Offer, opened: socket.socket, ready: Callable[[Catalogue], None]) -> None:
     """Serve until the task is cancelled; `ready` is called once requests are taken.
 
     Raises:
         FabulaError: a project cannot be opened.
     """
-    from fabula.server.app import Means, application  # noqa: PLC0415 - a second of imports
+    from fabula.server.app import Dependencies, application  # noqa: PLC0415 - a second of imports
 
     tokens = Tokens.of(offer.tokens)
     async with AsyncExitStack() as stack:
@@ -111,9 +111,9 @@ async def serve(offer: Offer, opened: socket.socket, ready: Callable[[Shelf], No
         for name, (project, settings) in zip(offer.names, offer.projects, strict=True):
             open_ = await stack.enter_async_context(conversing(project, settings, options))
             projects[name] = await served(name, open_, offer.player)
-        shelf = Shelf(projects)
-        means = Means(shelf, tokens, offer.bounds, time.monotonic, time.time, lambda: secrets.token_hex(12))
-        await listen(application(means), opened, lambda: ready(shelf))
+        catalogue = Catalogue(projects)
+        means = Dependencies(catalogue, tokens, offer.bounds, time.monotonic, time.time, lambda: secrets.token_hex(12))
+        await listen(application(means), opened, lambda: ready(catalogue))
 
 
 async def listen(app: App, opened: socket.socket, ready: Callable[[], None]) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UnknownNameError, UsageError
-from fabula.craft.conversation.talk import freedom_of
+from fabula.craft.conversation.lines import freedom_of
 from fabula.server.histories import exchange_of, same
 from fabula.story import slug
 from fabula.story.people import among
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from fabula.craft.conversation import Parties, Session, Turn
     from fabula.server.turns import OnPiece
-    from fabula.server.wire import Heard
+    from fabula.server.wire import RequestedTurn
 
 AND: Final = "+"  # between the characters of a model
 MOST: Final = 12  # characters of a scene
@@ -60,7 +60,7 @@ class Scene:
         """Stands for it in the names of sessions that begin with it; empty where nothing is wanted."""
         return "\n".join((*self.present, self.freedom)) if self.present or self.freedom else ""
 
-    async def lay(self, session: Session) -> None:
+    async def apply(self, session: Session) -> None:
         """Set what differs from where the session stands."""
         state = session.state
         there = state.asked if state.waits else state.present  # the next cell would bring others
@@ -114,7 +114,7 @@ def several(parties: Parties) -> bool:
 def spoken(turn: Turn, parties: Parties) -> str:
     """The answer of a turn as its client gets it: where several may speak, `Name: ` comes first."""
     answer = exchange_of(turn).answer
-    return f"{turn.line.who}: {answer}" if turn.line is not None and several(parties) else answer
+    return f"{turn.line.name}: {answer}" if turn.line is not None and several(parties) else answer
 
 
 def naming(on_text: OnPiece, session: Session) -> OnPiece:
@@ -131,14 +131,14 @@ def naming(on_text: OnPiece, session: Session) -> OnPiece:
     return tell
 
 
-def unnamed(told: Heard, parties: Parties) -> Heard:
+def unnamed(asked: RequestedTurn, parties: Parties) -> RequestedTurn:
     """A conversation of several as the client tells it, without the names before the answers."""
     if not several(parties):
-        return told
+        return asked
     names = {same(name) for name in parties.others}
 
     def bare(answer: str) -> str:
         name, colon, rest = answer.partition(":")
         return rest if colon and same(name) in names else answer
 
-    return replace(told, history=tuple(replace(one, answer=bare(one.answer)) for one in told.history))
+    return replace(asked, history=tuple(replace(one, answer=bare(one.answer)) for one in asked.history))

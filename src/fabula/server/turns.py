@@ -1,4 +1,4 @@
-"""A turn in the making: its pieces as they come, what it took, and how it ends."""
+"""A turn in the pending: its pieces as they come, what it took, and how it ends."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Outcome:
         who: has spoken; "" where nobody has.
         present: those of the characters who are there.
         ends_cell: the next message begins the next cell.
-        ends_story: the story has been told.
+        ends_story: the story is over.
     """
 
     text: str
@@ -60,9 +60,9 @@ class Outcome:
     def about(self) -> dict[str, object]:
         """What the field `fabula` of a reply tells beside OpenAI's fields."""
         where = self.where
-        told = {"session": self.session, "who": self.who, "present": list(self.present), "cell": where.cell}
-        told |= {"cells": where.cells, "step": where.step, "steps": where.steps}
-        return told | {"ends_cell": self.ends_cell, "ends_story": self.ends_story}
+        about = {"session": self.session, "who": self.who, "present": list(self.present), "cell": where.cell}
+        about |= {"cells": where.cells, "step": where.step, "steps": where.steps}
+        return about | {"ends_cell": self.ends_cell, "ends_story": self.ends_story}
 
 
 OnPiece: TypeAlias = "Callable[[str], None] | None"
@@ -70,7 +70,7 @@ Move: TypeAlias = "Callable[[OnPiece], Coroutine[None, None, Outcome]]"
 
 
 @dataclass
-class Making:
+class PendingTurn:
     """A turn that is being made in a task of its own, which ends with it.
 
     Attributes:
@@ -89,7 +89,7 @@ class Making:
         Args:
             move: makes the turn; is given what takes pieces of the answer, if anything does.
             timeout: seconds that it has.
-            done: is told that it has ended.
+            done: is called when it has ended.
         """
 
         async def made() -> Outcome:
@@ -109,7 +109,7 @@ class Making:
 
         What the answer says beyond its pieces is the last piece. After them, `result` or `problem` says how it ended.
         """
-        told = ""
+        given = ""
         while True:
             try:
                 piece = await asyncio.wait_for(self._pieces.get(), patience)
@@ -117,10 +117,10 @@ class Making:
                 piece = ""
             if piece is None:
                 break
-            told += piece
+            given += piece
             yield piece
-        if self.result is not None and self.result.text != told:
-            yield self.result.text.removeprefix(told)
+        if self.result is not None and self.result.text != given:
+            yield self.result.text.removeprefix(given)
 
     async def wait(self, other: asyncio.Task[None]) -> None:
         """Until it has ended, or the other task has."""

@@ -20,7 +20,7 @@ LONGEST_MODEL: Final = 500
 _OURS: Final = frozenset({"user", "assistant"})
 
 
-class Part(BaseModel):
+class ContentPart(BaseModel):
     """A piece of a message; only text is understood."""
 
     model_config = ConfigDict(extra="ignore")
@@ -28,12 +28,12 @@ class Part(BaseModel):
     text: str = ""
 
 
-class Said(BaseModel):
+class ChatMessage(BaseModel):
     """A message of the conversation as the client tells it."""
 
     model_config = ConfigDict(extra="ignore")
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
-    content: str | list[Part] | None = None
+    content: str | list[ContentPart] | None = None
 
     @property
     def text(self) -> str:
@@ -62,7 +62,7 @@ class ChatRequest(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
     model: Annotated[str, Field(max_length=LONGEST_MODEL)]
-    messages: Annotated[list[Said], Field(min_length=1)]
+    messages: Annotated[list[ChatMessage], Field(min_length=1)]
     stream: StrictBool | None = None
     stream_options: StreamOptions | None = None
     n: Literal[1] | None = None
@@ -91,7 +91,7 @@ class FaultBody(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class RequestedTurn:
     """A conversation as a request tells it: what was exchanged, and what the player says now.
 
     Attributes:
@@ -103,7 +103,7 @@ class Heard:
     said: str | None
 
 
-def heard(messages: Sequence[Said], notices: Sequence[str] = ()) -> Heard:
+def requested_turn(messages: Sequence[ChatMessage], notices: Sequence[str] = ()) -> RequestedTurn:
     """What a client's messages tell. Instructions (system, developer) and tools are left out.
 
     Messages of one speaker that follow each other are one. What the server said beside the story (`notices`) and what
@@ -131,7 +131,7 @@ def heard(messages: Sequence[Said], notices: Sequence[str] = ()) -> Heard:
         else:
             history.append(Exchange(asked, text))
             asked = ""
-    return Heard(tuple(exchange for exchange in history if exchange.answer.strip() not in notices), said)
+    return RequestedTurn(tuple(exchange for exchange in history if exchange.answer.strip() not in notices), said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class Envelope:
             "logprobs": None,
             "finish_reason": "stop",
         }
-        return self._of("chat.completion", [choice]) | {"usage": told_usage(usage), "fabula": about}
+        return self._of("chat.completion", [choice]) | {"usage": usage_body(usage), "fabula": about}
 
     def piece(self, delta: dict[str, Any], finish: str | None = None, **more: object) -> dict[str, Any]:
         """A piece of a streamed reply."""
@@ -159,13 +159,13 @@ class Envelope:
 
     def usage(self, usage: Usage) -> dict[str, Any]:
         """The piece that tells the usage, and nothing else."""
-        return self._of("chat.completion.chunk", []) | {"usage": told_usage(usage)}
+        return self._of("chat.completion.chunk", []) | {"usage": usage_body(usage)}
 
     def _of(self, kind: str, choices: list[dict[str, Any]]) -> dict[str, Any]:
         return {"id": self.id, "object": kind, "created": self.created, "model": self.model, "choices": choices}
 
 
-def told_usage(usage: Usage) -> dict[str, Any]:
+def usage_body(usage: Usage) -> dict[str, Any]:
     """Tokens as OpenAI tells them."""
     return {
         "prompt_tokens": usage.prompt,
@@ -175,6 +175,6 @@ def told_usage(usage: Usage) -> dict[str, Any]:
     }
 
 
-def told_model(name: str, created: int) -> dict[str, Any]:
+def model_body(name: str, created: int) -> dict[str, Any]:
     """An entry of the list of models."""
     return {"id": name, "object": "model", "created": created, "owned_by": "fabula"}

@@ -26,7 +26,7 @@ def beside_each_other(report: Report, systems: Sequence[str]) -> list[tuple[str,
 
 
 def trivial(report: Report) -> list[tuple[str, ...]]:
-    """A table of what the same decision says of tellers of whom the truth is known, and how the two ways agree."""
+    """A table of what the same decision says of answers whose truth is known, and how the two ways agree."""
     rows = [row for row in report.rows if row.baseline or row.of == "all"]
     return [("trivial tellers", "", ""), *((row.of, row.what, _cell(row)) for row in rows)] if rows else []
 
@@ -40,9 +40,9 @@ def as_markdown(report: Report, systems: Sequence[str]) -> str:
     """The whole page."""
     parts = ["# Digressions", _table(beside_each_other(report, systems)), _table(trivial(report))]
     parts += [f"- {_plain(note)}" for note in report.notes]
-    told: Sequence[Mapping[str, Any]] = report.details["digressions"]
+    digressions: Sequence[Mapping[str, Any]] = report.details["digressions"]
     item = ""
-    for one in told:
+    for one in digressions:
         if one["item"] != item:
             item = one["item"]
             parts.append(f"## {_plain(item)}")

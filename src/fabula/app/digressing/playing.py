@@ -5,31 +5,28 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from fabula.app.conversing import conversing
-from fabula.app.digressing.kinds import KINDS
-from fabula.app.writing import Prepared, first_error
-from fabula.base.errors import UsageError
-from fabula.craft.conversation import Parties, SessionFiles, open_session
+from fabula.app.digressing.schedule import KINDS
+from fabula.app.writing import Prepared
+from fabula.craft.conversation import open_session
 from fabula.craft.digressions import Utterance, dialogue_with_marks
-from fabula.craft.narratives import check_people
 from fabula.craft.packing import last_of
 from fabula.engine.prompts import Prompts
 from fabula.engine.replies.dialogue import first_sentences, read_said
 from fabula.engine.replies.obeying import says
-from fabula.engine.run import Run
+from fabula.engine.run import Run, side_by_side
 from fabula.measure.items import Item
 from fabula.models.base import Sampling
 from fabula.story import Scene, Story
-from fabula.story.people import names_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from fabula.app.digressing.schedule import Schedule, Slot
     from fabula.app.writing import Options
-    from fabula.craft.conversation import Session, Talk
+    from fabula.craft.conversation import Parties, Session, Talk
     from fabula.engine.context import RunContext
     from fabula.engine.dry_run import DryRun
     from fabula.engine.journal import Journal
@@ -68,22 +65,6 @@ class Conversation:
         return [f"player-{number}" for number in range(1, self.sessions + 1)]
 
 
-def parties_of(narrative: str, player: str = "", others: Sequence[str] = ()) -> Parties:
-    """Who talks: those named, else the two whom a narrative names most; the same for every system.
-
-    Raises:
-        UnknownNameError: somebody is not in the narrative.
-        UsageError: it names nobody to talk with.
-    """
-    left = [name for name in names_in(narrative) if name not in (player, *others)]
-    player = player or (left.pop(0) if left else "")
-    others = tuple(others) or tuple(left[:1])
-    if not (player and others):
-        raise UsageError("The narrative names fewer than two characters. Say who talks: --as NAME and --with NAME.")
-    check_people([player, *others], narrative)
-    return Parties(player, tuple(others))
-
-
 async def digress_in(
     project: Project,
     settings: Settings,
@@ -93,7 +74,7 @@ async def digress_in(
 ) -> tuple[Item, ...]:
     """The dialogues of a system, with the digressions marked; sessions that are there are gone on with.
 
-    Side by side as many as the model of the characters takes at once; `done` is told of each that is over.
+    Side by side as many as the model of the characters takes at once; `done` gets each that is over.
 
     Raises:
         FabulaError: any of its kinds; all that was said is kept, and the same call goes on from there.
@@ -109,9 +90,7 @@ async def digress_in(
                 done(session)
                 return item_of_session(session, wanted, number, open_.prepared.method.name)
 
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(made(number, name)) for number, name in enumerate(wanted.names(), 1)]
-    return tuple(task.result() for task in tasks)
+        return tuple(await side_by_side(made(number, name) for number, name in enumerate(wanted.names(), 1)))
 
 
 async def dry_run_digressions(settings: Settings, options: Options, wanted: Conversation, journal: Journal) -> DryRun:
@@ -122,25 +101,11 @@ async def dry_run_digressions(settings: Settings, options: Options, wanted: Conv
         context = prepared.context(journal, "dry", cast)
         config = prepared.method.config(settings.preset, settings.config)
         talk: Talk = await prepared.method.algorithm.open_talk(wanted.narrative, Run(context), config, wanted.parties)
-        for number, name in enumerate(wanted.names(), 1):
-            await _converse(open_session(_Unkept(Path(f"{name}.jsonl")), talk, context, config.freedom), wanted, number)
-    except BaseExceptionGroup as group:
-        raise first_error(group) from group
+        sessions = [open_session(None, talk, context, name=name) for name in wanted.names()]
+        await side_by_side(_converse(session, wanted, number) for number, session in enumerate(sessions, 1))
     finally:
         await cast.close()
     return context.dry_run
-
-
-class _Unkept(SessionFiles):
-    """The files of a session that is only rehearsed: its name counts, nothing is read or written."""
-
-    __slots__ = ()
-
-    def read(self) -> list[dict[str, Any]]:
-        return []
-
-    def append(self, record: dict[str, Any]) -> None:
-        del record
 
 
 async def _converse(session: Session, wanted: Conversation, number: int) -> None:
@@ -170,7 +135,7 @@ async def _words(session: Session, wanted: Conversation, slot: Slot) -> str:
         partners=wanted.parties.others,
         passage=last_of(_passage(session), _PASSAGE),
         lines=session.state.lines[-_LINES:],
-        told="" if kind is None else kind.told.format(word=slot.word),
+        leaves="" if kind is None else kind.does.format(word=slot.word),
     )
     said = first_sentences(read_said(text, player, wanted.parties.names).message, _SENTENCES)
     return said if any(letter.isalnum() for letter in said) else slot.says  # a model that says nothing cannot digress
@@ -178,11 +143,11 @@ async def _words(session: Session, wanted: Conversation, slot: Slot) -> str:
 
 def _passage(session: Session) -> str:
     """The part of the narrative that the conversation is in."""
-    return session.talk.cells[max(session.state.cell - 1, 0)]
+    return session.talk.segments[max(session.state.cell - 1, 0)]
 
 
 def _our(context: RunContext) -> RunContext:
-    """The same hands with the player's prompts."""
+    """The same context with the player's prompts."""
     return replace(context, prompts=Prompts(_PROMPTS))
 
 
@@ -194,7 +159,7 @@ def item_of_session(session: Session, wanted: Conversation, number: int, system:
             word = slot.word if slot.word and says(turn.said, slot.word) else ""
             lines.append(Utterance(wanted.parties.player, turn.said, slot.kind, word))
         if turn.line is not None:
-            lines.append(Utterance(turn.line.who, turn.line.text))
+            lines.append(Utterance(turn.line.name, turn.line.text))
     text = dialogue_with_marks(lines)
     story = Story("", (Scene("dialogue", text),))
     return Item(f"{system}/{wanted.id}-{number}", story, system, wanted.id, narrative=wanted.narrative)

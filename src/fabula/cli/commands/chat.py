@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabula.app.conversing import conversing, lay_narrative, parties_in, settings_for
+from fabula.app.conversing import conversing, parties_in, settings_for
 from fabula.app.writing import Options
 from fabula.base.errors import BriefError, UsageError
 from fabula.base.files import read_text
@@ -21,8 +21,9 @@ from fabula.cli.options import Choices, Common, bundled
 from fabula.cli.people import People
 from fabula.cli.session import near, stoppable
 from fabula.craft.conversation import Parties, SessionFiles
-from fabula.craft.conversation.store import sessions_in
-from fabula.craft.conversation.talk import freedom_of
+from fabula.craft.conversation.lines import freedom_of
+from fabula.craft.conversation.session import sessions_in
+from fabula.craft.narratives import FILE, check_people
 from fabula.project.folder import MAX_FILE, Project
 from fabula.project.settings import Settings
 from fabula.story import Brief, Story, count_words, plain, slug
@@ -162,14 +163,12 @@ def _project(
         changes = changes_of(replace(choices, system=settings.system), Settings())
         title = story.title or file.stem
         project = Project.create(folder, Brief(f"Talk the story {title} through with its characters.", title), changes)
-    lay_narrative(project, plain(story.text))
+    project.write_given(FILE, plain(story.text))
     return project, settings
 
 
 def _check_names(talking: Talking, narrative: str) -> None:
     """Find a misspelt name before anything is made."""
-    from fabula.craft.narratives import check_people  # noqa: PLC0415 - only where names are given
-
     names = [name for name in (talking.as_.strip(), *(talking.with_ or ())) if name.strip()]
     check_people(names, narrative)
 

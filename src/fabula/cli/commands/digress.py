@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from fabula.app.digressing import KINDS, Conversation, Schedule, kinds_of, parties_of
+from fabula.app.digressing import KINDS, Conversation, Schedule, kinds_of
 from fabula.app.digressing.pages import as_markdown, beside_each_other, trivial
 from fabula.app.evaluating import Task
 from fabula.base.errors import UsageError
@@ -22,6 +22,7 @@ from fabula.cli.options import Common, Judges, Limits, Performers, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
+from fabula.craft.narratives import parties_of
 from fabula.evaluators import find
 from fabula.project.casting import SERVERS, full_name
 

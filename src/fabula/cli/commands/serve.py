@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
     from fabula.project.folder import Project
     from fabula.project.settings import Settings
-    from fabula.server.projects import Shelf
+    from fabula.server.projects import Catalogue
 
 PORT: Final = 8730
 _NEEDED: Final = ("fastapi", "uvicorn")
@@ -93,15 +93,15 @@ async def _served(terminal: Terminal, offer: Offer, listen: Listening, made: str
                 "put a server with TLS before this one, and give the token to nobody you do not trust."
             )
 
-        def ready(shelf: Shelf) -> None:
-            _show(terminal, address_of(opened), shelf, made)
+        def ready(catalogue: Catalogue) -> None:
+            _show(terminal, address_of(opened), catalogue, made)
 
         await serve_projects(offer, opened, ready)
 
 
-def _show(terminal: Terminal, address: str, shelf: Shelf, made: str) -> None:
+def _show(terminal: Terminal, address: str, catalogue: Catalogue, made: str) -> None:
     """Say where the server is, who can be talked to, and the token if it is a new one."""
-    models = shelf.models
+    models = catalogue.models
     terminal.say(f"Listening at {address}")
     for model in models[:_LONGEST]:
         terminal.say(f"  {model}")

@@ -15,7 +15,7 @@ from fabula.cli.scored_plans import scored_plans
 from fabula.cli.session import near
 from fabula.cli.terminal import table
 from fabula.project.folder import Project
-from fabula.systems.snap.algorithm import PUBLISHED
+from fabula.systems.snap.config import PUBLISHED
 from fabula.systems.snap.learning import SCALE, learn
 
 if TYPE_CHECKING:

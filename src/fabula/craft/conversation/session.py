@@ -1,29 +1,37 @@
-"""A session: one conversation with a narrative's characters, from move to move, kept in its log."""
+"""A session: one conversation with a narrative's characters, from move to move, kept in a log on disk.
+
+The log is `chat/SESSION.jsonl`, one JSON object a line, only ever added to. The first line says who talks. A last
+line that was cut off by a kill is left out and written over.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.base.errors import UnknownNameError, UsageError
-from fabula.craft.conversation.hearing import Hearing
-from fabula.craft.conversation.moves import opened, played, turned
-from fabula.craft.conversation.state import State, record_of, transcript, with_record
-from fabula.craft.conversation.store import FOLDER, FORMAT
-from fabula.craft.conversation.talk import Freedom, Place, Step, Turn, Where, freedom_of
+from fabula.base.errors import ProjectError, UnknownNameError, UsageError
+from fabula.base.files import write_atomically, write_error
+from fabula.craft.conversation.lines import Freedom, Line, Parties, Step, Turn, Where, freedom_of
+from fabula.craft.conversation.talk import State, answered, played
+from fabula.craft.conversation.turns import Hearing
 from fabula.engine.run import Run
-from fabula.story import plain, readable
+from fabula.story import plain, readable, slug
 from fabula.story.people import among
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
 
-    from fabula.craft.conversation.store import SessionFiles
-    from fabula.craft.conversation.talk import Chapter, Parties, Talk
+    from fabula.craft.conversation.lines import Cell
+    from fabula.craft.conversation.talk import Talk
     from fabula.engine.context import RunContext
 
+FOLDER: Final = "chat"
+FORMAT: Final = 1
 LONGEST: Final = 4000  # letters of a player's message: a prompt stays bounded by its cell
 
 
@@ -33,24 +41,22 @@ class Session:
 
     Attributes:
         talk: the narrative, as a system talks it through.
-        hands: what calls are made with; each move counts its identical requests anew.
+        context: what calls are made with; each move counts its identical requests anew.
         files: where the log is; `None` keeps none.
+        name: of the session.
         state: where it stands.
+        records: of the log.
     """
 
     talk: Talk
     context: RunContext
     files: SessionFiles | None
+    name: str
     state: State = field(default_factory=State)
     records: list[dict[str, Any]] = field(default_factory=list)
-    _chapter: Chapter | None = None
+    _cell: Cell | None = None
     _hearing: Hearing | None = None
     _one: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-    @property
-    def name(self) -> str:
-        """Of the session."""
-        return self.files.name if self.files else "session"
 
     @property
     def parties(self) -> Parties:
@@ -65,7 +71,7 @@ class Session:
     @property
     def where(self) -> Where:
         """How far it is."""
-        return self.state.where(len(self.talk.cells))
+        return self.state.where(len(self.talk.segments))
 
     @property
     def plan(self) -> tuple[Step, ...]:
@@ -115,10 +121,9 @@ class Session:
         async with self._one:
             state = self.state
             if not state.waits and state.step >= len(state.steps):
-                if state.cell >= len(self.talk.cells):
+                if state.cell >= len(self.talk.segments):
                     raise UsageError("This is the end of the last cell. Talk on until it is over, or say /undo.")
-                last = replace(state.turns[-1], ends_cell=True)
-                state = replace(state, turns=(*state.turns[:-1], last))
+                state = state.ended()
             return await self._turn("", on_text, start=state if state.waits else state.skipped())
 
     async def retry(self, on_text: Callable[[str], None] | None = None) -> Turn:
@@ -128,14 +133,14 @@ class Session:
             UsageError: there is no turn yet.
         """
         async with self._one:
-            kept = self._kept_turns()
+            kept = kept_turns(self.records)
             if not kept:
                 raise UsageError("There is no turn to draw anew yet. Say something first.")
             last = self.records[kept[-1]]
             said, take = str(last["turn"]["said"]), int(last.get("take", 0)) + 1
-            start = _folded(self.records, self.parties, without=kept[-1])
+            start = _state_after(self.records, self.parties, without=kept[-1])
             if last.get("next"):
-                start = _ended(start) if start.cell != last["turn"]["cell"] else start.skipped()
+                start = start.ended() if start.cell != last["turn"]["cell"] else start.skipped()
             return await self._turn(said, on_text, start=start, take=take, again=True)
 
     async def undo(self) -> Turn | None:
@@ -145,10 +150,10 @@ class Session:
             UsageError: there is no turn to take back.
         """
         async with self._one:
-            if not self._kept_turns():
+            if not kept_turns(self.records):
                 raise UsageError("There is no turn to take back.")
             self._write({"do": "undo"})
-            self.state = _folded(self.records, self.parties)
+            self.state = _state_after(self.records, self.parties)
             return self.state.last
 
     async def play(self, on_text: Callable[[str], None] | None = None) -> Turn:
@@ -156,8 +161,8 @@ class Session:
         async with self._one:
             if self.state.waits:
                 return await self._turn("", on_text)
-            state, chapter = await self._here(self.state)
-            said = await played(self.talk, self._place(None), state, chapter)
+            state, cell = await self._here(self.state)
+            said = await played(self.talk, self._run(state.cell), state, cell)
             return await self._turn(said, on_text)
 
     async def set_present(self, names: Sequence[str]) -> None:
@@ -207,52 +212,74 @@ class Session:
         before = self.state if start is None else start
         if before.over:
             raise UsageError("The story is over. Say /undo to take the last turn back, or begin another session.")
-        hearing = None if on_text is None else Hearing("", self.parties.names, (), on_text)
-        self._hearing = hearing
-        state, chapter = await self._here(before)
-        after = await turned(self.talk, self._place(hearing, take), state, chapter, said, take=take, hearing=hearing)
+        self._hearing = hearing = None if on_text is None else Hearing(on_text)
+        state, cell = await self._here(before)
+        after = await answered(self.talk, self._run(state.cell, hearing, take), state, cell, said, hearing)
         record = {"do": "retry" if again else "turn", "take": take, "turn": record_of(before, after)}
-        if self.records[self._kept_turns()[-1]].get("next") if again else start is not None:
+        if self.records[kept_turns(self.records)[-1]].get("next") if again else start is not None:
             record["next"] = True  # no word of the player's brought it about, but /next
         self._write(record)
-        self.state, self._chapter = after, chapter
+        self.state, self._cell = after, cell
         turn = after.turns[-1]
         if hearing is not None and turn.line is not None:
             hearing.end(turn.line.text)
         return turn
 
-    async def _here(self, before: State) -> tuple[State, Chapter]:
-        """The cell in which the next turn is: the next one, where the present one has ended."""
-        chapter = await self._ready(before)
-        if before.waits and before.cell < len(self.talk.cells):
-            return await opened(self.talk, self._place(None), before, chapter)
-        if chapter is None or before.waits:
+    async def _here(self, before: State) -> tuple[State, Cell]:
+        """The cell in which the next turn is, and the state there: the next one, where the present one has ended."""
+        cell = await self._present_cell(before)
+        if before.waits and before.cell < len(self.talk.segments):
+            summaries = before.summaries
+            if cell is not None and before.lines:
+                summaries = await self.talk.summarise(self._run(before.cell), before.lines, summaries)
+            ready = await self.talk.cell(self._run(before.cell + 1), before.cell + 1, summaries)
+            return before.opened(ready, summaries), ready
+        if cell is None or before.waits:
             raise UsageError(f"The story has no cell {before.cell + before.waits} any more. Begin another session.")
-        return before, chapter
+        return before, cell
 
-    async def _ready(self, state: State) -> Chapter | None:
+    async def _present_cell(self, state: State) -> Cell | None:
         """The cell that the conversation is in; made ready again after it was resumed, which asks nothing."""
-        if not 0 < state.cell <= len(self.talk.cells):
+        if not 0 < state.cell <= len(self.talk.segments):
             return None
-        if self._chapter is None or self._chapter.number != state.cell:
-            place = self._place(None)
-            own = Place(place.story, place.own.scope(f"cell-{state.cell}"))
-            self._chapter = await self.talk.chapter(own, state.cell, state.memories, state.steps)
-        return self._chapter
+        if self._cell is None or self._cell.number != state.cell:
+            self._cell = await self.talk.cell(self._run(state.cell), state.cell, state.summaries, state.steps)
+        return self._cell
 
-    def _place(self, hearing: Hearing | None, take: int = 0) -> Place:
-        """Where this move makes its calls. What is asked alike in two moves is one call, and is paid for once."""
+    def _run(self, cell: int, hearing: Hearing | None = None, take: int = 0) -> Run:
+        """Where a move makes its calls in a cell. What two moves ask alike is one call, and is paid for once."""
         listeners = (*self.context.listeners, hearing.hear) if hearing else self.context.listeners
         context = replace(self.context, ordinals=Counter(), listeners=listeners)
-        return Place(Run(context), replace(Run(context).scope(FOLDER, self.name), take=take))
+        return Run(context, (FOLDER, self.name, f"cell-{cell}"), take)
 
     def _write(self, record: dict[str, Any]) -> None:
         if self.files is not None:
             self.files.append(record)
         self.records.append(record)
 
-    def _kept_turns(self) -> list[int]:
-        return kept_turns(self.records)
+
+def open_session(
+    files: SessionFiles | None, talk: Talk, context: RunContext, freedom: Freedom | None = None, name: str = "session"
+) -> Session:
+    """The session of a log, new or gone on with; one of this name without a log. Asks nobody.
+
+    Raises:
+        UsageError: the log is a conversation of other people.
+        ProjectError: the log cannot be read.
+    """
+    records, name = (files.read(), files.name) if files is not None else ([], name)
+    if not records:
+        parties, wanted = talk.parties, freedom or talk.freedom
+        records = [{"format": FORMAT, "player": parties.player, "others": list(parties.others), "freedom": wanted}]
+        if files is not None:
+            files.append(records[0])
+    known = parties_of_log(records)
+    if known != talk.parties:
+        raise UsageError(
+            f"In the session {name!r}, {known.player} talks with {', '.join(known.others)}. Give these names, or "
+            "another --session."
+        )
+    return Session(talk, context, files, name, _state_after(records, talk.parties), records)
 
 
 def said_by_player(message: str) -> str:
@@ -269,27 +296,111 @@ def said_by_player(message: str) -> str:
     return said
 
 
-def open_session(files: SessionFiles | None, talk: Talk, context: RunContext, freedom: Freedom = "guided") -> Session:
-    """The session of a log, new or gone on with. Asks nobody.
+def transcript(turns: Iterable[Turn], player: str) -> str:
+    """Turns as a text that people read: `**Name:** (action) message`, a heading before each cell."""
+    parts: list[str] = []
+    cell = 0
+    for turn in turns:
+        if turn.cell != cell:
+            cell = turn.cell
+            parts.append(f"## Cell {cell}")
+        if turn.said:
+            parts.append(f"**{player}:** {turn.said}")
+        if turn.line is not None:
+            parts.append(f"**{turn.line.name}:** {turn.line.text}")
+    return "\n\n".join(parts)
 
-    Raises:
-        UsageError: the log is a conversation of other people.
-        ProjectError: the log cannot be read.
-    """
-    records = files.read() if files is not None else []
-    told = {"format": FORMAT, "player": talk.parties.player, "others": list(talk.parties.others), "freedom": freedom}
-    if not records:
-        if files is not None:
-            files.append(told)
-        records = [told]
-    head = records[0]
-    if (head["player"], head["others"]) != (told["player"], told["others"]):
-        where = files.name if files is not None else "it"
-        raise UsageError(
-            f"In the session {where!r}, {head['player']} talks with {', '.join(head['others'])}. Give these names, or "
-            "another --session."
-        )
-    return Session(talk, context, files, _folded(records, talk.parties), records)
+
+# the log ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFiles:
+    """The files of one session: its log, and the transcript that is written when it is asked for."""
+
+    log: Path
+
+    @classmethod
+    def in_(cls, project: Path, name: str) -> SessionFiles:
+        """Those of the session `name` in a project's folder.
+
+        Raises:
+            UsageError: the name cannot be a file's: give small letters, digits and hyphens, at most 60.
+        """
+        if not name or slug(name) != name:
+            raise UsageError(f"{name!r} cannot name a session. Use small letters, digits and hyphens: {slug(name)!r}.")
+        return cls(project / FOLDER / f"{name}.jsonl")
+
+    @property
+    def name(self) -> str:
+        """Of the session."""
+        return self.log.stem
+
+    @property
+    def transcript(self) -> Path:
+        """The Markdown file beside the log."""
+        return self.log.with_suffix(".md")
+
+    def read(self) -> list[dict[str, Any]]:
+        """The records, oldest first; none where there is no log.
+
+        Raises:
+            ProjectError: the log cannot be read, or is none.
+        """
+        if not self.log.exists():
+            return []
+        try:
+            data = self.log.read_bytes()
+        except OSError as error:
+            raise ProjectError(f"Cannot read {self.log}: {error.strerror}. Correct its permissions.") from error
+        whole, end, _ = data.rpartition(b"\n")
+        records = [self._record(line, number) for number, line in enumerate(whole.split(b"\n"), 1) if line.strip()]
+        if len(whole + end) < len(data):  # what is left is a line that a kill cut off
+            write_atomically(self.log, whole + end)
+        if records and records[0].get("format") != FORMAT:
+            raise ProjectError(
+                f"{self.log} is no log of this fabula (format {records[0].get('format')!r}). Upgrade, or move it away."
+            )
+        return records
+
+    def _record(self, line: bytes, number: int) -> dict[str, Any]:
+        try:
+            record = json.loads(line)
+        except ValueError as error:
+            record = error
+        if not isinstance(record, dict):
+            raise ProjectError(
+                f"{self.log}:{number} is no record of a session. Correct the line, or move the file away."
+            )
+        return record
+
+    def append(self, record: dict[str, Any]) -> None:
+        """Add a record; it survives the end of this process.
+
+        Raises:
+            ProjectError: it cannot be written.
+        """
+        data = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+        try:
+            self.log.parent.mkdir(parents=True, exist_ok=True)
+            handle = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+            try:
+                os.write(handle, data)
+            finally:
+                os.close(handle)
+        except OSError as error:
+            raise write_error(self.log, error) from error
+
+
+def sessions_in(project: Path) -> list[str]:
+    """Names of a project's sessions, the one that was last talked in first."""
+    files = [file for file in (project / FOLDER).glob("*.jsonl") if file.is_file()]
+    return [file.stem for file in sorted(files, key=lambda file: (-file.stat().st_mtime_ns, file.stem))]
+
+
+def parties_of_log(records: Sequence[Mapping[str, Any]]) -> Parties:
+    """Who talks in the session of a log."""
+    return Parties(str(records[0]["player"]), tuple(map(str, records[0]["others"])))
 
 
 def kept_turns(records: Sequence[Mapping[str, Any]]) -> list[int]:
@@ -303,7 +414,7 @@ def kept_turns(records: Sequence[Mapping[str, Any]]) -> list[int]:
     return kept
 
 
-def _folded(records: Sequence[Mapping[str, Any]], parties: Parties, without: int = -1) -> State:
+def _state_after(records: Sequence[Mapping[str, Any]], parties: Parties, without: int = -1) -> State:
     """The state after all records but the turn `without`."""
     state = State(freedom=freedom_of(str(records[0]["freedom"])))
     kept = set(kept_turns(records)) - {without}
@@ -317,8 +428,35 @@ def _folded(records: Sequence[Mapping[str, Any]], parties: Parties, without: int
     return state
 
 
-def _ended(state: State) -> State:
-    """`state` with its cell ended, as `go_on` ends it."""
-    if not state.turns:
-        return state
-    return replace(state, turns=(*state.turns[:-1], replace(state.turns[-1], ends_cell=True)))
+def record_of(before: State, after: State) -> dict[str, Any]:
+    """What the log keeps of a turn: enough to make `after` of `before` again, whatever becomes of the story."""
+    turn = after.turns[-1]
+    record: dict[str, Any] = {
+        "cell": turn.cell,
+        "step": turn.step,
+        "said": turn.said,
+        "line": None if turn.line is None else [turn.line.name, turn.line.action, turn.line.message],
+        "ends": [turn.ends_cell, turn.ends_story],
+        "next": [after.step, after.stayed, after.moved],
+        "present": list(after.present),
+    }
+    if before.cell != after.cell:
+        record["plan"] = [[step.title, step.detail] for step in after.steps]
+        record["memories"] = dict(after.summaries)
+    return record
+
+
+def with_record(state: State, record: Mapping[str, Any], player: str) -> State:
+    """`state` after a turn of the log."""
+    state = replace(state, present=tuple(map(str, record["present"])))
+    if "plan" in record:
+        steps = tuple(Step(str(title), str(detail)) for title, detail in record["plan"])
+        summaries = {str(name): str(text) for name, text in record["memories"].items()}
+        state = replace(state, cell=int(record["cell"]), steps=steps, summaries=summaries, lines=())
+    name, action, message = map(str, record["line"] or ("", "", ""))
+    line = Line(name, action, message, (player, *state.present)) if record["line"] else None
+    ends_cell, ends_story = map(bool, record["ends"])
+    said = str(record["said"])
+    turn = Turn(len(state.turns) + 1, state.cell, int(record["step"]), said, line, ends_cell, ends_story)
+    step, stayed, moved = record["next"]
+    return state.with_turn(turn, player, int(step), int(stayed), moved=bool(moved))

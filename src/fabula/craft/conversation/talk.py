@@ -1,242 +1,242 @@
-"""The words of a conversation, and `Talk`: what a system must be able to do to be talked to."""
+"""A conversation from turn to turn: what a system must be able to do (`Talk`), and where the conversation stands."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, get_args
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from fabula.base.errors import UsageError
+from fabula.craft.conversation.lines import Freedom, Line, Step, Summaries, Turn, Where, dialogue_text, witnessed
+from fabula.craft.conversation.turns import Moment
+from fabula.story.people import mentioned
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fabula.craft.conversation.hearing import Hearing
+    from fabula.craft.conversation.lines import Cell, Parties
+    from fabula.craft.conversation.turns import Hearing
+    from fabula.engine.replies.dialogue import Said
     from fabula.engine.run import Run
 
-Memories: TypeAlias = Mapping[str, str]
-Freedom: TypeAlias = Literal["rails", "guided", "loose"]
-FREEDOMS: Final[tuple[Freedom, ...]] = get_args(Freedom)
 
-
-@dataclass(frozen=True, slots=True)
-class Parties:
-    """Who talks: the player's character, and those that answer."""
-
-    player: str
-    others: tuple[str, ...]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All of them, the player first."""
-        return (self.player, *self.others)
-
-    def alike(self, other: Parties) -> bool:
-        """Whether they are the same people; the others may be named in another order."""
-        return self.player == other.player and sorted(self.others) == sorted(other.others)
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A sub-plan: what happens, in a headline, and the details."""
-
-    title: str
-    detail: str = ""
-
-    @property
-    def text(self) -> str:
-        """Both, on one line."""
-        return f"{self.title} {self.detail}".strip()
-
-
-def plan_text(steps: Iterable[Step]) -> str:
-    """A plan as SNAP's prompts show it: `#1. headline`, then a line with the details."""
-    told = (f"#{n}. {step.title}" + (f"\n- {step.detail}" if step.detail else "") for n, step in enumerate(steps, 1))
-    return "\n".join(told)
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """What one of the parties did and said, and who was there (the names of `Parties`)."""
-
-    who: str
-    action: str
-    message: str
-    witnesses: tuple[str, ...] = ()
-
-    @property
-    def text(self) -> str:
-        """`(action) message`."""
-        return " ".join(part for part in (f"({self.action})" if self.action else "", self.message) if part)
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One exchange: what the player said ("" where the character speaks by itself), and the answer.
+class Progress(NamedTuple):
+    """Where the plan of a cell stands after a turn.
 
     Attributes:
-        number: in the session, from 1.
-        cell: number of the cell, from 1.
-        step: number of the sub-plan that it serves; 0 where there is no plan.
-        line: the answer; `None` where the character only ended the cell.
-        ends_cell: the next turn begins the next cell.
-        ends_story: there is no next turn.
+        step: number of the sub-plan that the next turn serves; 0 without a plan.
+        stayed: turns that it has had.
+        ends: the cell is over.
     """
 
-    number: int
-    cell: int
     step: int
-    said: str
-    line: Line | None
-    ends_cell: bool = False
-    ends_story: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Chapter:
-    """A cell made ready to be talked through.
-
-    Attributes:
-        number: from 1.
-        text: the segment of the narrative.
-        steps: its plan; empty where a system makes none.
-        present: which of the parties are in it.
-        personas: who the parties are, by name, as texts.
-    """
-
-    number: int
-    text: str
-    steps: tuple[Step, ...] = ()
-    present: tuple[str, ...] = ()
-    personas: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How long a sub-plan lasts.
-
-    Attributes:
-        least: turns that it has at least.
-        most: turns after which it counts as stalled and the next one begins; 0 sets no bound.
-        watches: the plan is followed but not enforced: a character's EOD ends a cell at any sub-plan.
-    """
-
-    least: int = 1
-    most: int = 4
-    watches: bool = False
-
-    def at(self, freedom: Freedom) -> Pace:
-        """The pace for a freedom: half as long on rails, twice as long where it is loose."""
-        if freedom == "guided" or not self.most:
-            return self
-        most = max(self.most // 2, 1) if freedom == "rails" else self.most * 2
-        return Pace(min(self.least, most), most, self.watches)
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where calls are made: `story` for what all sessions share, `own` for this conversation."""
-
-    story: Run
-    own: Run
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """All that a character may know when its turn comes.
-
-    Attributes:
-        who: answers.
-        lines: what `who` witnessed in this cell, oldest first; the player's last words are the last of them.
-        memory: what `who` remembers of the cells before.
-        step: number of the sub-plan to serve, 0 without a plan.
-        moved: the story has just moved on to it.
-        freedom: how far the player may lead away from the plan.
-        take: how often this turn was drawn before.
-        turn: number of the turn in this cell, from 1.
-        hearing: is told the words as they come.
-    """
-
-    parties: Parties
-    chapter: Chapter
-    who: str
-    lines: tuple[Line, ...]
-    memory: str
-    step: int
-    moved: bool = False
-    freedom: Freedom = "guided"
-    take: int = 0
-    turn: int = 1
-    hearing: Hearing | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a character does and says, and whether it takes the cell for ended. The line may be missing."""
-
-    action: str
-    message: str
-    ended: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Where:
-    """How far a session is."""
-
-    cell: int
-    cells: int
-    step: int
-    steps: int
-    headline: str
-    turns: int
-    over: bool = False
-
-    @property
-    def share(self) -> float:
-        """How much of the narrative is done, 0 to 1; sub-plans count alike within their cell."""
-        if self.over:
-            return 1.0
-        within = (self.step - 1) / self.steps if self.steps else 0.0
-        return max(self.cell - 1 + within, 0.0) / self.cells if self.cells else 0.0
+    stayed: int
+    ends: bool
 
 
 class Talk(Protocol):
-    """A narrative that can be talked through, as a system does it; shared by all sessions on it."""
+    """A narrative that can be talked through, as a system does it; shared by all sessions on it.
+
+    Calls are made with the `run` that is given: the place of a conversation's cell, for a turn that of the turn.
+    """
 
     @property
-    def cells(self) -> Sequence[str]:
-        """The narrative in cells."""
+    def segments(self) -> Sequence[str]:
+        """The narrative, cell by cell."""
 
     @property
     def parties(self) -> Parties:
         """Who talks."""
 
     @property
-    def pace(self) -> Pace:
-        """How long a sub-plan lasts."""
+    def freedom(self) -> Freedom:
+        """How far the player may lead away, unless a session says otherwise."""
 
-    async def chapter(
-        self, place: Place, number: int, memories: Memories, steps: tuple[Step, ...] | None = None
-    ) -> Chapter:
+    async def cell(self, run: Run, number: int, summaries: Summaries, steps: tuple[Step, ...] | None = None) -> Cell:
         """The cell of this number, ready; `steps` is its plan if it was made before."""
 
-    async def answer(self, place: Place, moment: Moment) -> Answer:
+    async def answer(self, run: Run, moment: Moment) -> Said:
         """What `moment.who` does and says now."""
 
-    async def play(self, place: Place, moment: Moment) -> str:
-        """What the player's character says, played by a model (the automatic mode)."""
+    async def play(self, run: Run, moment: Moment) -> Said:
+        """What the player's character does and says, played by a model (the automatic mode)."""
 
-    async def remember(self, place: Place, chapter: Chapter, lines: Sequence[Line], memories: Memories) -> Memories:
-        """What each character remembers after a cell, from what it witnessed."""
+    def progress(self, state: State, words: str, answer: Said) -> Progress:
+        """Where the plan stands after a turn of these words, given its state before, and whether the cell is over."""
+
+    async def summarise(self, run: Run, lines: Sequence[Line], summaries: Summaries) -> Summaries:
+        """What each of the parties remembers after a cell of these lines."""
 
 
-def freedom_of(text: str) -> Freedom:
-    """A freedom by its name.
+@dataclass(frozen=True, slots=True)
+class State:
+    """A conversation between two moves. A value; each move gives the next one.
+
+    Attributes:
+        cell: number of the cell it is in; 0 before the first.
+        steps: that cell's plan.
+        step: number of the sub-plan that the next turn serves; 0 without a plan.
+        stayed: turns it has had.
+        moved: the last turn moved on to it.
+        present: those of the parties who are there.
+        asked: those whom the player wants there, said since the last turn; holds also if a cell begins.
+        summaries: what each remembers of earlier cells.
+        lines: what was said in this cell.
+        turns: of the whole conversation.
+        freedom: how far the player may lead away.
+    """
+
+    cell: int = 0
+    steps: tuple[Step, ...] = ()
+    step: int = 0
+    stayed: int = 0
+    moved: bool = False
+    present: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
+    summaries: Summaries = field(default_factory=dict)
+    lines: tuple[Line, ...] = ()
+    turns: tuple[Turn, ...] = ()
+    freedom: Freedom = "guided"
+
+    @property
+    def last(self) -> Turn | None:
+        """The turn that stands."""
+        return self.turns[-1] if self.turns else None
+
+    @property
+    def waits(self) -> bool:
+        """Whether the next turn begins a cell."""
+        return self.last is None or self.last.ends_cell
+
+    @property
+    def over(self) -> bool:
+        """Whether the story is at its end."""
+        return self.last is not None and self.last.ends_story
+
+    @property
+    def number_in_cell(self) -> int:
+        """The number that the next turn has in its cell."""
+        return 1 + sum(turn.cell == self.cell for turn in self.turns)
+
+    @property
+    def sub_plan(self) -> Step | None:
+        """The sub-plan that the next turn serves."""
+        return self.steps[self.step - 1] if 0 < self.step <= len(self.steps) else None
+
+    def where(self, cells: int) -> Where:
+        """How far it is, of so many cells."""
+        headline = self.sub_plan.title if self.sub_plan else ""
+        return Where(self.cell, cells, self.step, len(self.steps), headline, len(self.turns), self.over)
+
+    def opened(self, cell: Cell, summaries: Summaries) -> State:
+        """At the beginning of a cell."""
+        return replace(
+            self,
+            cell=cell.number,
+            steps=cell.steps,
+            step=min(1, len(cell.steps)),
+            stayed=0,
+            moved=False,
+            present=self.asked or cell.present,
+            summaries=dict(summaries),
+            lines=(),
+        )
+
+    def with_present(self, names: Iterable[str]) -> State:
+        """After the player said who is to be there."""
+        there = tuple(names)
+        return replace(self, present=there, asked=there)
+
+    def with_turn(self, turn: Turn, player: str, step: int, stayed: int, *, moved: bool) -> State:
+        """After a turn, with the sub-plan of the next one."""
+        said = (Line(player, "", turn.said, (player, *self.present)),) if turn.said else ()
+        answer = (turn.line,) if turn.line else ()
+        return replace(
+            self,
+            step=step,
+            stayed=stayed,
+            moved=moved,
+            asked=(),
+            lines=(*self.lines, *said, *answer),
+            turns=(*self.turns, turn),
+        )
+
+    def skipped(self) -> State:
+        """At the next sub-plan; at the last one unchanged."""
+        if self.step >= len(self.steps):
+            return self
+        return replace(self, step=self.step + 1, stayed=0, moved=True)
+
+    def ended(self) -> State:
+        """With its cell ended by the player."""
+        if not self.turns:
+            return self
+        return replace(self, turns=(*self.turns[:-1], replace(self.turns[-1], ends_cell=True)))
+
+
+async def conversation(talk: Talk, run: Run, cell: Cell, summaries: Summaries, most: int) -> str:
+    """A whole cell between two models, as a dialogue's text; `run` is its place.
+
+    The character speaks first, then both in turn, until the cell is over (`Talk.progress`) or has `most` turns.
+    """
+    state = await answered(talk, run, State(freedom=talk.freedom).opened(cell, summaries), cell, "")
+    while not state.waits and state.number_in_cell <= most:
+        said = await played(talk, run, state, cell)
+        state = await answered(talk, run, state, cell, said)
+    return dialogue_text(state.lines)
+
+
+async def answered(talk: Talk, run: Run, state: State, cell: Cell, said: str, hearing: Hearing | None = None) -> State:
+    """The state after the player said something ("" lets the character speak by itself) and was answered.
+
+    `run` is the place of the cell.
 
     Raises:
-        UsageError: there is no such one.
+        FabulaError: any of its kinds; the state before it stands.
     """
-    for freedom in FREEDOMS:
-        if freedom == text.strip().lower():
-            return freedom
-    raise UsageError(f"There is no freedom {text!r}. Give one of {', '.join(FREEDOMS)}.")
+    player, who = talk.parties.player, next_speaker(talk.parties, state, said)
+    there = (player, *state.present)
+    lines = (*state.lines, Line(player, "", said, there)) if said else state.lines
+    moment = replace(_moment(talk, state, cell, who, lines), moved=state.moved, hearing=hearing)
+    answer = await talk.answer(run.scope("turn", state.number_in_cell), moment)
+    step, stayed, ends = talk.progress(state, f"{said} {answer.text}", answer)
+    turn = Turn(
+        len(state.turns) + 1,
+        state.cell,
+        state.step,
+        said,
+        Line(who, answer.action, answer.message, there) if answer.text else None,
+        ends_cell=ends,
+        ends_story=ends and state.cell >= len(talk.segments),
+    )
+    return state.with_turn(turn, player, step, stayed, moved=step != state.step)
+
+
+async def played(talk: Talk, run: Run, state: State, cell: Cell) -> str:
+    """What the player's character does and says next, played by a model; `run` is the place of the cell."""
+    moment = _moment(talk, state, cell, talk.parties.player, state.lines)
+    return (await talk.play(run.scope("turn", state.number_in_cell), moment)).text
+
+
+def _moment(talk: Talk, state: State, cell: Cell, who: str, lines: Sequence[Line]) -> Moment:
+    return Moment(
+        talk.parties,
+        replace(cell, present=state.present, steps=state.steps),
+        who,
+        witnessed(lines, who),
+        state.summaries.get(who, ""),
+        state.step,
+        freedom=state.freedom,
+    )
+
+
+def next_speaker(parties: Parties, state: State, said: str) -> str:
+    """Who answers: who is spoken to by name, else whom the sub-plan names, else who has been silent longest."""
+    there = [name for name in parties.others if name in state.present] or list(parties.others)
+    if len(there) == 1:
+        return there[0]
+    names = {name: (name, *(part for part in name.split() if len(part) > 2)) for name in there}  # noqa: PLR2004 - no "Mr"
+    spoken_to = mentioned(said, names)
+    if spoken_to:
+        return spoken_to[0]
+    spoke = {line.name: n for n, line in enumerate(state.lines)}
+    planned = mentioned(state.sub_plan.text, names) if state.sub_plan else ()
+    return min(planned or there, key=lambda name: spoke.get(name, -1))

@@ -1,165 +1,631 @@
-"""SNAP: the story in cells; in each a plan is made and chosen, talked through, and summed up (section 4)."""
+"""SNAP: a narrative in cells; each is planned, the plans are filtered, the best is talked through and summed up.
+
+The order is the paper's: the cells and their loop (sections 4.1 and 4.2), who is in a cell (3.1), the planning model
+(4.3), the planning filter (4.4), the agent model with its EOD (4.5), the summary model (4.6). What two agents do here
+(section 5.3) a person does in `fabula chat`, with the same `Snap`, in a session of `fabula.craft.conversation`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+import asyncio
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
-from fabula.base.errors import UsageError
+import numpy as np
+
+from fabula.base.errors import ReplyError, UsageError
 from fabula.craft.cells import cells
-from fabula.craft.conversation.moves import conversation, dialogue_of, dialogue_text
-from fabula.craft.conversation.state import State
-from fabula.craft.conversation.talk import Freedom, Parties, Place
-from fabula.craft.narratives import narrative_of
-from fabula.story import Story
-from fabula.systems.snap.coherence import ready
-from fabula.systems.snap.people import Labels, company_of, parties_for
-from fabula.systems.snap.talking import SnapTalk
+from fabula.craft.conversation.lines import (
+    Cell,
+    Parties,
+    Step,
+    Summaries,
+    dialogue_of,
+    latest_lines,
+    plan_text,
+    witnessed,
+)
+from fabula.craft.conversation.talk import Progress, conversation
+from fabula.craft.conversation.turns import turn_of
+from fabula.craft.memory import tf_idf
+from fabula.craft.narratives import check_people, narrative_of
+from fabula.craft.packing import first_of, last_of, latest
+from fabula.engine.events import TABLE
+from fabula.engine.replies import ReplyProblem, clean_prose, read_chances, read_score, short
+from fabula.engine.replies.dialogue import read_plan, with_names
+from fabula.engine.run import Run, side_by_side
+from fabula.models.base import Sampling
+from fabula.models.budget import estimate_tokens
+from fabula.story import Story, one_line, slug
+from fabula.story.people import among, names_in, present_in, same_person
+from fabula.story.personas import Persona, Personas, parse_personas, write_personas
+from fabula.story.sentences import sentences
+from fabula.systems.snap.coherence import by_words, coherences, opened
+from fabula.systems.snap.scores import (
+    CRITERIA,
+    headlines,
+    min_max,
+    read_scores,
+    rounded,
+    write_scores,
+)
 
 if TYPE_CHECKING:
-    from fabula.craft.conversation.talk import Memories
-    from fabula.engine.run import Run
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from fabula.craft.conversation.lines import Freedom, Line
+    from fabula.craft.conversation.talk import State
+    from fabula.craft.conversation.turns import Moment
+    from fabula.engine.replies.dialogue import Said
     from fabula.story import Brief
+    from fabula.systems.snap.config import Config
+    from fabula.systems.snap.scores import Matrix, Row
 
-PUBLISHED = (1.1618, 1.4210, 1.4323)  # equation 1: coherence, connectivity, personality
-
-
-@dataclass(frozen=True, slots=True)
-class Config:
-    """Settings; the defaults are the paper's, or stand for what it leaves open; `improved` names every difference.
-
-    Attributes:
-        player: the player's character; empty takes the first that the first cell names.
-        npc: who answers; several are parted by commas. Empty takes the second.
-        sentences: of a cell, about (section 3.1: 10).
-        candidates: plans to choose from in a cell; the paper does not say how many.
-        plan_filter: the best plan is chosen (section 4.4); else the first one counts.
-        weights: of coherence, connectivity and personality (equation 1); `fabula snap fit` learns one's own.
-        coherence: of plan and segment: "words" (TF-IDF), or "bertscore" as in the paper (extra `fabula[bertscore]`).
-        coherence_model: for "bertscore": a name of the package transformers, or a folder that holds a model.
-        coherence_embedder: transformers, letters (a stand-in), or FILE.py:FUNCTION, as the evaluator bertscore has it.
-        coherence_fetch: a model that is not on this machine may be fetched from its public home.
-        scoring: "samples" (section 5.1), "logprobs" of one token, or "auto": these where the engine tells them.
-        samples: of one score (section 5.1: 20).
-        plan_temperature: of planning (section 5.1).
-        turn_temperature: of the agents' turns (section 5.1).
-        plan_tokens: bound of a plan.
-        turn_tokens: bound of a turn.
-        summary_words: bound of a summary.
-        max_turns: of a cell in the automatic mode; the paper names no bound.
-        freedom: how far the player may lead away: "rails", "guided" (the paper) or "loose".
-        turns_per_step: turns after which a sub-plan that stalls is left; 0 leaves it to the agent, as in the paper.
-        enforce: EOD counts at the last sub-plan alone; else wherever the agent writes it, but in its first turn.
-        remind: the agent is told which sub-plan it is at.
-        instruction_first: the planner reads what is wanted before what is given, as in the paper.
-        lead: a model that can is given the first letters of a turn's or a plan's form.
-        turn_sentences: of a message at most; 0 keeps what was written.
-        tries: draws of a turn that cannot be used.
-        lenient: what cannot be read is made from the segment: labels, a plan; else that is an error.
-        most_steps: sub-plans at most; 0 keeps all.
-        least_coherence: a chosen plan that is less like its segment is made from the segment; 0 keeps any.
-        check_people: labels count for those alone that the segment names.
-        carry: a summary holds what was before its cell too; else the cell's dialogue alone, as in the paper.
-        history_tokens: bound of the dialogue in a prompt, about; 0 sets none.
-        segment_tokens: the same for the segment.
-    """
-
-    player: str = ""
-    npc: str = ""
-    sentences: int = 10
-    candidates: int = 3
-    plan_filter: bool = True
-    weights: tuple[float, float, float] = PUBLISHED
-    coherence: Literal["words", "bertscore"] = "words"
-    coherence_model: str = "roberta-large"
-    coherence_embedder: str = "transformers"
-    coherence_fetch: bool = False
-    scoring: Literal["samples", "logprobs", "auto"] = "samples"
-    samples: int = 20
-    plan_temperature: float = 0.3
-    turn_temperature: float = 0.3
-    plan_tokens: int = 1024
-    turn_tokens: int = 256
-    summary_words: int = 80
-    max_turns: int = 30
-    freedom: Freedom = "guided"
-    turns_per_step: int = 0
-    enforce: bool = False
-    remind: bool = False
-    instruction_first: bool = True
-    lead: bool = False
-    turn_sentences: int = 0
-    tries: int = 1
-    lenient: bool = False
-    most_steps: int = 0
-    least_coherence: float = 0.0
-    check_people: bool = False
-    carry: bool = False
-    history_tokens: int = 0
-    segment_tokens: int = 0
-
-    @classmethod
-    def faithful(cls) -> Config:
-        """The paper."""
-        return cls()
-
-    @classmethod
-    def improved(cls) -> Config:
-        """Ours: the plan is kept to, prompts are bounded, no cell is forgotten, small models get through."""
-        return cls(
-            scoring="auto",
-            plan_tokens=640,
-            turn_tokens=96,
-            turns_per_step=4,
-            enforce=True,
-            remind=True,
-            instruction_first=False,
-            lead=True,
-            turn_sentences=1,
-            tries=3,
-            lenient=True,
-            most_steps=8,
-            least_coherence=0.25,  # the paper's own plans have 0.26 to 0.65 (Tables 14 to 26), prattle 0.1 to 0.2
-            check_people=True,
-            carry=True,
-            history_tokens=1500,
-            segment_tokens=1200,
-        )
+PERSONAS: Final = "personas"
+SCORES: Final = "scores"
+_NOBODY: Final = "# Nobody was found in this cell. Write a list `personas:` with a `name:` for each character.\n"
+_STEPS: Final = 60  # sub-plans that are read
+_PLAN_WORDS: Final = 300  # for estimates
+_LOW, _HIGH = 1, 5
+_SCORES: Final = tuple(str(score) for score in range(_LOW, _HIGH + 1))
+_ONE_TOKEN: Final = Sampling(temperature=1.0, top_p=1.0, frequency_penalty=0.0, presence_penalty=0.0, max_tokens=1)
+_NEXT: Final = 0.1  # likeness to the next sub-plan below which a turn is not about it
+_TOKENS_A_WORD: Final = 2
+_ROOM: Final = 0.8  # of a summary model's window, as tokens are estimates
+# With aids for small models:
+_FEW_STEPS: Final = 8
+_OTHER_STORY: Final = 0.25  # coherence by words; the paper's own plans have 0.26 to 0.65 (Tables 14 to 26), prattle 0.1
+_LABEL_TOKENS, _PLAN_TOKENS = 700, 640
+_SEGMENT_TOKENS, _DIALOGUE_TOKENS = 1200, 1500
 
 
 async def write(brief: Brief, run: Run, config: Config) -> Story:
-    """The narrative as a dialogue between two agents, cell by cell (section 5.3)."""
-    narrative = await narrative_of(run, brief)
-    talk = await open_talk(narrative, run, config)
-    state = State(freedom=config.freedom)
-    memories: Memories = {}
+    """The narrative as a dialogue between two agents, cell by cell (sections 4.1 and 5.3)."""
+    snap = await open_talk(await narrative_of(run, brief), run, config)
     story = Story.of(brief)
-    for number in range(1, len(talk.cells) + 1):
-        here = Place(run, run.scope(f"cell-{number}"))
-        chapter = await talk.chapter(here, number, memories)
+    summaries: Summaries = {}
+    for number in range(1, len(snap.segments) + 1):
+        here = run.scope(f"cell-{number}")
+        cell = await snap.cell(here, number, summaries)  # who is in it (3.1), planning (4.3), filtering (4.4)
 
-        async def make(own: Run) -> str:
-            opened = replace(state, turns=()).opened(chapter, memories)  # noqa: B023 - called in this round
-            return dialogue_text(await conversation(talk, Place(run, own), opened, chapter, config.max_turns))  # noqa: B023 - the same
+        async def talked_through(own: Run, cell: Cell = cell, before: Summaries = summaries) -> str:
+            # The agent (4.5) and the player's agent in turn, until EOD.
+            return await conversation(snap, own, cell, before, config.paper.max_turns)
 
-        text = await here.own.keep("dialogue", make, folder="story")
+        read = partial(_dialogue, parties=snap.parties)
+        text, lines = await here.keep_as(read, "dialogue", talked_through, folder="story")
         story = story.add(f"cell-{number}/dialogue", text)
-        lines = dialogue_of(text, talk.parties, chapter.present)
-        if number < len(talk.cells):
-            memories = await talk.remember(here, chapter, lines, memories)
+        if number < len(snap.segments):
+            there = (snap.parties.player, *cell.present)
+            heard = [replace(line, witnesses=there) for line in lines]
+            summaries = await snap.summarise(here, heard, summaries)  # for the next cell (4.6)
     return story
 
 
-async def open_talk(narrative: str, run: Run, config: Config, parties: Parties | None = None) -> SnapTalk:
+def _dialogue(text: str, parties: Parties) -> tuple[str, tuple[Line, ...]]:
+    return text, dialogue_of(text, parties)
+
+
+async def open_talk(narrative: str, run: Run, config: Config, parties: Parties | None = None) -> Snap:
     """The narrative, ready to be talked through; costs the labels of its first cell where `parties` are not given.
 
     Raises:
         UsageError: there is no sentence in it, nobody to talk with, or no model for a coherence by BERTScore.
         UnknownNameError: one of the parties is not in it.
     """
-    parts = tuple(cells(narrative, config.sentences))
-    if not parts:
+    segments = tuple(cells(narrative, config.paper.sentences))
+    if not segments:
         raise UsageError("The narrative has no sentence. Give a text in which somebody does something.")
-    await ready(run, config)
-    company, labels = await company_of(run), Labels(parts, config)
-    return SnapTalk(await parties_for(labels, company, run, config, parties), company, labels, config)
+    await opened(config.paper)
+    given = await run.given(PERSONAS, folder="plan", suffix="yaml")
+    characters = Characters(segments, config, parse_personas(given).people if given else ())
+    return Snap(segments, await who_talks(characters, run, config, parties), characters, config)
+
+
+@dataclass(frozen=True)
+class Snap:
+    """A narrative in cells, and what SNAP does in each; a `Talk` that all sessions on it share."""
+
+    segments: tuple[str, ...]
+    parties: Parties
+    characters: Characters
+    config: Config
+
+    @property
+    def freedom(self) -> Freedom:
+        """How far the player may lead away, unless a session says otherwise."""
+        return self.config.ours.freedom
+
+    async def cell(self, run: Run, number: int, summaries: Summaries, steps: tuple[Step, ...] | None = None) -> Cell:
+        """The cell of this number (section 4.2): segment, personas, and a plan, which is made unless `steps` is it."""
+        segment, people = self.segments[number - 1], self.characters
+        labelled = [person.name for person in await people.of(run, number)]
+        named = present_in(self.parties.others, segment)
+        there = tuple(n for n in self.parties.others if n in named or among(n, labelled)) or self.parties.others
+        personas = {name: await people.persona(run, name, number) for name in self.parties.names}
+        cell = Cell(number, segment.strip(), steps or (), there, personas)
+        if steps is not None:
+            return cell
+        return replace(cell, steps=await self.plan(run, cell, summaries.get(self.parties.player, "")))
+
+    # planning (section 4.3) -----------------------------------------------------------------------------------------
+
+    async def plan(self, run: Run, cell: Cell, summary: str) -> tuple[Step, ...]:
+        """The plan of a cell, kept as `plan/cell-N-plan.md`: candidates (Table 5), and the best of them.
+
+        Raises:
+            ReplyError: no plan could be read (only without `lenient`).
+        """
+        paper, ours, player = self.config.paper, self.config.ours, self.parties.player
+        aids = run.aids("planner")
+        most = _FEW_STEPS if aids else _STEPS
+        personas = [cell.personas[name] for name in cell.present]
+
+        async def make(own: Run) -> str:
+            sampling = Sampling(
+                temperature=paper.plan_temperature, max_tokens=own.reply_tokens("planner", _PLAN_TOKENS)
+            )
+            texts = await side_by_side(
+                own.scope("candidate", number).ask(
+                    "planner",
+                    "plan",
+                    sampling=sampling,
+                    expect=_PLAN_WORDS,
+                    player=player,
+                    people=list(cell.present),
+                    player_persona=cell.personas[player],
+                    personas=personas,
+                    summary=summary,
+                    segment=shown(cell.segment, own, "planner"),
+                    instruction_first=paper.instruction_first,
+                )
+                for number in range(1, paper.candidates + 1)
+            )
+            plans = list(dict.fromkeys(_plans_in(texts, most)))
+            if not plans and not ours.lenient:
+                raise ReplyError(
+                    f"No plan could be read at {own.at} in {len(texts)} replies. Run with another --seed.",
+                    reply=texts[-1],
+                )
+            best = await best_plan(own, plans, cell.segment, "\n".join(personas), self.config) if plans else ()
+            other_story = aids and by_words(best, cell.segment) < _OTHER_STORY
+            if ours.lenient and (not best or other_story):
+                own.note("No plan was like its segment; the segment's own sentences stand in.")
+                best = plan_from(cell.segment, most)
+            return plan_text(best)
+
+        return await run.keep_as(_plan_in, "plan", make, folder="plan")
+
+    # the agent (section 4.5) ----------------------------------------------------------------------------------------
+
+    async def answer(self, run: Run, moment: Moment) -> Said:
+        """One turn of the agent (Table 8); 1 call, more where a draw is not usable."""
+        ours, steps = self.config.ours, moment.cell.steps
+        ahead = steps[moment.step - 1 : moment.step + 1] if ours.lenient and moment.step else ()
+        fields = self._known(run, moment, "npc") | {
+            "steps": steps,
+            "step": moment.step,
+            "moved": moment.moved,
+            "freedom": moment.freedom,
+            "remind": ours.enforce,
+        }
+        return await self._turn(run, moment, "npc", "answer", fields, [step.title for step in ahead])
+
+    async def play(self, run: Run, moment: Moment) -> Said:
+        """One turn of the player's character by a model (section 5.3)."""
+        fields = self._known(run, moment, "player")
+        fields["partners"] = [name for name in self.parties.others if name in moment.cell.present]
+        return await self._turn(run, moment, "player", "play", fields, ["listens"] if self.config.ours.lenient else [])
+
+    async def _turn(
+        self, run: Run, moment: Moment, role: str, prompt: str, fields: Mapping[str, Any], fallbacks: Sequence[str]
+    ) -> Said:
+        temperature, tries = self.config.paper.turn_temperature, self.config.ours.tries
+        return await turn_of(
+            run, moment, role, prompt, fields, temperature=temperature, tries=tries, fallbacks=fallbacks
+        )
+
+    def _known(self, run: Run, moment: Moment, role: str) -> dict[str, Any]:
+        """What a cell gives to whoever speaks in it (section 4.2)."""
+        player, personas = self.parties.player, moment.cell.personas
+        return {
+            "who": moment.who,
+            "player": player,
+            "persona": personas.get(moment.who, ""),
+            "others": [personas[player]] if moment.who != player else [],
+            "summary": moment.summary,
+            "segment": shown(moment.cell.segment, run, role),
+            "lines": latest_lines(moment.lines, run.prompt_tokens(role, _DIALOGUE_TOKENS)),
+        }
+
+    def progress(self, state: State, words: str, answer: Said) -> Progress:
+        """Where the plan stands after a turn, and whether the cell is over (Table 8, rules 2, 4 and 9).
+
+        The agent's EOD ends the cell, but never in its first turn, and with `enforce` at the last sub-plan alone; so
+        does a last sub-plan that stalls.
+        """
+        ours = self.config.ours
+        if not state.steps:
+            step, stayed, done = 0, 0, False
+        else:
+            most = turns_allowed(ours.turns_per_step, state.freedom)
+            step, stayed, done = next_step(state.steps, state.step, state.stayed, words, most)
+        eod_counts = state.number_in_cell > 1 and (not ours.enforce or state.step >= len(state.steps))
+        return Progress(step, stayed, (answer.ended and eod_counts) or done)
+
+    # the summary (section 4.6) --------------------------------------------------------------------------------------
+
+    async def summarise(self, run: Run, lines: Sequence[Line], summaries: Summaries) -> Summaries:
+        """What each of the parties remembers after a cell; one call for all who remember the same."""
+        alike: dict[tuple[str, tuple[Line, ...]], list[str]] = {}
+        for name in self.parties.names:
+            if own := witnessed(lines, name):
+                alike.setdefault((summaries.get(name, ""), own), []).append(name)
+        texts = await side_by_side(
+            self._summary(run if number == 1 else run.scope("view", number), before, own)
+            for number, (before, own) in enumerate(alike, 1)
+        )
+        found = dict(summaries)
+        for names, text in zip(alike.values(), texts, strict=True):
+            found |= dict.fromkeys(names, text)
+        return found
+
+    async def _summary(self, run: Run, before: str, lines: Sequence[Line]) -> str:
+        """A summary, kept as `plan/cell-N-summary.md`."""
+        words, role, ours = self.config.paper.summary_words, "summariser", self.config.ours
+        before = before if ours.carry else ""
+
+        async def make(own: Run) -> str:
+            instructed = own.context.cast.assignment(role).performer.capabilities.instructed
+            if instructed:
+                read = latest_lines(lines, own.prompt_tokens(role, 2 * _DIALOGUE_TOKENS))
+            else:
+                read = _fitting(own, lines, own.window(role), before)
+            text = await _summed_up(own, role, instructed=instructed, summary=before, lines=read, words=words)
+            if ours.lenient:
+                text = clean_prose(text, labels=("Summary", "The dialogue"), last=False, kind="notes").text
+            return text.strip() or f"{before} {read[-1].name}: {read[-1].text}".strip()
+
+        text = await run.keep("summary", make, folder="plan")
+        return last_of(text, words * _TOKENS_A_WORD) if run.aids(role) else text
+
+
+# who is in a cell (sections 3.1 and 4.2) ----------------------------------------------------------------------------
+
+
+@dataclass
+class Characters:
+    """Who is in the narrative: the author's own personas, which hold everywhere, and each cell's labels.
+
+    Attributes:
+        segments: of the narrative.
+        author: personas of `plan/personas.yaml`.
+    """
+
+    segments: Sequence[str]
+    config: Config
+    author: tuple[Persona, ...] = ()
+    _labels: dict[int, tuple[Persona, ...]] = field(default_factory=dict)
+    _one: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def of(self, run: Run, number: int) -> tuple[Persona, ...]:
+        """The characters of a cell, kept as `plan/cell-N-people.yaml` for all sessions; one call, the first time.
+
+        Raises:
+            PlanError: the author's labels have problems; all are named.
+            ReplyError: no labels could be read (only without `lenient`).
+        """
+        name = f"cell-{number}-people"
+
+        def read(text: str) -> tuple[Persona, ...]:
+            written = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+            return parse_personas(text, f"plan/{name}.yaml").people if written else ()
+
+        async def make(own: Run) -> str:
+            found = await _labelled(own, self.segments[number - 1], self.config)
+            return write_personas(Personas("", tuple(found))) if found else _NOBODY
+
+        async with self._one:
+            if number not in self._labels:
+                shared = Run(run.context)
+                self._labels[number] = await shared.keep_as(read, name, make, folder="plan", suffix="yaml")
+        return self._labels[number]
+
+    async def persona(self, run: Run, name: str, number: int) -> str:
+        """Who somebody is: as the author says, else by the labels of this cell or the last one that had them."""
+        known = {persona.name: persona for persona in self.author}
+        found = among(name, known)
+        for cell in range(number, 0, -1):
+            if found is not None:
+                break
+            known = {persona.name: persona for persona in await self.of(run, cell)}
+            found = among(name, known)
+        return replace(known[found], name=name).block if found is not None else f"Name: {name}"
+
+
+async def _labelled(run: Run, segment: str, config: Config) -> list[Persona]:
+    """The characters of a segment by the labeller; with aids those alone that the segment names."""
+    role = "labeller"
+    sampling = Sampling(max_tokens=run.reply_tokens(role, _LABEL_TOKENS))
+    try:
+        reply = await run.ask_for(_labels(), role, "label", sampling=sampling, segment=shown(segment, run, role))
+    except ReplyError as error:
+        if not config.ours.lenient:
+            raise
+        run.note(f"No labels could be read; names that the segment repeats stand in. {error}")
+        return [Persona(name) for name in names_in(segment)]
+    people: dict[str, Persona] = {}
+    for label in reply.characters:
+        name = one_line(label.name)
+        known = any(same_person(name, other) for other in people)
+        if name and not known and (not run.aids(role) or _named(run, name, segment)):
+            traits = tuple(dict.fromkeys(one_line(trait) for trait in label.traits if trait.strip()))
+            people[name] = Persona(name, description=one_line(label.background), personality=traits)
+    return list(people.values())
+
+
+def _named(run: Run, name: str, segment: str) -> bool:
+    return run.unless_made_up(lambda: bool(present_in([name], segment)), instead=True)
+
+
+@cache
+def _labels() -> Any:  # noqa: ANN401 - a type made at run time
+    from pydantic import BaseModel, Field  # noqa: PLC0415 - keeps `fabula --help` fast
+
+    class Label(BaseModel):
+        name: Annotated[str, Field(max_length=80)]
+        traits: Annotated[list[Annotated[str, short(120)]], short(8)] = []
+        background: Annotated[str, short(600)] = ""
+
+    class Labels(BaseModel):
+        characters: Annotated[list[Label], short(12)]
+
+    return Labels
+
+
+async def who_talks(characters: Characters, run: Run, config: Config, given: Parties | None) -> Parties:
+    """Who talks: those given, those of the settings, else the first two of the first cell.
+
+    Raises:
+        UsageError: there are not two to talk with each other.
+        UnknownNameError: one of them is not in the narrative.
+    """
+    player, others = (given.player, given.others) if given else (config.paper.player.strip(), config.paper.npc_names)
+    narrative = "\n".join(characters.segments)
+    known = [persona.name for persona in characters.author]
+    if not (player and others):
+        known += [person.name for person in await characters.of(run, 1)]
+        if config.ours.lenient:
+            known += names_in(narrative)
+        left: list[str] = []
+        for name in known:
+            if not any(same_person(name, other) for other in (player, *others, *left)):
+                left.append(name)
+        player = player or (left.pop(0) if left else "")
+        others = others or tuple(left[:1])
+    made_up = Parties(player or "the player", others or ("the character",))
+
+    def checked() -> Parties:
+        if not (player and others):
+            raise UsageError(
+                "The first cell names fewer than two characters, so there is nobody to talk with. Say who talks "
+                "(player and npc, or --as and --with), or write them into plan/cell-1-people.yaml."
+            )
+        check_people([player, *others], narrative, known)
+        return Parties(player, others)
+
+    return run.unless_made_up(checked, made_up)
+
+
+def shown(segment: str, run: Run, role: str) -> str:
+    """A segment as a prompt for a role shows it: whole, unless a single sentence of it is longer than all may be."""
+    tokens = run.prompt_tokens(role, _SEGMENT_TOKENS)
+    text = segment.strip()
+    begin = first_of(text, tokens)
+    return begin if any(map(str.isalnum, begin)) else text[: tokens * 3]
+
+
+# plans ----------------------------------------------------------------------------------------------------------------
+
+
+def _plan_in(text: str, most: int = _STEPS) -> tuple[Step, ...]:
+    return tuple(Step(title, detail) for title, detail in read_plan(text, most))
+
+
+def _plans_in(texts: Sequence[str], most: int) -> Iterator[tuple[Step, ...]]:
+    """The plans in those replies that can be read."""
+    for text in texts:
+        try:
+            yield _plan_in(text, most)
+        except ReplyProblem:
+            continue
+
+
+def plan_from(segment: str, most: int) -> tuple[Step, ...]:
+    """A plan that is the segment itself: its sentences, in at most `most` equal parts of two or more."""
+    parts = sentences(" ".join(segment.split())) or [segment.strip()]
+    size = max(2, -(-len(parts) // most))
+    return tuple(Step(" ".join(parts[n : n + size])) for n in range(0, len(parts), size))
+
+
+def turns_allowed(turns_per_step: int, freedom: Freedom) -> int:
+    """Turns after which a sub-plan is left: half as many on rails, twice as many where it is loose; 0 sets no bound."""
+    if freedom == "guided" or not turns_per_step:
+        return turns_per_step
+    return max(turns_per_step // 2, 1) if freedom == "rails" else turns_per_step * 2
+
+
+def next_step(steps: Sequence[Step], step: int, stayed: int, words: str, most: int) -> tuple[int, int, bool]:
+    """Which sub-plan the next turn serves, judged from the words of this one; no model is asked.
+
+    The plan goes on when the words are nearer to the next sub-plan than to this one, and when this one has had its
+    turns. It never goes further than one, and never back (Table 8, rule 2).
+
+    Args:
+        steps: the plan.
+        step: number of the sub-plan that the turn served.
+        stayed: turns that this sub-plan had before.
+        words: of the turn.
+        most: turns after which a sub-plan counts as stalled; 0 sets no bound.
+
+    Returns:
+        The sub-plan of the next turn, the turns it has had, and whether the plan is done: its last sub-plan has had
+        its turns.
+    """
+    stayed += 1
+    stalled = bool(most) and stayed >= most
+    if step >= len(steps):
+        return step, stayed, stalled
+    here, there = tf_idf(words, [steps[step - 1].text, steps[step].text])
+    goes_on = stalled or bool(there >= _NEXT and there > here)
+    return (step + 1, 0, False) if goes_on else (step, stayed, False)
+
+
+# the planning filter (section 4.4) ------------------------------------------------------------------------------------
+
+
+async def best_plan(
+    run: Run, plans: Sequence[tuple[Step, ...]], segment: str, persona: str, config: Config
+) -> tuple[Step, ...]:
+    """P_best, the plan with the highest sum S (equation 2); the first of several. One plan is not scored.
+
+    The scores are kept as `plan/cell-N-plan-scores.csv`, and the choice is made from what stands there: who edits a
+    score changes the choice, who removes a line excludes its plan.
+
+    Raises:
+        UsageError: an edited table cannot be read, or is of other plans.
+    """
+    if len(plans) == 1 or not config.paper.plan_filter:
+        return plans[0]
+    place = f"{run.at}/{SCORES}"
+    file = f"plan/{slug(place)}.{TABLE}"
+    table = await run.given(SCORES, folder="plan", suffix=TABLE)
+    if table is None:  # the calls belong to the plan's own line of work, which goes on from the choice
+        made = await _scored(run, plans, segment, persona, config)
+
+        async def keep(own: Run) -> str:
+            del own
+            return made
+
+        table = await run.keep(SCORES, keep, folder="plan", suffix=TABLE)
+    rows = sorted(read_scores(table, file), key=lambda row: row.plan)
+    if not _are_of(rows, plans):
+
+        def refuse() -> NoReturn:
+            raise UsageError(
+                f"{file} is no table of the {len(plans)} plans that there are: each line has a plan's number and its "
+                "steps as they were written, at least one and none twice. Correct the file, or have the plans scored "
+                f"anew: `fabula retake {place}`."
+            )
+
+        return run.unless_made_up(refuse, plans[0])
+    sums = weighted_sums(np.array([row.scores for row in rows]), config.paper.weights)
+    best = int(np.argmax(sums))
+    row = rows[best]
+    scores = ", ".join(f"{name} {value:.4f}" for name, value in zip(CRITERIA, row.scores, strict=True))
+    run.note(f"Plan {row.plan} of {len(plans)} was chosen ({scores}; sum {sums[best]:.4f}).")
+    if not row.chosen:
+        run.note(f"{file} marks another plan; its three scores and the weights decide.")
+    return plans[row.plan - 1]
+
+
+def weighted_sums(scores: Matrix, weights: Sequence[float]) -> Matrix:
+    """S of each plan (equation 1), its scores normalised min-max among these plans; shape (plans,)."""
+    return min_max(scores) @ np.asarray(weights)  # type: ignore[no-any-return] # numpy's own types
+
+
+def _are_of(rows: Sequence[Row], plans: Sequence[tuple[Step, ...]]) -> bool:
+    """Whether the rows of a table are some of these plans, each at most once."""
+    numbers = [row.plan for row in rows]
+    known = all(1 <= row.plan <= len(plans) and row.steps == headlines(plans[row.plan - 1]) for row in rows)
+    return bool(rows) and known and len(set(numbers)) == len(numbers)
+
+
+async def _scored(run: Run, plans: Sequence[tuple[Step, ...]], segment: str, persona: str, config: Config) -> str:
+    """C1, C2 and C3 of each plan, as a table: coherence, connectivity (Table 6), personality (Table 7)."""
+    near = await coherences(plans, segment, run, config.paper)
+    # Another take of the scores alone counts beside the plan's takes.
+    judging = replace(run, take=run.take + run.within(SCORES).take)
+    story = shown(segment, run, "judge")
+    judged = await side_by_side(
+        _judged(judging.scope("filter", number), plan_text(plan), story, persona, config)
+        for number, plan in enumerate(plans, 1)
+    )
+    scores = rounded([(first, *others) for first, others in zip(near, judged, strict=True)])
+    cell = run.at.rpartition("/")[0]
+    return write_scores(cell, plans, scores, weighted_sums(scores, config.paper.weights).tolist())
+
+
+async def _judged(run: Run, plan: str, segment: str, persona: str, config: Config) -> list[float]:
+    """Connectivity and personality of a plan, 1 to 5."""
+    return await side_by_side(
+        [
+            g_eval(run, config, "connectivity", plan=plan),
+            g_eval(run, config, "personality", plan=plan, segment=segment, persona=persona),
+        ]
+    )
+
+
+async def g_eval(run: Run, config: Config, prompt: str, **fields: str) -> float:
+    """The mean of samples of one token, or the expected score by the tokens' probabilities (section 5.1).
+
+    Answers that are no score do not count; without any, the score is the lowest.
+    """
+    paper = config.paper
+    gives_logprobs = run.context.cast.assignment("judge").performer.capabilities.logprobs
+    if paper.scoring == "samples" or (paper.scoring == "auto" and not gives_logprobs):
+        return _mean(await run.sample(paper.samples, "judge", prompt, sampling=_ONE_TOKEN, expect=1, **fields))
+    reply = await run.weigh(_SCORES, "judge", prompt, sampling=_ONE_TOKEN, **fields)
+    if reply.logprobs is None:
+        return _mean([reply.text])
+    try:
+        chances = read_chances(reply.logprobs, _SCORES)
+    except ReplyProblem:
+        return float(_LOW)
+    return sum(int(score) * chance for score, chance in chances.items())
+
+
+def _mean(texts: Sequence[str]) -> float:
+    """The mean of the scores in some replies."""
+    found: list[float] = []
+    for text in texts:
+        try:
+            found.append(read_score(text, _LOW, _HIGH))
+        except ReplyProblem:
+            continue
+    return sum(found) / len(found) if found else float(_LOW)
+
+
+# the summary model (section 4.6) --------------------------------------------------------------------------------------
+
+
+async def _summed_up(run: Run, role: str, *, instructed: bool, summary: str, lines: Sequence[Line], words: int) -> str:
+    """The summary model's text. A trained one may call speakers by DialogSum's tags; they get their names back."""
+    # A trained summary model gets its usual length; `reply_tokens` bounds small models that follow instructions.
+    tokens = run.reply_tokens(role, words * _TOKENS_A_WORD) if instructed else words * _TOKENS_A_WORD
+    reply = await run.reply(
+        role,
+        "summarise",
+        sampling=Sampling(max_tokens=tokens),
+        expect=words,
+        instructed=instructed,
+        summary=summary,
+        lines=lines,
+        words=words,
+    )
+    if unread := reply.sent.get("unread"):
+        run.note(f"The summary model had no room for the first {unread:,} tokens at {run.at}; they are not summed up.")
+    present = dict.fromkeys([*(line.name for line in lines), *(name for line in lines for name in line.witnesses)])
+    return reply.text if instructed else with_names(reply.text, tuple(present))
+
+
+def _fitting(run: Run, lines: Sequence[Line], window: int | None, before: str) -> tuple[Line, ...]:
+    """The last lines that a trained summary model has room for, one at least; says how many are left out."""
+    if window is None:
+        return tuple(lines)
+    tokens = int((window - estimate_tokens(before)) * _ROOM)
+    kept = max(1, len(latest([f"{line.name}: {line.text}" for line in lines], tokens)))
+    if kept < len(lines):
+        run.note(f"The summary model has room for the last {kept} of {len(lines)} lines at {run.at}.")
+    return tuple(lines[-kept:])

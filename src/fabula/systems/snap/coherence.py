@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fabula.craft.bertscore.scoring import Embedder, Vectors
-    from fabula.craft.conversation.talk import Step
+    from fabula.craft.conversation.lines import Step
     from fabula.engine.run import Run
-    from fabula.systems.snap.algorithm import Config
+    from fabula.systems.snap.config import Paper
 
 _OVERLAP: Final = 64  # tokens that two windows of a long segment share
 _FIELDS: Final = "coherence_"
@@ -33,27 +33,25 @@ class _Source(NamedTuple):
     fetch: bool
 
 
-async def ready(run: Run, config: Config) -> None:
-    """Open what coherence is measured with, so that nothing is asked where it is missing; nothing in a dry run.
+async def opened(paper: Paper) -> None:
+    """Open what coherence is measured with, so that nothing is asked where it is missing.
 
     Raises:
         UsageError: a package or the model is not on this machine; says what to do.
     """
-    if config.coherence == "bertscore" and config.plan_filter and config.candidates > 1 and run.context.mode != "dry":
-        await asyncio.to_thread(_opened, _source(config))
+    if paper.coherence == "bertscore" and paper.plan_filter and paper.candidates > 1:
+        await asyncio.to_thread(_opened, _source(paper))
 
 
-async def coherences(plans: Sequence[Sequence[Step]], segment: str, run: Run, config: Config) -> list[float]:
-    """The coherence of each plan with the segment, as the settings have it measured.
-
-    In a dry run that stands on made-up plans by words, for which no model need be opened.
+async def coherences(plans: Sequence[Sequence[Step]], segment: str, run: Run, paper: Paper) -> list[float]:
+    """The coherence of each plan with the segment, as the settings have it measured; made-up plans by words.
 
     Raises:
         UsageError: a package or the model is not on this machine; says what to do.
     """
-    if config.coherence == "words" or run.context.dry_run.planned:
+    if run.unless_made_up(lambda: paper.coherence, "words") == "words":
         return [by_words(plan, segment) for plan in plans]
-    return await asyncio.to_thread(_by_bertscore, [_text(plan) for plan in plans], segment, _source(config))
+    return await asyncio.to_thread(_by_bertscore, [_text(plan) for plan in plans], segment, _source(paper))
 
 
 def by_words(plan: Sequence[Step], segment: str) -> float:
@@ -65,8 +63,8 @@ def _text(plan: Sequence[Step]) -> str:
     return " ".join(step.text for step in plan)
 
 
-def _source(config: Config) -> _Source:
-    return _Source(config.coherence_embedder, config.coherence_model, config.coherence_fetch)
+def _source(paper: Paper) -> _Source:
+    return _Source(paper.coherence_embedder, paper.coherence_model, paper.coherence_fetch)
 
 
 def _by_bertscore(texts: Sequence[str], segment: str, source: _Source) -> list[float]:
@@ -74,7 +72,7 @@ def _by_bertscore(texts: Sequence[str], segment: str, source: _Source) -> list[f
         return [_likeness(text, segment, source) for text in texts]
 
 
-@lru_cache(maxsize=4096)  # a run is rehearsed before it is made
+@lru_cache(maxsize=4096)  # a dry run comes before a run
 def _likeness(text: str, segment: str, source: _Source) -> float:
     """F1 of a text against the segment; 0 where one has no token, or the model takes them for opposites."""
     reference, own = _vectors(segment, source), _vectors(text, source)

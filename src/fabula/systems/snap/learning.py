@@ -10,9 +10,8 @@ import numpy as np
 
 from fabula.base.errors import UsageError
 from fabula.stats.bootstrap import estimated, group_members, row_draws
-from fabula.systems.snap.algorithm import PUBLISHED
-from fabula.systems.snap.filtering import min_max, rank_one
-from fabula.systems.snap.scores import CRITERIA
+from fabula.systems.snap.config import PUBLISHED
+from fabula.systems.snap.scores import CRITERIA, min_max
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,6 +27,7 @@ Over: TypeAlias = Literal["cells", "all"]
 SCALE: Final = sum(PUBLISHED)
 _LEAST: Final = 2  # plans in a cell that can be compared
 _FEW: Final = 20  # units below which a percentile interval is too narrow
+_ROUNDS, _CLOSE = 10_000, 1e-14
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Learned:
         weights: by criterion; their sum is that of the published constants, since only ratios count.
         explained: how much of the table the one component explains, 0 to 1: the share of its squared singular value.
         equal: how much equal weights explain, which nothing was learned for.
-        over: within what scores were brought to 0..1: among the plans of a cell, or among all.
+        over: within what scores were normalised to 0..1: among the plans of a cell, or among all.
         plans: how many were learned from.
         cells: in how many cells they were; 0 where the table does not say.
         lone: plans that were left out because their cell has no other.
@@ -71,22 +71,22 @@ def learn(rows: Sequence[Row], over: Over | None = None, *, resamples: int = 100
     Raises:
         UsageError: there are too few plans, some tell no cell, or a criterion tells no plans apart.
     """
-    told = bool(rows) and all(row.cell for row in rows)
-    if over == "cells" and not told:
+    have_cells = bool(rows) and all(row.cell for row in rows)
+    if over == "cells" and not have_cells:
         where = next((row.where for row in rows if not row.cell), "the table")
         raise UsageError(f"{where} names no cell. Add a column `cell` to all lines, or say --over all.")
-    over = over or ("cells" if told else "all")
+    over = over or ("cells" if have_cells else "all")
     used = _comparable(rows) if over == "cells" else list(rows)
     _check_count(rows, used)
     scores = np.array([row.scores for row in used])
-    members = group_members([row.cell for row in used] if told else None, len(used))
+    members = group_members([row.cell for row in used] if have_cells else None, len(used))
     normal = _by_cell(scores, members) if over == "cells" else min_max(scores)
     _check_apart(normal, over)
     # Among all, a resample has its own extremes; within a cell, which is drawn whole, they stay.
     again: Callable[[Matrix], Matrix] = min_max if over == "all" else (lambda table: table)
     table = scores if over == "all" else normal
     drawn = np.array([_numbers(again(table[chosen])) for chosen in row_draws(members, resamples, seed)])
-    unit = f"{len(members)} {'cells' if told else 'plans'}"
+    unit = f"{len(members)} {'cells' if have_cells else 'plans'}"
     kind = "min-max in each cell" if over == "cells" else "min-max over all plans"
     method = f"{kind}, drawn by {unit}"
     *weights, explains, equal = [
@@ -99,10 +99,30 @@ def learn(rows: Sequence[Row], over: Over | None = None, *, resamples: int = 100
         equal=equal,
         over=over,
         plans=len(used),
-        cells=len(members) if told else 0,
+        cells=len(members) if have_cells else 0,
         lone=len(rows) - len(used),
         few=len(members) < _FEW,
     )
+
+
+def rank_one(scores: Matrix) -> tuple[float, ...]:
+    """The weight of each column by the factorisation of a non-negative matrix into one component; they add up to 1.
+
+    The best component is the first right singular vector, which has no negative entry (section 4.4, equation 1).
+
+    Raises:
+        UsageError: the matrix holds something negative, or nothing above 0.
+    """
+    if scores.ndim != 2 or not scores.size or scores.min() < 0 or not scores.max() > 0:  # noqa: PLR2004 - rows and columns
+        raise UsageError("Weights need a table of scores, none below 0 and not all 0. Give more, or different, plans.")
+    weights, squares = np.ones(scores.shape[1]), scores.T @ scores
+    for _ in range(_ROUNDS):
+        better = squares @ weights
+        better /= np.linalg.norm(better)
+        if np.abs(better - weights).max() < _CLOSE:
+            break
+        weights = better
+    return tuple(float(weight) for weight in weights / weights.sum())
 
 
 def _numbers(normal: Matrix) -> list[float]:

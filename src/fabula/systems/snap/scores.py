@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fabula.craft.conversation.talk import Step
+    from fabula.craft.conversation.lines import Step
 
     Matrix: TypeAlias = NDArray[np.float64]
 
@@ -52,6 +52,13 @@ class Row:
     chosen: bool = False
 
 
+def min_max(scores: Matrix) -> Matrix:
+    """Each column of `scores` (plans x criteria) normalised to 0..1; a column of equal values is 0."""
+    low, high = scores.min(axis=0), scores.max(axis=0)
+    spread = high - low
+    return (scores - low) / np.where(spread > 0, spread, 1.0)  # type: ignore[no-any-return] # numpy's own types
+
+
 def headlines(plan: Sequence[Step]) -> str:
     """A plan on one line, by its headlines; it begins with a mark, so no spreadsheet takes it for a formula."""
     return one_line(" ".join(f"#{number}. {step.title[:_WIDE]}" for number, step in enumerate(plan, 1)))
@@ -69,9 +76,9 @@ def write_scores(cell: str, plans: Sequence[Sequence[Step]], scores: Matrix, sum
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
     for number, (plan, own, total) in enumerate(zip(plans, scores, sums, strict=True)):
-        told = (f"{value:.{_DIGITS}f}".rstrip("0").rstrip(".") for value in own)
+        numbers = (f"{value:.{_DIGITS}f}".rstrip("0").rstrip(".") for value in own)
         mark = _MARK if number == chosen else ""
-        writer.writerow((cell, number + 1, *told, f"{total:.4f}", mark, headlines(plan)))
+        writer.writerow((cell, number + 1, *numbers, f"{total:.4f}", mark, headlines(plan)))
     return out.getvalue().rstrip("\n")
 
 
@@ -88,13 +95,13 @@ def read_scores(text: str, name: str) -> tuple[Row, ...]:
     try:
         lines = [(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)]
     except csv.Error as error:
-        raise UsageError(f"{name}, line {reader.line_num}: {error}. Mend the line; it is no CSV.") from error
+        raise UsageError(f"{name}, line {reader.line_num}: {error}. Correct the line; it is no CSV.") from error
     if not lines:
         raise UsageError(f"{name} is empty. Give a table with a line {','.join(CRITERIA)} and one line for each plan.")
     head = [cell.strip().lower() for cell in lines[0][1]]
     _check_columns(head, name)
     if twice := sorted({column for column in head if head.count(column) > 1}):
-        raise UsageError(f"{name} has the column {twice[0]!r} twice. Take one out.")
+        raise UsageError(f"{name} has the column {twice[0]!r} twice. Remove one.")
     return tuple(_row_of(line, head, cells, name) for line, cells in lines[1:])
 
 
@@ -116,7 +123,7 @@ def _rows_in(text: str, name: str) -> Iterator[Row]:
         try:
             fields = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise UsageError(f"{where}: this is no JSON ({error}). Mend the line or take it out.") from error
+            raise UsageError(f"{where}: this is no JSON ({error}). Correct the line, or remove it.") from error
         if not isinstance(fields, dict):
             raise UsageError(f"{where}: this is no JSON object. Give one with {', '.join(CRITERIA)}.")
         _check_columns(fields, where)
@@ -128,14 +135,15 @@ def _check_columns(names: Sequence[str] | Mapping[str, Any], name: str) -> None:
         if column not in _KNOWN:
             raise UnknownNameError(f"column in {name}:", column, _KNOWN)
     if missing := [column for column in CRITERIA if column not in names]:
-        told = ", ".join(missing)
-        raise UsageError(f"{name} has no column {told}. Give all of {', '.join(CRITERIA)}, parted by commas.")
+        raise UsageError(f"{name} has no column {', '.join(missing)}. Give all of {', '.join(CRITERIA)}.")
 
 
 def _row_of(line: int, head: Sequence[str], cells: Sequence[str], name: str) -> Row:
     where = f"{name}, line {line}"
     if len(cells) != len(head):
-        raise UsageError(f"{where} has {len(cells)} cells under {len(head)} columns. Mend the line; quote its commas.")
+        raise UsageError(
+            f"{where} has {len(cells)} cells under {len(head)} columns. Correct the line; quote its commas."
+        )
     return _row(where, dict(zip(head, cells, strict=True)))
 
 

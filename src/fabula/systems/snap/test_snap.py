@@ -23,14 +23,17 @@ from fabula.models.base import Capabilities, Reply
 from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief
 from fabula.systems import find
-from fabula.systems.snap.algorithm import PUBLISHED, open_talk
-from fabula.systems.snap.filtering import min_max, rank_one, ranked
+from fabula.systems.snap.algorithm import open_talk, weighted_sums
+from fabula.systems.snap.config import PUBLISHED
+from fabula.systems.snap.learning import rank_one
+from fabula.systems.snap.scores import min_max
 from ground_truth import data_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fabula.craft.conversation import Turn
+    from fabula.engine.context import Aids
     from fabula.engine.methods import Preset
     from fabula.models.base import Request
 
@@ -103,13 +106,16 @@ async def session_of(
     parties: Parties = TWO,
     *,
     capabilities: Capabilities | None = None,
+    aids: Aids = "auto",
     **config: Any,  # noqa: ANN401 - fields of Config
 ) -> Session:
     journal = Journal()
     journal.open()
-    context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(troupe, capabilities=capabilities)))
+    context = RunContext(
+        journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(troupe, capabilities=capabilities)), aids=aids
+    )
     settings_ = SYSTEM.config(preset, {"sentences": 4, "samples": 2, "candidates": 1} | config)
-    return open_session(None, await open_talk(story, Run(context), settings_, parties), context, settings_.freedom)
+    return open_session(None, await open_talk(story, Run(context), settings_, parties), context)
 
 
 # the filter ---------------------------------------------------------------------------------------------------------
@@ -134,13 +140,13 @@ def test_min_max_of_a_constant_column_is_zero() -> None:
 
 def test_the_sum_is_equation_1() -> None:
     scores = np.array([[0.99, 3.0, 5.0], [0.97, 4.0, 1.0]])
-    assert np.allclose(ranked(scores, PUBLISHED), [1.1618 + 1.4323, 1.4210])
+    assert np.allclose(weighted_sums(scores, PUBLISHED), [1.1618 + 1.4323, 1.4210])
 
 
 def test_the_published_constants_are_the_preset() -> None:
     told = json.loads((data_folder("snap") / "published_seed003.json").read_text())
     component = np.array(told["nmf_first_component"], dtype=float)
-    assert list(SYSTEM.config("faithful").weights) == component.tolist()
+    assert list(SYSTEM.config("faithful").paper.weights) == component.tolist()
     # Any table of rank one along the published component gives its shares back.
     table = np.outer(np.linspace(0.1, 1, 9), component)
     assert np.allclose(rank_one(table), np.array(told["sum_normalised"], dtype=float), atol=5e-5)
@@ -210,14 +216,14 @@ async def test_a_cell_sees_its_segment_its_persona_and_the_summary_before_and_no
     assert "Summary of cell 1." in troupe.prompts("plan")[-1]
 
 
-async def test_labels_count_for_those_that_the_segment_names() -> None:
-    troupe = Troupe()
-    session = await session_of(troupe)
-    await session.begin()
-    text = session.context.journal.newest("cell-1-people")
-    assert text is not None
-    assert "Mara" in text
-    assert "Neptune" not in text
+async def test_with_aids_labels_count_for_those_alone_that_the_segment_names() -> None:
+    for aids in ("on", "off"):
+        session = await session_of(Troupe(), aids=aids)
+        await session.begin()
+        text = session.context.journal.newest("cell-1-people")
+        assert text is not None
+        assert "Mara" in text
+        assert ("Neptune" in text) is (aids == "off")
 
 
 async def test_two_sessions_share_labels_and_make_plans_of_their_own() -> None:
@@ -266,7 +272,7 @@ async def summed_by(trained: Trained, preset: Preset, troupe: Troupe, said: str)
         listener = lambda event: noted.append(event.text) if isinstance(event, Noted) else None  # noqa: E731 - one line
         context = RunContext(journal, Prompts(SYSTEM.prompts), cast, listeners=(listener,))
         config = SYSTEM.config(preset, {"sentences": 4, "samples": 2, "candidates": 1})
-        session = open_session(None, await open_talk(story, Run(context), config, TWO), context, config.freedom)
+        session = open_session(None, await open_talk(story, Run(context), config, TWO), context)
         await session.begin()
         await session.say(said)
         for _ in range(3):
@@ -308,8 +314,8 @@ async def test_a_plan_reply_without_any_word_is_an_error_or_the_segment_stands_i
     assert session.plan[0].title == "Mara kept the lamp of the lighthouse. The boy Tobias brought her a letter."
 
 
-async def test_a_plan_of_another_story_is_not_kept() -> None:
-    session = await session_of(Troupe(plan=lambda _: "#1. A dragon burns towns\n#2. Knights kill dragons"))
+async def test_with_aids_a_plan_of_another_story_is_not_kept() -> None:
+    session = await session_of(Troupe(plan=lambda _: "#1. A dragon burns towns\n#2. Knights kill dragons"), aids="on")
     await session.begin()
     assert session.plan[1].title == "She read it twice. It said the lamp was to go dark."
 
@@ -406,30 +412,46 @@ async def test_a_model_that_cannot_tell_a_deed_is_led_into_speech() -> None:
         )
         return replies[len(leads) - 1]
 
-    session = await session_of(said, capabilities=Capabilities(continues=True))  # type: ignore[arg-type] # a troupe of one
+    session = await session_of(said, capabilities=Capabilities(continues=True), aids="on")  # type: ignore[arg-type] # a troupe of one
     turns = [await session.begin(), await session.say("What letter?"), await session.say("Why?")]
     assert [turn.line.text for turn in turns if turn.line] == ["You ran, Tobias.", "It goes dark", "Dark."]
     assert leads == ["[Mara: (", 'Mara: "', 'Mara: "', 'Mara: "']
     assert turns[-1].ends_cell, "EOD behind the mark counts"
 
 
-async def test_one_sentence_a_turn_in_improved_mode() -> None:
+async def test_a_turn_is_whole_and_with_aids_one_sentence() -> None:
     said = {1: ["(looks) You ran up all the stairs. Sit down. What is it?"]}
-    for preset, cut in PRESETS:
-        text = "You ran up all the stairs." if cut else said[1][0].partition(") ")[2]
-        turn = await (await session_of(Troupe(said), preset)).begin()
+    texts: dict[Aids, str] = {"on": "You ran up all the stairs.", "off": said[1][0].partition(") ")[2]}
+    for aids, text in texts.items():
+        troupe = Troupe(said)
+        turn = await (await session_of(troupe, aids=aids)).begin()
         assert turn.line is not None
         assert turn.line.message == text
+        assert {r.sampling.max_tokens for r in troupe.asked if r.role == "npc"} == {96 if aids == "on" else None}
+
+
+async def test_a_capable_model_may_repeat_itself_act_without_words_and_plan_at_length() -> None:
+    long = "Night after night the lamp burned, and night after night I counted the boats. " * 9
+    turns = [f"(counts) {long}", f"(counts) {long}", "(looks out at the sea for a long time)"]
+    points = "\n".join(f"#{n}. What happens in point {n}\n- It is the dragon." for n in range(1, 13))
+    troupe = Troupe({1: turns}, plan=lambda _: points)
+    session = await session_of(troupe, turns_per_step=0)
+    found = [await session.begin(), await session.say("And?"), await session.say("And then?")]
+    assert [turn.line.text for turn in found if turn.line] == [" ".join(turn.split()) for turn in turns]
+    assert len(session.plan) == 12
+    assert not [request for request in troupe.asked if "/again/" in request.path]
+    assert {r.sampling.max_tokens for r in troupe.asked} == {None}
 
 
 async def test_prompts_of_a_cell_begin_alike_and_are_bounded() -> None:
     troupe = Troupe()
-    session = await session_of(troupe, turns_per_step=0, history_tokens=300)
+    session = await session_of(troupe, aids="on", turns_per_step=0)
     await session.begin()
-    for number in range(30):
+    for number in range(70):
         await session.say(f"{number} " + "I ask you about the light on the cape once more. " * 3)
     prompts = troupe.prompts("answer")
-    assert max(map(len, prompts)) < 6000
+    assert max(map(len, prompts)) < 10_000
+    assert len("".join(turn.said for turn in session.turns)) > 10_000
     head = prompts[0].index("# The dialogue so far")
     assert len({prompt[:head] for prompt in prompts}) == 1
 
@@ -446,7 +468,7 @@ async def test_a_narrative_without_characters_has_nobody_to_talk_with() -> None:
     troupe = Troupe()
     journal = Journal()
     with journal:
-        context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(troupe)))
+        context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(troupe)), aids="on")
         with pytest.raises(UsageError, match=r"names fewer than two characters.*--as and --with"):
             await open_talk("It rained. The sea rose.", Run(context), SYSTEM.config("improved"))
         with pytest.raises(UsageError, match="The narrative has no sentence"):

@@ -2,77 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
-from fabula.craft.conversation.moves import conversation, dialogue_text
-from fabula.craft.conversation.state import State
-from fabula.craft.conversation.talk import Freedom, Parties, Place
-from fabula.craft.narratives import check_people, narrative_of
+from fabula.craft.conversation.lines import Cell, latest_lines
+from fabula.craft.conversation.talk import Progress, conversation
+from fabula.craft.conversation.turns import turn_of
+from fabula.craft.narratives import check_people, narrative_of, parties_of
 from fabula.story import Story
-from fabula.story.people import names_in
-from fabula.systems.vanilla.talking import VanillaTalk
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.craft.conversation.lines import Freedom, Line, Parties, Step, Summaries
+    from fabula.craft.conversation.talk import State
+    from fabula.craft.conversation.turns import Moment
+    from fabula.engine.replies.dialogue import Said
     from fabula.engine.run import Run
     from fabula.story import Brief
+    from fabula.systems.vanilla.config import Config
 
-
-@dataclass(frozen=True, slots=True)
-class Config:
-    """Settings; the defaults are the paper's, or stand for what it leaves open.
-
-    Attributes:
-        player: the player's character; empty takes the name that the narrative repeats most.
-        npc: who answers; several are parted by commas. Empty takes the name that comes next.
-        turn_temperature: of the turns (section 5.1).
-        turn_tokens: bound of a turn.
-        max_turns: in the automatic mode; the paper names no bound.
-        freedom: is noted in sessions; the baseline's prompt does not know it.
-        history_tokens: bound of the dialogue in the prompt, about; 0 sets none.
-        lead: a model that can is given the first letters of a turn's form.
-        turn_sentences: of a message at most; 0 keeps what was written.
-        tries: draws of a turn that cannot be used.
-        lenient: a turn that cannot be used is silence; else that is an error.
-    """
-
-    player: str = ""
-    npc: str = ""
-    turn_temperature: float = 0.3
-    turn_tokens: int = 256
-    max_turns: int = 30
-    freedom: Freedom = "guided"
-    history_tokens: int = 0
-    lead: bool = False
-    turn_sentences: int = 0
-    tries: int = 1
-    lenient: bool = False
-
-    @classmethod
-    def faithful(cls) -> Config:
-        """The paper."""
-        return cls()
-
-    @classmethod
-    def improved(cls) -> Config:
-        """Ours: turns of one sentence, drawn again where they cannot be used, and a bounded dialogue."""
-        return cls(turn_tokens=96, history_tokens=1500, lead=True, turn_sentences=1, tries=3, lenient=True)
+_DIALOGUE_TOKENS: Final = 1500  # of the dialogue in a prompt, with aids
 
 
 async def write(brief: Brief, run: Run, config: Config) -> Story:
     """The narrative as a dialogue between two agents (section 5.3)."""
     talk = await open_talk(await narrative_of(run, brief), run, config)
-    chapter = await talk.chapter(Place(run, run), 1, {})
+    cell = await talk.cell(run, 1, {})
 
-    async def make(own: Run) -> str:
-        state = replace(State(freedom=config.freedom).opened(chapter, {}), turns=())
-        return dialogue_text(await conversation(talk, Place(run, own), state, chapter, config.max_turns))
+    async def talked_through(own: Run) -> str:
+        return await conversation(talk, own, cell, {}, config.paper.max_turns)
 
-    return Story.of(brief).add("dialogue", await run.keep("dialogue", make, folder="story"))
+    return Story.of(brief).add("dialogue", await run.keep("dialogue", talked_through, folder="story"))
 
 
-async def open_talk(narrative: str, run: Run, config: Config, parties: Parties | None = None) -> VanillaTalk:
+async def open_talk(narrative: str, run: Run, config: Config, parties: Parties | None = None) -> Vanilla:
     """The narrative, ready to be talked through; asks nobody.
 
     Raises:
@@ -82,14 +47,63 @@ async def open_talk(narrative: str, run: Run, config: Config, parties: Parties |
     del run
     if not any(letter.isalnum() for letter in narrative):
         raise UsageError("The narrative has no sentence. Give a text in which somebody does something.")
-    others = list(parties.others) if parties else [name.strip() for name in config.npc.split(",") if name.strip()]
-    player = parties.player if parties else config.player.strip()
-    left = [name for name in names_in(narrative) if name not in (player, *others)]
-    player = player or (left.pop(0) if left else "")
-    others = others or left[:1]
-    if not (player and others):
-        raise UsageError(
-            "The narrative names fewer than two characters. Say who talks: player and npc, or --as and --with."
+    if parties is None:
+        paper = config.paper
+        parties = parties_of(narrative, paper.player.strip(), paper.npc_names)
+    check_people(parties.names, narrative)
+    return Vanilla(narrative, parties, config)
+
+
+@dataclass(frozen=True)
+class Vanilla:
+    """A narrative and who talks; a `Talk` that all sessions share."""
+
+    narrative: str
+    parties: Parties
+    config: Config
+
+    @property
+    def segments(self) -> tuple[str, ...]:
+        """The whole narrative as one cell."""
+        return (self.narrative,)
+
+    @property
+    def freedom(self) -> Freedom:
+        """How far the player may lead away, unless a session says otherwise."""
+        return self.config.ours.freedom
+
+    async def cell(self, run: Run, number: int, summaries: Summaries, steps: tuple[Step, ...] | None = None) -> Cell:
+        """The whole narrative, without a plan."""
+        del run, summaries, steps
+        return Cell(number, self.narrative.strip(), present=self.parties.others)
+
+    async def answer(self, run: Run, moment: Moment) -> Said:
+        """One turn (Table 9); 1 call, more where a draw is not usable."""
+        return await self._turn(run, moment, "npc", "answer")
+
+    async def play(self, run: Run, moment: Moment) -> Said:
+        """One turn of the player's character by a model (section 5.3)."""
+        return await self._turn(run, moment, "player", "play")
+
+    async def _turn(self, run: Run, moment: Moment, role: str, prompt: str) -> Said:
+        ours = self.config.ours
+        fields: dict[str, Any] = {
+            "who": moment.who,
+            "partners": [name for name in self.parties.names if name != moment.who],
+            "segment": moment.cell.segment,
+            "lines": latest_lines(moment.lines, run.prompt_tokens(role, _DIALOGUE_TOKENS)),
+        }
+        temperature, fallbacks = self.config.paper.turn_temperature, ["says nothing"] if ours.lenient else []
+        return await turn_of(
+            run, moment, role, prompt, fields, temperature=temperature, tries=ours.tries, fallbacks=fallbacks
         )
-    check_people([player, *others], narrative)
-    return VanillaTalk(narrative, Parties(player, tuple(others)), config)
+
+    def progress(self, state: State, words: str, answer: Said) -> Progress:
+        """There is no plan; the agent alone ends the dialogue, but never in its first turn (rule 9)."""
+        del words
+        return Progress(0, 0, answer.ended and state.number_in_cell > 1)
+
+    async def summarise(self, run: Run, lines: Sequence[Line], summaries: Summaries) -> Summaries:
+        """Nothing: there is one cell."""
+        del run, lines
+        return summaries

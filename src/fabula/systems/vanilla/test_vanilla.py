@@ -17,17 +17,20 @@ from fabula.systems import find
 from fabula.systems.vanilla.algorithm import open_talk
 
 if TYPE_CHECKING:
+    from fabula.engine.context import Aids
     from fabula.engine.methods import Preset
 
 SYSTEM = find("vanilla")
 STORY = "One night Mara kept the lamp. Then Tobias came, and Mara read the letter of Tobias. " * 20
 
 
-async def session_of(said: str, preset: Preset, parties: Parties | None = None) -> tuple[Session, ScriptedModel]:
+async def session_of(
+    said: str, preset: Preset, parties: Parties | None = None, aids: Aids = "auto"
+) -> tuple[Session, ScriptedModel]:
     model = ScriptedModel({"npc": said})
     journal = Journal()
     journal.open()
-    context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(model))
+    context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(model), aids=aids)
     config = SYSTEM.config(preset)
     return open_session(None, await open_talk(STORY, Run(context), config, parties), context), model
 
@@ -69,10 +72,14 @@ async def test_silence_is_an_error_or_a_turn() -> None:
 
 
 async def test_a_deed_without_words_is_more_than_silence_once() -> None:
-    session, model = await session_of("[Tobias: (reads the letter)]", "improved")
+    session, model = await session_of("[Tobias: (reads the letter)]", "improved", aids="on")
     turns = [await session.begin(), await session.say("And?")]
     assert [turn.line.text for turn in turns if turn.line] == ["(reads the letter)", "(says nothing)"]
     assert len(model.asked) == 6, "words were asked for first"
+    session, model = await session_of("[Tobias: (reads the letter)]", "improved")
+    turns = [await session.begin(), await session.say("And?")]
+    assert [turn.line.text for turn in turns if turn.line] == ["(reads the letter)", "(reads the letter)"]
+    assert len(model.asked) == 2, "without aids a turn may be a deed"
 
 
 async def test_who_is_not_there_cannot_talk() -> None:

@@ -1,0 +1,189 @@
+"""Who talks, what they do and say, and the cell that they are in. Values, which know nothing of models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+
+from fabula.base.errors import UsageError
+from fabula.craft.packing import paragraphs
+from fabula.engine.replies.dialogue import read_said
+from fabula.models.budget import estimate_tokens
+from fabula.story.people import among
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+Summaries: TypeAlias = Mapping[str, str]  # what each of those who talk remembers of earlier cells, by name
+Freedom: TypeAlias = Literal["rails", "guided", "loose"]
+FREEDOMS: Final[tuple[Freedom, ...]] = get_args(Freedom)
+_MARKS: Final = 4  # tokens of a line beside its text
+
+
+@dataclass(frozen=True, slots=True)
+class Parties:
+    """Who talks: the player's character, and those that answer."""
+
+    player: str
+    others: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of them, the player first."""
+        return (self.player, *self.others)
+
+    def alike(self, other: Parties) -> bool:
+        """Whether they are the same people; the others may be named in another order."""
+        return self.player == other.player and sorted(self.others) == sorted(other.others)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A sub-plan: what happens, in a headline, and the details."""
+
+    title: str
+    detail: str = ""
+
+    @property
+    def text(self) -> str:
+        """Both, on one line."""
+        return f"{self.title} {self.detail}".strip()
+
+
+def plan_text(steps: Iterable[Step]) -> str:
+    """A plan as SNAP's prompts show it: `#1. headline`, then a line with the details."""
+    return "\n".join(
+        f"#{n}. {step.title}" + (f"\n- {step.detail}" if step.detail else "") for n, step in enumerate(steps, 1)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell that can be talked through.
+
+    Attributes:
+        number: from 1.
+        segment: the part of the narrative that it is about.
+        steps: its plan; empty where a system makes none.
+        present: which of the parties are in it.
+        personas: who the parties are, by name, as texts.
+    """
+
+    number: int
+    segment: str
+    steps: tuple[Step, ...] = ()
+    present: tuple[str, ...] = ()
+    personas: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What one of the parties (`name`) did and said, and the names of those who witnessed it."""
+
+    name: str
+    action: str
+    message: str
+    witnesses: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """`(action) message`."""
+        return " ".join(part for part in (f"({self.action})" if self.action else "", self.message) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One exchange: what the player said ("" where the character speaks by itself), and the answer.
+
+    Attributes:
+        number: in the session, from 1.
+        cell: number of the cell, from 1.
+        step: number of the sub-plan that it serves; 0 where there is no plan.
+        line: the answer; `None` where the character only ended the cell.
+        ends_cell: the next turn begins the next cell.
+        ends_story: there is no next turn.
+    """
+
+    number: int
+    cell: int
+    step: int
+    said: str
+    line: Line | None
+    ends_cell: bool = False
+    ends_story: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """How far a session is."""
+
+    cell: int
+    cells: int
+    step: int
+    steps: int
+    headline: str
+    turns: int
+    over: bool = False
+
+    @property
+    def share(self) -> float:
+        """How much of the narrative is done, 0 to 1; sub-plans count alike within their cell."""
+        if self.over:
+            return 1.0
+        within = (self.step - 1) / self.steps if self.steps else 0.0
+        return max(self.cell - 1 + within, 0.0) / self.cells if self.cells else 0.0
+
+
+def freedom_of(text: str) -> Freedom:
+    """A freedom by its name.
+
+    Raises:
+        UsageError: there is no such one.
+    """
+    for freedom in FREEDOMS:
+        if freedom == text.strip().lower():
+            return freedom
+    raise UsageError(f"There is no freedom {text!r}. Give one of {', '.join(FREEDOMS)}.")
+
+
+def witnessed(lines: Sequence[Line], name: str) -> tuple[Line, ...]:
+    """Those of `lines` at which `name` was there."""
+    return tuple(line for line in lines if name in line.witnesses)
+
+
+def latest_lines(lines: Sequence[Line], tokens: int) -> tuple[Line, ...]:
+    """The last of `lines`, about `tokens` tokens at most.
+
+    What does not fit is dropped by the half, so that the beginning of what is left stays the same for many turns, and
+    engines find it in their cache.
+    """
+    sizes = [estimate_tokens(line.text) + _MARKS for line in lines]
+    begin = held = 0
+    for n, size in enumerate(sizes):
+        held += size
+        if held > tokens:
+            while held > tokens // 2 and begin < n:
+                held -= sizes[begin]
+                begin += 1
+    return tuple(lines[begin:])
+
+
+def dialogue_text(lines: Iterable[Line]) -> str:
+    """Lines as a text that a person edits and `dialogue_of` reads: `Name: (action) message`, a paragraph each."""
+    return "\n\n".join(f"{line.name}: {line.text}" for line in lines)
+
+
+def dialogue_of(text: str, parties: Parties) -> tuple[Line, ...]:
+    """The lines of a dialogue's text, without witnesses; a paragraph without a name goes on with the one before."""
+    lines: list[Line] = []
+    for part in paragraphs(text):
+        before, colon, _ = part.partition(":")
+        name = among(before.strip(" *[_"), parties.names) if colon else None
+        if name is None and lines:
+            last = lines.pop()
+            lines.append(Line(last.name, last.action, f"{last.message} {part}".strip()))
+        else:
+            said = read_said(part, name or parties.others[0])
+            lines.append(Line(name or parties.others[0], said.action, said.message))
+    return tuple(lines)

@@ -1,0 +1,99 @@
+"""The settings of SNAP: those of the paper, and what improved mode adds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from fabula.craft.conversation.lines import Freedom  # noqa: TC001 - settings are read by their types
+
+PUBLISHED: Final = (1.1618, 1.4210, 1.4323)  # equation 1: coherence, connectivity, personality
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """What the paper sets, or leaves open.
+
+    Attributes:
+        player: the player's character; empty takes the first that the first cell names.
+        npc: who answers; commas separate several. Empty takes the second.
+        sentences: of a cell, about (section 3.1: 10).
+        candidates: plans to choose from in a cell; the paper does not say how many.
+        plan_filter: the best plan is chosen (section 4.4); else the first one counts.
+        weights: of coherence, connectivity and personality (equation 1); `fabula snap fit` learns one's own.
+        coherence: of plan and segment: "words" (TF-IDF), or "bertscore" as in the paper (extra `fabula[bertscore]`).
+        coherence_model: for "bertscore": a name of the package transformers, or a folder that holds a model.
+        coherence_embedder: transformers, letters (a stand-in), or FILE.py:FUNCTION, as the evaluator bertscore has it.
+        coherence_fetch: a model that is not on this machine may be fetched from its public home.
+        scoring: "samples" (section 5.1), "logprobs" of one token, or "auto": these where the engine gives them.
+        samples: of one score (section 5.1: 20).
+        plan_temperature: of planning (section 5.1).
+        turn_temperature: of the agents' turns (section 5.1).
+        instruction_first: the planner reads what is wanted before what is given (Table 5); else after it.
+        summary_words: that a summary should have at most; the paper does not say.
+        max_turns: of a cell in the automatic mode; the paper does not say.
+    """
+
+    player: str = ""
+    npc: str = ""
+    sentences: int = 10
+    candidates: int = 3
+    plan_filter: bool = True
+    weights: tuple[float, float, float] = PUBLISHED
+    coherence: Literal["words", "bertscore"] = "words"
+    coherence_model: str = "roberta-large"
+    coherence_embedder: str = "transformers"
+    coherence_fetch: bool = False
+    scoring: Literal["samples", "logprobs", "auto"] = "samples"
+    samples: int = 20
+    plan_temperature: float = 0.3
+    turn_temperature: float = 0.3
+    instruction_first: bool = True
+    summary_words: int = 80
+    max_turns: int = 30
+
+    @property
+    def npc_names(self) -> tuple[str, ...]:
+        """The names in `npc`."""
+        return tuple(name.strip() for name in self.npc.split(",") if name.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class Ours:
+    """What improved mode adds.
+
+    Attributes:
+        freedom: how far the player may lead away: "rails", "guided" (the paper) or "loose".
+        turns_per_step: turns after which a sub-plan that stalls is left; 0 leaves it to the agent, as in the paper.
+        enforce: the agent is reminded of its sub-plan, and EOD counts at the last one alone; else wherever it is
+            written, but in the first turn.
+        tries: draws of a turn that is not usable.
+        lenient: what cannot be read is made from the segment: labels, a plan, a turn; else that is an error.
+        carry: a summary holds what was before its cell too; else the cell's dialogue alone, as in the paper.
+    """
+
+    freedom: Freedom = "guided"
+    turns_per_step: int = 0
+    enforce: bool = False
+    tries: int = 1
+    lenient: bool = False
+    carry: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Settings of SNAP."""
+
+    paper: Paper = field(default_factory=Paper)
+    ours: Ours = field(default_factory=Ours)
+
+    @classmethod
+    def faithful(cls) -> Config:
+        """The paper."""
+        return cls()
+
+    @classmethod
+    def improved(cls) -> Config:
+        """The plan is kept to, no cell is forgotten, and what cannot be read stops nothing."""
+        paper = Paper(scoring="auto", instruction_first=False)
+        return cls(paper, Ours(turns_per_step=4, enforce=True, tries=3, lenient=True, carry=True))

@@ -1,0 +1,62 @@
+"""The settings of Vanilla: those of the paper, and what improved mode adds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from fabula.craft.conversation.lines import Freedom  # noqa: TC001 - settings are read by their types
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """What the paper sets, or leaves open.
+
+    Attributes:
+        player: the player's character; empty takes the name that the narrative repeats most.
+        npc: who answers; commas separate several. Empty takes the name that comes next.
+        turn_temperature: of the turns (section 5.1).
+        max_turns: in the automatic mode; the paper does not say.
+    """
+
+    player: str = ""
+    npc: str = ""
+    turn_temperature: float = 0.3
+    max_turns: int = 30
+
+    @property
+    def npc_names(self) -> tuple[str, ...]:
+        """The names in `npc`."""
+        return tuple(name.strip() for name in self.npc.split(",") if name.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class Ours:
+    """What improved mode adds.
+
+    Attributes:
+        freedom: is noted in sessions; the baseline's prompt does not know it.
+        tries: draws of a turn that is not usable.
+        lenient: a turn that is not usable is silence; else that is an error.
+    """
+
+    freedom: Freedom = "guided"
+    tries: int = 1
+    lenient: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Settings of Vanilla."""
+
+    paper: Paper = field(default_factory=Paper)
+    ours: Ours = field(default_factory=Ours)
+
+    @classmethod
+    def faithful(cls) -> Config:
+        """The paper."""
+        return cls()
+
+    @classmethod
+    def improved(cls) -> Config:
+        """Turns that are not usable are drawn again."""
+        return cls(ours=Ours(tries=3, lenient=True))
