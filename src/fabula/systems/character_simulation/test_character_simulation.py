@@ -25,7 +25,8 @@ from fabula.story import SLUG_LENGTH, Brief, plain
 from fabula.story.plan import Character, Event, Plan, Presence, ScenePlan
 from fabula.story.plan_file import write_plan
 from fabula.systems import find
-from fabula.systems.character_simulation.agents import Agent, Troupe, Turn, transcript, turns_of
+from fabula.systems.character_simulation.algorithm import Agent
+from fabula.systems.character_simulation.transcript import Turn, transcript, turns_of
 from shortening import shortened
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def events_in(request: Request) -> list[str]:
 
 
 class Play:
-    """A scripted company. By default a scene ends after `turns` turns, and its people play in turn.
+    """A scripted cast. By default a scene ends after `turns` turns, and its people play in turn.
 
     `orders` are what is answered to the sorting of scenes; `speaker` and `command` say what the director chooses.
     """
@@ -278,7 +279,7 @@ async def test_a_memory_takes_in_what_its_owner_has_not_seen_and_that_once() -> 
 async def test_the_papers_sampling_goes_with_every_call_of_the_faithful_preset() -> None:
     _, asked = await play(Play(), PLAN)
     assert {(r.sampling.temperature, r.sampling.frequency_penalty, r.sampling.max_tokens) for r in asked} == {
-        (0.9, 0.2, 4096)
+        (0.9, 0.2, None)
     }
 
 
@@ -310,7 +311,7 @@ async def test_a_repeated_command_is_asked_again_and_then_ends_the_scene() -> No
         notes = journal.notes
     again = [request for request in asked if "/again/" in request.path]
     assert [request.path for request in again] == ["role-play/the-letter/turn/2/again/direct"]
-    assert "they are not to be given again:\n- Read the letter aloud to the boy at once." in told(again[0])
+    assert "Do not give them again:\n- Read the letter aloud to the boy at once." in told(again[0])
     assert [request.path for request in asked if kind(request) == "respond"] == [
         f"role-play/the-letter/turn/{n}/respond" for n in (1, 2)
     ]
@@ -381,9 +382,9 @@ async def test_an_empty_turn_is_drawn_again_and_at_last_stood_in_for() -> None:
     assert [r.path for r in asked if kind(r) == "respond" and r.role == "Mara"] == [
         f"role-play/the-letter/turn/1/{again}respond" for again in ("", "again/1/", "again/2/")
     ]
-    assert notes == ["Mara gave no turn of use in 3 tries; what the director said stands in."]
+    assert notes == ["Mara gave no turn of use in 3 tries; the director's command stands in."]
     assert text is not None
-    assert "**Mara:** Mara does as told: Play part 1" in text
+    assert "**Mara:** Mara does what the director says: Play part 1" in text
 
 
 # both orders of time (section 3.2.2) ----------------------------------------------------------------------------------
@@ -598,9 +599,9 @@ async def test_the_writer_is_given_the_ten_inputs(preset: Preset) -> None:
         "- Mara: protagonist; female; 70; Keeps the light.; Few words.; To see the boats home.",
         "Here: Mara wants something in The light",
         "# Scene to write: The light",
-        "Assignment of the narrative arc: rising action",
+        "Part of the narrative arc: rising action",
         "Place: The place of The light",
-        "To be told, in this order:\n- The wind turns.\n- Mara lights the lamp.",
+        "Outline, in the order in which it is to be told:\n- The wind turns.\n- Mara lights the lamp.",
         "Mara: Mara plays turn 1 of the-light.\n\nTobias: Tobias plays turn 2 of the-light.",
     ):
         assert given_ in text, given_
@@ -739,17 +740,11 @@ async def test_a_name_that_nobody_has_is_told_before_anything_is_asked() -> None
 # agents ---------------------------------------------------------------------------------------------------------------
 
 
-def test_a_troupe_tells_those_who_are_there() -> None:
+def test_an_agent_takes_in_what_it_has_witnessed() -> None:
     turn = Turn("Mara", "Mara waits.")
-    troupe = Troupe.of(PLAN).witness(["Mara", "Aud"], [turn])
-    assert {name: agent.unseen for name, agent in troupe.agents.items()} == {
-        "Mara": (turn,),
-        "Tobias": (),
-        "Aud": (turn,),
-    }
-    assert troupe.forgetful().agents["Mara"] == Agent(SHEETS[0])
-    assert troupe.agents["Aud"].updated("I saw it.", "Cold.") == Agent(SHEETS[2], "I saw it.", "Cold.")
-    assert set(troupe.only(["Aud"]).agents) == {"Aud"}
+    aud = Agent("Aud", "I saw her.").witness(turn)
+    assert aud == Agent("Aud", "I saw her.", unseen=(turn,))
+    assert aud.witness(turn).unseen == (turn, turn)
 
 
 async def test_two_units_never_share_an_artefact() -> None:
