@@ -7,6 +7,7 @@ import json
 import random
 import re
 from dataclasses import replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
@@ -671,17 +672,44 @@ async def test_only_the_edited_scene_is_told_anew_where_nobody_carries_it_on() -
     assert [request.path for request in asked] == ["b/rewrite"]
 
 
-async def test_a_dry_run_after_an_edit_names_the_calls_that_are_made() -> None:
+class Attentive(Play):
+    """Every reply depends on the whole prompt."""
+
+    def __call__(self, request: Request) -> str:
+        said, seen = super().__call__(request), sha256(told(request).encode()).hexdigest()[:8]
+        assert isinstance(said, str)
+        return (
+            said.replace(" of ", f" of {seen} of ").replace("Now:", f"Now, {seen}:").replace("Rain", f"The rain {seen}")
+        )
+
+
+IN_TURN = replace(
+    PLAN,
+    scenes=(replace(LETTER, time="2"), LIGHT, WRECK, scene("The end", ["Tobias"], "Tobias leaves.", time="4"),
+            scene("The office", ["Aud"], "Aud sits.", time="5")),
+)  # fmt: skip
+EDITS = {
+    "role-play/the-wreck": "**Mara:** Mara swims home.\n\n**Mara:** She sleeps.\n\n**Mara:** She wakes.",
+    "role-play/the-letter": "**Tobias:** Tobias cries.\n\n**Mara:** Mara burns it.",
+    "role-play/the-light": "Nobody says anything.",
+    "the-letter": "Another beginning of the story.",
+    "plan": write_plan(replace(IN_TURN, characters=(replace(SHEETS[0], setup="Old and tired."), *SHEETS[1:]))),
+}
+
+
+@BOTH
+@pytest.mark.parametrize("edited", EDITS)
+async def test_a_dry_run_after_an_edit_names_exactly_the_calls_that_are_made(preset: Preset, edited: str) -> None:
+    script = Attentive(turns=3, numbered=preset == "improved")
     with Kept() as journal:
-        await play(Play(), PLAN, journal=journal, max_turns=2)
-        journal.decide("role-play/the-letter", "edit", "**Mara:** Mara burns it.")
+        _, before = await play(script, IN_TURN, preset, journal, max_turns=3)
+        journal.decide(edited, "edit", EDITS[edited])
         nobody = ScriptedModel({}, capabilities=Capabilities(schema=True))
         context = RunContext(journal, READ, Cast.of(nobody), mode="dry")
-        await SYSTEM.write(BRIEF, Run(context), SYSTEM.config("faithful", {"max_turns": 2}))
-        _, asked = await play(Play(), PLAN, journal=journal, max_turns=2)
-    planned = {call.path for call in context.dry_run.planned}
-    assert {request.path for request in asked} <= planned
-    assert not [path for path in planned if "the-wreck/" in path.replace("the-wreck/rewrite", "")]
+        await SYSTEM.write(BRIEF, Run(context), SYSTEM.config(preset, {"max_turns": 3}))
+        _, asked = await play(script, None, preset, journal, max_turns=3)
+    assert sorted(request.path for request in asked) == sorted(call.path for call in context.dry_run.planned)
+    assert 0 < len(asked) < len(before)
 
 
 marks = st.sampled_from(
