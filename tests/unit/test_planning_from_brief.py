@@ -291,16 +291,11 @@ def test_options_are_read_off_a_systems_config_and_checked() -> None:
         PlanOptions(scenes=-1)
 
 
-LONG = (
-    "She writes to her sister in Ebbesund, and burns what she has written. Nobody has come up the stairs since March. "
-    "You can hear the sea through the wall: it says one thing at noon, another at night. What would a keeper be without "
-    "a light? Eleven boats are out, ten are known by name, and of the last one she has only a number. In the drawer lie "
-    "three letters from the office, each shorter than the one before. Bread comes on Sundays, news never."
+LONG = " ".join(
+    f"On the {n}th morning she writes to her sister in Ebbesund, and burns what she has written." for n in range(40)
 )
-PLOT = (
-    "The boy brings bread. Snow falls into the open lamp room. A ship passes without answering the signal. Her father's "
-    "watch stops at ten. They carry oil up the stairs, can by can. The inspector counts the steps. No one sleeps."
-)
+REFRAIN = "The light goes round, and the light comes back."
+PLOT = f"{LONG} {REFRAIN} You carry the oil up, can by can. {REFRAIN}"
 GOAL = "Donaudampfschifffahrtsgesellschaftskapitaenin " + "to be, after all these years, what her father was " * 6
 
 

@@ -224,7 +224,8 @@ def count_type(low: int, high: int) -> type[CountReply]:
 def order_type(scenes: int) -> type[OrderReply]:
     """All numbers from 1 to `scenes`."""
     every = Field(json_schema_extra={"minItems": scenes, "maxItems": scenes})
-    return create_model("Order", __base__=OrderReply, order=(Annotated[list[_number(1, scenes)], every], ...))  # type: ignore[misc] # a type made at run time
+    numbers: Any = Annotated[list[_number(1, scenes)], every]  # type: ignore[misc] # a type made at run time
+    return create_model("Order", __base__=OrderReply, order=(numbers, ...))
 
 
 def scene_type(names: Sequence[str]) -> type[SceneReply]:

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from fabula.base.errors import ReplyError
 from fabula.craft.planning.replies import without_noise
-from fabula.engine.replies import clean_prose
+from fabula.craft.prose import clean_reply
 from fabula.models.base import Sampling
 from fabula.story import count_words, one_line, slug
 from fabula.story.people import among
@@ -85,8 +85,8 @@ async def _sentences(
         reply = await place.reply(ROLE, prompt, sampling=sampling, expect=_NOTE_WORDS, **fields)
         raw = reply.text
         echo = [place.render(prompt, **fields)]
-        cleaned = clean_prose(raw, labels=_LABELS, last=True, echo=echo, finish=reply.finish, kind=kind)
-        found = [one_line(sentence.lstrip("-*\u2022 ")) for sentence in sentences(cleaned.text)]
+        text = clean_reply(place, ROLE, reply, labels=_LABELS, echo=echo, kind=kind)
+        found = [one_line(sentence.lstrip("-*\u2022 ")) for sentence in sentences(text)]
         found = [sentence for sentence in found if count_words(sentence)]
         if not run.aids(ROLE):
             new = found

@@ -19,7 +19,7 @@ from fabula.base.errors import PlanError, ReplyError
 from fabula.craft.length import parse_range, read_range
 from fabula.craft.packing import around, first_of, last_of, latest
 from fabula.craft.planning import PlanOptions, plan_for
-from fabula.craft.prose import Prose, write_prose
+from fabula.craft.prose import Prose, clean_reply, write_prose
 from fabula.engine.replies import clean_prose
 from fabula.engine.roles import is_person
 from fabula.engine.run import side_by_side
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from fabula.craft.length import WordRange
+    from fabula.engine.replies import TextKind
     from fabula.engine.run import Run
     from fabula.models.base import Reply, Sampling
     from fabula.story import Brief
@@ -453,10 +454,11 @@ async def _updated(agent: Agent, s_i: SceneInPlay, turn: int, kind: str) -> str:
         "unseen": _fitting(agent.unseen, s_i, "memory"),
         "instruction_first": s_i.config.ours.instruction_first,
     }
-    reply = await s_i.run.scope("turn", turn).reply(
-        "memory", kind, sampling=_sampling(s_i.run, s_i.config, "memory", most), expect=_MEMORY_WORDS, **fields
-    )
-    return _cleaned(reply, s_i, kind, fields, notes=True) or now if s_i.config.ours.clean_replies else reply.text
+    run, sampling = s_i.run.scope("turn", turn), _sampling(s_i.run, s_i.config, "memory", most)
+    reply = await run.reply("memory", kind, sampling=sampling, expect=_MEMORY_WORDS, **fields)
+    if not s_i.config.ours.clean_replies:
+        return reply.text
+    return _cleaned(run, "memory", reply, s_i, run.render(kind, **fields), "notes") or now
 
 
 async def get_response(agent: Agent, h: Sequence[Turn], direction: Direction, s_i: SceneInPlay) -> Turn:
@@ -483,8 +485,10 @@ async def get_response(agent: Agent, h: Sequence[Turn], direction: Direction, s_
     for attempt in range(_TRIES):
         here = run.scope("again", attempt) if attempt else run
         reply = await here.reply(agent.name, "respond", sampling=sampling, expect=_TURN_WORDS, **fields)
-        clean = config.ours.clean_replies and not is_person(reply.model)  # a person means what they write
-        turn = Turn.of(agent.name, _cleaned(reply, s_i, "respond", fields) if clean else reply.text, command)
+        text = reply.text
+        if config.ours.clean_replies and not is_person(reply.model):  # a person means what they write
+            text = _cleaned(here, agent.name, reply, s_i, here.render("respond", **fields), "prose")
+        turn = Turn.of(agent.name, text, command)
         if turn.text:
             return turn
     run.note(f"{agent.name} gave no turn of use in {_TRIES} tries; the director's command stands in.")
@@ -504,16 +508,9 @@ def _fitting(turns: Sequence[Turn], s_i: SceneInPlay, role: str) -> tuple[Turn, 
     return tuple(turns[len(turns) - len(kept) :])
 
 
-def _cleaned(reply: Reply, s_i: SceneInPlay, prompt: str, fields: dict[str, Any], *, notes: bool = False) -> str:
-    """A reply without chatter, labels and echoes of its prompt; possibly empty."""
-    return clean_prose(
-        reply.text,
-        labels=(*s_i.names, *_LABELS),
-        last=True,
-        echo=[s_i.run.render(prompt, **fields)],
-        finish=reply.finish,
-        kind="notes" if notes else "prose",
-    ).text
+def _cleaned(run: Run, role: str, reply: Reply, s_i: SceneInPlay, echo: str, kind: TextKind) -> str:
+    """A reply without chatter; possibly empty."""
+    return clean_reply(run, role, reply, labels=(*s_i.names, *_LABELS), echo=[echo], kind=kind)
 
 
 def _sampling(run: Run, config: Config, role: str, short: int) -> Sampling:
@@ -548,7 +545,7 @@ class RewriteTask:
         names = [*(scene.name for scene in plan.scenes), *(character.name for character in plan.characters)]
         written = [scene.text for scene in self.story.scenes[-3:]]
         prose = Prose(last, self._length(), (*_LABELS, *names), _SCENE_WORDS, previous=(written or [""])[-1])
-        return await write_prose(run, "writer", "rewrite", prose, 4096, before=written, fields=fields)
+        return await write_prose(run, "writer", "rewrite", prose, before=written, fields=fields)
 
     def _length(self) -> WordRange | None:
         """The words that this scene should have: what is left of the brief's range, shared by importance."""

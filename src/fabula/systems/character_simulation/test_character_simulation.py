@@ -374,7 +374,7 @@ async def test_a_scene_without_people_is_not_played_but_told() -> None:
 async def test_an_empty_turn_is_drawn_again_and_at_last_stood_in_for() -> None:
     class Mute(Play):
         def on_respond(self, request: Request) -> str:
-            return "Here is the turn:" if request.role == "Mara" else super().on_respond(request)
+            return "<think>What would she do?</think>" if request.role == "Mara" else super().on_respond(request)
 
     with Kept() as journal:
         _, asked = await play(Mute(numbered=True), ONE, "improved", journal)
@@ -597,8 +597,8 @@ async def test_the_writer_is_given_the_ten_inputs(preset: Preset) -> None:
         "A cape in 1962.",
         "- The wreck: Mara is pulled out of the sea.",
         "Rain fell on the-letter. She waited until the last of the boats was home.",
-        "- Mara: protagonist; female; 70; Keeps the light.; Few words.; To see the boats home.",
-        "Here: Mara wants something in The light",
+        "- Mara (protagonist, female, 70) - Keeps the light. Way of speaking: Few words. Wants: To see the boats home.",
+        "boats home. Wants here: Mara wants something in The light.",
         "# Scene to write: The light",
         "Part of the narrative arc: rising action",
         "Place: The place of The light",
