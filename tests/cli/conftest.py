@@ -70,6 +70,6 @@ def playhouse(here: Path) -> tuple[str, ...]:
     """`plan.yaml` and `play.toml` for a role-play of two scenes, told in another order, and the options for it."""
     (here / "play.toml").write_text(script_of(PLAY), encoding="utf-8")
     (here / "plan.yaml").write_text(PLAN, encoding="utf-8")
-    chosen = ("max_turns=2", "length_control=false", "tidy=false")
+    chosen = ("max_turns=2", "length_control=false", "clean_replies=false")
     settings = tuple(part for setting in chosen for part in ("--set", setting))
     return ("--system", "character-simulation", "--model", "scripted:play.toml", *settings)

@@ -267,7 +267,7 @@ def test_a_director_judges_whether_a_scene_is_over(cli: Cli, playhouse: tuple[st
     said = f"{two}1: m\nperhaps\nno\n1\nmara\nThank them.\n/hand-back\n"
     ran = cli(*WRITE, *playhouse, *more, stdin=said)
     assert ran.code == 0, ran.err
-    asked = "events not covered yet, each as event : character; nothing if all are (event (1): character (Mara | "
+    asked = "events not covered yet, each as event : character; none if all are covered (event (1): character (Mara | "
     assert asked in ran.err
     assert "is the whole outline covered, so that the scene ends (y/n): Say y or n." in ran.err
     assert len(turns(cli.folder, "the-wreck")) == 3
@@ -292,7 +292,7 @@ def test_at_a_terminal_lines_are_marked_and_prompts_fit_the_screen(
     assert ran.err.count("> > ") == 2
     prompt = ran.err.partition("You play Mara")[2].partition("Write your text")[0]
     assert max(len(line) for line in prompt.splitlines() if not line.startswith("---")) <= 60
-    assert "  memory and physical state." in prompt or "- Keep to memory" in prompt
+    assert "- Keep to the character's memory" in prompt
 
 
 @pytest.mark.parametrize("scene", ["climax", "anti-climax"])

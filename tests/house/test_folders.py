@@ -67,7 +67,7 @@ def test_algorithm_1_fits_on_a_screen(folder: Path) -> None:
 def test_roles_are_called_by_the_code(folder: Path) -> None:
     roles = set(tomllib.loads((folder / "paper.toml").read_text(encoding="utf-8"))["roles"])
     code = "".join(file.read_text(encoding="utf-8") for file in folder.glob("*.py"))
-    shared = {ROLE} if "plan_for" in code or "settle(" in code else set()
+    shared = {ROLE} if "plan_for" in code or "begin_plan(" in code else set()
     assert not roles - strings(folder) - shared
 
 

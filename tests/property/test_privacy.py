@@ -23,7 +23,7 @@ from fabula.story import Brief
 from fabula.story.plan import Character, Event, Plan, Presence, ScenePlan
 from fabula.story.plan_file import write_plan
 from fabula.systems import find
-from fabula.systems.character_simulation.agents import Troupe, Turn
+from fabula.systems.character_simulation.algorithm import Agent, RolePlay
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from fabula.engine.methods import Preset
     from fabula.models.base import Request
     from fabula.story.plan import Unit
+    from fabula.systems.character_simulation.transcript import Turn
 
 SYSTEM = find("character-simulation")
 READ = Prompts(SYSTEM.prompts, common=PROMPTS)
@@ -129,7 +130,7 @@ async def gossip(plan: Plan, order: tuple[str, ...], speakers: list[int], preset
     turns, ours = 3, preset == "improved"
     script = Gossips(order, speakers, ours)
     model = ScriptedModel(script, capabilities=Capabilities(schema=True))
-    tame = {"prompt_tokens": 0, "tidy": False, "length_control": False, "min_turns": 9} if ours else {}
+    tame = {"fit_prompts": False, "clean_replies": False, "length_control": False, "min_turns": 9} if ours else {}
     with Journal() as journal:
         journal.decide("plan", "edit", write_plan(plan))
         context = RunContext(journal, READ, Cast.of(model))
@@ -160,18 +161,17 @@ def test_nobody_is_shown_what_they_did_not_witness(
     assert asyncio.run(gossip(*planned, speakers, preset)) == []
 
 
-def test_a_troupe_that_tells_everybody_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scene_that_everybody_hears_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[Turn] = []
-    witness, only = Troupe.witness, Troupe.only
+    witness, agents = Agent.witness, RolePlay.agents
 
-    def telling(self: Troupe, present: Iterable[str], turns: Iterable[Turn]) -> Troupe:
-        told = tuple(turns)
-        heard.extend(told)
-        return witness(self, present, told)
+    def overheard(self: Agent, turn: Turn) -> Agent:
+        heard.append(turn)
+        return witness(self, turn)
 
-    def listening(self: Troupe, names: Iterable[str]) -> Troupe:
-        here = only(self, names)
-        return witness(here, here.agents, heard)
+    async def listening(self: RolePlay) -> dict[str, Agent]:
+        here = await agents(self)
+        return {name: replace(agent, unseen=(*agent.unseen, *heard)) for name, agent in here.items()}
 
     plan = Plan(
         (
@@ -187,8 +187,8 @@ def test_a_troupe_that_tells_everybody_is_found_out(monkeypatch: pytest.MonkeyPa
     for preset in presets:
         assert not asyncio.run(gossip(plan, order, [0, 1], preset))
     with monkeypatch.context() as patched:
-        patched.setattr(Troupe, "witness", telling)
-        patched.setattr(Troupe, "only", listening)
+        patched.setattr(Agent, "witness", overheard)
+        patched.setattr(RolePlay, "agents", listening)
         for preset in presets:
             heard.clear()
             assert asyncio.run(gossip(plan, order, [0, 1], preset)), "what Ann said alone is heard by Cyd"

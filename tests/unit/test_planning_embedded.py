@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.craft.planning import PROMPTS, PlanOptions, Reading, make_plan, plan_from_story
+from fabula.craft.planning import PROMPTS, PlanOptions, make_plan, plan_from_story
 from fabula.engine.context import RunContext
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
@@ -59,7 +59,7 @@ async def test_a_small_model_plans_from_a_brief(run: Run) -> None:
 
 
 async def test_a_small_model_reads_a_plan_off_a_story(run: Run) -> None:
-    plan = await plan_from_story(run, STORY, None, Reading(max_tokens=700))
+    plan = await plan_from_story(run, STORY)
     assert not check_plan(plan)
     assert plan.characters
     assert plan.conflict

@@ -1,23 +1,23 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from fabula.base.errors import ModelError, PlanError, ReplyError, UsageError
 from fabula.craft.planning import PROMPTS, PlanOptions, given_plan, plan_for
-from fabula.craft.planning.assembling import People, arc_of, distinct, unique
-from fabula.craft.planning.naming import names_in, wants_other_order
-from fabula.craft.planning.shapes import CastReply, Sheet, scene_shape
+from fabula.craft.planning.from_brief import arc_of, names_in, wants_other_order
+from fabula.craft.planning.replies import CastReply, Sheet, scene_type
+from fabula.craft.planning.shared import CastList, free_name, without_repeats
 from fabula.engine.context import RunContext
-from fabula.engine.dry_run import STALE
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.replies import schema_of
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run
+from fabula.engine.staleness import marked
 from fabula.models.base import Capabilities, Request
 from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from fabula.engine.context import Aids
     from fabula.story.plan import Plan
 
 BRIEF = Brief("An old keeper, Mara, must give up her lamp; only Tobias, a boy, keeps her company in Hald.", "The Lamp")
@@ -71,14 +72,19 @@ def planner(**changes: Any) -> Callable[[Request], str]:  # noqa: ANN401 - a tex
     return answer
 
 
-def run_with(model: ScriptedModel, journal: Journal, **context: Any) -> Run:  # noqa: ANN401 - fields of Hands
+def run_with(model: ScriptedModel, journal: Journal, **context: Any) -> Run:  # noqa: ANN401 - fields of RunContext
     return Run(RunContext(journal, Prompts(PROMPTS), Cast.of(model), **context))
 
 
-async def made(wish: PlanOptions, brief: Brief = BRIEF, **changes: Any) -> tuple[Plan, ScriptedModel]:  # noqa: ANN401 - as above
+async def made(
+    options: PlanOptions,
+    brief: Brief = BRIEF,
+    aids: Aids = "off",
+    **changes: Any,  # noqa: ANN401 - as for `planner`
+) -> tuple[Plan, ScriptedModel]:
     model = ScriptedModel(planner(**changes), capabilities=ASKED)
     with Journal() as journal:
-        return await plan_for(run_with(model, journal), brief, wish), model
+        return await plan_for(run_with(model, journal, aids=aids), brief, options), model
 
 
 async def test_a_brief_becomes_a_plan_that_can_be_written_from() -> None:
@@ -107,7 +113,7 @@ async def test_every_prompt_holds_what_is_settled_before_it() -> None:
 
 
 async def test_of_scenes_far_back_only_the_first_event_is_shown() -> None:
-    _, model = await made(PlanOptions(scenes=12))
+    _, model = await made(PlanOptions(scenes=12), aids="on")
     told = next(r for r in model.asked if r.path == "plan/scene/12/plan_outline").messages[1].content
     assert "Mara reads the letter." in told
     assert "Tobias asks about the lamp." not in told
@@ -153,7 +159,7 @@ async def test_a_scene_that_repeats_an_earlier_one_is_drawn_again() -> None:
         again = "/again/" in request.path
         return "Tobias mends the boat alone." if again else EVENTS[1]
 
-    plan, model = await made(PlanOptions(scenes=3), plan_outline=stuck)
+    plan, model = await made(PlanOptions(scenes=3), aids="on", plan_outline=stuck)
     assert plan.scenes[1].outline[0].text == "Tobias mends the boat alone."
     assert next(r.path for r in model.asked if "/again/" in r.path) == "plan/scene/2/again/1/plan_outline"
 
@@ -188,7 +194,7 @@ async def test_noise_of_small_models_counts_as_an_empty_field() -> None:
         },
         {"name": "Tobias", "speech": "nope, nope, nope, nope, nope, nope, nope", "setup": "A boy.", "age": "ten"},
     ]
-    plan, _ = await made(PlanOptions(scenes=3), plan_cast={"characters": noisy})
+    plan, _ = await made(PlanOptions(scenes=3), aids="on", plan_cast={"characters": noisy})
     mara, tobias = plan.characters
     assert (mara.age, mara.role, mara.goal) == ("", "", "to go on")
     assert mara.setup == "She is the keeper of the lamp, and old."
@@ -202,7 +208,7 @@ async def test_noise_of_small_models_counts_as_an_empty_field() -> None:
 )  # fmt: skip
 async def test_a_name_or_title_is_no_goal(said: str, kept: str) -> None:
     scene = scene_of(1, characters=[{"name": "Mara", "goal": said}])
-    plan, _ = await made(PlanOptions(scenes=1), plan_scene=scene)
+    plan, _ = await made(PlanOptions(scenes=1), aids="on", plan_scene=scene)
     assert plan.scenes[0].characters[0].goal == kept
 
 
@@ -248,7 +254,7 @@ async def test_a_dry_run_after_a_retake_shows_in_the_plan_that_it_will_change() 
         plan = await plan_for(stale, BRIEF, PlanOptions(scenes=3))
         assert len(stale.context.dry_run.planned) == len(model.asked)
     assert plan.names == whole.names
-    assert plan.scenes[0].outline[0].text == whole.scenes[0].outline[0].text + STALE
+    assert plan.scenes[0].outline[0].text == marked(whole.scenes[0].outline[0].text)
 
 
 async def test_the_authors_plan_is_used_as_it_is_and_its_problems_are_named() -> None:
@@ -268,14 +274,50 @@ async def test_the_authors_plan_is_used_as_it_is_and_its_problems_are_named() ->
     assert not model.asked
 
 
-def test_a_wish_is_read_off_a_systems_config_and_checked() -> None:
-    class Config:
-        scenes = 9
-        plan_tokens = 300
+@dataclass(frozen=True)
+class Ours:
+    scenes: int = 9
+    plan_tokens: int = 300
 
-    assert PlanOptions.of(Config()) == PlanOptions(scenes=9, max_tokens=300)
+
+@dataclass(frozen=True)
+class Config:
+    ours: Ours = field(default_factory=Ours)
+
+
+def test_options_are_read_off_a_systems_config_and_checked() -> None:
+    assert PlanOptions.of(Config()) == PlanOptions(scenes=9)
     with pytest.raises(UsageError, match="A plan of -1 scenes and 4 characters"):
         PlanOptions(scenes=-1)
+
+
+LONG = " ".join(
+    f"On the {n}th morning she writes to her sister in Ebbesund, and burns what she has written." for n in range(40)
+)
+REFRAIN = "The light goes round, and the light comes back."
+PLOT = f"{LONG} {REFRAIN} You carry the oil up, can by can. {REFRAIN}"
+GOAL = "Donaudampfschifffahrtsgesellschaftskapitaenin " + "to be, after all these years, what her father was " * 6
+
+
+async def test_of_a_capable_planner_nothing_is_cut_or_dropped() -> None:
+    sheet = {"name": "Mara", "setup": LONG, "goal": GOAL.strip(), "role": "A", "speech": "@ll numb3rs: 1, 2, 3 = 6"}
+    there = [{"name": f"Keeper number {n} of the old lighthouse on the cape of Hald", "goal": "Lena"} for n in range(9)]
+    plan, model = await made(
+        PlanOptions(scenes=3),
+        plan_conflict=LONG,
+        plan_cast={"characters": [sheet]},
+        plan_outline=PLOT,
+        plan_scene=scene_of(1, characters=there, place=LONG),
+    )
+    assert plan.conflict == LONG
+    mara = plan.characters[0]
+    assert (mara.setup, mara.goal, mara.role, mara.speech) == (LONG, GOAL.strip(), "A", sheet["speech"])
+    for scene in plan.scenes:
+        assert " ".join(event.text for event in scene.outline) == PLOT
+        assert scene.place == LONG
+        assert [presence.goal for presence in scene.characters] == ["Lena"] * 9
+    assert {request.sampling.max_tokens for request in model.asked} == {None}
+    assert not [request for request in model.asked if "maxLength" in json.dumps(request.schema)]
 
 
 def test_every_number_of_scenes_has_an_arc_in_order() -> None:
@@ -288,21 +330,21 @@ def test_every_number_of_scenes_has_an_arc_in_order() -> None:
 
 
 def test_names_are_told_apart_as_file_names_are() -> None:
-    assert unique("The Storm", ["the storm!", "The storm 2"]) == "The Storm 3"
-    assert unique(" a --> b ", []) == "a b"
+    assert free_name("The Storm", ["the storm!", "The storm 2"]) == "The Storm 3"
+    assert free_name(" a --> b ", []) == "a b"
 
 
 def test_people_are_known_by_parts_of_their_names() -> None:
-    people = People()
-    people.check_cast([Sheet(name="Odile Brandt", role="inspector"), Sheet(name="Old Man"), Sheet(name="Young Man")])
-    people.check_cast([Sheet(name="Odile", role="other", goal="the truth")])
+    people = CastList()
+    people.add([Sheet(name="Odile Brandt", role="inspector"), Sheet(name="Old Man"), Sheet(name="Young Man")])
+    people.add([Sheet(name="Odile", role="other", goal="the truth")])
     assert people.names == ("Odile Brandt", "Old Man", "Young Man")
     assert people.characters[0].role == "inspector"
     assert people.characters[0].goal == "the truth"
 
 
 def test_the_same_event_in_other_words_is_dropped() -> None:
-    assert distinct(["Mara lights the lamp.", "Mara lights the lamp again.", "...", "Jon dies."]) == [
+    assert without_repeats(["Mara lights the lamp.", "Mara lights the lamp again.", "Jon dies."]) == [
         "Mara lights the lamp.",
         "Jon dies.",
     ]
@@ -318,8 +360,8 @@ def test_names_of_people_stand_in_a_brief() -> None:
 
 
 def test_schemas_offer_known_people_and_bound_every_text() -> None:
-    schema = schema_of(scene_shape(["Mara", "Tobias"]))
+    schema = schema_of(scene_type(["Mara", "Tobias"]), short=True)
     assert schema["properties"]["characters"]["items"]["properties"]["name"]["enum"] == ["Mara", "Tobias"]
     assert set(schema["required"]) == {"name", "place", "characters", "importance"}
-    sheet = schema_of(CastReply)["properties"]["characters"]["items"]["properties"]
+    sheet = schema_of(CastReply, short=True)["properties"]["characters"]["items"]["properties"]
     assert all("maxLength" in field for field in sheet.values() if field["type"] == "string")

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabula.base.errors import ModelError, ReplyError, UsageError
-from fabula.craft.planning import PROMPTS, Reading, plan_from_story
-from fabula.craft.planning.from_story import importance
-from fabula.craft.planning.reading import partition, read_story
+from fabula.craft.planning import PROMPTS, plan_from_story
+from fabula.craft.planning.from_story import importance, partition, read_story
 from fabula.engine.context import RunContext
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
@@ -28,6 +27,7 @@ from fabula.story.plan_check import check_plan
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fabula.engine.context import Aids
     from fabula.story.plan import Plan
 
 SHORT = (
@@ -70,14 +70,15 @@ def reader(**changes: Any) -> Callable[[Request], str]:  # noqa: ANN401 - a text
 
 async def read(
     text: str,
-    how: Reading | None = None,
+    window: int | None = None,
     brief: Brief | None = BRIEF,
+    aids: Aids = "off",
     **changes: Any,  # noqa: ANN401 - as above
 ) -> tuple[Plan, ScriptedModel]:
     model = ScriptedModel(reader(**changes), capabilities=ASKED)
     with Journal() as journal:
-        run = Run(RunContext(journal, Prompts(PROMPTS), Cast.of(model)))
-        return await plan_from_story(run, text, brief, how), model
+        run = Run(RunContext(journal, Prompts(PROMPTS), Cast.of(model), aids=aids))
+        return await plan_from_story(run, text, brief, window), model
 
 
 def scenes_at(*begins: int) -> dict[str, Any]:
@@ -91,9 +92,9 @@ def story_of(paragraphs: int, words: int = 60) -> str:
 
 
 async def test_a_story_becomes_a_plan_that_can_be_written_from() -> None:
-    plan, model = await read(SHORT, read_scenes=scenes_at(1, 3))
+    plan, model = await read(SHORT, aids="on", read_scenes=scenes_at(1, 3))
     assert not check_plan(plan)
-    assert plan.names == ("Part 1",)  # five short paragraphs hold at most one scene
+    assert plan.names == ("Part 1",)  # five short paragraphs hold at most one scene where a small model reads
     assert (plan.title, plan.brief) == ("The Lamp", BRIEF.text)
     assert plan.conflict.startswith("Mara wants to keep her lamp")
     assert [person.name for person in plan.characters] == ["Mara", "Guest of 1"]
@@ -111,8 +112,7 @@ async def test_scenes_part_the_story_whatever_the_reply_says() -> None:
 
 
 async def test_a_long_story_is_read_in_windows_that_bound_every_prompt() -> None:
-    text, how = story_of(60), Reading(window=2000)
-    plan, model = await read(text, how)
+    plan, model = await read(story_of(60), 2000)
     for prompt in ("read_cast", "read_scenes", "read_missed"):
         asked = [numbers(request) for request in model.asked if request.path.endswith(prompt)]
         assert len(asked) > 3
@@ -120,21 +120,21 @@ async def test_a_long_story_is_read_in_windows_that_bound_every_prompt() -> None
     in_scenes = sorted(n for r in model.asked if r.path.endswith("read_outline") for n in numbers(r))
     assert in_scenes == list(range(1, 61))
     longest = max(estimate_tokens(message.content) for request in model.asked for message in request.messages)
-    assert longest < 2 * how.window
+    assert longest < 2 * 2000
     assert not check_plan(plan)
 
 
 async def test_the_longest_prompt_does_not_grow_with_the_story() -> None:
     sizes = {}
     for paragraphs in (40, 160):
-        _, model = await read(story_of(paragraphs), Reading(window=2000), read_cast={"characters": [{"name": "Mara"}]})
+        _, model = await read(story_of(paragraphs), 2000, read_cast={"characters": [{"name": "Mara"}]})
         sizes[paragraphs] = [sum(estimate_tokens(m.content) for m in r.messages) for r in model.asked]
     assert max(sizes[160]) < 1.2 * max(sizes[40])
     assert sum(sizes[160]) < 5 * sum(sizes[40])
 
 
 async def test_later_windows_are_told_the_cast_and_the_scenes_so_far() -> None:
-    _, model = await read(story_of(60), Reading(window=2000))
+    _, model = await read(story_of(60), 2000)
     second = next(request for request in model.asked if request.path == "window/2/read_scenes")
     told = second.messages[-1].content
     assert "- Mara: keeper" in told
@@ -147,7 +147,7 @@ async def test_a_scene_goes_on_over_the_border_of_a_window() -> None:
         shown = numbers(request)
         return scenes_at(1 if shown[0] == 1 else shown[-1])
 
-    plan, model = await read(story_of(40), Reading(window=2000), read_scenes=lambda r: json.dumps(only_first(r)))
+    plan, model = await read(story_of(40), 2000, read_scenes=lambda r: json.dumps(only_first(r)))
     outlines = [request for request in model.asked if request.path.endswith("read_outline")]
     assert any(
         "/piece/2/" in request.path and "What came before in it" in request.messages[-1].content for request in outlines
@@ -155,16 +155,17 @@ async def test_a_scene_goes_on_over_the_border_of_a_window() -> None:
     assert len(plan.scenes) < len(outlines)
 
 
-async def test_what_the_check_finds_missing_is_added_in_its_place_and_bounded() -> None:
+@pytest.mark.parametrize(("aids", "added"), [("on", 3), ("off", 9)])
+async def test_what_the_check_finds_missing_is_added_in_its_place(aids: Aids, added: int) -> None:
     def missing(request: Request) -> str:
         last = numbers(request)[-1]
         found = [{"paragraph": last, "what": f"Detail d{n}a e{n}b f{n}c is told."} for n in range(9)]
         return json.dumps({"missed": [{"paragraph": 1, "what": "Mara does what paragraph 1 tells."}, *found]})
 
-    plan, _ = await read(story_of(9), read_scenes=scenes_at(1, 5), read_missed=missing)
+    plan, _ = await read(story_of(9), aids=aids, read_scenes=scenes_at(1, 5), read_missed=missing)
     first, second = ([event.text for event in scene.outline] for scene in plan.scenes)
     assert len(first) == 2  # the outline has it already
-    assert len(second) == 2 + 3
+    assert len(second) == 2 + added
     assert second[-1].startswith("Detail")
 
 
@@ -197,15 +198,15 @@ async def test_scenes_that_a_manuscript_marks_are_kept() -> None:
 
 
 async def test_conflict_and_setting_of_a_long_story_are_read_off_its_outline() -> None:
-    _, model = await read(story_of(60), Reading(window=2000))
+    _, model = await read(story_of(60), 2000)
     told = next(request for request in model.asked if request.path.endswith("read_conflict")).messages[-1].content
     assert "Outline of the story:" in told
     assert "word1x1" not in told
 
 
 async def test_a_killed_reading_goes_on_without_repeating_a_call(tmp_path: Path) -> None:
-    text, how = story_of(12), Reading(window=500)
-    whole, model = await read(text, how)
+    text, window = story_of(12), 500
+    whole, model = await read(text, window)
     for kill_at in range(0, len(model.asked), 4):
         asked: list[str] = []
 
@@ -218,9 +219,9 @@ async def test_a_killed_reading_goes_on_without_repeating_a_call(tmp_path: Path)
         with Journal(tmp_path / f"{kill_at}.db") as journal:
             dying, rest = ScriptedModel(dies, capabilities=ASKED), ScriptedModel(reader(), capabilities=ASKED)
             with pytest.raises(ModelError, match="killed here"):
-                await plan_from_story(Run(RunContext(journal, Prompts(PROMPTS), Cast.of(dying))), text, BRIEF, how)
+                await plan_from_story(Run(RunContext(journal, Prompts(PROMPTS), Cast.of(dying))), text, BRIEF, window)
             run = Run(RunContext(journal, Prompts(PROMPTS), Cast.of(rest)))
-            assert await plan_from_story(run, text, BRIEF, how) == whole
+            assert await plan_from_story(run, text, BRIEF, window) == whole
             assert len(asked) + len(rest.asked) == len(model.asked)
 
 
@@ -235,14 +236,20 @@ async def test_a_story_without_words_is_refused(text: str) -> None:
         await read(text)
 
 
-def test_windows_too_small_to_read_in_are_refused() -> None:
+async def test_windows_too_small_to_read_in_are_refused() -> None:
     with pytest.raises(UsageError, match="in windows of 10 tokens"):
-        Reading(window=10)
+        await read(SHORT, 10)
 
 
-@pytest.mark.parametrize(("context", "window"), [(None, 6000), (8192, 3328), (100_000, 6000), (1024, 200)])
-def test_windows_fit_a_models_context(context: int | None, window: int) -> None:
-    assert Reading.within(context).window == window
+@pytest.mark.parametrize(
+    ("context", "aids", "windows"), [(None, "off", 1), (8192, "off", 2), (100_000, "off", 1), (100_000, "on", 2)]
+)
+async def test_windows_fit_the_planners_context(context: int | None, aids: Aids, windows: int) -> None:
+    model = ScriptedModel(reader(), capabilities=Capabilities(schema=True, context=context))
+    with Journal() as journal:
+        run = Run(RunContext(journal, Prompts(PROMPTS), Cast.of(model), aids=aids))
+        await plan_from_story(run, story_of(30))
+    assert sum(request.path.endswith("read_cast") for request in model.asked) == windows
 
 
 @pytest.mark.parametrize(

@@ -80,8 +80,16 @@ class Run:
         return short if self.aids(role) else None
 
     def prompt_tokens(self, role: str, short: int, share: float = PROMPT_SHARE) -> int:
-        """How many tokens of a prompt may go to one kind of text: `short` with aids, else a share of the window."""
-        return short if self.aids(role) else int((self.window(role) or USUAL_WINDOW) * share)
+        """How many tokens of a prompt may go to one kind of text: a share of the window, with aids `short` at most."""
+        most = int((self.window(role) or USUAL_WINDOW) * share)
+        return min(short, most) if self.aids(role) else most
+
+    def passed_on(self, value: T) -> T:
+        """`value` as another line of work is given it: a dry run marks it where it knows that it will be another.
+
+        Artefacts and `side_by_side` need none of it; it is for what one branch hands to another while both go on.
+        """
+        return marked(value) if is_stale(self.context) else value
 
     def unless_made_up(self, compute: Callable[[], T], instead: T) -> T:
         """What `compute` gives; `instead` in an estimate, where the texts it would look at are made up."""

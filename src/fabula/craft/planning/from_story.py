@@ -3,7 +3,7 @@
 The paper asks for the characters, then for all scenes with them, then to look for missed content; conflict and setting
 as in Agents' Room. Here the paragraphs are numbered and a scene is named with the paragraph in which it begins, so that
 scenes part the story by construction; each scene's outline and details are read off its own paragraphs; and a story of
-any length is read in windows that fit a prompt, each told the cast and the scenes found so far.
+any length is read in windows that fit a prompt, each shown the cast and the scenes found so far.
 """
 
 from __future__ import annotations
@@ -12,84 +12,40 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
-from fabula.craft.planning.assembling import (
-    NOTE_SENTENCES,
-    ROLE,
-    People,
-    alike,
-    checked,
-    note,
-    outline,
-    unique,
-)
-from fabula.craft.planning.reading import partition, read_story
-from fabula.craft.planning.shapes import (
-    MOST_IMPORTANCE,
-    borders_shape,
-    cast_shape,
-    missed_shape,
-    read_scene_shape,
-)
-from fabula.engine.staleness import side_by_side
-from fabula.models.base import Sampling
-from fabula.story import Story
+from fabula.craft.planning.replies import MOST_IMPORTANCE, borders_type, cast_type, missed_type, read_scene_type
+from fabula.craft.planning.shared import ROLE, CastList, checked, free_name, note, outline, says_the_same, typed
+from fabula.engine.run import side_by_side
+from fabula.models.budget import estimate_tokens
+from fabula.story import Story, count_words, one_line
 from fabula.story.plan import Event, Plan, ScenePlan, story_time
+from fabula.story.sentences import paragraphs, sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from fabula.craft.planning.reading import Stretch
-    from fabula.craft.planning.shapes import Missed, ReadSceneReply
+    from fabula.craft.planning.replies import Missed, ReadSceneReply
     from fabula.engine.run import Run
     from fabula.story import Brief
 
+_SHORT_WINDOW: Final = 6000  # tokens of story in one prompt, where a small model plans
+_WINDOW_SHARE: Final = 0.5  # of the planner's context
 LEAST_WINDOW: Final = 200
+_SHOWN: Final = 30  # scenes found so far that a prompt shows
+_SHOWN_EVENTS: Final = 5
+# Where a small model plans:
 _SCENES_A_WINDOW: Final = 12
-_WORDS_A_SCENE: Final = 80  # fewer make no scene of their own: it keeps small models from one scene a paragraph
+_WORDS_A_SCENE: Final = 80  # fewer make no scene of their own: it keeps from one scene a paragraph
 _LONG_SCENE: Final = 400  # words; engines that write by the schema find no fewer scenes, small models else find one
 _CAST_A_WINDOW: Final = 8
 _EVENTS: Final = 5
 _WORDS_AN_EVENT: Final = 60
 _MISSED_A_WINDOW: Final = 6
 _ADDED: Final = 3  # events that the check for missed content may add to one scene
-_SHOWN: Final = 30  # scenes found so far that a prompt shows
-_SHOWN_EVENTS: Final = 5
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How a story is read.
-
-    Attributes:
-        window: tokens of story in one prompt, at least 200; cast, scenes and instruction come on top.
-        max_tokens: bounds each reply.
-    """
-
-    window: int = 6000
-    max_tokens: int = 1536
-
-    def __post_init__(self) -> None:
-        if self.window < LEAST_WINDOW or self.max_tokens < 1:
-            raise UsageError(
-                f"A story cannot be read in windows of {self.window} tokens with replies of {self.max_tokens}. Give "
-                f"at least {LEAST_WINDOW}, and 1."
-            )
-
-    @classmethod
-    def within(cls, context: int | None) -> Reading:
-        """The default, with windows that take at most half of what a model's context leaves beside the reply."""
-        room = cls.window if context is None else (context - cls.max_tokens) // 2
-        return cls(max(min(cls.window, room), LEAST_WINDOW))
-
-    @property
-    def sampling(self) -> Sampling:
-        """What replies are drawn with."""
-        return Sampling(max_tokens=self.max_tokens)
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a reader of a stretch is told: the brief, the cast and the scenes found so far, newest last."""
+    """What a reader of a window is shown: the brief, the cast and the scenes found so far, newest last."""
 
     brief: str
     cast: tuple[str, ...] = ()
@@ -97,7 +53,7 @@ class Found:
 
 
 @dataclass
-class _Part:
+class _ReadScene:
     """A scene as it is being read: its name, its paragraphs, and what was found in them."""
 
     name: str
@@ -107,57 +63,64 @@ class _Part:
     added: int = 0
 
 
-async def plan_from_story(run: Run, story_text: str, brief: Brief | None = None, how: Reading | None = None) -> Plan:
+async def plan_from_story(run: Run, story_text: str, brief: Brief | None = None, window: int | None = None) -> Plan:
     """The plan that a story (a manuscript, or any text) could have been written from; its scenes part the story.
 
     A manuscript's own scene marks are kept. Costs 3 calls for each window (2 where scenes are marked), 2 for each scene
     (more where a scene is longer than a window), and 2 for conflict and setting.
 
+    Args:
+        run: where the calls are made.
+        story_text: the story.
+        brief: what its author was asked, where that is known.
+        window: tokens of story in one prompt, at least 200; by default half of what the planner's context holds.
+
     Raises:
-        UsageError: the story has no words.
+        UsageError: the story has no words, or the window is too small.
         ReplyError: a reply could not be read, or the plan cannot be written from.
     """
-    how, manuscript = how or Reading(), Story.parse(story_text)
+    window = window or max(run.prompt_tokens(ROLE, _SHORT_WINDOW, _WINDOW_SHARE), LEAST_WINDOW)
+    if window < LEAST_WINDOW:
+        raise UsageError(f"A story cannot be read in windows of {window} tokens. Give at least {LEAST_WINDOW}.")
+    manuscript = Story.parse(story_text)
     if not manuscript.words:
         raise UsageError("The story is empty. Give a text with a story in it.")
-    text, marks = read_story(manuscript, how.window)
-    windows = text.windows(how.window)
-    found, people = Found(brief.text if brief else ""), People()
+    text, marks = read_story(manuscript, window)
+    windows = text.windows(window)
+    found, cast = Found(brief.text if brief else ""), CastList()
     borders = list(marks.items())
-    for number, window in enumerate(windows, 1):
-        found = await _meet(run.scope("window", number), window, found, people, how)
+    for number, stretch in enumerate(windows, 1):
+        found = await _find_cast(run.scope("window", number), stretch, found, cast)
         if not marks:
-            borders += await _borders(run.scope("window", number), window, found, how)
+            borders += await _find_borders(run.scope("window", number), stretch, found)
             found = replace(found, scenes=tuple(name for _, name in borders[-_SHOWN:]))
-    parts = await _parts(run, text, partition(borders, text), replace(found, scenes=()), people, how)
-    await _cover(run, windows, parts, found, how)
-    scenes = _scenes(parts, people)
-    conflict, setting = await _about(run, windows, scenes, found)
+    read = await _read_scenes(run, text, partition(borders, text), replace(found, scenes=()), cast.names, window)
+    await _add_missed(run, windows, read, found)
+    scenes = _scenes(read, cast)
+    conflict, setting = await _conflict_and_setting(run, windows, scenes, found)
     title = manuscript.title or (brief.title if brief else "")
-    plan = Plan(scenes, tuple(people.characters), conflict, setting, title, found.brief)
-    return checked(plan)
+    return checked(Plan(scenes, tuple(cast.characters), conflict, setting, title, found.brief))
 
 
-async def _meet(run: Run, window: Stretch, found: Found, people: People, how: Reading) -> Found:
-    """The people of a window, added to the cast."""
-    reply = await run.ask_for(
-        cast_shape(_CAST_A_WINDOW), ROLE, "read_cast", sampling=how.sampling, found=found, text=window.numbered
-    )
-    people.check_cast(reply.characters)
-    return replace(found, cast=tuple(f"{one.name}: {one.role or one.setup}" for one in people.characters))
+async def _find_cast(run: Run, window: Stretch, found: Found, cast: CastList) -> Found:
+    """The characters of a window, added to the cast."""
+    reply = await typed(run, cast_type(_CAST_A_WINDOW), "read_cast", found=found, text=window.numbered)
+    cast.add(reply.characters)
+    return replace(found, cast=tuple(f"{one.name}: {one.role or one.setup}" for one in cast.characters))
 
 
-async def _borders(run: Run, window: Stretch, found: Found, how: Reading) -> list[tuple[int, str]]:
+async def _find_borders(run: Run, window: Stretch, found: Found) -> list[tuple[int, str]]:
     """Where the scenes of a window begin; in a later window, paragraphs before the first go on with the scene before.
 
     A number outside the window is moved in.
     """
-    most = min(max(window.words // _WORDS_A_SCENE, 1), _SCENES_A_WINDOW, len(window.paragraphs))
-    reply = await run.ask_for(
-        borders_shape(window.first, window.last, min(window.words // _LONG_SCENE + 1, most), most),
-        ROLE,
+    most = len(window.paragraphs)
+    if run.aids(ROLE):
+        most = min(max(window.words // _WORDS_A_SCENE, 1), _SCENES_A_WINDOW, most)
+    reply = await typed(
+        run,
+        borders_type(window.first, window.last, min(window.words // _LONG_SCENE + 1, most), most),
         "read_scenes",
-        sampling=how.sampling,
         found=found,
         text=window.numbered,
         first=window.first,
@@ -167,32 +130,34 @@ async def _borders(run: Run, window: Stretch, found: Found, how: Reading) -> lis
     return [(_inside(scene.begins, window), scene.name) for scene in reply.scenes[:most]]
 
 
-async def _parts(
-    run: Run, text: Stretch, borders: Sequence[tuple[int, str]], found: Found, people: People, how: Reading
-) -> list[_Part]:
+async def _read_scenes(
+    run: Run, text: Stretch, borders: Sequence[tuple[int, str]], found: Found, names: tuple[str, ...], window: int
+) -> list[_ReadScene]:
     """The scenes between `borders`, read side by side."""
     ends = [at - 1 for at, _ in borders[1:]] + [text.last]
-    parts = await side_by_side(
-        _assignment(run.scope("scene", number), name, text.assignment(at, end), found, people.names, how)
+    read = await side_by_side(
+        _read_scene(run.scope("scene", number), name, text.stretch(at, end), found, names, window)
         for number, ((at, name), end) in enumerate(zip(borders, ends, strict=True), 1)
     )
-    names: list[str] = []
-    for number, part in enumerate(parts, 1):
-        part.name = unique(part.name or f"Scene {number}", names)
-        names.append(part.name)
-    return parts
+    taken: list[str] = []
+    for number, scene in enumerate(read, 1):
+        scene.name = free_name(scene.name or f"Scene {number}", taken)
+        taken.append(scene.name)
+    return read
 
 
-async def _assignment(run: Run, name: str, text: Stretch, found: Found, names: tuple[str, ...], how: Reading) -> _Part:
+async def _read_scene(
+    run: Run, name: str, text: Stretch, found: Found, names: tuple[str, ...], window: int
+) -> _ReadScene:
     """One scene with its outline and its details; one that is longer than a window is read piece by piece."""
     events: list[str] = []
-    pieces = text.windows(how.window)
+    pieces = text.windows(window)
     for number, piece in enumerate(pieces):
         events += await outline(
             run.scope("piece", number + 1) if number else run,
             "read_outline",
             events,
-            most := _most_events(piece),
+            short=(most := min(max(piece.words // _WORDS_AN_EVENT, 2), _EVENTS)),
             found=found,
             name=name,
             before=tuple(events[-_SHOWN_EVENTS:]),
@@ -200,17 +165,9 @@ async def _assignment(run: Run, name: str, text: Stretch, found: Found, names: t
             lead=_lead(piece, names),
             most=most,
         )
-    detail = await run.ask_for(
-        read_scene_shape(names),
-        ROLE,
-        "read_scene",
-        sampling=how.sampling,
-        found=found,
-        name=name,
-        events=tuple(events),
-        text=pieces[0].numbered,
-    )
-    return _Part(name or detail.name, text, detail, events)
+    kind, shown = read_scene_type(names), tuple(events)
+    detail = await typed(run, kind, "read_scene", found=found, name=name, events=shown, text=pieces[0].numbered)
+    return _ReadScene(name or detail.name, text, detail, events)
 
 
 def _lead(text: Stretch, names: Sequence[str]) -> str:
@@ -218,43 +175,38 @@ def _lead(text: Stretch, names: Sequence[str]) -> str:
     return next((name for name in names if any(name in one for one in text.paragraphs)), "In this scene,")
 
 
-def _most_events(text: Stretch) -> int:
-    """How many events a stretch has at most: one for 60 words, from 2 to 5."""
-    return min(max(text.words // _WORDS_AN_EVENT, 2), _EVENTS)
-
-
-async def _cover(run: Run, windows: Sequence[Stretch], parts: Sequence[_Part], found: Found, how: Reading) -> None:
+async def _add_missed(run: Run, windows: Sequence[Stretch], scenes: Sequence[_ReadScene], found: Found) -> None:
     """The check that all content is covered (appendix B.1.1): what a reader finds missing is added to outlines.
 
     A paragraph belongs to one scene, so what is missed has its scene, and its place between the events there.
     """
     replies = await side_by_side(
-        _missed(run.scope("window", number), window, parts, found, how) for number, window in enumerate(windows, 1)
+        _missed(run.scope("window", number), window, scenes, found) for number, window in enumerate(windows, 1)
     )
-    told = [event for part in parts for event in part.events]
+    known, aids = [event for scene in scenes for event in scene.events], run.aids(ROLE)
     for missed in (one for reply in replies for one in reply):
-        part = next(part for part in reversed(parts) if part.text.first <= missed.paragraph)
-        if missed.what and part.added < _ADDED and not any(alike(missed.what, event) for event in told):
-            share = (missed.paragraph - part.text.first + 0.5) / len(part.text.paragraphs)
-            part.events.insert(round(share * len(part.events)), missed.what)
-            part.added += 1
-            told.append(missed.what)
+        scene = next(scene for scene in reversed(scenes) if scene.text.first <= missed.paragraph)
+        full = aids and scene.added == _ADDED
+        if missed.what and not full and not any(says_the_same(missed.what, event) for event in known):
+            share = (missed.paragraph - scene.text.first + 0.5) / len(scene.text.paragraphs)
+            scene.events.insert(round(share * len(scene.events)), missed.what)
+            scene.added += 1
+            known.append(missed.what)
 
 
-async def _missed(run: Run, window: Stretch, parts: Sequence[_Part], found: Found, how: Reading) -> list[Missed]:
+async def _missed(run: Run, window: Stretch, scenes: Sequence[_ReadScene], found: Found) -> list[Missed]:
     """What the outlines of a window's scenes lack, each with a paragraph of the window."""
-    here = [part for part in parts if part.text.first <= window.last and part.text.last >= window.first]
-    reply = await run.ask_for(
-        missed_shape(window.first, window.last, _MISSED_A_WINDOW),
-        ROLE,
+    here = [scene for scene in scenes if scene.text.first <= window.last and scene.text.last >= window.first]
+    reply = await typed(
+        run,
+        missed_type(window.first, window.last, _MISSED_A_WINDOW),
         "read_missed",
-        sampling=how.sampling,
         found=replace(found, scenes=()),
         text=window.numbered,
-        outlines=[(part.name, part.text.first, part.text.last, part.events) for part in here],
+        outlines=[(scene.name, scene.text.first, scene.text.last, scene.events) for scene in here],
         most=_MISSED_A_WINDOW,
     )
-    listed = reply.missed[:_MISSED_A_WINDOW]
+    listed = reply.missed[:_MISSED_A_WINDOW] if run.aids(ROLE) else reply.missed
     return [one.model_copy(update={"paragraph": _inside(one.paragraph, window)}) for one in listed]
 
 
@@ -263,20 +215,20 @@ def _inside(paragraph: int, window: Stretch) -> int:
     return min(max(paragraph, window.first), window.last)
 
 
-def _scenes(parts: Sequence[_Part], people: People) -> tuple[ScenePlan, ...]:
+def _scenes(read: Sequence[_ReadScene], cast: CastList) -> tuple[ScenePlan, ...]:
     """The scenes of the plan, in the order of telling."""
-    words = [part.text.words for part in parts]
+    words = [scene.text.words for scene in read]
     return tuple(
         ScenePlan(
-            name=part.name,
-            outline=tuple(Event(event) for event in part.events),
-            element=part.detail.element,
-            place=part.detail.place,
-            importance=importance(part.detail.importance, share / (sum(words) or 1), len(parts)),
-            characters=people.present(part.detail.characters, part.detail.newcomers),
-            time=_time(part.detail.time, part.text),
+            name=scene.name,
+            outline=tuple(Event(event) for event in scene.events),
+            element=scene.detail.element,
+            place=scene.detail.place,
+            importance=importance(scene.detail.importance, own / (sum(words) or 1), len(read)),
+            characters=cast.present(scene.detail.characters, scene.detail.newcomers),
+            time=_time(scene.detail.time, scene.text),
         )
-        for part, share in zip(parts, words, strict=True)
+        for scene, own in zip(read, words, strict=True)
     )
 
 
@@ -297,14 +249,126 @@ def _time(said: str, text: Stretch) -> str:
     return said if known and year else ""
 
 
-async def _about(run: Run, windows: Sequence[Stretch], scenes: Sequence[ScenePlan], found: Found) -> tuple[str, str]:
-    """Conflict and setting: from the text where it fits one prompt, else from the outlines of its weightiest scenes."""
+async def _conflict_and_setting(
+    run: Run, windows: Sequence[Stretch], scenes: Sequence[ScenePlan], found: Found
+) -> tuple[str, str]:
+    """Both from the text where it fits one prompt, else from the outlines of its weightiest scenes."""
     outlines: list[tuple[str, list[str]]] = []
     if len(windows) > 1:
         weighty = sorted(range(len(scenes)), key=lambda number: -scenes[number].importance)[:_SHOWN]
         outlines = [(scenes[n].name, [event.text for event in scenes[n].outline]) for n in sorted(weighty)]
-    told = {"found": replace(found, scenes=()), "text": windows[0].numbered, "outlines": outlines}
     conflict, setting = await side_by_side(
-        note(run, name, NOTE_SENTENCES, **told) for name in ("read_conflict", "read_setting")
+        note(run, name, found=replace(found, scenes=()), text=windows[0].numbered, outlines=outlines)
+        for name in ("read_conflict", "read_setting")
     )
     return conflict, setting
+
+
+# the story in numbered paragraphs -------------------------------------------------------------------------------------
+
+_LONG_WORDS: Final = 250  # a paragraph with more words and with line ends in it: a text that parts them by line ends
+_LEAST_PART: Final = 4  # a paragraph takes no more than this part of a window
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Neighbouring paragraphs; `first` is the number of the first, counted from 1 through the whole story."""
+
+    first: int
+    paragraphs: tuple[str, ...]
+
+    @property
+    def last(self) -> int:
+        """The number of the last paragraph."""
+        return self.first + len(self.paragraphs) - 1
+
+    @property
+    def words(self) -> int:
+        """How many words they have."""
+        return sum(count_words(paragraph) for paragraph in self.paragraphs)
+
+    @property
+    def numbered(self) -> str:
+        """The paragraphs, each behind its number in brackets."""
+        return "\n\n".join(f"[{number}] {text}" for number, text in enumerate(self.paragraphs, self.first))
+
+    def stretch(self, first: int, last: int) -> Stretch:
+        """The paragraphs `first` to `last` of these."""
+        return Stretch(first, self.paragraphs[first - self.first : last - self.first + 1])
+
+    def windows(self, tokens: int) -> tuple[Stretch, ...]:
+        """The same paragraphs, cut into stretches of at most about `tokens` tokens, each paragraph in one of them."""
+        found: list[Stretch] = []
+        held: list[str] = []
+        first, used = self.first, 0
+        for text in self.paragraphs:
+            size = _size(text)
+            if held and used + size > tokens:
+                found.append(Stretch(first, tuple(held)))
+                first, held, used = first + len(held), [], 0
+            held.append(text)
+            used += size
+        return (*found, Stretch(first, tuple(held)))
+
+
+def read_story(story: Story, tokens: int) -> tuple[Stretch, dict[int, str]]:
+    """All paragraphs of a story, and the scenes that its manuscript marks: their first paragraphs and their labels.
+
+    A paragraph that would fill more than a fourth of a window of `tokens` tokens is cut at the ends of sentences, so
+    that every prompt is bounded. No word is lost or doubled. One scene alone is no division, and not marked.
+    """
+    most = max(tokens // _LEAST_PART, 1)
+    found: list[str] = []
+    marks: dict[int, str] = {}
+    for scene in story.scenes:
+        if pieces := [piece for text in _paragraphs(scene.text) for piece in _pieces(text, most)]:
+            marks[len(found) + 1] = scene.label
+            found += pieces
+    return Stretch(1, tuple(found)), marks if len(marks) > 1 else {}
+
+
+def _size(text: str) -> int:
+    return estimate_tokens(text) + 4  # its number, and the blank line behind it
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    for paragraph in paragraphs(text):
+        lines = paragraph.split("\n") if count_words(paragraph) > _LONG_WORDS else [paragraph]
+        yield from (line for part in lines if (line := one_line(part)))
+
+
+def _pieces(text: str, most: int) -> list[str]:
+    """`text`, in pieces of at most about `most` tokens, cut between sentences, or words where a sentence is longer."""
+    if estimate_tokens(text) <= most:
+        return [text]
+    parts = sentences(text)
+    if len(parts) > 1:
+        return [piece for group in _groups(parts, most) for piece in _pieces(group, most)]
+    return list(_groups(text.split(), most))
+
+
+def _groups(parts: Iterable[str], most: int) -> list[str]:
+    """Neighbouring `parts`, joined as long as they have about `most` tokens together."""
+    held: list[list[str]] = [[]]
+    used = 0
+    for part in parts:
+        size = estimate_tokens(part + " ")
+        if held[-1] and used + size > most:
+            held.append([])
+            used = 0
+        held[-1].append(part)
+        used += size
+    return [" ".join(group) for group in held if group]
+
+
+def partition(borders: Sequence[tuple[int, str]], story: Stretch) -> list[tuple[int, str]]:
+    """`borders` (first paragraph, name of the scene) corrected so that scenes part the whole story.
+
+    Numbers outside the story are moved in, they increase, each stands once (its first name counts), and the first is 1.
+    """
+    inside = sorted(((min(max(at, 1), story.last), name) for at, name in borders), key=lambda border: border[0])
+    once: dict[int, str] = {}
+    for at, name in inside:
+        once.setdefault(at, name)
+    found = list(once.items())
+    return [(1, found[0][1]), *found[1:]] if found else [(1, "")]

@@ -20,14 +20,18 @@ _REF: Final = "#/$defs/"
 _NOISE: Final = frozenset({"title", "$defs", "discriminator", _SHORT})
 
 
-def short(most: int) -> Any:  # noqa: ANN401 - any type
+def short(most: int, *, least: int = 0) -> Any:  # noqa: ANN401 - any type
     """Metadata for `Annotated` that bounds a text or a list for models that need short replies.
 
     Other models are not bound by it. A bound that has a meaning (five options, a number from 1 to 10) is a `Field`.
+
+    Args:
+        most: characters or entries at most.
+        least: characters or entries at least, for models that leave out what they are not made to write.
     """
     from pydantic import Field  # noqa: PLC0415 - heavy at start-up
 
-    return Field(json_schema_extra={_SHORT: most})
+    return Field(json_schema_extra={_SHORT: [least, most]})
 
 
 def schema_of(type_: Any, *, short: bool = False) -> Json:  # noqa: ANN401 - any type
@@ -101,15 +105,24 @@ class _Shaper:
             return {"$ref": _REF + alias, **beside}
         return {**self.shape(self.definitions[name], (*inside, name)), **beside}
 
-    def _bound(self, node: Json, most: int | None) -> None:
+    def _bound(self, node: Json, bounds: tuple[int, int] | None) -> None:
         kind = node.get("type")
         if kind == "object" and "properties" in node:
             node.setdefault("additionalProperties", False)
         if not self.short:
             return
+        least, most = bounds or (0, SHORT_TEXT if kind == "string" else SHORT_LIST)
         if kind == "string" and not {"enum", "const", "format", "pattern", "maxLength"} & node.keys():
-            node["maxLength"] = max(most or SHORT_TEXT, node.get("minLength", 0))
+            _set_bounds(node, "Length", least, most)
         elif kind == "array" and "maxItems" not in node:
-            node["maxItems"] = max(most or SHORT_LIST, node.get("minItems", 0))
+            _set_bounds(node, "Items", least, most)
         elif kind == "object" and "properties" not in node:
             node.setdefault("maxProperties", SHORT_LIST)
+
+
+def _set_bounds(node: Json, of: str, least: int, most: int) -> None:
+    """Set `minLength` and `maxLength` (or `minItems` and `maxItems`) where they narrow what the type allows."""
+    least = max(least, node.get(f"min{of}", 0))
+    if least:
+        node[f"min{of}"] = least
+    node[f"max{of}"] = max(most, least)

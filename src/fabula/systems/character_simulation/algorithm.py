@@ -1,122 +1,578 @@
-"""The two steps of Character Simulation (section 3.2): role-play in story time, rewrite in the order of telling."""
+"""Character Simulation: scenes are role-played in the order of time, then rewritten in the order of telling.
+
+From top to bottom: both steps (section 3.2), the sortings (P_c and o_c), Algorithm 1, its director agent D, its
+character agents A, and the rewrite step.
+
+Knowledge is private by construction: an agent learns of a turn through `Agent.witness` alone, which `role_play` calls
+for those who are present. A prompt to a character is made from its own `Agent`, its sheet and the scene it stands in.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from fabula.base.errors import PlanError, ReplyError
+from fabula.craft.length import parse_range, read_range
+from fabula.craft.packing import around, first_of, last_of, latest
 from fabula.craft.planning import PlanOptions, plan_for
-from fabula.models.base import Sampling
-from fabula.systems.character_simulation.agents import Troupe
-from fabula.systems.character_simulation.ordering import story_order
-from fabula.systems.character_simulation.rewriting import Rewriting
-from fabula.systems.character_simulation.scenes import played_scenes
+from fabula.craft.prose import Prose, clean_reply, write_prose
+from fabula.engine.replies import clean_prose
+from fabula.engine.roles import is_person
+from fabula.engine.run import side_by_side
+from fabula.story import SLUG_LENGTH, Story, count_words, slug
+from fabula.systems.character_simulation.replies import Spoken, direction_type, order_type, outline_type, verdict_type
+from fabula.systems.character_simulation.transcript import Turn, transcript, turns_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from fabula.craft.length import WordRange
+    from fabula.engine.replies import TextKind
     from fabula.engine.run import Run
-    from fabula.story import Brief, Story
+    from fabula.models.base import Reply, Sampling
+    from fabula.story import Brief
+    from fabula.story.plan import Character, Plan, ScenePlan, Unit
+    from fabula.systems.character_simulation.config import Config
 
+AgentMap: TypeAlias = "dict[str, Agent]"
+"""The map M of Algorithm 1: agents by name."""
 
-@dataclass(frozen=True, slots=True)
-class Config:
-    """Settings; the defaults are the paper's, `improved` names every difference.
-
-    Attributes:
-        max_turns: turns of one scene (section 3.2.2: 10).
-        recent: turns a character is shown when it responds (appendix B.1.3: 10).
-        temperature: of all replies (section 4.2.2); 0 leaves it to the model.
-        frequency_penalty: of all replies (section 4.2.2); 0 leaves it to the model.
-        max_tokens: bound of one reply; the paper names none.
-        response_tokens: bound of a character's turn; 0 means `max_tokens`.
-        memory_tokens: bound of a memory, and half of it of a physical state; 0 means `max_tokens`.
-        prompt_tokens: bound of one prompt, about, however long the story is; 0 sets none, as in the paper.
-        instruction_first: what is wanted stands before what is given (appendix B); else after it.
-        numbered: events are named by number instead of being repeated word for word.
-        plain_response: a turn is plain text; else it is JSON with one field, as in the paper.
-        tell_uncovered: what the director found uncovered enters its next command's prompt.
-        check_empty: the director is asked whether to end a scene that has not begun (Algorithm 1, line 3).
-        min_turns: turns before the director is asked so for the first time.
-        repeat_limit: so many commands given again end a scene; 0 only notes them.
-        update_always: a character's memory and state are updated also where it has seen nothing new (line 11).
-        carry_unseen: what a character witnessed after its last turn in a scene is taken in later; else it is lost.
-        lenient_order: telling order stands in where no order of time could be read; else that is an error.
-        tidy: chatter, echoes and loops are taken out of replies.
-        length_control: the brief's word range is met, shared by the scenes' importance.
-        words: a word range that stands for the brief's ("1300-1350", "~950"); empty reads it from the brief.
-        scenes: how many scenes to plan where the author gives no plan; 0 leaves it to the planner.
-        characters: how many characters to plan then.
-    """
-
-    max_turns: int = 10
-    recent: int = 10
-    temperature: float = 0.9
-    frequency_penalty: float = 0.2
-    max_tokens: int = 4096
-    response_tokens: int = 0
-    memory_tokens: int = 0
-    prompt_tokens: int = 0
-    instruction_first: bool = True
-    numbered: bool = False
-    plain_response: bool = False
-    tell_uncovered: bool = False
-    check_empty: bool = True
-    min_turns: int = 0
-    repeat_limit: int = 0
-    update_always: bool = True
-    carry_unseen: bool = False
-    lenient_order: bool = False
-    tidy: bool = False
-    length_control: bool = False
-    words: str = ""
-    scenes: int = 0
-    characters: int = 4
-
-    @classmethod
-    def faithful(cls) -> Config:
-        """The paper."""
-        return cls()
-
-    @classmethod
-    def improved(cls) -> Config:
-        """Ours: bounded prompts that caches can reuse, tidy turns, no idle calls, nothing seen is lost, length kept."""
-        return cls(
-            temperature=0.0,
-            frequency_penalty=0.0,
-            response_tokens=160,
-            memory_tokens=200,
-            prompt_tokens=8000,
-            instruction_first=False,
-            numbered=True,
-            plain_response=True,
-            tell_uncovered=True,
-            check_empty=False,
-            min_turns=2,
-            repeat_limit=2,
-            update_always=False,
-            carry_unseen=True,
-            lenient_order=True,
-            tidy=True,
-            length_control=True,
-        )
-
-    def sampling(self, max_tokens: int = 0) -> Sampling:
-        """How a reply is drawn that has at most `max_tokens` tokens (0: the bound of all replies)."""
-        return Sampling(
-            temperature=self.temperature or None,
-            frequency_penalty=self.frequency_penalty or None,
-            max_tokens=max_tokens or self.max_tokens,
-        )
+_TOKENS_A_NAME, _TOKENS_AN_EVENT, _TOKENS_A_COMMAND = 24, 90, 140  # of replies that are to be short
+_TURN_TOKENS, _MEMORY_TOKENS, _STATE_TOKENS = 160, 200, 100  # of replies that are to be short
+_HISTORY_TOKENS = 4000  # of the chat history, in prompts that are to be short
+_WRITER_TOKENS, _WRITER_SHARE = 6000, 0.75  # of the writer's prompt; the rest of its context is for the reply
+_BRIEF, _GIST, _SCENES, _STORY, _PLAYED = 0.10, 0.05, 0.15, 0.25, 0.25  # shares of the writer's prompt
+_TURN_WORDS, _MEMORY_WORDS, _SCENE_WORDS = 60, 80, 400  # for estimates
+_SAME: Final = 0.9  # share of two commands' words that agree, from which on they are one command
+_TRIES: Final = 3
+_LEAST_WORDS: Final = 3  # a command of fewer words is none
+_ROOM: Final = 6  # characters of an artefact's name that a unit's number may take
+_TAKEN: Final = {"plan", "order"}  # names of other artefacts
+_LABELS: Final = (
+    *("Character", "Memory", "Physical state", "Last turns", "Director"),
+    *("Writing prompt", "Central conflict", "Setting", "Story so far", "How it was played", "Scene to write"),
+)
 
 
 async def write(brief: Brief, run: Run, config: Config) -> Story:
-    """Play every scene in story time (P_c), then write the scenes in the order of telling (P_p)."""
-    plan = await plan_for(run, brief, PlanOptions(scenes=config.scenes, characters=config.characters))
-    run.check_cast("character", [character.name for character in plan.characters])
-    order = await story_order(plan, run, config)
-    async with asyncio.TaskGroup() as group:
-        played = played_scenes(plan, plan.units(order), Troupe.of(plan), run, config, group)
-        rewriting = Rewriting(brief, plan, run, config)
-        for scene in plan.scenes:
-            await rewriting.add(scene, [await unit for unit in played[scene.name]])
-    return rewriting.story
+    """Both steps of section 3.2: role-play in the order of time (P_c), rewrite in the order of telling (P_p).
+
+    Scenes without a common character are played side by side: agents learn of turns by witnessing them alone, so that
+    such scenes cannot touch each other. A scene is rewritten as soon as it and the one told before it are there.
+    """
+    options = PlanOptions(scenes=config.ours.scenes, characters=config.ours.characters)
+    p_p = await plan_for(run, brief, options)
+    run.check_cast("character", [character.name for character in p_p.characters])
+    p_c = _role_plays(p_p, await sort_scenes(p_p, run, config))
+    of_scene: dict[str, list[RolePlay]] = {}
+    for unit in p_c:
+        of_scene.setdefault(unit.scene.name, []).append(unit)
+    story = Story(brief.title or p_p.title)
+
+    async def rewrite_step() -> None:
+        nonlocal story
+        for scene in p_p.scenes:
+            units = of_scene[scene.name]
+            histories = [(await unit.played).history for unit in units]
+            label = f"Scene {scene.name}" if slug(scene.name) in _TAKEN else scene.name
+            task = RewriteTask(brief, p_p, scene, units[0].people, histories, story, config)
+            story = story.add(label, await run.keep(slug(label), task.write, folder="story"))
+
+    await side_by_side([*(role_play_step(unit, run, config) for unit in p_c), rewrite_step()])
+    return story
+
+
+# the role-playing step: both sortings (section 3.2.2) -----------------------------------------------------------------
+
+
+async def sort_scenes(plan: Plan, run: Run, config: Config) -> tuple[str, ...]:
+    """P_c: the names of all scenes in the order in which they happen; one call, none where story times settle it.
+
+    Raises:
+        PlanError: the author's own order does not fit the plan.
+        ReplyError: no order could be read (only without `lenient_order`).
+    """
+    if (known := plan.chronology()) is not None:
+        return known
+
+    async def make(own: Run) -> str:
+        try:
+            found = await own.ask_for(
+                order_type(plan.names, plan.accepts),
+                "sorter",
+                "sort_scenes",
+                sampling=_sampling(own, config, "sorter", _TOKENS_A_NAME * len(plan.names) + _TOKENS_AN_EVENT),
+                scenes=plan.scenes,
+                instruction_first=config.ours.instruction_first,
+            )
+            names = found.scenes
+        except ReplyError as error:
+            if not config.ours.lenient_order:
+                raise
+            own.note(f"No order of time could be read; the order of telling stands in. {error}")
+            names = plan.assumed_chronology()
+        return "\n".join(f"- {name}" for name in names)
+
+    def read(text: str) -> list[ScenePlan]:
+        order = [line if line in known_names else _bare(line) for line in map(str.strip, text.splitlines()) if line]
+        if problem := plan.accepts(order):
+            raise PlanError(
+                (f"plan/order.md: {problem} `fabula edit order --revert` goes back to the order made for you.",)
+            )
+        return [plan.scene(name) for name in order]
+
+    known_names = set(plan.names)
+    return tuple(scene.name for scene in await run.keep_as(read, "order", make, folder="plan"))
+
+
+def _bare(line: str) -> str:
+    """A line of a list without its bullet or number."""
+    head, _, rest = line.partition(" ")
+    return rest.strip() if head in {"-", "*"} or (head[:-1].isdigit() and head[-1:] in {".", ")"}) else line
+
+
+async def chronological_outline(unit: Unit, run: Run, config: Config) -> tuple[str, ...]:
+    """o_c: the unit's events in the order of time, in the present tense; one call, no event added.
+
+    Raises:
+        ReplyError: no outline could be read (only without `lenient_order`).
+    """
+    events = [event.text for event in unit.events]
+    if not unit.scene.present:
+        return tuple(events)  # nobody is there to play it
+    try:
+        found = await run.ask_for(
+            outline_type(len(events), numbered=config.ours.numbered),
+            "sorter",
+            "chronological_outline",
+            sampling=_sampling(run, config, "sorter", _TOKENS_AN_EVENT * (len(events) + 1)),
+            scene=unit.scene,
+            events=unit.events,
+            numbered=config.ours.numbered,
+            instruction_first=config.ours.instruction_first,
+        )
+    except ReplyError as error:
+        if not config.ours.lenient_order:
+            raise
+        run.note(f"No outline in the order of time could be read; the scene's own stands in. {error}")
+        return tuple(events)
+    if not config.ours.numbered:
+        return tuple(found.points)
+    return _each_once(events, [(point.event, point.text) for point in found.points])
+
+
+def _each_once(events: list[str], points: list[tuple[int, str]]) -> tuple[str, ...]:
+    """The points, each event's first one; one without a point comes in its own words, before the events after it."""
+    order = list(dict.fromkeys(number for number, _ in points))
+    texts = dict(reversed(points))  # reversed, so that an event's first point is kept
+    for number in range(1, len(events) + 1):
+        if number not in texts:
+            after = next((at for at, other in enumerate(order) if other > number), len(order))
+            order.insert(after, number)
+            texts[number] = events[number - 1]
+    return tuple(texts[number] for number in order)
+
+
+# the role-playing step: from scene to scene ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What was played: the chat history H, and the agents as they stand after it."""
+
+    history: tuple[Turn, ...]
+    agents: Mapping[str, Agent]
+
+
+@dataclass(eq=False, slots=True)
+class RolePlay:
+    """A unit of P_c: a scene, or those of its events that happen at one time.
+
+    Attributes:
+        unit: the scene, and its events in the order of telling.
+        name: of its artefact.
+        people: who is there, and what each of them wants in the scene.
+        before: for each of them the unit that they come from, if there is one.
+        played: is there once the unit was played.
+    """
+
+    unit: Unit
+    name: str
+    people: tuple[tuple[Character, str], ...]
+    before: Mapping[str, RolePlay]
+    played: asyncio.Future[Played] = field(default_factory=asyncio.Future)
+
+    @property
+    def scene(self) -> ScenePlan:
+        """The scene that it belongs to."""
+        return self.unit.scene
+
+    async def agents(self) -> AgentMap:
+        """Those who are there, as the units before left them; whoever was in none of these begins here."""
+        return {
+            name: (await self.before[name].played).agents[name] if name in self.before else Agent(name)
+            for name in self.scene.present
+        }
+
+
+def _role_plays(plan: Plan, order: Sequence[str]) -> list[RolePlay]:
+    """All units in the order of time; each follows the latest ones before it in which its characters are."""
+    sheets = {character.name: character for character in plan.characters}
+    latest_of: dict[str, RolePlay] = {}
+    units = plan.units(order)
+    plays = []
+    for unit, name in zip(units, _names(plan, units), strict=True):
+        people = tuple((sheets[presence.name], presence.goal) for presence in unit.scene.characters)
+        before = {who: latest_of[who] for who in unit.scene.present if who in latest_of}
+        plays.append(RolePlay(unit, name, people, before))
+        latest_of |= dict.fromkeys(unit.scene.present, plays[-1])
+    return plays
+
+
+def _names(plan: Plan, units: Sequence[Unit]) -> Iterator[str]:
+    """Names of the units' artefacts: the scene's, and from its second unit on a number behind it; no two are alike."""
+    taken = {slug(scene.name) for scene in plan.scenes}
+    for unit in units:
+        name = slug(unit.scene.name)
+        if unit.part > 1:
+            base = name[: SLUG_LENGTH - _ROOM].rstrip("-")
+            name = next(label for n in count(unit.part) if (label := f"{base}-{n}") not in taken)
+            taken.add(name)
+        yield name
+
+
+async def role_play_step(play: RolePlay, run: Run, config: Config) -> None:
+    """Play a unit, or let its characters live through a transcript that a person wrote or keeps."""
+    place = run.scope("role-play")
+    made: tuple[Turn, ...] | None = None
+    m: AgentMap = {}
+
+    async def make(own: Run) -> str:
+        nonlocal made, m
+        o_c = await chronological_outline(play.unit, run.scope("outline", play.name), config)
+        m = await play.agents()  # waits for the units before; they are played while the outline is made
+        h = await role_play(SceneInPlay(play, o_c, own, config), m)
+        made = tuple(replace(turn, command="") for turn in h)
+        m = own.passed_on(m)
+        return transcript(h)
+
+    as_made, h = await place.keep_as(
+        lambda text: (turns_of(text) == made, turns_of(text)), play.name, make, folder="role-play"
+    )
+    if not as_made:
+        own = place.within(play.name)
+        m = await lived_through(h, SceneInPlay(play, (), own, config), await play.agents())
+        m = own.passed_on(m)
+    if not config.ours.carry_unseen:  # the paper's chat history begins anew with each scene
+        m = {name: replace(agent, unseen=()) for name, agent in m.items()}
+    play.played.set_result(Played(h, m))
+
+
+# Algorithm 1 ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SceneInPlay:
+    """The scene S_i as Algorithm 1 takes it, with its outline o_c, and where its calls are made."""
+
+    play: RolePlay
+    outline: tuple[str, ...]
+    run: Run
+    config: Config
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Who can be chosen to speak."""
+        return self.play.scene.present
+
+
+async def role_play(s_i: SceneInPlay, m: AgentMap) -> list[Turn]:
+    """Algorithm 1: the chat history H of the scene; afterwards M holds everybody who was there as they are after it.
+
+    Raises:
+        ReplyError: the director or a character gave nothing that can be read; the run goes on from there.
+    """
+    h: list[Turn] = []  # line 1
+    d = Director(s_i)  # line 2
+    # Line 3. Section 5.2 bounds the iterations; where nobody is present there is nobody to choose.
+    while s_i.names and len(h) < s_i.config.paper.max_turns and not await d.should_terminate(h):
+        direction = await d.next_speaker_and_command(h)  # lines 4 and 10: one call, as appendix B.1.2 has it
+        if direction is None:  # ours: the director goes in circles
+            break
+        a_i = m[direction.speaker]  # lines 5 to 9: `RolePlay.agents` has added whoever is new
+        a_i = m[a_i.name] = await update_state(a_i, s_i, len(h) + 1)  # line 11
+        h_i = await get_response(a_i, h, direction, s_i)  # line 12
+        h.append(h_i)  # line 13
+        m |= {name: m[name].witness(h_i) for name in s_i.names}
+    return h  # line 15
+
+
+async def lived_through(h: Sequence[Turn], s_i: SceneInPlay, m: AgentMap) -> AgentMap:
+    """M after turns that a person wrote or keeps: everybody takes them in as if they had been played so.
+
+    The calls are those of `role_play` without the director and the responses, so turns that stand as they were played
+    cost nothing.
+    """
+    for number, turn in enumerate(h, 1):
+        if turn.name in s_i.names:
+            m[turn.name] = await update_state(m[turn.name], s_i, number)
+        m |= {name: m[name].witness(turn) for name in s_i.names}
+    return m
+
+
+# the director agent D -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """Who speaks next, the command C_j for them, and the event that it is about ("" where that is not known)."""
+
+    speaker: str
+    command: str
+    event: str = ""
+
+    def same(self, other: Direction) -> bool:
+        """Whether both give the same character much the same command."""
+        words = self.command.casefold().split(), other.command.casefold().split()
+        return self.speaker == other.speaker and SequenceMatcher(None, *words).ratio() >= _SAME
+
+
+@dataclass
+class Director:
+    """D: ends one scene, selects who speaks next, and commands (section 3.2.1, appendix B.1.2)."""
+
+    s_i: SceneInPlay
+    uncovered: tuple[str, ...] = ()
+    given: list[Direction] = field(default_factory=list)
+    repeats: int = 0
+
+    async def should_terminate(self, h: Sequence[Turn]) -> bool:
+        """Whether `h` covers the outline; `uncovered` holds the events that the director misses, and whose they are."""
+        s_i, ours = self.s_i, self.s_i.config.ours
+        if len(h) < ours.min_turns:
+            return False
+        wanted = verdict_type(s_i.names, len(s_i.outline), numbered=ours.numbered)
+        verdict = await self._ask(wanted, "terminate", h)
+        self.uncovered = tuple(f"{self._event(missed.event)} ({missed.character})" for missed in verdict.uncovered)
+        return bool(verdict.covered)
+
+    async def next_speaker_and_command(self, h: Sequence[Turn]) -> Direction | None:
+        """Who speaks next and the command for them; `None` where the director goes in circles.
+
+        A command that was given before is noted. With a `repeat_limit`, the director is shown what was done and asked
+        once more; after so many repeats the scene ends.
+        """
+        limit, direction = self.s_i.config.ours.repeat_limit, await self._direction(h)
+        if any(direction.same(before) for before in self.given):
+            self.repeats += 1
+            missing = f" Uncovered: {'; '.join(self.uncovered)}." if self.uncovered else ""
+            self.s_i.run.note(f"Turn {len(h) + 1}: the director repeats a command to {direction.speaker}.{missing}")
+            if limit and self.repeats >= limit:
+                return None
+            if limit:
+                direction = await self._direction(h, done=tuple(before.command for before in self.given))
+        self.given.append(direction)
+        return direction
+
+    async def _direction(self, h: Sequence[Turn], done: tuple[str, ...] = ()) -> Direction:
+        s_i, ours = self.s_i, self.s_i.config.ours
+        wanted = direction_type(s_i.names, len(s_i.outline), numbered=ours.numbered)
+        uncovered = self.uncovered if ours.tell_uncovered else ()
+        found = await self._ask(wanted, "direct", h, uncovered=uncovered, done=done, names=s_i.names)
+        command = " ".join(str(found.next_command).split())
+        if not (ours.numbered and s_i.run.aids("director")):
+            return Direction(found.next_speaker, command)
+        # A small director's commands may say nothing: the character is shown the event too, or it alone.
+        command = clean_prose(command, labels=s_i.names, last=True, kind="notes").text
+        event = self._least_given(found.remaining)
+        return Direction(found.next_speaker, command if count_words(command) >= _LEAST_WORDS else event, event)
+
+    def _least_given(self, remaining: Sequence[int]) -> str:
+        """Of the events that remain, the one that commands were least often about; the outline's where none remains."""
+        given = [before.event for before in self.given]
+        events = [self.s_i.outline[number - 1] for number in dict.fromkeys(remaining)] or self.s_i.outline
+        return min(events, key=given.count)
+
+    async def _ask(self, wanted: type[Any], prompt: str, h: Sequence[Turn], **fields: object) -> Any:  # noqa: ANN401 - a type made at run time
+        s_i, ours = self.s_i, self.s_i.config.ours
+        again = ("again",) if fields.get("done") else ()
+        most = _TOKENS_A_COMMAND + _TOKENS_AN_EVENT * len(s_i.outline)
+        return await s_i.run.scope("turn", len(h) + 1, *again).ask_for(
+            wanted,
+            "director",
+            prompt,
+            sampling=_sampling(s_i.run, s_i.config, "director", most),
+            scene=s_i.play.scene,
+            people=s_i.play.people,
+            outline=s_i.outline,
+            history=_fitting(h, s_i, "director"),
+            numbered=ours.numbered,
+            instruction_first=ours.instruction_first,
+            **fields,
+        )
+
+    def _event(self, event: int | str) -> str:
+        return self.s_i.outline[event - 1] if isinstance(event, int) else event
+
+
+# the character agents A -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """A: what a character carries from scene to scene: its memory, its physical state, what it has not taken in yet."""
+
+    name: str
+    memory: str = ""
+    state: str = ""
+    unseen: tuple[Turn, ...] = ()
+
+    def witness(self, turn: Turn) -> Agent:
+        """After a turn that was played where the agent was present."""
+        return replace(self, unseen=(*self.unseen, turn))
+
+
+async def update_state(agent: Agent, s_i: SceneInPlay, turn: int) -> Agent:
+    """The agent after taking in all it had not: memory and physical state, updated side by side."""
+    if not agent.unseen and not s_i.config.ours.update_always:
+        return agent
+    memory, state = await side_by_side(_updated(agent, s_i, turn, kind) for kind in ("memory", "state"))
+    return replace(agent, memory=memory, state=state, unseen=())
+
+
+async def _updated(agent: Agent, s_i: SceneInPlay, turn: int, kind: str) -> str:
+    """The new text of an agent's memory or physical state; the old one where nothing usable came."""
+    now, most = (agent.memory, _MEMORY_TOKENS) if kind == "memory" else (agent.state, _STATE_TOKENS)
+    fields = {
+        "character": _sheet(agent, s_i)[0],
+        "kind": "memory" if kind == "memory" else "physical state",
+        "now": now,
+        "unseen": _fitting(agent.unseen, s_i, "memory"),
+        "instruction_first": s_i.config.ours.instruction_first,
+    }
+    run, sampling = s_i.run.scope("turn", turn), _sampling(s_i.run, s_i.config, "memory", most)
+    reply = await run.reply("memory", kind, sampling=sampling, expect=_MEMORY_WORDS, **fields)
+    if not s_i.config.ours.clean_replies:
+        return reply.text
+    return _cleaned(run, "memory", reply, s_i, run.render(kind, **fields), "notes") or now
+
+
+async def get_response(agent: Agent, h: Sequence[Turn], direction: Direction, s_i: SceneInPlay) -> Turn:
+    """The agent's turn in the third person, by its goal, physical state and memory (section 3.2.1).
+
+    A turn in plain text is drawn again, a bounded number of times, if it is empty.
+    """
+    config, command = s_i.config, direction.command
+    character, wants = _sheet(agent, s_i)
+    fields = {
+        "character": character,
+        "memory": agent.memory,
+        "state": agent.state,
+        "recent": _fitting(h[max(len(h) - config.paper.recent, 0) :], s_i, agent.name),
+        "wants": wants,
+        "command": command,
+        "event": direction.event if direction.event != command else "",
+        "instruction_first": config.ours.instruction_first,
+    }
+    run, sampling = s_i.run.scope("turn", len(h) + 1), _sampling(s_i.run, config, agent.name, _TURN_TOKENS)
+    if not config.ours.plain_response:
+        spoken = await run.ask_for(Spoken, agent.name, "respond", sampling=sampling, **fields)
+        return Turn.of(agent.name, spoken.response, command)
+    for attempt in range(_TRIES):
+        here = run.scope("again", attempt) if attempt else run
+        reply = await here.reply(agent.name, "respond", sampling=sampling, expect=_TURN_WORDS, **fields)
+        text = reply.text
+        if config.ours.clean_replies and not is_person(reply.model):  # a person means what they write
+            text = _cleaned(here, agent.name, reply, s_i, here.render("respond", **fields), "prose")
+        turn = Turn.of(agent.name, text, command)
+        if turn.text:
+            return turn
+    run.note(f"{agent.name} gave no turn of use in {_TRIES} tries; the director's command stands in.")
+    return Turn.of(agent.name, last_of(f"{agent.name} does what the director says: {command}", _TURN_TOKENS), command)
+
+
+def _sheet(agent: Agent, s_i: SceneInPlay) -> tuple[Character, str]:
+    """The agent's character, and what it wants in the scene."""
+    return next((sheet, wants) for sheet, wants in s_i.play.people if sheet.name == agent.name)
+
+
+def _fitting(turns: Sequence[Turn], s_i: SceneInPlay, role: str) -> tuple[Turn, ...]:
+    """The last of `turns` that fit into a role's prompt."""
+    if not s_i.config.ours.fit_prompts:
+        return tuple(turns)
+    kept = latest([str(turn) for turn in turns], s_i.run.prompt_tokens(role, _HISTORY_TOKENS))
+    return tuple(turns[len(turns) - len(kept) :])
+
+
+def _cleaned(run: Run, role: str, reply: Reply, s_i: SceneInPlay, echo: str, kind: TextKind) -> str:
+    """A reply without chatter; possibly empty."""
+    return clean_reply(run, role, reply, labels=(*s_i.names, *_LABELS), echo=[echo], kind=kind)
+
+
+def _sampling(run: Run, config: Config, role: str, short: int) -> Sampling:
+    """How a reply is drawn; `short` bounds its tokens for models that run on."""
+    return replace(config.paper.sampling, max_tokens=run.reply_tokens(role, short))
+
+
+# the rewrite step (section 3.2.3) -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RewriteTask:
+    """One scene to be written: what was played of it, in the order of time, and the story so far."""
+
+    brief: Brief
+    plan: Plan
+    scene: ScenePlan
+    people: tuple[tuple[Character, str], ...]
+    histories: Sequence[Sequence[Turn]]
+    story: Story
+    config: Config
+
+    async def write(self, run: Run) -> str:
+        """The scene's text by its presentation outline o_p; one call, or more where length is controlled."""
+        ours, plan, last = self.config.ours, self.plan, self.scene is self.plan.scenes[-1]
+        fields = self._inputs(run) | {"last": last, "instruction_first": ours.instruction_first}
+        if not ours.clean_replies:
+            sampling = self.config.paper.sampling
+            return await run.ask(
+                "writer", "rewrite", sampling=sampling, expect=_SCENE_WORDS, words=None, lead="", **fields
+            )
+        names = [*(scene.name for scene in plan.scenes), *(character.name for character in plan.characters)]
+        written = [scene.text for scene in self.story.scenes[-3:]]
+        prose = Prose(last, self._length(), (*_LABELS, *names), _SCENE_WORDS, previous=(written or [""])[-1])
+        return await write_prose(run, "writer", "rewrite", prose, before=written, fields=fields)
+
+    def _length(self) -> WordRange | None:
+        """The words that this scene should have: what is left of the brief's range, shared by importance."""
+        ours = self.config.ours
+        if not ours.length_control:
+            return None
+        whole = parse_range(ours.words) if ours.words else read_range(self.brief.text)
+        if whole is None:
+            return None
+        ahead = self.plan.scenes[self.plan.scenes.index(self.scene) :]
+        return whole.of_sections([scene.importance for scene in ahead], [scene.words for scene in self.story.scenes])
+
+    def _inputs(self, run: Run) -> dict[str, Any]:
+        """The ten inputs of appendix B.2; with `fit_prompts` each within its share of the prompt."""
+        plan, scene = self.plan, self.scene
+        full = [f"{one.name}: {' '.join(event.text for event in one.outline)}" for one in plan.scenes]
+        played = "\n\n* * *\n\n".join("\n\n".join(map(str, turns)) for turns in self.histories if turns)
+        given: dict[str, Any] = {"people": self.people, "scene": scene}
+        if not self.config.ours.fit_prompts:
+            texts = {"brief": self.brief.text, "conflict": plan.conflict, "setting": plan.setting}
+            return given | texts | {"scenes": tuple(full), "story": self.story.text, "played": played}
+        most = run.prompt_tokens("writer", _WRITER_TOKENS, _WRITER_SHARE)
+        return given | {
+            "brief": first_of(self.brief.text, int(most * _BRIEF)),
+            "conflict": first_of(plan.conflict, int(most * _GIST)),
+            "setting": first_of(plan.setting, int(most * _GIST)),
+            "scenes": around(full, plan.names, plan.scenes.index(scene), int(most * _SCENES)),
+            "story": last_of(self.story.text, int(most * _STORY)),
+            "played": last_of(played, int(most * _PLAYED)),
+        }

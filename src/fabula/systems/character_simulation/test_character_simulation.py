@@ -7,6 +7,7 @@ import json
 import random
 import re
 from dataclasses import replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
@@ -25,7 +26,8 @@ from fabula.story import SLUG_LENGTH, Brief, plain
 from fabula.story.plan import Character, Event, Plan, Presence, ScenePlan
 from fabula.story.plan_file import write_plan
 from fabula.systems import find
-from fabula.systems.character_simulation.agents import Agent, Troupe, Turn, transcript, turns_of
+from fabula.systems.character_simulation.algorithm import Agent
+from fabula.systems.character_simulation.transcript import Turn, transcript, turns_of
 from shortening import shortened
 
 if TYPE_CHECKING:
@@ -92,7 +94,7 @@ def events_in(request: Request) -> list[str]:
 
 
 class Play:
-    """A scripted company. By default a scene ends after `turns` turns, and its people play in turn.
+    """A scripted cast. By default a scene ends after `turns` turns, and its people play in turn.
 
     `orders` are what is answered to the sorting of scenes; `speaker` and `command` say what the director chooses.
     """
@@ -278,7 +280,7 @@ async def test_a_memory_takes_in_what_its_owner_has_not_seen_and_that_once() -> 
 async def test_the_papers_sampling_goes_with_every_call_of_the_faithful_preset() -> None:
     _, asked = await play(Play(), PLAN)
     assert {(r.sampling.temperature, r.sampling.frequency_penalty, r.sampling.max_tokens) for r in asked} == {
-        (0.9, 0.2, 4096)
+        (0.9, 0.2, None)
     }
 
 
@@ -310,7 +312,7 @@ async def test_a_repeated_command_is_asked_again_and_then_ends_the_scene() -> No
         notes = journal.notes
     again = [request for request in asked if "/again/" in request.path]
     assert [request.path for request in again] == ["role-play/the-letter/turn/2/again/direct"]
-    assert "they are not to be given again:\n- Read the letter aloud to the boy at once." in told(again[0])
+    assert "Do not give them again:\n- Read the letter aloud to the boy at once." in told(again[0])
     assert [request.path for request in asked if kind(request) == "respond"] == [
         f"role-play/the-letter/turn/{n}/respond" for n in (1, 2)
     ]
@@ -372,7 +374,7 @@ async def test_a_scene_without_people_is_not_played_but_told() -> None:
 async def test_an_empty_turn_is_drawn_again_and_at_last_stood_in_for() -> None:
     class Mute(Play):
         def on_respond(self, request: Request) -> str:
-            return "Here is the turn:" if request.role == "Mara" else super().on_respond(request)
+            return "<think>What would she do?</think>" if request.role == "Mara" else super().on_respond(request)
 
     with Kept() as journal:
         _, asked = await play(Mute(numbered=True), ONE, "improved", journal)
@@ -381,9 +383,9 @@ async def test_an_empty_turn_is_drawn_again_and_at_last_stood_in_for() -> None:
     assert [r.path for r in asked if kind(r) == "respond" and r.role == "Mara"] == [
         f"role-play/the-letter/turn/1/{again}respond" for again in ("", "again/1/", "again/2/")
     ]
-    assert notes == ["Mara gave no turn of use in 3 tries; what the director said stands in."]
+    assert notes == ["Mara gave no turn of use in 3 tries; the director's command stands in."]
     assert text is not None
-    assert "**Mara:** Mara does as told: Play part 1" in text
+    assert "**Mara:** Mara does what the director says: Play part 1" in text
 
 
 # both orders of time (section 3.2.2) ----------------------------------------------------------------------------------
@@ -595,12 +597,12 @@ async def test_the_writer_is_given_the_ten_inputs(preset: Preset) -> None:
         "A cape in 1962.",
         "- The wreck: Mara is pulled out of the sea.",
         "Rain fell on the-letter. She waited until the last of the boats was home.",
-        "- Mara: protagonist; female; 70; Keeps the light.; Few words.; To see the boats home.",
-        "Here: Mara wants something in The light",
+        "- Mara (protagonist, female, 70) - Keeps the light. Way of speaking: Few words. Wants: To see the boats home.",
+        "boats home. Wants here: Mara wants something in The light.",
         "# Scene to write: The light",
-        "Assignment of the narrative arc: rising action",
+        "Part of the narrative arc: rising action",
         "Place: The place of The light",
-        "To be told, in this order:\n- The wind turns.\n- Mara lights the lamp.",
+        "Outline, in the order in which it is to be told:\n- The wind turns.\n- Mara lights the lamp.",
         "Mara: Mara plays turn 1 of the-light.\n\nTobias: Tobias plays turn 2 of the-light.",
     ):
         assert given_ in text, given_
@@ -670,17 +672,44 @@ async def test_only_the_edited_scene_is_told_anew_where_nobody_carries_it_on() -
     assert [request.path for request in asked] == ["b/rewrite"]
 
 
-async def test_a_dry_run_after_an_edit_names_the_calls_that_are_made() -> None:
+class Attentive(Play):
+    """Every reply depends on the whole prompt."""
+
+    def __call__(self, request: Request) -> str:
+        said, seen = super().__call__(request), sha256(told(request).encode()).hexdigest()[:8]
+        assert isinstance(said, str)
+        return (
+            said.replace(" of ", f" of {seen} of ").replace("Now:", f"Now, {seen}:").replace("Rain", f"The rain {seen}")
+        )
+
+
+IN_TURN = replace(
+    PLAN,
+    scenes=(replace(LETTER, time="2"), LIGHT, WRECK, scene("The end", ["Tobias"], "Tobias leaves.", time="4"),
+            scene("The office", ["Aud"], "Aud sits.", time="5")),
+)  # fmt: skip
+EDITS = {
+    "role-play/the-wreck": "**Mara:** Mara swims home.\n\n**Mara:** She sleeps.\n\n**Mara:** She wakes.",
+    "role-play/the-letter": "**Tobias:** Tobias cries.\n\n**Mara:** Mara burns it.",
+    "role-play/the-light": "Nobody says anything.",
+    "the-letter": "Another beginning of the story.",
+    "plan": write_plan(replace(IN_TURN, characters=(replace(SHEETS[0], setup="Old and tired."), *SHEETS[1:]))),
+}
+
+
+@BOTH
+@pytest.mark.parametrize("edited", EDITS)
+async def test_a_dry_run_after_an_edit_names_exactly_the_calls_that_are_made(preset: Preset, edited: str) -> None:
+    script = Attentive(turns=3, numbered=preset == "improved")
     with Kept() as journal:
-        await play(Play(), PLAN, journal=journal, max_turns=2)
-        journal.decide("role-play/the-letter", "edit", "**Mara:** Mara burns it.")
+        _, before = await play(script, IN_TURN, preset, journal, max_turns=3)
+        journal.decide(edited, "edit", EDITS[edited])
         nobody = ScriptedModel({}, capabilities=Capabilities(schema=True))
         context = RunContext(journal, READ, Cast.of(nobody), mode="dry")
-        await SYSTEM.write(BRIEF, Run(context), SYSTEM.config("faithful", {"max_turns": 2}))
-        _, asked = await play(Play(), PLAN, journal=journal, max_turns=2)
-    planned = {call.path for call in context.dry_run.planned}
-    assert {request.path for request in asked} <= planned
-    assert not [path for path in planned if "the-wreck/" in path.replace("the-wreck/rewrite", "")]
+        await SYSTEM.write(BRIEF, Run(context), SYSTEM.config(preset, {"max_turns": 3}))
+        _, asked = await play(script, None, preset, journal, max_turns=3)
+    assert sorted(request.path for request in asked) == sorted(call.path for call in context.dry_run.planned)
+    assert 0 < len(asked) < len(before)
 
 
 marks = st.sampled_from(
@@ -739,17 +768,11 @@ async def test_a_name_that_nobody_has_is_told_before_anything_is_asked() -> None
 # agents ---------------------------------------------------------------------------------------------------------------
 
 
-def test_a_troupe_tells_those_who_are_there() -> None:
+def test_an_agent_takes_in_what_it_has_witnessed() -> None:
     turn = Turn("Mara", "Mara waits.")
-    troupe = Troupe.of(PLAN).witness(["Mara", "Aud"], [turn])
-    assert {name: agent.unseen for name, agent in troupe.agents.items()} == {
-        "Mara": (turn,),
-        "Tobias": (),
-        "Aud": (turn,),
-    }
-    assert troupe.forgetful().agents["Mara"] == Agent(SHEETS[0])
-    assert troupe.agents["Aud"].updated("I saw it.", "Cold.") == Agent(SHEETS[2], "I saw it.", "Cold.")
-    assert set(troupe.only(["Aud"]).agents) == {"Aud"}
+    aud = Agent("Aud", "I saw her.").witness(turn)
+    assert aud == Agent("Aud", "I saw her.", unseen=(turn,))
+    assert aud.witness(turn).unseen == (turn, turn)
 
 
 async def test_two_units_never_share_an_artefact() -> None:

@@ -15,7 +15,7 @@ from fabula.base.errors import ReplyError
 from fabula.continuity.lexicon import FUNCTION
 from fabula.craft.length import WordRange, parse_range, read_range
 from fabula.craft.packing import ELLIPSIS, first_of, latest, overlap, paragraphs, words
-from fabula.craft.planning import PlanOptions, given_plan, settle
+from fabula.craft.planning import PlanOptions, begin_plan, given_plan
 from fabula.craft.prose import Prose, clean_reply, write_prose
 from fabula.engine.replies import clean_prose
 from fabula.engine.roles import is_person
@@ -647,7 +647,7 @@ async def personas_for(run: Run, brief: Brief, config: Config) -> Personas:
     async def make(own: Run) -> str:
         if plan is not None:
             return write_personas(Personas.of(plan))
-        settled, cast = await settle(own, brief, PlanOptions(characters=config.ours.characters))
+        settled, cast = await begin_plan(own, brief, PlanOptions(characters=config.ours.characters))
         people = tuple(map(Persona.of, cast.characters))
         return write_personas(Personas(_first_goal(settled.conflict, brief, people), people))
 

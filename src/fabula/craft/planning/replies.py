@@ -1,31 +1,52 @@
-"""What planning agents reply where a form is wanted: pydantic models whose JSON schemas keep a small model inside them.
+"""The typed replies of planning agents, and what is left of them where a small model filled their fields with noise.
 
-Bounds on lengths stand in the schema alone. An engine that writes by the schema cannot pass them; a model that only
-reads it may say more, and what it says is taken. What must not be missing is demanded of both. Small models fill fields
-with noise when they have nothing to say; such a field counts as empty.
+What must not be missing is demanded of every model. Bounds on lengths hold for models that need short replies alone.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Final, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self, TypeAlias, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
 
+from fabula.engine.replies import short
 from fabula.story import one_line
 from fabula.story.plan import ARC, Element
 from fabula.story.sentences import ends_whole, spans
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+T = TypeVar("T", bound=BaseModel)
 
 MOST_IMPORTANCE: Final = 10
-_NAME, _WORD, _PHRASE, _SENTENCE, _STORY_TIME = 40, 24, 120, 200, 40
-_OVERLONG: Final = 4  # times the length told: no reply that answers the question
+_PHRASE, _SENTENCE = 120, 200
+_OVERLONG: Final = 4  # times the characters asked for: no reply that answers the question
 _NOISE: Final = re.compile(r"[_{}\[\]<>|=`\\@#]|//|\)\)")
 _SELDOM: Final = frozenset({"group", "newcomers", "time"})
 _LONGEST_WORD, _FEW_WORDS, _LETTERS = 24, 5, 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """Metadata of a field: what is left of its text, possibly nothing, where a small model wrote it."""
+
+    by: Callable[[str], str]
+
+
+def without_noise(reply: T) -> T:
+    """`reply` with every text, also in its lists, cleaned as its field says."""
+    changed: dict[str, Any] = {}
+    for name, field in type(reply).model_fields.items():
+        value = getattr(reply, name)
+        if isinstance(value, list):
+            changed[name] = [without_noise(part) if isinstance(part, BaseModel) else part for part in value]
+        for cleaned in (one for one in field.metadata if isinstance(one, Cleaned)):
+            value = changed[name] = cleaned.by(value)
+    return reply.model_copy(update=changed)
 
 
 def _said(value: object) -> object:
@@ -37,16 +58,19 @@ def _said(value: object) -> object:
     return one_line(str(value)) if isinstance(value, (str, int, float)) else value
 
 
-def _whole(text: str, most: int) -> str:
-    """`text` as it is, unless it was cut at `most` characters: then up to its last whole sentence, else whole word."""
-    if len(text) > _OVERLONG * most:
-        text = text[: _OVERLONG * most]
-    elif len(text) < most - 1 or ends_whole(text):
-        return text
-    ends = [end for _, end in spans(text) if ends_whole(text[:end])]
-    if ends and ends[-1] >= len(text) // 3:
-        return text[: ends[-1]]
-    return text.rpartition(" ")[0].rstrip(" ,;:-") or text
+def _element(value: object) -> object:
+    """An element of the arc in the paper's spelling, from "Rising_Action" or "rising-action"."""
+    return value.strip().lower().replace("_", " ").replace("-", " ") if isinstance(value, str) else value
+
+
+def _prose(text: str, most: int) -> str:
+    """A text that may have been cut at `most` characters, up to its last whole sentence; nothing if it is noise."""
+    text = text[: _OVERLONG * most]
+    if len(text) >= most - 1 and not ends_whole(text):
+        ends = [end for _, end in spans(text) if ends_whole(text[:end])]
+        long_enough = ends and ends[-1] >= len(text) // 3
+        text = text[: ends[-1]] if long_enough else text.rpartition(" ")[0].rstrip(" ,;:-") or text
+    return _sane(text)
 
 
 def _sane(text: str) -> str:
@@ -60,34 +84,9 @@ def _sane(text: str) -> str:
     return "" if glued or stuck or noise else text.lstrip(" ,;:.-})]")
 
 
-def _element(value: object) -> object:
-    """An element of the arc in the paper's spelling, from "Rising_Action" or "rising-action"."""
-    return value.strip().lower().replace("_", " ").replace("-", " ") if isinstance(value, str) else value
-
-
-def _all_required(schema: dict[str, Any]) -> None:
-    """Engines write every field but those that are seldom wanted; readers do without any that has a default."""
-    schema["required"] = [name for name in schema.get("properties", ()) if name not in _SELDOM]
-
-
-def _told(low: int, high: int) -> Any:  # noqa: ANN401 - what `Field` gives has no type of its own
-    return Field(json_schema_extra={"minLength": low, "maxLength": high})
-
-
-def _needed(low: int, high: int) -> Any:  # noqa: ANN401 - as above
-    return Field(min_length=1, json_schema_extra={"minLength": low, "maxLength": high})
-
-
-def _text(most: int) -> Any:  # noqa: ANN401 - as above
-    return AfterValidator(partial(_tidy, most=most))
-
-
-def _tidy(text: str, most: int) -> str:
-    return _sane(_whole(text, most))
-
-
 def _aim(text: str) -> str:
-    """`text`, unless half of its words or more have capitals: a name or a title is nobody's goal."""
+    """A goal, unless half of its words or more have capitals: a name or a title is nobody's goal."""
+    text = _prose(text, _PHRASE)
     words = text.split()
     return "" if 2 * sum(word[:1].isupper() for word in words) >= max(len(words), 2) else text
 
@@ -97,22 +96,28 @@ def _word(text: str) -> str:
     return text if all(part.isalnum() for part in re.split(r"[ ,'\u2019-]+", text) if part) else ""
 
 
-Name: TypeAlias = Annotated[str, BeforeValidator(_said), _needed(2, _NAME)]
-Title: TypeAlias = Annotated[str, BeforeValidator(_said), _text(_NAME), _told(4, _NAME)]
-Word: TypeAlias = Annotated[str, BeforeValidator(_said), AfterValidator(_word), _told(0, _WORD)]
-Phrase: TypeAlias = Annotated[str, BeforeValidator(_said), _text(_PHRASE), _told(4, _PHRASE)]
-Goal: TypeAlias = Annotated[str, BeforeValidator(_said), _text(_PHRASE), AfterValidator(_aim), _told(8, _PHRASE)]
-Sentence: TypeAlias = Annotated[str, BeforeValidator(_said), _text(_SENTENCE), _told(20, _SENTENCE)]
-Moment: TypeAlias = Annotated[str, BeforeValidator(_said), _told(0, _STORY_TIME)]
+_Said: TypeAlias = Annotated[str, BeforeValidator(_said)]
+Name: TypeAlias = Annotated[_Said, Field(min_length=1), short(40, least=2)]
+Title: TypeAlias = Annotated[_Said, short(40, least=4), Cleaned(partial(_prose, most=40))]
+Word: TypeAlias = Annotated[_Said, short(24), Cleaned(_word)]
+Phrase: TypeAlias = Annotated[_Said, short(_PHRASE, least=4), Cleaned(partial(_prose, most=_PHRASE))]
+Goal: TypeAlias = Annotated[_Said, short(_PHRASE, least=8), Cleaned(_aim)]
+Sentence: TypeAlias = Annotated[_Said, short(_SENTENCE, least=20), Cleaned(partial(_prose, most=_SENTENCE))]
+Moment: TypeAlias = Annotated[_Said, short(40)]
 Importance: TypeAlias = Annotated[int, Field(ge=1, le=MOST_IMPORTANCE)]
 ArcElement: TypeAlias = Annotated[Element, BeforeValidator(_element)]
 
 
-class _Shape(BaseModel):
+def _all_required(schema: dict[str, Any]) -> None:
+    """Engines write every field but those that are seldom wanted; readers do without any that has a default."""
+    schema["required"] = [name for name in schema.get("properties", ()) if name not in _SELDOM]
+
+
+class _Reply(BaseModel):
     model_config = ConfigDict(frozen=True, str_strip_whitespace=True, json_schema_extra=_all_required)
 
 
-class Sheet(_Shape):
+class Sheet(_Reply):
     """A character as section 3.2.1 of Character Simulation has it."""
 
     name: Name
@@ -125,25 +130,25 @@ class Sheet(_Shape):
     group: bool = False
 
 
-class CastReply(_Shape):
+class CastReply(_Reply):
     """The people of a story."""
 
     characters: Annotated[list[Sheet], Field(min_length=1)]
 
 
-class CountReply(_Shape):
+class CountReply(_Reply):
     """How many scenes a story needs."""
 
     scenes: Annotated[int, Field(ge=1)]
 
 
-class OrderReply(_Shape):
+class OrderReply(_Reply):
     """Numbers of scenes in the order in which they happen."""
 
     order: list[int]
 
 
-class There(_Shape):
+class There(_Reply):
     """Somebody in a scene, and what they want there."""
 
     name: Name
@@ -151,12 +156,12 @@ class There(_Shape):
 
 
 class Newcomer(There):
-    """Somebody in a scene whom the cast does not have yet."""
+    """Somebody in a scene whom the cast lacks."""
 
     role: Phrase = ""
 
 
-class SceneReply(_Shape):
+class SceneReply(_Reply):
     """What a scene has beside its outline."""
 
     name: Title = ""
@@ -180,69 +185,69 @@ class ReadSceneReply(SceneReply):
     time: Moment = ""
 
 
-class Border(_Shape):
+class Border(_Reply):
     """Where a scene begins: the number of its first paragraph."""
 
     begins: int
     name: Title = ""
 
 
-class BordersReply(_Shape):
+class BordersReply(_Reply):
     """The scenes of a stretch of story."""
 
     scenes: Annotated[list[Border], Field(min_length=1)]
 
 
-class Missed(_Shape):
+class Missed(_Reply):
     """Content of a paragraph that no outline has."""
 
     paragraph: int
     what: Sentence
 
 
-class MissedReply(_Shape):
+class MissedReply(_Reply):
     """What outlines lack; nothing if they have it all."""
 
     missed: list[Missed] = []
 
 
-def cast_shape(most: int) -> type[CastReply]:
+def cast_type(most: int) -> type[CastReply]:
     """A cast of at most `most` people."""
     return create_model("Cast", __base__=CastReply, characters=(_list_of(Sheet, 1, most), ...))
 
 
-def count_shape(low: int, high: int) -> type[CountReply]:
+def count_type(low: int, high: int) -> type[CountReply]:
     """A number of scenes from `low` to `high`."""
     return create_model("Count", __base__=CountReply, scenes=(_number(low, high), ...))
 
 
-def order_shape(scenes: int) -> type[OrderReply]:
+def order_type(scenes: int) -> type[OrderReply]:
     """All numbers from 1 to `scenes`."""
-    return create_model(
-        "Order", __base__=OrderReply, order=(_list_of(_number(1, scenes), scenes, scenes, needed=0), ...)
-    )
+    every = Field(json_schema_extra={"minItems": scenes, "maxItems": scenes})
+    numbers: Any = Annotated[list[_number(1, scenes)], every]  # type: ignore[misc] # a type made at run time
+    return create_model("Order", __base__=OrderReply, order=(numbers, ...))
 
 
-def scene_shape(names: Sequence[str]) -> type[SceneReply]:
+def scene_type(names: Sequence[str]) -> type[SceneReply]:
     """A planned scene whose people are chosen from `names`; others are taken too where an engine lets them pass."""
     return create_model("Scene", __base__=SceneReply, **_people(names, newcomers=0))
 
 
-def read_scene_shape(names: Sequence[str]) -> type[ReadSceneReply]:
+def read_scene_type(names: Sequence[str]) -> type[ReadSceneReply]:
     """A scene read from a story; whoever `names` lacks has a place of their own."""
     return create_model("Scene", __base__=ReadSceneReply, **_people(names, newcomers=2))
 
 
-def borders_shape(first: int, last: int, low: int, most: int) -> type[BordersReply]:
+def borders_type(first: int, last: int, low: int, most: int) -> type[BordersReply]:
     """From `low` to `most` scenes that begin in the paragraphs `first` to `last`."""
     border = create_model("Border", __base__=Border, begins=(_number(first, last), ...))
     return create_model("Borders", __base__=BordersReply, scenes=(_list_of(border, low, most), ...))
 
 
-def missed_shape(first: int, last: int, most: int) -> type[MissedReply]:
-    """At most `most` pieces of content, in the paragraphs `first` to `last`."""
+def missed_type(first: int, last: int, most: int) -> type[MissedReply]:
+    """Content in the paragraphs `first` to `last`."""
     missed = create_model("Missed", __base__=Missed, paragraph=(_number(first, last), ...))
-    return create_model("Missing", __base__=MissedReply, missed=(_list_of(missed, 0, most, needed=0), ...))
+    return create_model("Missing", __base__=MissedReply, missed=(_list_of(missed, 0, most), ...))
 
 
 def _number(low: int, high: int) -> Any:  # noqa: ANN401 - an annotation
@@ -250,20 +255,14 @@ def _number(low: int, high: int) -> Any:  # noqa: ANN401 - an annotation
     return Annotated[int, Field(json_schema_extra={"minimum": low, "maximum": high})]
 
 
-def _list_of(kind: Any, low: int, high: int, needed: int = 1) -> Any:  # noqa: ANN401 - annotations
-    """A list that should have `low` to `high` entries, and must have `needed`."""
-    return Annotated[list[kind], Field(min_length=needed, json_schema_extra={"minItems": low, "maxItems": high})]
+def _list_of(kind: Any, low: int, high: int) -> Any:  # noqa: ANN401 - annotations
+    """A list of one entry or more (any number if `low` is 0); for short replies one of `low` to `high` entries."""
+    return Annotated[list[kind], Field(min_length=min(low, 1)), short(high, least=low)]
 
 
 def _people(names: Sequence[str], newcomers: int) -> dict[str, Any]:
     """The fields for who is there."""
-    known = Annotated[
-        str,
-        BeforeValidator(_said),
-        Field(min_length=1, json_schema_extra={"enum": list(names)} if names else {"maxLength": _NAME}),
-    ]
+    known = Annotated[_Said, Field(min_length=1, json_schema_extra={"enum": list(names)} if names else {}), short(40)]
     there = create_model("There", __base__=There, name=(known, ...))
-    return {
-        "characters": (_list_of(there, 1, max(min(len(names), 6), 1), needed=0), ...),
-        "newcomers": (_list_of(Newcomer, 0, newcomers, needed=0), ()),
-    }
+    some = Annotated[list[there], short(max(min(len(names), 6), 1), least=1)]  # type: ignore[valid-type] # made at run time
+    return {"characters": (some, ...), "newcomers": (_list_of(Newcomer, 0, newcomers), ())}

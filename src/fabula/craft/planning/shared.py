@@ -1,0 +1,194 @@
+"""What planning from a brief and from a story share: asking the planner, the cast as it grows, checking the plan."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from pydantic import BaseModel
+
+from fabula.base.errors import ReplyError
+from fabula.craft.planning.replies import without_noise
+from fabula.craft.prose import clean_reply
+from fabula.models.base import Sampling
+from fabula.story import count_words, one_line, slug
+from fabula.story.people import among
+from fabula.story.plan import Character, Presence
+from fabula.story.plan_check import check_plan
+from fabula.story.plan_file import write_plan
+from fabula.story.sentences import sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from fabula.craft.planning.replies import Newcomer, Sheet, There
+    from fabula.engine.replies import TextKind
+    from fabula.engine.run import Run
+    from fabula.story.plan import Plan
+
+T = TypeVar("T", bound=BaseModel)
+
+ROLE: Final = "planner"
+TRIES: Final = 3
+NOTE_SENTENCES: Final = 6
+_NOTE_TOKENS, _FORM_TOKENS = 160, 1536  # of replies that are to be short
+_NOTE_WORDS: Final = 80  # for estimates
+_LABELS: Final = ("Central Conflict", "Conflict", "Setting", "Writing Task", "Characters", "Story", "Scenes")
+_WORD: Final = re.compile(r"\w+")
+_ALIKE: Final = 0.8  # share of the shorter sentence's words that two sentences have in common if they say the same
+
+
+# asking the planner ---------------------------------------------------------------------------------------------------
+
+
+async def typed(run: Run, kind: type[T], prompt: str, /, **fields: object) -> T:
+    """The planner's reply of a type; without noise where a small model plans.
+
+    Raises:
+        ReplyError: no reply could be read.
+    """
+    sampling = Sampling(max_tokens=run.reply_tokens(ROLE, _FORM_TOKENS))
+    reply = await run.ask_for(kind, ROLE, prompt, sampling=sampling, **fields)
+    return without_noise(reply) if run.aids(ROLE) else reply
+
+
+async def note(run: Run, prompt: str, /, *, short: int = NOTE_SENTENCES, **fields: object) -> str:
+    """A note in free text, on one line; of `short` sentences at most where a small model plans.
+
+    Raises:
+        ReplyError: no draw had anything of use.
+    """
+    return one_line(" ".join(await _sentences(run, prompt, (), short, "notes", fields)))
+
+
+async def outline(run: Run, prompt: str, earlier: Sequence[str], /, *, short: int, **fields: object) -> list[str]:
+    """Events, each a sentence; where a small model plans, `short` at most, and none that repeats one of `earlier`.
+
+    Events are asked in free text and not as a list in JSON: in JSON a model of 135 M parameters writes no sentences,
+    but names of fields, numbers and what stood in the prompt.
+
+    Raises:
+        ReplyError: no draw had anything of use.
+    """
+    return await _sentences(run, prompt, earlier, short, "prose", fields)
+
+
+async def _sentences(
+    run: Run, prompt: str, earlier: Sequence[str], short: int, kind: TextKind, fields: dict[str, Any]
+) -> list[str]:
+    """The sentences of a reply, drawn again if there are none; a small model's are to be new and few."""
+    raw, old = "", list[str]()
+    sampling = Sampling(max_tokens=run.reply_tokens(ROLE, _NOTE_TOKENS))
+    for attempt in range(TRIES):
+        place = run.scope("again", attempt) if attempt else run
+        reply = await place.reply(ROLE, prompt, sampling=sampling, expect=_NOTE_WORDS, **fields)
+        raw = reply.text
+        echo = [place.render(prompt, **fields)]
+        text = clean_reply(place, ROLE, reply, labels=_LABELS, echo=echo, kind=kind)
+        found = [one_line(sentence.lstrip("-*\u2022 ")) for sentence in sentences(text)]
+        found = [sentence for sentence in found if count_words(sentence)]
+        if not run.aids(ROLE):
+            new = found
+        else:
+            new, old = without_repeats(found, earlier)[:short], without_repeats(found)[:short] or old
+        if new:
+            return new
+    if old:
+        return old
+    raise ReplyError(
+        f"The role {ROLE!r} gave nothing of use at {run.at}/{prompt} in {TRIES} tries. Give this role a stronger "
+        "model, or run again with another --seed.",
+        reply=raw,
+    )
+
+
+# names and events -----------------------------------------------------------------------------------------------------
+
+
+def free_name(name: str, taken: Iterable[str]) -> str:
+    """`name`, with a number behind it where it is taken already (names that make the same file name are the same)."""
+    known, number = {slug(other) for other in taken}, 1
+    base = made = one_line(name.replace("-->", "")) or "Scene"
+    while slug(made) in known:
+        number += 1
+        made = f"{base} {number}"
+    return made
+
+
+def says_the_same(one: str, other: str) -> bool:
+    """Whether two sentences say the same in nearly the same words."""
+    a, b = (set(_WORD.findall(text.casefold())) for text in (one, other))
+    return bool(a and b) and len(a & b) >= _ALIKE * min(len(a), len(b))
+
+
+def without_repeats(events: Iterable[str], earlier: Sequence[str] = ()) -> list[str]:
+    """`events` without those that say what one before them, or one of `earlier`, says already."""
+    kept: list[str] = []
+    for event in events:
+        if not any(says_the_same(event, other) for other in (*earlier, *kept)):
+            kept.append(event)
+    return kept
+
+
+# the cast -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class CastList:
+    """The characters as they become known, and the one spelling of each name."""
+
+    characters: list[Character] = field(default_factory=list)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names, in the order in which they came."""
+        return tuple(character.name for character in self.characters)
+
+    def add(self, sheets: Iterable[Sheet]) -> None:
+        """Add the characters of `sheets`; of somebody known, only fields that are still empty are taken."""
+        for sheet in sheets:
+            new = Character(**sheet.model_dump())
+            at = self.find(new.name)
+            if at is None:
+                self.characters.append(replace(new, name=free_name(new.name, self.names)))
+                continue
+            old = self.characters[at]
+            empty = {name: getattr(new, name) for name in _FIELDS if not getattr(old, name)}
+            self.characters[at] = replace(old, **empty)
+
+    def present(self, there: Iterable[There], newcomers: Iterable[Newcomer] = ()) -> tuple[Presence, ...]:
+        """Who is in a scene, each once; somebody whom the cast lacks is added to it (appendix B.1.1)."""
+        found: dict[str, Presence] = {}
+        for person in (*there, *newcomers):
+            at = self.find(person.name)
+            if at is None:
+                role = getattr(person, "role", "")
+                self.characters.append(Character(free_name(person.name, self.names), role=role, goal=person.goal))
+                at = len(self.characters) - 1
+            name = self.characters[at].name
+            found.setdefault(name, Presence(name, person.goal))
+        return tuple(found.values())
+
+    def find(self, name: str) -> int | None:
+        """The place of a name in the cast, if somebody there is meant by it."""
+        known = among(name, self.names)
+        return None if known is None else self.names.index(known)
+
+
+_FIELDS: Final = ("role", "gender", "age", "setup", "speech", "goal")
+
+
+def checked(plan: Plan) -> Plan:
+    """`plan`, if there is nothing wrong with it.
+
+    Raises:
+        ReplyError: the agents made a plan that cannot be written from; says what is wrong.
+    """
+    if not (problems := check_plan(plan)):
+        return plan
+    raise ReplyError(
+        f"The role {ROLE!r} made a plan that cannot be written from: {'; '.join(map(str, problems))} Give this role a "
+        "stronger model, or run again with another --seed.",
+        reply=write_plan(plan),
+    )

@@ -1,0 +1,102 @@
+"""Settings of Character Simulation: the paper's values, and what improved mode adds to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from fabula.models.base import Sampling
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """The paper's own values.
+
+    Attributes:
+        max_turns: turns of one scene at most (section 5.2: 10 iterations).
+        recent: turns that a character is shown when it responds (appendix B.1.3: up to 10).
+        temperature: of all replies (section 4.2.2); 0 leaves it to the model.
+        frequency_penalty: of all replies (section 4.2.2); 0 leaves it to the model.
+    """
+
+    max_turns: int = 10
+    recent: int = 10
+    temperature: float = 0.9
+    frequency_penalty: float = 0.2
+
+    @property
+    def sampling(self) -> Sampling:
+        """How all replies are drawn."""
+        return Sampling(temperature=self.temperature or None, frequency_penalty=self.frequency_penalty or None)
+
+
+@dataclass(frozen=True, slots=True)
+class Ours:
+    """What the paper does not have; the defaults leave it as it is.
+
+    Attributes:
+        instruction_first: what is wanted stands before what is given (appendix B); else after it.
+        numbered: events are named by number instead of being repeated word for word.
+        plain_response: a turn is plain text; else it is JSON with one field, as in the paper.
+        clean_replies: chatter is taken out of turns, memories and the story.
+        fit_prompts: prompts show as much as the model's context holds; else all, as in the paper.
+        tell_uncovered: what the director found uncovered enters its next command's prompt.
+        min_turns: turns before the director is asked for the first time whether the scene ends (Algorithm 1, line 3).
+        repeat_limit: so many commands given again end a scene; 0 only notes them.
+        update_always: a character's memory and state are updated also where it has seen nothing new (line 11).
+        carry_unseen: what a character witnessed after its last turn in a scene is taken in later; else it is lost.
+        lenient_order: the order of telling stands in where no order of time could be read; else that is an error.
+        length_control: the brief's word range is met, shared by the scenes' importance.
+        words: a word range that stands for the brief's ("1300-1350", "~950"); empty reads it from the brief.
+        scenes: how many scenes to plan where the author gives no plan; 0 leaves it to the planner.
+        characters: how many characters to plan then.
+    """
+
+    instruction_first: bool = True
+    numbered: bool = False
+    plain_response: bool = False
+    clean_replies: bool = False
+    fit_prompts: bool = False
+    tell_uncovered: bool = False
+    min_turns: int = 0
+    repeat_limit: int = 0
+    update_always: bool = True
+    carry_unseen: bool = False
+    lenient_order: bool = False
+    length_control: bool = False
+    words: str = ""
+    scenes: int = 0
+    characters: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Settings; `improved` names every difference from the paper."""
+
+    paper: Paper = field(default_factory=Paper)
+    ours: Ours = field(default_factory=Ours)
+
+    @classmethod
+    def faithful(cls) -> Config:
+        """The paper."""
+        return cls()
+
+    @classmethod
+    def improved(cls) -> Config:
+        """Ours: prompts that caches can reuse, no idle calls, nothing seen is lost, the length that was asked for."""
+        return cls(
+            Paper(temperature=0.0, frequency_penalty=0.0),
+            Ours(
+                instruction_first=False,
+                numbered=True,
+                plain_response=True,
+                clean_replies=True,
+                fit_prompts=True,
+                tell_uncovered=True,
+                min_turns=2,
+                repeat_limit=2,
+                update_always=False,
+                carry_unseen=True,
+                lenient_order=True,
+                length_control=True,
+            ),
+        )

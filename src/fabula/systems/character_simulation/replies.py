@@ -1,0 +1,84 @@
+"""The typed replies of director, sorter and characters: types whose names and numbers come from the scene."""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, Field, create_model
+
+from fabula.engine.replies import short
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+class Spoken(BaseModel):
+    """A character's turn as the paper wants it."""
+
+    response: Annotated[str, short(4000)] = Field(min_length=1, description="the turn, in the third person")
+
+
+def verdict_type(names: Sequence[str], events: int, *, numbered: bool) -> type[Any]:
+    """Whether a scene is to end: `uncovered` (event and character each) and `covered`."""
+    uncovered = create_model(
+        "Uncovered",
+        event=(_event(events, numbered=numbered), Field(description="the event of the outline")),
+        character=(_one_of(names), Field(description="who still has to play it")),
+    )
+    what = "events not covered yet, each as event : character; none if all are covered"
+    return create_model(
+        "Verdict",
+        uncovered=(_list_of(uncovered, short(events), Field(description=what)), ...),
+        covered=(bool, Field(description="is the whole outline covered, so that the scene ends")),
+    )
+
+
+def direction_type(names: Sequence[str], events: int, *, numbered: bool) -> type[Any]:
+    """What comes next: `remaining`, `next_speaker`, `next_command`."""
+    remaining = "the numbers of the events that remain" if numbered else "the events that remain, word for word"
+    event = _event(events, numbered=numbered)
+    return create_model(
+        "Direction",
+        remaining=(_list_of(event, short(events), Field(description=remaining)), ...),
+        next_speaker=(_one_of(names), Field(description="who plays the next turn")),
+        next_command=(_text(240), Field(description="your short command to that character")),
+    )
+
+
+def order_type(names: Sequence[str], accepts: Callable[[Sequence[str]], str]) -> type[Any]:
+    """All scene names in the order of time; the model is shown what `accepts` objects to."""
+
+    def checked(order: list[str]) -> list[str]:
+        if problem := accepts(order):
+            raise ValueError(problem)
+        return order
+
+    every = Field(min_length=len(names), max_length=len(names))
+    return create_model("Order", scenes=(_list_of(_one_of(names), every, AfterValidator(checked)), ...))
+
+
+def outline_type(events: int, *, numbered: bool) -> type[Any]:
+    """The chronological outline: `points`, as many as there are events at most."""
+    no_more = Field(min_length=1, max_length=events)
+    if not numbered:
+        return create_model("Outline", points=(_list_of(_text(240), no_more), ...))
+    point = create_model("Point", event=(_event(events, numbered=True), ...), text=(_text(240), ...))
+    return create_model("Outline", points=(_list_of(point, no_more), ...))
+
+
+def _event(events: int, *, numbered: bool) -> Any:  # noqa: ANN401 - a type made at run time
+    """An event by its number, or word for word."""
+    return _one_of(range(1, events + 1)) if numbered else Annotated[str, short(300)]
+
+
+def _text(most: int) -> Any:  # noqa: ANN401 - a type made at run time
+    return Annotated[str, short(most), Field(min_length=3)]
+
+
+def _one_of(values: Sequence[object]) -> Any:  # noqa: ANN401 - a type made at run time
+    return Literal[tuple(values)]
+
+
+def _list_of(item: Any, *metadata: object) -> Any:  # noqa: ANN401 - a type made at run time
+    return Annotated[(types.GenericAlias(list, (item,)), *metadata)]
