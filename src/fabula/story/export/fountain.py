@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from fabula.story.export.meta import Meta
     from fabula.story.export.prose import Block
 
-NAME = "fountain"
-SUFFIX = ".fountain"
 
 Line: TypeAlias = "list[Span]"
 
