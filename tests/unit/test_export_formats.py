@@ -12,7 +12,8 @@ import pytest
 
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.story import Brief, Story
-from fabula.story.export import EXPORTERS, Meta, find, jsonfile, markdown, text
+from fabula.story.export import FORMATS, Meta, find
+from fabula.story.export.plain import render_json, render_markdown, render_text
 
 CREATED = datetime(2026, 3, 1, 12, 30, 15, 999, tzinfo=UTC)
 STORY = (
@@ -25,30 +26,30 @@ def meta(**changes: Any) -> Meta:  # noqa: ANN401 - any field of Meta
     return Meta(**{**fields, **changes})
 
 
-def test_formats_are_found_by_looking() -> None:
-    assert sorted(EXPORTERS) == ["docx", "epub", "fountain", "json", "markdown", "text"]
-    assert {e.SUFFIX for e in EXPORTERS.values()} == {".docx", ".epub", ".fountain", ".json", ".md", ".txt"}
+def test_the_formats() -> None:
+    assert sorted(FORMATS) == ["docx", "epub", "fountain", "json", "markdown", "text"]
+    assert {e.suffix for e in FORMATS.values()} == {".docx", ".epub", ".fountain", ".json", ".md", ".txt"}
 
 
 @pytest.mark.parametrize(("name", "found"), [("epub", "epub"), ("EPUB", "epub"), ("md", "markdown"), (".TXT", "text")])
 def test_a_format_is_found_by_name_or_suffix(name: str, found: str) -> None:
-    assert found == find(name).NAME
+    assert found == find(name).name
 
 
-def test_an_unknown_format_is_told_with_the_nearest() -> None:
+def test_an_unknown_format_is_named_with_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match=r"Unknown format 'epubb'. Did you mean 'epub'\?"):
         find("epubb")
     with pytest.raises(UnknownNameError, match="Known: docx, epub, fountain, json, markdown, text"):
         find("zzzzzz")
 
 
-def test_looking_for_formats_imports_nothing_heavy() -> None:
+def test_the_table_of_formats_imports_nothing_heavy() -> None:
     code = "import fabula.story.export, sys; print([m for m in ('docx', 'lxml', 'markdown_it') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 
 
-@pytest.mark.parametrize("name", sorted(EXPORTERS))
+@pytest.mark.parametrize("name", sorted(FORMATS))
 @pytest.mark.parametrize(
     "story",
     [
@@ -60,9 +61,9 @@ def test_looking_for_formats_imports_nothing_heavy() -> None:
     ids=["normal", "empty", "blank scene", "hostile"],
 )
 def test_equal_input_gives_equal_bytes_for_any_story(name: str, story: Story) -> None:
-    first = EXPORTERS[name].render(story, meta(title=story.title))
+    first = FORMATS[name].render(story, meta(title=story.title))
     assert first
-    assert EXPORTERS[name].render(story, meta(title=story.title)) == first
+    assert FORMATS[name].render(story, meta(title=story.title)) == first
 
 
 def test_a_moment_without_a_zone_is_utc_and_others_are_converted() -> None:
@@ -70,7 +71,7 @@ def test_a_moment_without_a_zone_is_utc_and_others_are_converted() -> None:
     assert meta(created=CREATED.replace(tzinfo=timezone(timedelta(hours=2)))).stamp() == "2026-03-01T10:30:15Z"
 
 
-def test_the_identifier_is_made_from_what_is_told_unless_one_is_given() -> None:
+def test_the_identifier_is_made_from_title_author_and_text_unless_one_is_given() -> None:
     made = meta().urn(STORY)
     assert made.startswith("urn:uuid:")
     assert meta(words=9, created=CREATED + timedelta(1)).urn(STORY) == made
@@ -87,44 +88,44 @@ def test_a_language_must_be_a_tag(language: str) -> None:
     assert meta(language="pt-BR").language_tag() == "pt-BR"
 
 
-def test_markdown_parts_scenes_by_a_break() -> None:
-    assert markdown.render(STORY, meta(subtitle="A [tale]")).decode() == (
+def test_markdown_has_breaks_between_scenes() -> None:
+    assert render_markdown(STORY, meta(subtitle="A [tale]")).decode() == (
         "# The Keeper\n\n**A \\[tale]**\n\n*Ada Quill*\n\nA *cold* night.\n\n“Who's there?”\n\n* * *\n\n"
         "The lamp & <b>it</b>.\n"
     )
 
 
 def test_markdown_with_headings() -> None:
-    assert markdown.render(STORY, meta(author=""), headings=True).decode() == (
+    assert render_markdown(STORY, meta(author=""), headings=True).decode() == (
         "# The Keeper\n\n## Exposition\n\nA *cold* night.\n\n“Who's there?”\n\n## Climax\n\nThe lamp & <b>it</b>.\n"
     )
-    assert "##" not in markdown.render(Story().add("", "x"), meta(), headings=True).decode()
+    assert "##" not in render_markdown(Story().add("", "x"), meta(), headings=True).decode()
 
 
 def test_markdown_shows_a_title_as_it_is_and_has_no_marks_of_ours() -> None:
-    out = markdown.render(STORY, meta(title="*Not* <b>this\nend")).decode()
+    out = render_markdown(STORY, meta(title="*Not* <b>this\nend")).decode()
     assert out.startswith("# \\*Not\\* \\<b>this end\n")
     assert "<!--" not in out
-    assert markdown.render(Story(), meta(title="", author="")).decode() == "\n"
+    assert render_markdown(Story(), meta(title="", author="")).decode() == "\n"
 
 
 def test_plain_text_is_what_was_written() -> None:
-    assert text.render(STORY, meta(subtitle="A tale")).decode() == (
+    assert render_text(STORY, meta(subtitle="A tale")).decode() == (
         "The Keeper\nA tale\nby Ada Quill\n\n\nA *cold* night.\n\n“Who's there?”\n\n* * *\n\nThe lamp & <b>it</b>.\n"
     )
 
 
 def test_wrapped_text_keeps_words_verse_and_breaks() -> None:
     story = Story().add("a", "word " * 30 + "\n\nRoses are red,\nviolets are blue.\n\n* * *\n\n" + "x" * 50)
-    out = text.render(story, meta(title="", author=""), width=30).decode()
+    out = render_text(story, meta(title="", author=""), width=30).decode()
     assert max(len(line) for line in out.splitlines() if "x" not in line) <= 30
     assert "Roses are red,\nviolets are blue.\n\n* * *\n\n" + "x" * 50 in out
-    assert out.split() == text.render(story, meta(title="", author="")).decode().split()
+    assert out.split() == render_text(story, meta(title="", author="")).decode().split()
 
 
 def test_json_holds_the_story_and_not_the_address() -> None:
     brief = Brief("About a lamp.").text
-    out = json.loads(jsonfile.render(STORY, meta(brief=brief, contact="1 Secret Lane", identifier="urn:x:1")))
+    out = json.loads(render_json(STORY, meta(brief=brief, contact="1 Secret Lane", identifier="urn:x:1")))
     assert out == {
         "format": "fabula-story",
         "version": 1,

@@ -45,8 +45,8 @@ def body(text: str, label: str = "Scene 1") -> list[str]:
 
 
 def test_it_is_found_by_name_and_suffix() -> None:
-    assert find("fountain") is fountain
-    assert find(".fountain") is fountain
+    assert find("fountain").render is fountain.render
+    assert find(".fountain").render is fountain.render
 
 
 def test_a_script_has_its_own_heading_dialogue_transitions_and_action() -> None:

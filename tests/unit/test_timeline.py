@@ -16,7 +16,7 @@ from fabula.project.folder import Project
 from fabula.story import Brief
 from fabula.story.plan import Character, Event, Plan, Presence, ScenePlan
 from fabula.story.timeline import Timeline, timeline_data, timeline_svg, timeline_text
-from fabula.story.timeline.letters import cells, clean, cut, folded, padded
+from fabula.story.timeline.letters import cells, clean, cut, padded, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -269,8 +269,8 @@ def test_cells_grow_together_only_where_scenes_follow_each_other() -> None:
 def test_cut_and_padded_texts_have_the_room_they_are_given(text: str, room: int) -> None:
     assert cells(cut(text, room)) <= room
     assert cells(padded(text, room)) == room
-    assert all(cells(line) <= room for line in folded(text, room, 3))
-    assert len(folded(text, room, 3)) <= 3
+    assert all(cells(line) <= room for line in wrapped(text, room, 3))
+    assert len(wrapped(text, room, 3)) <= 3
 
 
 def test_a_name_is_cut_only_where_it_must_be() -> None:
@@ -279,8 +279,8 @@ def test_a_name_is_cut_only_where_it_must_be() -> None:
     assert cut("灯台守", 5) == "灯台…"
     assert cut("a" + "\u0301" * 1000, 5).startswith("a\u0301")
     assert len(cut("a" + "\u0301" * 1000, 5)) < 25
-    assert folded("The night of the Sigrid", 12, 2) == ["The night of", "the Sigrid"]
-    assert folded("The night of the Sigrid and more", 12, 2) == ["The night of", "the Sigrid…"]
+    assert wrapped("The night of the Sigrid", 12, 2) == ["The night of", "the Sigrid"]
+    assert wrapped("The night of the Sigrid and more", 12, 2) == ["The night of", "the Sigrid…"]
     assert padded("7", 3, right=True) == "  7"
 
 

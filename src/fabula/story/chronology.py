@@ -120,7 +120,7 @@ class Facts:
         return [s for i, s in enumerate(circle) if not (by_time[i] and by_time[(i + 1) % len(circle)])]
 
     def _later(self) -> list[list[int]]:
-        """What follows each node. Behind the scenes stand nodes that part the scenes of one time from the next.
+        """What follows each node. After the scenes come nodes that stand between one time and the next.
 
         Without these, 1,000 scenes of one time before 1,000 of another would be a million edges.
         """
@@ -146,7 +146,7 @@ class Facts:
         for followers in later:
             for follower in followers:
                 waits[follower] += 1
-        # A parting node takes no time: it comes before all scenes.
+        # A node between two times is none to wait for: it comes before all scenes.
         ready = [(node < size, node) for node, count in enumerate(waits) if not count]
         heapq.heapify(ready)
         order: list[int] = []

@@ -37,20 +37,20 @@ def export(
 ) -> None:
     """Make a Markdown, EPUB, DOCX, Fountain, text or JSON file of the story."""
     terminal, project = terminal_of(common), project_of(common, where)
-    exporter = find(format_ or (Path(out).suffix if out not in {"", "-"} else "") or "md")
+    chosen = find(format_ or (Path(out).suffix if out not in {"", "-"} else "") or "md")
     if not project.story_file.exists():
         raise ProjectError(f"There is no story yet. Write it with `fabula write {near(project.folder)}`.")
     story = Story.parse(read_text(project.story_file, MAX_FILE))
     meta = _meta(project, story, terminal)
-    content = exporter.render(story, meta)
+    content = chosen.render(story, meta)
     if out == "-":
         sys.stdout.buffer.write(content)
         sys.stdout.flush()
         return
-    file = Path(out) if out else project.folder / (slug(meta.title) + exporter.SUFFIX)
+    file = Path(out) if out else project.folder / (slug(meta.title) + chosen.suffix)
     write_atomically(file, content)
     terminal.say(f"{near(file)}: {story.words:,} words, {len(content):,} bytes")
-    terminal.document({"file": str(file), "format": exporter.NAME, "words": story.words, "bytes": len(content)})
+    terminal.document({"file": str(file), "format": chosen.name, "words": story.words, "bytes": len(content)})
 
 
 def _meta(project: Project, story: Story, terminal: Terminal) -> Meta:

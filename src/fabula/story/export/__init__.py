@@ -1,55 +1,60 @@
 """A finished story as a file for readers, editors and programs.
 
-A format is a module in this package with `NAME`, `SUFFIX` and `render(story, meta) -> bytes`; nothing lists them, so a
-new format is a new file. Options of a format are keyword arguments of its `render`. Modules import what is heavy only
-when they render.
+What is heavy to import is imported when a format is rendered, since most commands export nothing.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Protocol, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UnknownNameError
+from fabula.story.export import docx, epub, fountain, plain
 from fabula.story.export.meta import Meta
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable
 
-    from fabula.story import Story
-
-__all__ = ["EXPORTERS", "Exporter", "Meta", "find"]
+__all__ = ["FORMATS", "Format", "Meta", "find"]
 
 
-class Exporter(Protocol):
-    """A module that writes one format."""
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format that stories are written in.
 
-    NAME: str
-    SUFFIX: str
+    Attributes:
+        name: as users type it.
+        suffix: of its files.
+        render: the whole file, of a story and its `Meta`; its options are keyword arguments. Equal input gives equal
+            bytes.
+    """
 
-    def render(self, story: Story, meta: Meta) -> bytes:
-        """The whole file; equal input gives equal bytes."""
-
-
-def _look() -> dict[str, Exporter]:
-    """The formats in this folder, by name."""
-    modules = [import_module(f"{__name__}.{info.name}") for info in iter_modules(__path__)]
-    found = [cast("Exporter", m) for m in modules if all(hasattr(m, a) for a in ("NAME", "SUFFIX", "render"))]
-    return {exporter.NAME: exporter for exporter in sorted(found, key=lambda e: e.NAME)}
-
-
-EXPORTERS: Mapping[str, Exporter] = _look()
+    name: str
+    suffix: str
+    render: Callable[..., bytes]
 
 
-def find(name: str) -> Exporter:
+FORMATS: Final = {
+    format_.name: format_
+    for format_ in (
+        Format("docx", ".docx", docx.render),
+        Format("epub", ".epub", epub.render),
+        Format("fountain", ".fountain", fountain.render),
+        Format("json", ".json", plain.render_json),
+        Format("markdown", ".md", plain.render_markdown),
+        Format("text", ".txt", plain.render_text),
+    )
+}
+
+
+def find(name: str) -> Format:
     """The format of that name or file suffix, in any case: "epub", ".EPUB", "md".
 
     Raises:
         UnknownNameError: there is none.
     """
     wanted = name.lower().removeprefix(".")
-    for exporter in EXPORTERS.values():
-        if wanted in {exporter.NAME, exporter.SUFFIX.removeprefix(".")}:
-            return exporter
-    raise UnknownNameError("format", name, EXPORTERS)
+    for format_ in FORMATS.values():
+        if wanted in {format_.name, format_.suffix.removeprefix(".")}:
+            return format_
+    raise UnknownNameError("format", name, FORMATS)

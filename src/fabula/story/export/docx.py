@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from fabula.story import Story
     from fabula.story.export.meta import Meta
 
-NAME = "docx"
-SUFFIX = ".docx"
 _UNTITLED = "Untitled"
 _BODY, _CENTRED, _CONTACT = "Manuscript Body", "Manuscript Centred", "Manuscript Contact"
 _TITLE_AT = 4.5  # inches below the top margin: the middle of a letter page

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from fabula.story import Scene, Story
     from fabula.story.export.meta import Meta
 
-NAME = "epub"
-SUFFIX = ".epub"
 _UNTITLED = "Untitled"
 _ROOT = "EPUB"
 _RIGHT_TO_LEFT = frozenset({"ar", "dv", "fa", "he", "ku", "ps", "sd", "ug", "ur", "yi"})

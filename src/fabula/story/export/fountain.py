@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from fabula.story.export.meta import Meta
     from fabula.story.export.prose import Block
 
-NAME = "fountain"
-SUFFIX = ".fountain"
 
 Line: TypeAlias = "list[Span]"
 
@@ -91,12 +89,12 @@ def _element(block: Block) -> str:
     lines = _lines(block)
     if block.kind == "heading":
         return f"> {' '.join(map(_written, lines))} <"
-    told = ["".join(span.text for span in line) for line in lines]
-    if len(told) == 1 and (_is_heading(told[0]) or _TRANSITION.fullmatch(told[0])):
-        return told[0].upper()
-    if len(told) > 1 and (cue := _cue(told[0])):
+    texts = ["".join(span.text for span in line) for line in lines]
+    if len(texts) == 1 and (_is_heading(texts[0]) or _TRANSITION.fullmatch(texts[0])):
+        return texts[0].upper()
+    if len(texts) > 1 and (cue := _cue(texts[0])):
         return "\n".join([cue, *(_speech(_written(line)) for line in lines[1:])])
-    force = "!" if any(map(_misread, told)) else ""
+    force = "!" if any(map(_misread, texts)) else ""
     return "\n".join(force + _written(line) for line in lines)
 
 
@@ -147,9 +145,9 @@ def _cue(line: str) -> str:
         return ""
     if _STOP.search(name) and not _ABBREVIATED.search(name):
         return ""
-    told = f"{name} {found['aside']}" if found["aside"] else name
+    cue = f"{name} {found['aside']}" if found["aside"] else name
     # A cue has a letter from A to Z, and none of the signs first; behind an @ any name is one.
-    return told if re.search("[A-Z]", name) and not _MARKED.match(name) else f"@{told.lstrip('@')}"
+    return cue if re.search("[A-Z]", name) and not _MARKED.match(name) else f"@{cue.lstrip('@')}"
 
 
 def _speech(line: str) -> str:

@@ -62,7 +62,7 @@ def is_break(line: str) -> bool:
 
 
 def paragraphs(text: str) -> list[str]:
-    """The paragraphs of a text, raw, parted by blank lines."""
+    """The paragraphs of a text, as they stand, between blank lines."""
     return [piece for piece in _PARAGRAPHS.split(text.strip("\n")) if piece.strip()]
 
 

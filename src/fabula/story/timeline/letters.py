@@ -51,7 +51,7 @@ def padded(text: str, room: int, *, right: bool = False) -> str:
     return blanks + shown if right else shown + blanks
 
 
-def folded(text: str, room: int, most: int) -> list[str]:
+def wrapped(text: str, room: int, most: int) -> list[str]:
     """`text`, cleaned, in lines of at most `room` columns, broken between words; the last of `most` lines is cut."""
     words, lines = clean(text).split(), [""]
     for place, word in enumerate(words):

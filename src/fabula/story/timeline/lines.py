@@ -87,7 +87,7 @@ class Timeline:
         """
         ranks = {scene.name: rank for rank, scene in enumerate(plan.scenes)}
         happening = list(enumerate(plan.units(order), 1))
-        telling = sorted(happening, key=lambda pair: _told(pair[1], ranks))
+        telling = sorted(happening, key=lambda pair: _place_told(pair[1], ranks))
         kinds = _kinds([happens for happens, _ in telling])
         scenes = [ranks[unit.scene.name] + 1 for _, unit in telling]
         names = _names([unit for _, unit in telling])
@@ -164,7 +164,7 @@ def timeline_data(plan: Plan, order: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _told(unit: Unit, ranks: Mapping[str, int]) -> tuple[int, int]:
+def _place_told(unit: Unit, ranks: Mapping[str, int]) -> tuple[int, int]:
     """Sorts by telling: the scene, then the first event. Equal events of a scene are always of one unit."""
     return ranks[unit.scene.name], unit.scene.outline.index(unit.events[0])
 

@@ -12,7 +12,7 @@ from itertools import groupby
 from math import ceil, cos, radians, sin
 from typing import TYPE_CHECKING, Final
 
-from fabula.story.timeline.letters import cells, clean, cut, folded
+from fabula.story.timeline.letters import cells, clean, cut, wrapped
 from fabula.story.timeline.lines import KINDS, Timeline
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ def _time(line: Line) -> str:
 
 def _label(frame: _Frame, line: Line, place: int, *, above: bool) -> Iterator[str]:
     """Number and name at an axis, and at the lower one the story time; the tooltip has them whole."""
-    x, number, tip = frame.x(place), line.number if above else str(line.happens), _tip(_told(line))
+    x, number, tip = frame.x(place), line.number if above else str(line.happens), _tip(_described(line))
     bold = f'<tspan font-weight="bold">{number}</tspan>'
     if not frame.level:
         y = frame.upper - 10 if above else frame.lower + 14
@@ -231,7 +231,7 @@ def _label(frame: _Frame, line: Line, place: int, *, above: bool) -> Iterator[st
             yield _text(x, y, f"{escape(_below(line).removesuffix(number))}{bold}{tip}", f'text-anchor="end" {turn}')
         return
     middle, room = f'text-anchor="middle" fill="{_INK}"', int((frame.step - 6) / _CELL)
-    names = folded(line.name, room, 2)
+    names = wrapped(line.name, room, 2)
     first = frame.upper - 11 - 14 * len(names) if above else frame.lower + 20
     yield _text(x, first, bold, middle)
     for row, name in enumerate(names, 1):
@@ -240,7 +240,7 @@ def _label(frame: _Frame, line: Line, place: int, *, above: bool) -> Iterator[st
         yield _text(x, first + 14 * (len(names) + 1), escape(cut(time, room)), f'text-anchor="middle" fill="{_PALE}"')
 
 
-def _told(line: Line) -> str:
+def _described(line: Line) -> str:
     when = f", {clean(line.time)}" if clean(line.time) else ""
     name = line.name if line.name == line.unit.scene.name else f"{line.unit.scene.name}: {line.name}"
     return f"{line.number} {clean(name)} (happens as number {line.happens}{when}): {KINDS[line.kind]}"
@@ -256,7 +256,7 @@ def _lines(timeline: Timeline, frame: _Frame) -> Iterator[str]:
         for line in chosen:
             top, bottom = frame.x(line.told), frame.x(line.happens)
             path = f"M{_n(top)} {_n(upper)}C{_n(top)} {_n(bend)} {_n(bottom)} {_n(bend)} {_n(bottom)} {_n(lower)}"
-            yield f'<path d="{path}">{_tip(_told(line))}</path>'
+            yield f'<path d="{path}">{_tip(_described(line))}</path>'
         yield "</g>"
         for line in chosen:
             yield _mark(kind, frame.x(line.told), upper, size)

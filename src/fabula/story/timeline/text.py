@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fabula.story.timeline.letters import cells, clean, cut, folded, padded
+from fabula.story.timeline.letters import cells, clean, cut, padded, wrapped
 from fabula.story.timeline.lines import KINDS, Timeline
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def timeline_text(plan: Plan, order: Sequence[str], width: int = 100) -> str:
     """
     timeline, width = Timeline.of(plan, order), max(width, NARROWEST)
     title = [cut(timeline.title, width)] if clean(timeline.title) else []
-    parts = ["\n".join([*title, *folded(timeline.summary(), width, 9)])]
+    parts = ["\n".join([*title, *wrapped(timeline.summary(), width, 9)])]
     if timeline.lines:
         parts += ["\n".join(_table(timeline, width)), _legend(timeline, width)]
     if timeline.rows and timeline.scenes:

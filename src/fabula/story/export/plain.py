@@ -1,0 +1,96 @@
+"""A story in the formats that need no library: Markdown, plain text, JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from typing import TYPE_CHECKING, Final
+
+from fabula.story import one_line, plain
+from fabula.story.export.prose import is_break, paragraphs, unfold
+
+if TYPE_CHECKING:
+    from fabula.story import Story
+    from fabula.story.export.meta import Meta
+
+JSON_FORMAT: Final = "fabula-story"
+JSON_VERSION: Final = 1
+_SPECIAL: Final = re.compile(r"([\\`*_\[<])")
+
+
+def render_markdown(story: Story, meta: Meta, *, headings: bool = False) -> bytes:
+    """Markdown, as a site, an editor or pandoc takes it, in UTF-8: title, subtitle and author, then the scenes.
+
+    Scenes stand as they were written, with `* * *` between them, or with `headings` each below its label.
+    """
+    parts = [f"# {_literal(meta.title)}"] if meta.title.strip() else []
+    parts += [f"**{_literal(meta.subtitle)}**"] if meta.subtitle.strip() else []
+    parts += [f"*{_literal(meta.author)}*"] if meta.author.strip() else []
+    scenes = [(scene.label, plain(scene.text)) for scene in story.scenes]
+    if headings:
+        parts += [f"## {_literal(label)}\n\n{text}" if label.strip() else text for label, text in scenes]
+    else:
+        parts += ["\n\n* * *\n\n".join(text for _, text in scenes if text)]
+    return ("\n\n".join(part for part in parts if part) + "\n").encode("utf-8", "replace")
+
+
+def _literal(text: str) -> str:
+    """`text` on one line, with the characters escaped that Markdown would read."""
+    return _SPECIAL.sub(r"\\\1", one_line(text))
+
+
+def render_text(story: Story, meta: Meta, *, width: int = 0) -> bytes:
+    """Plain text: title, subtitle and author, then the scenes as they were written, `* * *` between them, in UTF-8.
+
+    With a `width`, paragraphs are wrapped to that many characters; line ends that the author meant stay, and signs
+    for emphasis stay as typed.
+    """
+    byline = f"by {one_line(meta.author)}" if meta.author.strip() else ""
+    head = "\n".join(line for line in (one_line(meta.title), one_line(meta.subtitle), byline) if line)
+    scenes = [plain(scene.text) for scene in story.scenes]
+    if width:
+        head, scenes = _wrap_lines(head, width), [_wrapped(text, width) for text in scenes]
+    body = "\n\n* * *\n\n".join(text for text in scenes if text)
+    return ("\n\n\n".join(part for part in (head, body) if part) + "\n").encode("utf-8", "replace")
+
+
+def _wrapped(text: str, width: int) -> str:
+    """Every paragraph of `text` wrapped to `width`."""
+    return "\n\n".join(_wrap_lines(unfold(paragraph), width) for paragraph in paragraphs(text))
+
+
+def _wrap_lines(text: str, width: int) -> str:
+    """Every line of `text` wrapped to `width`; a word longer than that stays whole."""
+    return "\n".join(
+        line
+        if is_break(line)
+        else textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False, expand_tabs=False)
+        for line in text.split("\n")
+    )
+
+
+def render_json(story: Story, meta: Meta) -> bytes:
+    """JSON for programs, in UTF-8, one object: `format`, `version`, `title`, `author`, `words`, `brief`, `meta` and `scenes`.
+
+    A scene has `label`, `words` and `text`. `meta` has `subtitle`, `language`, `identifier` and `created` (UTC). The
+    address block of a manuscript is left out: it is private, and such files get published. A new field keeps the
+    version; a field that changes or goes raises it.
+    """
+    document = {
+        "format": JSON_FORMAT,
+        "version": JSON_VERSION,
+        "title": meta.title,
+        "author": meta.author,
+        "words": meta.words,
+        "brief": meta.brief,
+        "meta": {
+            "subtitle": meta.subtitle,
+            "language": meta.language_tag(),
+            "identifier": meta.urn(story),
+            "created": meta.stamp(),
+        },
+        "scenes": [{"label": scene.label, "words": scene.words, "text": scene.text} for scene in story.scenes],
+    }
+    # A lone surrogate cannot be written as UTF-8; "replace" makes it a question mark.
+    return (json.dumps(document, ensure_ascii=False, indent=2) + "\n").encode("utf-8", "replace")
