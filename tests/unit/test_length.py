@@ -9,8 +9,16 @@ from itertools import pairwise
 import pytest
 
 from fabula.base.errors import UsageError
-from fabula.craft.length import WordRange, parse_range, read_range, trim, write_to_length
-from fabula.story import count_words
+from fabula.craft.length import (
+    WordRange,
+    asked_range,
+    parse_range,
+    read_range,
+    revise_to_length,
+    trim,
+    write_to_length,
+)
+from fabula.story import Brief, count_words
 from fabula.story.sentences import ends_whole, paragraphs, sentences, spans
 
 
@@ -250,3 +258,82 @@ async def test_an_ending_stays_when_too_much_was_written() -> None:
     text, tries, inside = await run(first, [], WordRange.between(40, 44), keep_end=True)
     assert (tries, inside) == (1, True)
     assert text.endswith("And so it ended well.")
+
+
+# what a prompt says, and texts that their own model shortens ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("want", "said"),
+    [
+        (WordRange(160, 190, 175, exact=False), "about 175 words, between 160 and 190"),
+        (WordRange.between(900, 900), "exactly 900 words"),
+        (WordRange(1, 40, 20, exact=False), "at most 40 words"),
+        (WordRange(1, 1, 1, exact=True), "at most 15 words"),
+    ],
+)
+def test_a_prompt_is_given_the_target_with_its_band(want: WordRange, said: str) -> None:
+    assert str(want) == said
+
+
+def test_a_text_may_go_5_percent_beyond_its_range_and_not_stay_below_it() -> None:
+    want = WordRange.between(160, 200)
+    assert [want.accepts(words) for words in (159, 160, 200, 210, 211)] == [False, True, True, True, False]
+
+
+def test_the_words_of_the_setting_stand_for_those_of_the_brief() -> None:
+    brief = Brief("A story of about 100 words.")
+    assert asked_range(brief) == WordRange.about(100)
+    assert asked_range(brief, "300-400") == WordRange.between(300, 400)
+    assert asked_range(Brief("A story.")) is None
+
+
+async def revised(first: str, more: list[str], shorter: list[str], want: WordRange) -> tuple[str, list[str], bool]:
+    calls: list[str] = []
+
+    async def write(words: int) -> str:
+        assert words == max(want.target, 15)
+        return first
+
+    async def extend(text: str, words: int, attempt: int) -> str:
+        assert attempt == len(calls) + 1
+        assert words >= 15
+        calls.append("extend")
+        return more.pop(0) if more else ""
+
+    async def shorten(text: str, attempt: int) -> str:
+        assert attempt == len(calls) + 1
+        calls.append("shorten")
+        return shorter.pop(0) if shorter else text
+
+    fitted = await revise_to_length(write, extend, shorten, want)
+    assert (fitted.tries, fitted.words, fitted.removed) == (1 + len(calls), count_words(fitted.text), ())
+    return fitted.text, calls, fitted.inside
+
+
+async def test_nothing_of_a_text_is_cut_or_taken_out_by_rule() -> None:
+    refrain = "The sea does not answer. The sea does not answer. You climb and do not"
+    text, calls, inside = await revised(refrain, ["The sea does not answer."], [], WordRange.between(17, 22))
+    assert (text, calls, inside) == (f"{refrain} The sea does not answer.", ["extend"], True)
+
+
+async def test_a_text_that_is_too_long_is_shortened_from_its_nearest_version() -> None:
+    first, second, third = ("word " * n for n in (60, 5, 21))
+    text, calls, inside = await revised(first, [], [second, third], WordRange.between(18, 22))
+    assert (count_words(text), inside) == (21, True)
+    assert calls == ["shorten", "shorten"]  # one of 5 words has lost too much
+
+
+async def test_a_model_that_does_not_shorten_is_asked_three_times_at_most() -> None:
+    text, calls, inside = await revised("word " * 60, [], [], WordRange.between(18, 22))
+    assert (count_words(text), calls, inside) == (60, ["shorten"] * 3, False)
+
+
+async def test_a_model_that_does_not_go_on_is_asked_six_times() -> None:
+    _, calls, inside = await revised("One two.", [], [], WordRange.between(18, 22))
+    assert (calls, inside) == (["extend"] * 6, False)
+
+
+async def test_a_continuation_that_begins_with_the_whole_text_brings_only_what_follows() -> None:
+    text, _, _ = await revised("One two three.", ["One two three. Four five."], [], WordRange.between(5, 6))
+    assert text == "One two three. Four five."

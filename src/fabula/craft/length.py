@@ -39,6 +39,7 @@ _OPEN: Final = 0.25  # how far a range reaches beyond "at least", or below "at m
 _SECTION_SLACK: Final = 0.12
 _TOLERANCE: Final = 0.05  # how far a text may go beyond its range before its model is asked to shorten it
 _SHORTENINGS: Final = 3
+_LEFT: Final = 0.75  # of the words wanted; a shortened text with fewer has lost too much
 _LEAST_ASKED: Final = 15  # words; fewer are not worth a call's instruction
 _CALLS_A_TRY: Final = 4  # continuations that help are not failed tries, but they are bounded too
 _NEW_PARAGRAPH: Final = 80  # words after which a continuation starts a new paragraph
@@ -208,8 +209,8 @@ async def revise_to_length(
 ) -> Fitted:
     """A text with `want` words if its model can write one; no rule takes anything out of it.
 
-    Too short, it is gone on with; more than 5 % too long, its model is asked to shorten it. If all tries fail, the
-    version nearest to the range comes back.
+    Too short, it is continued; more than 5 % too long, its model is asked to shorten it. If all tries fail, the version
+    nearest to the range comes back; a shortened one with less than three quarters of the words wanted does not count.
 
     Args:
         write: `write(words)` gives a first version of about `words` words.
@@ -227,7 +228,8 @@ async def revise_to_length(
         calls += 1
         if words > want.high:
             shortened += 1
-            version = (await shorten(best, calls)).strip()
+            shorter = (await shorten(best, calls)).strip()
+            version = shorter if count_words(shorter) >= want.low * _LEFT else best
         else:
             more = await extend(best, max(want.target - words, _LEAST_ASKED), calls)
             version = (join or _joined)(best, more.removeprefix(best).strip())
@@ -246,7 +248,7 @@ async def write_to_length(
     tries: int = 6,
     keep_end: bool,
 ) -> Fitted:
-    """A text with `want` words if it can be had from a small model: gone on with, or cut by sentences.
+    """A text with `want` words if it can be had from a small model: continued, or cut by sentences.
 
     Each version ends on a whole sentence. A continuation counts only with the sentences that the text does not hold
     yet; one that brings none is a failed try. If all tries fail, the version nearest to the range comes back.
