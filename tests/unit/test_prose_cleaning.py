@@ -25,7 +25,7 @@ def kinds(cleaned: Cleaned) -> list[str]:
 
 
 def test_ordinary_prose_comes_back_as_it_was() -> None:
-    assert clean(STORY) == Cleaned(STORY, (), complete=True)
+    assert clean(STORY) == Cleaned(STORY, ())
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,6 @@ def test_what_stands_before_the_prose_goes(before: str, kind: str) -> None:
     cleaned = clean(before + STORY)
     assert cleaned.text == STORY
     assert kind in kinds(cleaned)
-    assert cleaned.complete
 
 
 @pytest.mark.parametrize(
@@ -183,7 +182,6 @@ def test_loops_are_cut_where_they_begin(loop: str) -> None:
     assert cleaned.text.startswith(FRESH)
     assert len(cleaned.text) <= len(FRESH) + 0.45 * len(loop)
     assert "loop" in kinds(cleaned)
-    assert not cleaned.complete
 
 
 def test_a_paragraph_told_again_with_small_changes_is_a_loop() -> None:
@@ -216,13 +214,10 @@ def test_one_long_sentence_told_twice_is_dropped_and_the_rest_stays() -> None:
 def test_half_sentences_are_cut_and_open_quotations_closed(text: str, kept: str) -> None:
     cleaned = clean(text, finish="length")
     assert cleaned.text == kept
-    assert not cleaned.complete
 
 
-def test_a_reply_cut_by_length_is_not_complete_even_on_a_whole_sentence() -> None:
-    cleaned = clean(STORY, finish="length")
-    assert cleaned.text == STORY
-    assert not cleaned.complete
+def test_a_reply_cut_by_length_on_a_whole_sentence_loses_nothing() -> None:
+    assert clean(STORY, finish="length") == Cleaned(STORY, ())
 
 
 NOTES = (
@@ -234,13 +229,11 @@ NOTES = (
 def test_notes_keep_bullets_headings_and_remarks_about_the_story() -> None:
     cleaned = clean_prose(f"Here are the characters:\n\n{NOTES}", labels=LABELS, last=True, kind="notes")
     assert cleaned.text == NOTES
-    assert cleaned.complete
 
 
 def test_notes_cut_off_lose_the_entry_that_was_begun() -> None:
     cleaned = clean_prose(f"[Setting]\n{NOTES}\n- She is afr", labels=LABELS, last=True, kind="notes", finish="length")
     assert cleaned.text == NOTES
-    assert not cleaned.complete
 
 
 @pytest.mark.parametrize(
@@ -320,7 +313,7 @@ LITERARY = (
 def test_without_aids_a_literary_text_loses_nothing(last: bool, kind: TextKind) -> None:  # noqa: FBT001 - a parameter of the test
     echo = ["You climb the stairs, and you do not count them, because nobody has ever counted them."]
     cleaned = clean_prose(LITERARY, labels=LABELS, last=last, echo=echo, kind=kind, aids=False)
-    assert cleaned == Cleaned(LITERARY, (), complete=True)
+    assert cleaned == Cleaned(LITERARY, ())
     assert clean_prose(LITERARY, labels=LABELS, last=last, echo=echo).text != LITERARY
 
 

@@ -72,11 +72,10 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """What is left of a reply; `complete` tells that it ended by itself, neither in mid-sentence nor in a loop."""
+    """What is left of a reply, and what was taken out of it."""
 
     text: str
     dropped: tuple[Dropped, ...]
-    complete: bool
 
 
 def clean_prose(
@@ -111,11 +110,16 @@ def clean_prose(
     """
     draft = _Draft(plain(text), kind, aids=aids)
     cut = finish == "length"
-    looped = draft.with_aids(Labels(labels), Echoes(echo), last=last) if aids else draft.without_aids(Labels(labels))
-    whole = draft.fragment(cut=cut) if aids or cut else True
-    if aids or not whole:
+    if aids:
+        draft.with_aids(Labels(labels), Echoes(echo), last=last)
+    else:
+        draft.without_aids(Labels(labels))
+    uncut = draft.text
+    if aids or cut:
+        draft.fragment(cut=cut)
+    if aids or draft.text != uncut:
         draft.close_quotation()
-    return Cleaned(draft.text, tuple(draft.dropped), whole and not looped and not cut and bool(draft.text))
+    return Cleaned(draft.text, tuple(draft.dropped))
 
 
 def _bullet(line: str) -> int:
@@ -131,8 +135,8 @@ class _Draft:
         self.text, self.notes, self._aids = text, kind == "notes", aids
         self.dropped: list[Dropped] = []
 
-    def with_aids(self, labels: Labels, echoes: Echoes, *, last: bool) -> bool:
-        """Take out what a small model's reply is no text with; whether there was a loop."""
+    def with_aids(self, labels: Labels, echoes: Echoes, *, last: bool) -> None:
+        """Take out of a small model's reply what is no text of the kind asked for."""
         self.template_marks(_STOP_MARK)
         self.markup()
         self.lines(labels)
@@ -141,18 +145,16 @@ class _Draft:
         self.closing()
         self.echoes(echoes)
         self.remarks()
-        looped = self.loops()
+        self.loops()
         self.opening()
         self.closing()
-        return looped
 
-    def without_aids(self, labels: Labels) -> bool:
-        """Take out only what stands around the text, line by line from both ends; there are no loops."""
+    def without_aids(self, labels: Labels) -> None:
+        """Take out only what stands around the text, line by line from both ends."""
         self.template_marks(_STOP_TOKEN)
         self.lines_after()
         self.lines_before(labels)
         self.fence()
-        return False
 
     def _drop(self, found: Sequence[tuple[Span, DropKind]]) -> None:
         """Take out pieces, given in order, and the gaps that they leave."""
@@ -334,8 +336,8 @@ class _Draft:
                 found += [((a, b), "echo") for a, b in inner if echoes.sentence(self.text[a:b])]
         self._drop(found)
 
-    def loops(self) -> bool:
-        """Cut where a loop begins, and drop repeated sentences; whether there was a loop."""
+    def loops(self) -> None:
+        """Cut where a loop begins, and drop repeated sentences."""
         found = read_sentences(self.text)
         start = loop_start(self.text, found, notes=self.notes)
         if start is not None:
@@ -344,22 +346,19 @@ class _Draft:
         repeated: list[tuple[Span, DropKind]] = [(s.span, "repeat") for s in found if s.is_repeat]
         if not self.notes:
             self._drop(repeated)
-        return start is not None
 
-    def fragment(self, *, cut: bool) -> bool:
-        """Cut back to the last whole sentence (of notes cut off: or entry); whether there was nothing to cut."""
+    def fragment(self, *, cut: bool) -> None:
+        """Cut back to the last whole sentence; notes only where the reply was cut off, back to the last whole entry."""
         pieces = spans(self.text)
         if self.notes and not cut:
-            return True
+            return
         keep = len(pieces)
         while keep and not ends_whole(self.text[pieces[keep - 1][0] : pieces[keep - 1][1]]):
             if self.notes and keep < len(pieces) and _BULLET.match(self.text[pieces[keep - 1][0] :]):
                 break
             keep -= 1
-        if keep == len(pieces):
-            return True
-        self._cut(pieces[keep - 1][1] if keep else 0, "fragment")
-        return False
+        if keep < len(pieces):
+            self._cut(pieces[keep - 1][1] if keep else 0, "fragment")
 
     def close_quotation(self) -> None:
         """Give the last paragraph the quotation mark that a cut has taken from it."""
