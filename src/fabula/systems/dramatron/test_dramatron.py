@@ -777,7 +777,7 @@ async def test_a_level_that_gives_nothing_is_asked_again_and_then_an_error(role:
 async def test_a_script_that_tidies_to_nothing_is_asked_again_and_then_an_error() -> None:
     script = lambda request: "MARA" if request.role == "dialogue" else answer_of(request)  # noqa: E731 - short
     session = Session(script, SMALL)
-    with pytest.raises(ReplyError, match=r"The role 'dialogue' gave no script that can be read at scene-1 in 4 tries"):
+    with pytest.raises(ReplyError, match=r"The role 'dialogue' gave no script of scene-1 that can be read in 4 tries"):
         await session.write("improved")
 
 
