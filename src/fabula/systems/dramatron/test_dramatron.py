@@ -972,6 +972,16 @@ async def test_nothing_of_a_capable_models_reply_is_lost_but_chatter() -> None:
     assert of_role(asked, "dialogue")[-1].count(long) == 8 + 15  # all characters, all beats
 
 
+async def test_nothing_of_a_capable_models_prose_is_lost_either() -> None:
+    prose = (
+        "You climb. You count.\n\n" + "The lamp goes round.\n\n" * 6 + "- oil\n- bread\n\nThe story began with a lamp"
+    )
+    story, asked = await Session(lambda _: prose, edits={"plan": PLAN}).write("improved", mode="story")
+    assert [scene.text for scene in story.scenes] == [prose] * 3
+    assert {request.sampling.max_tokens for request in asked} == {None}
+    assert not [request for request in asked if "past tense" in prompt(request)]
+
+
 # the schema form ------------------------------------------------------------------------------------------------------
 
 CAST = (
