@@ -71,11 +71,12 @@ def _wrap_lines(text: str, width: int) -> str:
 
 
 def render_json(story: Story, meta: Meta) -> bytes:
-    """JSON for programs, in UTF-8, one object: `format`, `version`, `title`, `author`, `words`, `brief`, `meta` and `scenes`.
+    """One JSON object in UTF-8, for programs.
 
-    A scene has `label`, `words` and `text`. `meta` has `subtitle`, `language`, `identifier` and `created` (UTC). The
-    address block of a manuscript is left out: it is private, and such files get published. A new field keeps the
-    version; a field that changes or goes raises it.
+    Its fields are `format`, `version`, `title`, `author`, `words`, `brief`, `meta` and `scenes`. A scene has `label`,
+    `words` and `text`. `meta` has `subtitle`, `language`, `identifier` and `created` (UTC). The address block of a
+    manuscript is left out: it is private, and such files get published. A new field keeps the version; a field that
+    changes or goes raises it.
     """
     document = {
         "format": JSON_FORMAT,

@@ -80,7 +80,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
         return await write_story(brief, run, config)
     plan = await given_plan(run)
     if plan is None:
-        logline = logline_of(brief)
+        logline = logline_of(brief)  # level 0
         title = brief.title or await write_title(logline, run, config)
         characters = await list_characters(logline, run, config)
         scenes = await list_scenes(logline, characters, run, config)
@@ -254,14 +254,9 @@ class _DialogueWriter:
         return await self._after(run, without_end(base).removeprefix(self._head).strip("\n"), None)
 
     async def _first(self, run: Run, words: WordRange | None) -> str:
-        for where in _attempts(run):
-            answer = await generate(where, self._level, self._config, self._fields(run, words))
-            if text := self._cleaned(run, answer):
-                return text
-        raise ReplyError(
-            f"The role 'dialogue' gave no script that can be read at {run.at} in {TRIES} tries. Give this role a "
-            "stronger model, or run again with another --seed.",
-            reply=answer.text,
+        fields, what = self._fields(run, words), f"script of {run.at}"
+        return await _read_until_text(
+            run, self._level, self._config, fields, lambda answer: self._cleaned(run, answer), what
         )
 
     async def _after(self, run: Run, text: str, words: int | None) -> str:

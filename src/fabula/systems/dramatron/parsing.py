@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
@@ -74,22 +74,6 @@ class Parsed(Generic[E]):
     rejected: tuple[Rejected, ...] = ()
 
 
-class Parser(Protocol):
-    """Reads the answers of the levels; `cut` tells that the answer was cut off at its end."""
-
-    def title(self, answer: str) -> str:
-        """The title; empty if there is none."""
-
-    def characters(self, answer: str, *, cut: bool = False) -> Parsed[CharacterEntry]:
-        """The characters."""
-
-    def scenes(self, answer: str, *, cut: bool = False) -> Parsed[SceneEntry]:
-        """The scenes; their place names are the keys of the places."""
-
-    def place(self, answer: str, *, cut: bool = False) -> str:
-        """A place's description; empty if there is none."""
-
-
 def extract_between(text: str, begin: str, end: str) -> list[str]:
     """What stands between each `begin` and the `end` after it, stripped; a last `begin` without `end` is lost."""
     found, at = [], 0
@@ -140,7 +124,10 @@ def is_loop(text: str) -> bool:
 
 
 class FaithfulParser:
-    """The released code's reading. What stands behind the last newline is lost; scenes are three separate lists."""
+    """The released code's reading. What stands behind the last newline is lost; scenes are three separate lists.
+
+    `cut` tells that an answer was cut off at its end; the released code does not ask.
+    """
 
     def title(self, answer: str) -> str:
         """What stands before END."""
@@ -243,7 +230,7 @@ class LenientParser:
         return whole(text) if cut else text
 
 
-PARSERS: Final[dict[str, Parser]] = {"faithful": FaithfulParser(), "lenient": LenientParser()}
+PARSERS: Final[dict[str, FaithfulParser | LenientParser]] = {"faithful": FaithfulParser(), "lenient": LenientParser()}
 
 
 def _lines(answer: str) -> Iterator[str]:

@@ -777,7 +777,7 @@ async def test_a_level_that_gives_nothing_is_asked_again_and_then_an_error(role:
 async def test_a_script_that_tidies_to_nothing_is_asked_again_and_then_an_error() -> None:
     script = lambda request: "MARA" if request.role == "dialogue" else answer_of(request)  # noqa: E731 - short
     session = Session(script, SMALL)
-    with pytest.raises(ReplyError, match=r"The role 'dialogue' gave no script that can be read at scene-1 in 4 tries"):
+    with pytest.raises(ReplyError, match=r"The role 'dialogue' gave no script of scene-1 that can be read in 4 tries"):
         await session.write("improved")
 
 
@@ -970,6 +970,16 @@ async def test_nothing_of_a_capable_models_reply_is_lost_but_chatter() -> None:
     assert {request.sampling.max_tokens for request in asked} == {None}
     assert not [request for request in asked if "maxLength" in json.dumps(request.schema)]
     assert of_role(asked, "dialogue")[-1].count(long) == 8 + 15  # all characters, all beats
+
+
+async def test_nothing_of_a_capable_models_prose_is_lost_either() -> None:
+    prose = (
+        "You climb. You count.\n\n" + "The lamp goes round.\n\n" * 6 + "- oil\n- bread\n\nThe story began with a lamp"
+    )
+    story, asked = await Session(lambda _: prose, edits={"plan": PLAN}).write("improved", mode="story")
+    assert [scene.text for scene in story.scenes] == [prose] * 3
+    assert {request.sampling.max_tokens for request in asked} == {None}
+    assert not [request for request in asked if "past tense" in prompt(request)]
 
 
 # the schema form ------------------------------------------------------------------------------------------------------
