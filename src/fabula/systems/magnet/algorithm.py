@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.base.errors import ReplyError
 from fabula.continuity.lexicon import FUNCTION
-from fabula.craft.length import WordRange, parse_range, read_range
+from fabula.craft.length import WordRange, asked_range, read_range
 from fabula.craft.packing import ELLIPSIS, first_of, latest, overlap, paragraphs, words
 from fabula.craft.planning import PlanOptions, begin_plan, given_plan
 from fabula.craft.prose import Prose, clean_reply, write_prose
@@ -106,8 +106,10 @@ class Progress:
     @classmethod
     def at_start(cls, brief: Brief, start: Personas, world: WorldState, config: Config) -> Progress:
         """Before the first timestep; `world` is empty."""
-        flat = FlatWorld.of(start, world, places=config.ours.present_only)
-        return cls(brief, config, start.people, flat, [start.goal], _range(brief, config))
+        ours = config.ours
+        asked = WordRange.about(ours.pages * _WORDS_A_PAGE) if ours.pages else asked_range(brief, ours.words)
+        flat = FlatWorld.of(start, world, places=ours.present_only)
+        return cls(brief, config, start.people, flat, [start.goal], asked or WordRange.about(_USUAL_WORDS))
 
     @property
     def goal(self) -> str:
@@ -596,15 +598,6 @@ def _sampling(run: Run, role: str, temperature: float, short: int) -> Sampling:
 
 
 # The length that is asked for (ours) ----------------------------------------------------------------------------------
-
-
-def _range(brief: Brief, config: Config) -> WordRange:
-    """How many words the story is to have, by the settings, else by the brief."""
-    ours = config.ours
-    if ours.pages:
-        return WordRange.about(ours.pages * _WORDS_A_PAGE)
-    asked = parse_range(ours.words) if ours.words else read_range(brief.text)
-    return asked or WordRange.about(_USUAL_WORDS)
 
 
 def goes_on(now: Progress) -> bool:
