@@ -32,6 +32,10 @@ def test_a_turn_is_the_first_line_of_the_one_who_speaks(reply: str, turn: str) -
     [
         ("**Mara Quill:** Put it there.\n\n- bread\n- oil\nAnd go.", "Put it there.\n\n- bread\n- oil\nAnd go."),
         ("Put it there.\nMara: And go.\nTobias: No.\nMara: Yes.", "Put it there.\nAnd go."),
+        (
+            "Mara: Put it there.\n\nNo. Not there.\n(She waits.)\n\nTobias: Here?\nMara: There.",
+            "Put it there.\n\nNo. Not there.\n(She waits.)",
+        ),
         ("Tobias: No.\nMara: Yes.", ""),
         ("***\n\n", ""),
     ],

@@ -14,10 +14,7 @@ without a system prompt gets an empty one, so that no template adds words that a
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -26,9 +23,11 @@ from fabula.base.errors import ModelError, ModelUnavailableError
 from fabula.models.base import Capabilities, Reply, Request, Sampling
 from fabula.models.known import DIGITS, KNOWN, find_weights, fingerprint, is_small_file, recognise
 from fabula.models.llamacpp import Engine, EngineSettings, ReplyReader, body_of, raised, sent_values, start_engine
+from fabula.models.threads import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    import threading
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from fabula.models.base import Json, OnText
@@ -60,7 +59,7 @@ class EmbeddedModel:
     adapters: Mapping[str, Path] = field(default_factory=dict)
     sampling: Sampling = field(default_factory=Sampling)
     clock: Callable[[], float] = time.perf_counter
-    _session: _Session | None = field(default=None, init=False, repr=False)
+    _session: Session[Engine] | None = field(default=None, init=False, repr=False)
 
     @cached_property
     def identity(self) -> str:
@@ -109,38 +108,26 @@ class EmbeddedModel:
         """
         sent = sent_values(request.sampling.over(self.sampling))
         body = body_of(request, sent, tuple(self.adapters))
-        stop = threading.Event()
-        forward = _forwarder(on_text, stop)
-
         session = self._session = self._session or self._new_session()
+        loop = asyncio.get_running_loop()
 
-        def answer() -> Reply:
-            engine = session.engine(stop)
-            reader = ReplyReader(self.clock, forward)
+        def answer(engine: Engine, stop: threading.Event) -> Reply:
+            reader = ReplyReader(self.clock, _forwarder(on_text, loop, stop))
             self._run(engine, body, reader, stop)
             return reader.reply(request, sent, self.name)
 
-        with session.running(stop):
-            job = session.pool.submit(answer)
-            try:
-                return await asyncio.wrap_future(job)
-            except asyncio.CancelledError:
-                stop.set()
-                await _ended(job)
-                task = asyncio.current_task()
-                if task is None or not task.cancelling():
-                    raise _closed(self.name) from None
-                raise
+        return await session.run(answer)
 
     async def close(self) -> None:
         """Stop what runs, and free the weights and threads; safe to call twice. A later call starts anew."""
         session, self._session = self._session, None
-        if session is not None:
-            await asyncio.to_thread(session.close)
+        engine = await asyncio.to_thread(session.close) if session is not None else None
+        if engine is not None:
+            engine.close()
 
-    def _new_session(self) -> _Session:
-        adapters = tuple(self.adapters.values())
-        return _Session(EngineSettings(self.path, self.slots, self.context, self.threads, adapters), self.name)
+    def _new_session(self) -> Session[Engine]:
+        settings = EngineSettings(self.path, self.slots, self.context, self.threads, tuple(self.adapters.values()))
+        return Session(lambda: start_engine(settings, self.name), self.slots, self.name)
 
     def _run(self, engine: Engine, body: Json, reader: ReplyReader, stop: threading.Event) -> None:
         def on_chunk(chunk: Json) -> bool:
@@ -152,56 +139,15 @@ class EmbeddedModel:
             engine.stream(body, on_chunk)
         except ValueError as error:
             raise ModelError(f"The embedded engine cannot take this request: {error}.", model=self.name) from error
-        if stop.is_set():
-            raise _closed(self.name)
-        if reader.error is not None:
+        if reader.error is not None and not stop.is_set():
             raise raised(reader.error, self.context, self.name)
 
 
-class _Session:
-    """From the first call to `close`: the engine, started by the first thread that needs it, and its threads."""
-
-    def __init__(self, settings: EngineSettings, name: str) -> None:
-        self.pool = ThreadPoolExecutor(settings.slots, thread_name_prefix=f"fabula {name}")
-        self._settings, self._name = settings, name
-        self._engine: Engine | None = None
-        self._starting = threading.Lock()
-        self._stops: set[threading.Event] = set()
-
-    @contextmanager
-    def running(self, stop: threading.Event) -> Iterator[None]:
-        """While this is open, `close` sets `stop`."""
-        self._stops.add(stop)
-        try:
-            yield
-        finally:
-            self._stops.discard(stop)
-
-    def engine(self, stop: threading.Event) -> Engine:
-        with self._starting:  # the other threads wait here while the first one loads
-            if stop.is_set():
-                raise _closed(self._name)
-            if self._engine is None:
-                self._engine = start_engine(self._settings, self._name)
-            return self._engine
-
-    def close(self) -> None:
-        for stop in tuple(self._stops):
-            stop.set()
-        self.pool.shutdown(wait=True, cancel_futures=True)
-        if self._engine is not None:
-            self._engine.close()
-
-
-def _closed(name: str) -> ModelUnavailableError:
-    return ModelUnavailableError(f"{name} was closed while it was asked.", model=name)
-
-
-def _forwarder(on_text: OnText | None, stop: threading.Event) -> Callable[[str], None]:
+def _forwarder(on_text: OnText | None, loop: asyncio.AbstractEventLoop, stop: threading.Event) -> Callable[[str], None]:
     """What the engine's thread calls with each piece, to have `on_text` called in the loop that asks."""
     if on_text is None:
         return lambda _piece: None
-    loop, listener = asyncio.get_running_loop(), on_text
+    listener = on_text
 
     def deliver(piece: str) -> None:
         if not stop.is_set():
@@ -214,16 +160,6 @@ def _forwarder(on_text: OnText | None, stop: threading.Event) -> Callable[[str],
             stop.set()
 
     return forward
-
-
-async def _ended(job: Future[Reply]) -> None:
-    """Wait until the engine's thread is done with the job, also when cancelled again; its outcome is dropped."""
-    waiter = asyncio.wrap_future(job)
-    while not waiter.done():
-        with suppress(asyncio.CancelledError):
-            await asyncio.wait([waiter])
-    if not waiter.cancelled():
-        waiter.exception()
 
 
 def _fingerprint(path: Path) -> str:

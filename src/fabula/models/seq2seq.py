@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 import time
 from bisect import bisect_left
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
@@ -24,8 +22,10 @@ from fabula.base.errors import ModelUnavailableError, UnknownNameError
 from fabula.base.extras import extra, require
 from fabula.models.base import Capabilities, Reply, Request, Usage
 from fabula.models.known import DIGITS, fingerprint
+from fabula.models.threads import Session
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
@@ -69,7 +69,7 @@ class Seq2SeqModel:
     _: KW_ONLY
     name: str
     clock: Callable[[], float] = time.perf_counter
-    _session: _Session | None = field(default=None, init=False, repr=False)
+    _session: Session[Network] | None = field(default=None, init=False, repr=False)
 
     @cached_property
     def identity(self) -> str:
@@ -120,18 +120,14 @@ class Seq2SeqModel:
             raise UnknownNameError("adapter", request.adapter, ())
         text = "\n\n".join(message.content for message in request.messages)
         sent = sent_values(request.sampling, self.rooms)
-        session = self._session = self._session or _Session(self.folder, self.name)
-        stop = threading.Event()
+        session = self._session = self._session or Session(lambda: open_network(self.folder, self.name), 1, self.name)
 
-        def answer() -> tuple[Written, float]:
-            network = session.network(stop)
+        def answer(network: Network, stop: threading.Event) -> tuple[Written, float]:
             started = self.clock()
             written = network.write(text, sent, stop.is_set)
-            if stop.is_set():
-                raise _closed(self.name)
             return written, self.clock() - started
 
-        written, seconds = await session.run(answer, stop)
+        written, seconds = await session.run(answer)
         if on_text is not None:
             on_text(written.text)
         return Reply(
@@ -148,45 +144,6 @@ class Seq2SeqModel:
         session, self._session = self._session, None
         if session is not None:
             await asyncio.to_thread(session.close)
-
-
-class _Session:
-    """From the first call to `close`: the network, opened by its thread when it is needed, and that thread."""
-
-    def __init__(self, folder: Path, name: str) -> None:
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix=f"fabula {name}")
-        self._folder, self._name = folder, name
-        self._network: Network | None = None
-        self._stops: set[threading.Event] = set()
-
-    def network(self, stop: threading.Event) -> Network:
-        """The network; called in the one thread."""
-        if stop.is_set():
-            raise _closed(self._name)
-        if self._network is None:
-            self._network = open_network(self._folder, self._name)
-        return self._network
-
-    async def run(self, answer: Callable[[], tuple[Written, float]], stop: threading.Event) -> tuple[Written, float]:
-        """What `answer` gives in the thread; `stop` is set where nobody waits for it any more."""
-        self._stops.add(stop)
-        try:
-            return await asyncio.wrap_future(self._pool.submit(answer))
-        except asyncio.CancelledError:
-            task: asyncio.Task[Any] | None = asyncio.current_task()
-            if stop.is_set() and (task is None or not task.cancelling()):
-                raise _closed(self._name) from None
-            raise
-        finally:
-            stop.set()
-            self._stops.discard(stop)
-
-    def close(self) -> None:
-        """Stop all calls, and wait until the thread has ended."""
-        for stop in tuple(self._stops):
-            stop.set()
-        self._pool.shutdown(wait=True, cancel_futures=True)
-        self._network = None
 
 
 def seq2seq_model(folder: Path, name: str) -> Seq2SeqModel:
@@ -208,10 +165,6 @@ def _dropped(request: Request) -> tuple[str, ...]:
     missing = {"schema": request.schema is not None, "choices": request.choices, "logprobs": request.logprobs}
     values = [name for name in request.sampling.set_values() if name not in TAKES]
     return (*values, *(name for name, asked in missing.items() if asked))
-
-
-def _closed(name: str) -> ModelUnavailableError:
-    return ModelUnavailableError(f"{name} was closed while it was asked.", model=name)
 
 
 # the network; everything here blocks ----------------------------------------------------------------------------------

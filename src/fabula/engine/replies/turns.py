@@ -28,7 +28,7 @@ _STAGE: Final = re.compile(
 
 
 def read_turn(text: str, name: str, others: Sequence[str], *, whole: bool = False) -> str:
-    """The first line that `name` has in a reply, without the name before it; possibly empty.
+    """The turn that `name` has in a reply, without the name before it; possibly empty.
 
     What other speakers are given in the reply is left out, and so is everything from there on.
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.base.errors import ReplyError
 from fabula.craft.memory import Memories, Memory, Recall
 from fabula.craft.packing import first_of
-from fabula.craft.prose import note_removed
-from fabula.engine.replies import clean_prose
+from fabula.craft.prose import clean_reply
 from fabula.engine.replies.turns import read_turn
 from fabula.engine.run import side_by_side
 from fabula.models.base import Sampling
@@ -88,12 +87,9 @@ class Play:
         if not self.config.ours.tidy:
             return text.strip()
         role, prompt, fields = asked
-        aids = run.aids(role)
-        echo = [run.render(prompt, **fields)] if aids else ()
+        echo = [run.render(prompt, **fields)] if run.aids(role) else ()
         labels = (*self.script.names, *_LABELS)
-        cleaned = clean_prose(text, labels=labels, last=True, echo=echo, finish=reply.finish, kind=kind, aids=aids)
-        note_removed(run, ((piece.kind, piece.text) for piece in cleaned.dropped))
-        return cleaned.text
+        return clean_reply(run, role, replace(reply, text=text), labels=labels, echo=echo, kind=kind)
 
 
 @dataclass

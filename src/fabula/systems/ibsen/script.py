@@ -49,7 +49,7 @@ from pydantic_core import PydanticCustomError
 from fabula.base import yamltext
 from fabula.base.errors import ReplyError
 from fabula.base.yamltext import Items, Pairs, Text
-from fabula.craft.length import parse_range, read_range
+from fabula.craft.length import asked_range
 from fabula.craft.planning import PlanOptions, plan_for
 from fabula.models.base import Sampling
 from fabula.story import one_line, slug
@@ -343,9 +343,7 @@ def _act(scene: ScenePlan, after: str, everybody: tuple[str, ...], *, scene_goal
 
 def words_wanted(brief: Brief, config: Config) -> WordRange | None:
     """The words of the story, where it is prose and somebody says how many."""
-    if not config.ours.prose:
-        return None
-    return parse_range(config.ours.words) if config.ours.words else read_range(brief.text)
+    return asked_range(brief, config.ours.words) if config.ours.prose else None
 
 
 def stages_for(script: Script, brief: Brief, config: Config) -> int:

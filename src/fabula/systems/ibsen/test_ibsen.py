@@ -122,8 +122,8 @@ def said(request: Request, **special: str) -> str:
 
 def names_in(request: Request) -> list[str]:
     """Who is here, as the script prompt says."""
-    told = request.messages[-1].content.partition("# Who is here\n")[2].partition("\n")[0]
-    return told.split(", ")
+    shown = request.messages[-1].content.partition("# Who is here\n")[2].partition("\n")[0]
+    return shown.split(", ")
 
 
 @dataclass
@@ -197,8 +197,8 @@ async def test_an_objective_takes_5_to_9_steps(answer: str, steps: int, checks: 
 async def test_the_check_sees_as_many_turns_as_the_objective_has_steps() -> None:
     played = await write()
     for step in range(5, 9):
-        told = played.last(f"role-play/the-letter/step/{step}/check_goal").partition("# Last lines of the script\n")[2]
-        assert len(told.partition("\n\n")[0].splitlines()) == step
+        shown = played.last(f"role-play/the-letter/step/{step}/check_goal").partition("# Last lines of the script\n")[2]
+        assert len(shown.partition("\n\n")[0].splitlines()) == step
 
 
 async def test_a_check_that_cannot_be_read_counts_as_no() -> None:
@@ -234,10 +234,10 @@ async def test_a_plan_is_made_of_two_calls_for_up_to_five_lines() -> None:
 
 async def test_the_instruction_reaches_the_actor_who_never_sees_the_planned_line() -> None:
     played = await write()
-    told = played.last("role-play/the-letter/step/1/act")
-    assert "The director says to you: Be calm. Speak low." in told
-    assert "What happens now: They talk." in told
-    assert "Mara talks." not in told
+    shown = played.last("role-play/the-letter/step/1/act")
+    assert "The director says to you: Be calm. Speak low." in shown
+    assert "What happens now: They talk." in shown
+    assert "Mara talks." not in shown
     assert "Mara talks." in played.last("role-play/the-letter/step/1/instruct")
 
 
@@ -286,9 +286,9 @@ async def test_faithful_shows_the_director_one_view_and_improved_everybody_s() -
         (await write(preset=p, stage=stage, prose=False)).last("role-play/the-letter/step/1/outline")
         for p in ("faithful", "improved")
     ]
-    assert ["Mara to Tobias: the boy who brings her bread" in told for told in shown] == [True, True]
-    assert ["Tobias to Mara: a giant" in told for told in shown] == [False, True]
-    assert ["Ten." in told for told in shown] == [False, True]
+    assert ["Mara to Tobias: the boy who brings her bread" in shown for shown in shown] == [True, True]
+    assert ["Tobias to Mara: a giant" in shown for shown in shown] == [False, True]
+    assert ["Ten." in shown for shown in shown] == [False, True]
 
 
 # actors (section 2.5) -----------------------------------------------------------------------------------------------
@@ -365,8 +365,8 @@ async def test_a_line_much_like_an_earlier_one_is_spoken_again_once_with_the_fir
         *("role-play/the-letter/step/1/act", "role-play/the-letter/step/2/act", "role-play/the-letter/step/2/anew/act"),
         *("role-play/the-letter/step/3/act", "role-play/the-letter/step/3/anew/act"),
     ]
-    told = played.last("role-play/the-letter/step/3/anew/act").partition("# The play so far\n")[2]
-    assert told.startswith("(Dusk.)\n\n")
+    shown = played.last("role-play/the-letter/step/3/anew/act").partition("# The play so far\n")[2]
+    assert shown.startswith("(Dusk.)\n\n")
     assert len((await write(lambda r: said(r, act="Same."), max_steps=3, repeat_threshold=0.0)).paths("act")) == 3
 
 
@@ -432,8 +432,8 @@ async def test_a_window_never_holds_more_than_16_and_only_improved_keeps_old_sum
 async def test_every_prompt_shows_at_most_16_turns() -> None:
     played = await write(stage=TWO.replace("[Mara lights the lamp.]", "[a, b, c]"))
     for path in played.paths("act"):
-        told = played.last(path).partition("# The play so far\n")[2].partition("\n\n")[0]
-        assert len(told.splitlines()) <= 16
+        shown = played.last(path).partition("# The play so far\n")[2].partition("\n\n")[0]
+        assert len(shown.splitlines()) <= 16
 
 
 async def test_those_who_heard_the_same_share_one_summary() -> None:
@@ -584,8 +584,8 @@ async def test_sub_acts_of_one_act_are_played_side_by_side_and_hear_nothing_of_e
     first = [r.path for r in played.asked if r.path.endswith("/act")][:2]
     assert sorted(first) == ["role-play/the-quay/step/1/act", "role-play/the-room/step/1/act"]
     quay = set(played.turns("the-quay"))
-    told = played.last("role-play/the-room/step/2/act")
-    assert not any(turn in told for turn in quay)
+    shown = played.last("role-play/the-room/step/2/act")
+    assert not any(turn in shown for turn in quay)
     assert [scene.label for scene in played.story.scenes] == ["The room", "The quay", "The end"]
 
 
@@ -692,7 +692,7 @@ def test_a_script_of_all_fields_is_read_back_as_it_was_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "shown"),
     [
         ("acts: []\nactors: []", "plan/stage.yaml:2: actors: Give at least one."),
         ("actors: [{name: A}]", "plan/stage.yaml:1: acts: is missing. Write it."),
@@ -720,10 +720,10 @@ def test_a_script_of_all_fields_is_read_back_as_it_was_written() -> None:
         ("actors: [\n", "plan/stage.yaml:2: stage: A bracket is opened here"),
     ],
 )
-def test_problems_of_a_script_are_named_with_file_line_and_field(text: str, told: str) -> None:
+def test_problems_of_a_script_are_named_with_file_line_and_field(text: str, shown: str) -> None:
     with pytest.raises(PlanError) as error:
         parse_script(text)
-    assert told in str(error.value)
+    assert shown in str(error.value)
 
 
 async def test_without_a_script_one_is_made_of_the_plan_and_kept() -> None:
@@ -805,8 +805,8 @@ async def test_an_interview_leaves_no_trace() -> None:
 
 async def test_a_question_sees_the_answers_before_it_and_ten_entries_at_most() -> None:
     played = await write(preset="improved", prose=False, interview="Mara: Why? | Mara: Really? | Tobias: And you?")
-    told = played.last("role-play/interview-mara/interview/mara/2/answer").partition("# What was said\n")[2]
-    lines = told.partition("\n\n")[0].splitlines()
+    shown = played.last("role-play/interview-mara/interview/mara/2/answer").partition("# What was said\n")[2]
+    lines = shown.partition("\n\n")[0].splitlines()
     assert len(lines) == 10
     assert lines[-1] == "Interviewer: Really?"
     assert lines[-2].startswith("Mara: Because of")
@@ -833,9 +833,9 @@ async def test_faithful_gives_the_dialogue_log_and_improved_prose_of_the_length_
     prose = await write(preset="improved", stage=TWO, brief=brief)
     assert 270 <= prose.story.words <= 330
     assert prose.paths("retell") == ["the-letter/part/1/retell", "the-light/part/1/retell"]
-    told = prose.last("the-light/part/1/retell")
-    assert "This part ends the story" in told
-    assert prose.turns("the-light")[-1] in told
+    shown = prose.last("the-light/part/1/retell")
+    assert "This part ends the story" in shown
+    assert prose.turns("the-light")[-1] in shown
 
 
 async def test_for_a_long_story_objectives_are_parted_into_stages() -> None:

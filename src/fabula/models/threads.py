@@ -1,0 +1,85 @@
+"""An engine that blocks, asked from an event loop: opened by the first call, run in threads of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from fabula.base.errors import ModelUnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Future
+
+E = TypeVar("E")
+R = TypeVar("R")
+
+
+class Session(Generic[E]):
+    """From the first call to `close`: the engine and its threads."""
+
+    def __init__(self, open_: Callable[[], E], threads: int, name: str) -> None:
+        self._open, self._name = open_, name
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix=f"fabula {name}")
+        self._engine: E | None = None
+        self._opening = threading.Lock()
+        self._stops: set[threading.Event] = set()
+
+    async def run(self, answer: Callable[[E, threading.Event], R]) -> R:
+        """What `answer` gives, called in a thread with the engine and an event that says when to stop.
+
+        When the task is cancelled, the event is set, and this returns when the thread is free.
+
+        Raises:
+            ModelUnavailableError: the session was closed meanwhile.
+        """
+        stop = threading.Event()
+        self._stops.add(stop)
+        job = self._pool.submit(self._answer, answer, stop)
+        try:
+            return await asyncio.wrap_future(job)
+        except asyncio.CancelledError:
+            stop.set()
+            await _ended(job)
+            task = asyncio.current_task()
+            if task is None or not task.cancelling():
+                raise self._closed() from None
+            raise
+        finally:
+            self._stops.discard(stop)
+
+    def close(self) -> E | None:
+        """Stop all calls and wait until the threads have ended; gives the engine, if it was opened, to be freed."""
+        for stop in tuple(self._stops):
+            stop.set()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        engine, self._engine = self._engine, None
+        return engine
+
+    def _answer(self, answer: Callable[[E, threading.Event], R], stop: threading.Event) -> R:
+        with self._opening:  # the other threads wait here while the first one opens the engine
+            if stop.is_set():
+                raise self._closed()
+            if self._engine is None:
+                self._engine = self._open()
+        try:
+            return answer(self._engine, stop)
+        finally:
+            if stop.is_set():  # whatever a stopped call gives or raises is nothing
+                raise self._closed()
+
+    def _closed(self) -> ModelUnavailableError:
+        return ModelUnavailableError(f"{self._name} was closed while it was asked.", model=self._name)
+
+
+async def _ended(job: Future[R]) -> None:
+    """Wait until the thread is done with the job, also when cancelled again; its outcome is dropped."""
+    waiter = asyncio.wrap_future(job)
+    while not waiter.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait([waiter])
+    if not waiter.cancelled():
+        waiter.exception()
