@@ -284,7 +284,8 @@ class Snap:
                 read = _fitting(own, lines, own.window(role), before)
             text = await _summed_up(own, role, instructed=instructed, summary=before, lines=read, words=words)
             if ours.lenient:
-                text = clean_prose(text, labels=("Summary", "The dialogue"), last=False, kind="notes").text
+                labels = ("Summary", "The dialogue")
+                text = clean_prose(text, labels=labels, last=False, kind="notes", aids=own.aids(role)).text
             return text.strip() or f"{before} {read[-1].name}: {read[-1].text}".strip()
 
         text = await run.keep("summary", make, folder="plan")
