@@ -79,6 +79,6 @@ def _quotations(text: str) -> list[Span]:
 
 
 def _within(quotations: Sequence[Span], place: int) -> bool:
-    """Whether a text cut at `place` would part a quotation."""
+    """Whether a cut at `place` would divide a quotation."""
     at = bisect_left(quotations, (place, 0)) - 1
     return at >= 0 and quotations[at][0] < place <= quotations[at][1]

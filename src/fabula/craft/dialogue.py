@@ -3,7 +3,7 @@
 Read are "straight", “curly”, „low“, «pointed», »turned«, ``typewritten'' and 「corner」 marks, and 'single' or ‘single’
 ones in stories that use these for speech. Speech that is not closed goes to the next opening mark or the end of its
 paragraph: speech of several paragraphs is written so, and a forgotten mark then costs one paragraph. Speech that is
-told by a dash alone is not seen.
+marked by a dash alone is not seen.
 """
 
 # ruff: noqa: RUF001, RUF002 - these are about typographic quotation marks

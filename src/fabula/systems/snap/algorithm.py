@@ -1,8 +1,9 @@
 """SNAP: a narrative in cells; each is planned, the plans are filtered, the best is talked through and summed up.
 
-The order is the paper's: the cells and their loop (sections 4.1 and 4.2), who is in a cell (3.1), the planning model
-(4.3), the planning filter (4.4), the agent model with its EOD (4.5), the summary model (4.6). What two agents do here
-(section 5.3) a person does in `fabula chat`, with the same `Snap`, in a session of `fabula.craft.conversation`.
+First the loop over the cells (sections 4.1 and 5.3) and what is done in each (`Snap`), then the parts in the paper's
+order: who is in a cell (3.1), the planning model (4.3), the planning filter (4.4), the agent model (4.5), the summary
+model (4.6). What two agents do here a person does with one of them in `fabula chat`: with the same `Snap`, in a session
+of `fabula.craft.conversation`.
 """
 
 from __future__ import annotations
@@ -147,57 +148,8 @@ class Snap:
         cell = Cell(number, segment.strip(), steps or (), there, personas)
         if steps is not None:
             return cell
-        return replace(cell, steps=await self.plan(run, cell, summaries.get(self.parties.player, "")))
-
-    # planning (section 4.3) -----------------------------------------------------------------------------------------
-
-    async def plan(self, run: Run, cell: Cell, summary: str) -> tuple[Step, ...]:
-        """The plan of a cell, kept as `plan/cell-N-plan.md`: candidates (Table 5), and the best of them.
-
-        Raises:
-            ReplyError: no plan could be read (only without `lenient`).
-        """
-        paper, ours, player = self.config.paper, self.config.ours, self.parties.player
-        aids = run.aids("planner")
-        most = _FEW_STEPS if aids else _STEPS
-        personas = [cell.personas[name] for name in cell.present]
-
-        async def make(own: Run) -> str:
-            sampling = Sampling(
-                temperature=paper.plan_temperature, max_tokens=own.reply_tokens("planner", _PLAN_TOKENS)
-            )
-            texts = await side_by_side(
-                own.scope("candidate", number).ask(
-                    "planner",
-                    "plan",
-                    sampling=sampling,
-                    expect=_PLAN_WORDS,
-                    player=player,
-                    people=list(cell.present),
-                    player_persona=cell.personas[player],
-                    personas=personas,
-                    summary=summary,
-                    segment=shown(cell.segment, own, "planner"),
-                    instruction_first=paper.instruction_first,
-                )
-                for number in range(1, paper.candidates + 1)
-            )
-            plans = list(dict.fromkeys(_plans_in(texts, most)))
-            if not plans and not ours.lenient:
-                raise ReplyError(
-                    f"No plan could be read at {own.at} in {len(texts)} replies. Run with another --seed.",
-                    reply=texts[-1],
-                )
-            best = await best_plan(own, plans, cell.segment, "\n".join(personas), self.config) if plans else ()
-            other_story = aids and by_words(best, cell.segment) < _OTHER_STORY
-            if ours.lenient and (not best or other_story):
-                own.note("No plan was like its segment; the segment's own sentences stand in.")
-                best = plan_from(cell.segment, most)
-            return plan_text(best)
-
-        return await run.keep_as(_plan_in, "plan", make, folder="plan")
-
-    # the agent (section 4.5) ----------------------------------------------------------------------------------------
+        player = self.parties.player
+        return replace(cell, steps=await plan_of(run, cell, player, summaries.get(player, ""), self.config))
 
     async def answer(self, run: Run, moment: Moment) -> Said:
         """One turn of the agent (Table 8); 1 call, more where a draw is not usable."""
@@ -254,8 +206,6 @@ class Snap:
         eod_counts = state.number_in_cell > 1 and (not ours.enforce or state.step >= len(state.steps))
         return Progress(step, stayed, (answer.ended and eod_counts) or done)
 
-    # the summary (section 4.6) --------------------------------------------------------------------------------------
-
     async def summarise(self, run: Run, lines: Sequence[Line], summaries: Summaries) -> Summaries:
         """What each of the parties remembers after a cell; one call for all who remember the same."""
         alike: dict[tuple[str, tuple[Line, ...]], list[str]] = {}
@@ -263,32 +213,13 @@ class Snap:
             if own := witnessed(lines, name):
                 alike.setdefault((summaries.get(name, ""), own), []).append(name)
         texts = await side_by_side(
-            self._summary(run if number == 1 else run.scope("view", number), before, own)
+            summary_of(run if number == 1 else run.scope("view", number), before, own, self.config)
             for number, (before, own) in enumerate(alike, 1)
         )
         found = dict(summaries)
         for names, text in zip(alike.values(), texts, strict=True):
             found |= dict.fromkeys(names, text)
         return found
-
-    async def _summary(self, run: Run, before: str, lines: Sequence[Line]) -> str:
-        """A summary, kept as `plan/cell-N-summary.md`."""
-        words, role, ours = self.config.paper.summary_words, "summariser", self.config.ours
-        before = before if ours.carry else ""
-
-        async def make(own: Run) -> str:
-            instructed = own.context.cast.assignment(role).performer.capabilities.instructed
-            if instructed:
-                read = latest_lines(lines, own.prompt_tokens(role, 2 * _DIALOGUE_TOKENS))
-            else:
-                read = _fitting(own, lines, own.window(role), before)
-            text = await _summed_up(own, role, instructed=instructed, summary=before, lines=read, words=words)
-            if ours.lenient:
-                text = clean_prose(text, labels=("Summary", "The dialogue"), last=False, kind="notes").text
-            return text.strip() or f"{before} {read[-1].name}: {read[-1].text}".strip()
-
-        text = await run.keep("summary", make, folder="plan")
-        return last_of(text, words * _TOKENS_A_WORD) if run.aids(role) else text
 
 
 # who is in a cell (sections 3.1 and 4.2) ----------------------------------------------------------------------------
@@ -426,7 +357,51 @@ def shown(segment: str, run: Run, role: str) -> str:
     return begin if any(map(str.isalnum, begin)) else text[: tokens * 3]
 
 
-# plans ----------------------------------------------------------------------------------------------------------------
+# the planning model (section 4.3) -------------------------------------------------------------------------------------
+
+
+async def plan_of(run: Run, cell: Cell, player: str, summary: str, config: Config) -> tuple[Step, ...]:
+    """The plan of a cell, kept as `plan/cell-N-plan.md`: candidates (Table 5), and the best of them.
+
+    Raises:
+        ReplyError: no plan could be read (only without `lenient`).
+    """
+    paper, ours = config.paper, config.ours
+    aids = run.aids("planner")
+    most = _FEW_STEPS if aids else _STEPS
+    personas = [cell.personas[name] for name in cell.present]
+
+    async def make(own: Run) -> str:
+        sampling = Sampling(temperature=paper.plan_temperature, max_tokens=own.reply_tokens("planner", _PLAN_TOKENS))
+        texts = await side_by_side(
+            own.scope("candidate", number).ask(
+                "planner",
+                "plan",
+                sampling=sampling,
+                expect=_PLAN_WORDS,
+                player=player,
+                people=list(cell.present),
+                player_persona=cell.personas[player],
+                personas=personas,
+                summary=summary,
+                segment=shown(cell.segment, own, "planner"),
+                instruction_first=paper.instruction_first,
+            )
+            for number in range(1, paper.candidates + 1)
+        )
+        plans = list(dict.fromkeys(_plans_in(texts, most)))
+        if not plans and not ours.lenient:
+            raise ReplyError(
+                f"No plan could be read at {own.at} in {len(texts)} replies. Run with another --seed.",
+                reply=texts[-1],
+            )
+        best = await best_plan(own, plans, cell.segment, "\n".join(personas), config) if plans else ()
+        if ours.lenient and (not best or (aids and by_words(best, cell.segment) < _OTHER_STORY)):
+            own.note("No plan was like its segment; the segment's own sentences stand in.")
+            best = plan_from(cell.segment, most)
+        return plan_text(best)
+
+    return await run.keep_as(_plan_in, "plan", make, folder="plan")
 
 
 def _plan_in(text: str, most: int = _STEPS) -> tuple[Step, ...]:
@@ -447,39 +422,6 @@ def plan_from(segment: str, most: int) -> tuple[Step, ...]:
     parts = sentences(" ".join(segment.split())) or [segment.strip()]
     size = max(2, -(-len(parts) // most))
     return tuple(Step(" ".join(parts[n : n + size])) for n in range(0, len(parts), size))
-
-
-def turns_allowed(turns_per_step: int, freedom: Freedom) -> int:
-    """Turns after which a sub-plan is left: half as many on rails, twice as many where it is loose; 0 sets no bound."""
-    if freedom == "guided" or not turns_per_step:
-        return turns_per_step
-    return max(turns_per_step // 2, 1) if freedom == "rails" else turns_per_step * 2
-
-
-def next_step(steps: Sequence[Step], step: int, stayed: int, words: str, most: int) -> tuple[int, int, bool]:
-    """Which sub-plan the next turn serves, judged from the words of this one; no model is asked.
-
-    The plan goes on when the words are nearer to the next sub-plan than to this one, and when this one has had its
-    turns. It never goes further than one, and never back (Table 8, rule 2).
-
-    Args:
-        steps: the plan.
-        step: number of the sub-plan that the turn served.
-        stayed: turns that this sub-plan had before.
-        words: of the turn.
-        most: turns after which a sub-plan counts as stalled; 0 sets no bound.
-
-    Returns:
-        The sub-plan of the next turn, the turns it has had, and whether the plan is done: its last sub-plan has had
-        its turns.
-    """
-    stayed += 1
-    stalled = bool(most) and stayed >= most
-    if step >= len(steps):
-        return step, stayed, stalled
-    here, there = tf_idf(words, [steps[step - 1].text, steps[step].text])
-    goes_on = stalled or bool(there >= _NEXT and there > here)
-    return (step + 1, 0, False) if goes_on else (step, stayed, False)
 
 
 # the planning filter (section 4.4) ------------------------------------------------------------------------------------
@@ -597,7 +539,64 @@ def _mean(texts: Sequence[str]) -> float:
     return sum(found) / len(found) if found else float(_LOW)
 
 
+# the agent model: how the plan goes on (section 4.5) ------------------------------------------------------------------
+
+
+def turns_allowed(turns_per_step: int, freedom: Freedom) -> int:
+    """Turns after which a sub-plan is left: half as many on rails, twice as many where it is loose; 0 sets no bound."""
+    if freedom == "guided" or not turns_per_step:
+        return turns_per_step
+    return max(turns_per_step // 2, 1) if freedom == "rails" else turns_per_step * 2
+
+
+def next_step(steps: Sequence[Step], step: int, stayed: int, words: str, most: int) -> tuple[int, int, bool]:
+    """Which sub-plan the next turn serves, judged from the words of this one; no model is asked.
+
+    The plan goes on when the words are nearer to the next sub-plan than to this one, and when this one has had its
+    turns. It never goes further than one, and never back (Table 8, rule 2).
+
+    Args:
+        steps: the plan.
+        step: number of the sub-plan that the turn served.
+        stayed: turns that this sub-plan had before.
+        words: of the turn.
+        most: turns after which a sub-plan counts as stalled; 0 sets no bound.
+
+    Returns:
+        The sub-plan of the next turn, the turns it has had, and whether the plan is done: its last sub-plan has had
+        its turns.
+    """
+    stayed += 1
+    stalled = bool(most) and stayed >= most
+    if step >= len(steps):
+        return step, stayed, stalled
+    here, there = tf_idf(words, [steps[step - 1].text, steps[step].text])
+    goes_on = stalled or bool(there >= _NEXT and there > here)
+    return (step + 1, 0, False) if goes_on else (step, stayed, False)
+
+
 # the summary model (section 4.6) --------------------------------------------------------------------------------------
+
+
+async def summary_of(run: Run, before: str, lines: Sequence[Line], config: Config) -> str:
+    """A summary, kept as `plan/cell-N-summary.md`."""
+    words, role, ours = config.paper.summary_words, "summariser", config.ours
+    before = before if ours.carry else ""
+
+    async def make(own: Run) -> str:
+        instructed = own.context.cast.assignment(role).performer.capabilities.instructed
+        if instructed:
+            read = latest_lines(lines, own.prompt_tokens(role, 2 * _DIALOGUE_TOKENS))
+        else:
+            read = _fitting(own, lines, own.window(role), before)
+        text = await _summed_up(own, role, instructed=instructed, summary=before, lines=read, words=words)
+        if ours.lenient:
+            labels = ("Summary", "The dialogue")
+            text = clean_prose(text, labels=labels, last=False, kind="notes", aids=own.aids(role)).text
+        return text.strip() or f"{before} {read[-1].name}: {read[-1].text}".strip()
+
+    text = await run.keep("summary", make, folder="plan")
+    return last_of(text, words * _TOKENS_A_WORD) if run.aids(role) else text
 
 
 async def _summed_up(run: Run, role: str, *, instructed: bool, summary: str, lines: Sequence[Line], words: int) -> str:
