@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeAl
 from fabula.base.errors import FabulaError, ReplyError, UsageError
 from fabula.craft.length import asked_range, revise_to_length, trim
 from fabula.craft.packing import latest
-from fabula.craft.planning import PlanOptions, given_plan, plan_for
-from fabula.craft.planning import names_in
+from fabula.craft.planning import PlanOptions, given_plan, names_in, plan_for
 from fabula.craft.prose import Prose, clean_reply, shorten, write_prose
 from fabula.engine.replies.labelled import without_label
 from fabula.engine.replies.scripts import tidy_script
