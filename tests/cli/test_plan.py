@@ -147,9 +147,9 @@ def test_the_brief_that_a_story_answers_can_be_given(cli: Cli, files: Path) -> N
 
 def test_a_budget_stops_planning_and_a_higher_one_goes_on(cli: Cli, files: Path) -> None:
     asked = ("plan", "--from-brief", "brief.md", "--out", "lamp", "--scenes", "3")
-    ran = cli(*asked, *SCRIPT, "--budget-tokens", "1500")
+    ran = cli(*asked, *SCRIPT, "--budget-tokens", "4500")
     assert ran.code == 1
-    assert "Stopped before the budget of 1,500 tokens is passed" in ran.err
+    assert "Stopped before the budget of 4,500 tokens is passed" in ran.err
     told = cli(*asked, "--json").json
     assert told["replayed"] >= 1
     assert told["asked"] + told["replayed"] == 9

@@ -383,7 +383,7 @@ async def test_an_empty_turn_is_drawn_again_and_at_last_stood_in_for() -> None:
     assert [r.path for r in asked if kind(r) == "respond" and r.role == "Mara"] == [
         f"role-play/the-letter/turn/1/{again}respond" for again in ("", "again/1/", "again/2/")
     ]
-    assert notes == ["Mara gave no turn of use in 3 tries; the director's command stands in."]
+    assert notes[-1:] == ["Mara gave no turn of use in 3 tries; the director's command stands in."]
     assert text is not None
     assert "**Mara:** Mara does what the director says: Play part 1" in text
 
