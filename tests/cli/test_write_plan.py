@@ -136,7 +136,7 @@ def test_personas_may_be_toml(cli: Cli) -> None:
     )
     toml.write_text('goal = "The lamp burns."\n[[personas]]\nrole = "hero"\n', encoding="utf-8")
     ran = cli(*command)
-    assert (ran.code, ran.err) == (2, "fabula: personas.toml: personas > 1 > name: is missing. Write it.\n")
+    assert (ran.code, ran.err) == (2, "fabula: personas.toml: persona 1 > name: is missing. Write it.\n")
     toml.write_text("goal = \n", encoding="utf-8")
     assert "fabula: personas.toml: personas: " in cli(*command).err
     toml.write_text(
@@ -151,7 +151,7 @@ def test_personas_are_laid_into_the_project_and_checked_before_anything_is_made(
     (cli.folder / "personas.yaml").write_text("personas:\n  - role: hero\n", encoding="utf-8")
     script = ("--model", "scripted:script.toml", "--out", "lamp")
     ran = cli("write", "brief.md", "--system", "magnet", "--personas", "personas.yaml", *script)
-    assert (ran.code, ran.err) == (2, "fabula: personas.yaml:2: personas > 1 > name: is missing. Write it.\n")
+    assert (ran.code, ran.err) == (2, "fabula: personas.yaml:2: persona 1 > name: is missing. Write it.\n")
     (cli.folder / "personas.yaml").write_text(PERSONAS, encoding="utf-8")
     ran = cli("write", "brief.md", "--personas", "personas.yaml", *script)
     assert ran.code == 2

@@ -109,7 +109,7 @@ def test_a_plan_is_read_also_where_yaml_has_no_fast_parser(monkeypatch: pytest.M
     monkeypatch.delattr(yaml, "CSafeLoader", raising=False)
     assert parse_plan(WHOLE) == PLAN
     assert refusal("a: b: c") == [
-        "p.yaml:1: plan: A colon stands where none can. Put the text in quotes, or mend the indentation."
+        "p.yaml:1: plan: A colon stands where none can. Put the text in quotes, or correct the indentation."
     ]
 
 
@@ -240,7 +240,7 @@ scenes:
         (scene("place: x"), [
             "p.yaml:4: scene 'The wreck' > outline: It holds no event. Write what happens, one entry an event."]),
         (scene("outline: [x]\ncharacters:\n  Mara: x\n  Mara: y"),
-         ["p.yaml:8: scene 'The wreck' > characters 2: 'Mara' is named twice. Take one out."]),
+         ["p.yaml:8: scene 'The wreck' > characters > Mara: 'Mara' stands here twice. Keep one."]),
         (scene("outline: [x]\ncharacters:\n  Mara: [x]"),
          [f"p.yaml:7: scene 'The wreck' > characters 1: {NO_TEXT}"]),
         (scene("outline: [x]\nafter:\n  - ''"),
@@ -267,14 +267,14 @@ def test_a_problem_is_told_with_its_line(text: str, says: list[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "says"),
     [
-        ("title: a: b", 1, "A colon stands where none can. Put the text in quotes, or mend the indentation."),
+        ("title: a: b", 1, "A colon stands where none can. Put the text in quotes, or correct the indentation."),
         ("title: x\nbrief: 'it's\nscenes:", 2,
          "This line does not fit the lines above. Check how far it is indented, and its quotes."),
         ("title: x\nbrief: 'its\nscenes:", 2,
          "A quote is opened here and never closed. Close it, or double it inside a text."),
         ("scenes:\n\t- a", 2, "A tab stands at the beginning of this line. Indent with blanks."),
         ("title: x\nscenes: [a, b\n", 2,
-         "A bracket is opened here and not closed, or a comma is missing. Mend it, or use quotes."),
+         "A bracket is opened here and not closed, or a comma is missing. Correct it, or use quotes."),
         ("title: x\nbrief\nscenes:", 2,
          "A key without a colon. Write 'key: text', or indent what goes on from above."),
         ("title: @x", 1, "A text begins with a sign that means something else in YAML. Put the text in quotes."),

@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from difflib import get_close_matches
 from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fabula.story import one_line, slug
 from fabula.story.plan import ARC, story_time
+from fabula.story.sheets import MAX_PROBLEMS, Place, name_place, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator
 
     from fabula.story.plan import Character, Plan, ScenePlan
 
 MAX_SCENES: Final = 2_000
 MAX_NAME: Final = 200
-MAX_PROBLEMS: Final = 100
-"""More are not looked for: nobody reads them, and looking up the nearest name takes its time."""
 IMPORTANCE: Final = range(1, 11)
 _SHOWN: Final = 60
 _LISTED: Final = 10
 _CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
-Path: TypeAlias = tuple[str | int, ...]
-"""Where something stands: keys, and places in lists from 0; for instance `("scenes", 3, "outline", 0, "time")`."""
-Found: TypeAlias = tuple[Path, str]
+Found: TypeAlias = tuple[Place, str]
 """A place and what is wrong there."""
 
 
@@ -41,7 +37,7 @@ class Problem:
         what: what is wrong, and what to do.
     """
 
-    path: Path
+    path: Place
     where: str
     what: str
 
@@ -59,35 +55,9 @@ def check_plan(plan: Plan) -> tuple[Problem, ...]:
     return tuple(Problem(path, where(plan, path), what) for path, what in islice(_found(plan), MAX_PROBLEMS))
 
 
-def where(plan: Plan, path: Path) -> str:
+def where(plan: Plan, place: Place) -> str:
     """A place for people: ("scenes", 3, "outline", 0) is "scene 'The wreck' > outline 1"."""
-    if not path:
-        return "plan"
-    words, rest = [str(path[0])], path[1:]
-    if rest and path[0] in ("scenes", "characters"):
-        named: Sequence[ScenePlan | Character] = plan.scenes if path[0] == "scenes" else plan.characters
-        name = one_line(named[int(rest[0])].name)
-        short = name if len(name) <= _SHOWN else name[: _SHOWN - 1] + "\u2026"
-        words, rest = [f"{words[0][:-1]} {short!r}" if name else f"{words[0][:-1]} {int(rest[0]) + 1}"], rest[1:]
-    for part in rest:
-        if isinstance(part, int):
-            words[-1] += f" {part + 1}"
-        else:
-            words.append(part)
-    return " > ".join(words)
-
-
-def nearest(name: str, known: Collection[str]) -> str:
-    """A sentence that names the one of `known` that was likely meant, or all of them."""
-    if not known:
-        return "There are none yet."
-    folded = {one.casefold(): one for one in reversed([*known])}
-    same = [one for one in known if slug(one) == slug(name)]
-    near = same or [folded[one] for one in get_close_matches(name[:MAX_NAME].casefold(), folded, n=1, cutoff=0.6)]
-    if near:
-        return f"Did you mean {near[0]!r}?"
-    shown = ", ".join(repr(one) for one in islice(known, _LISTED))
-    return f"There are {shown}." if len(known) <= _LISTED else f"There are {shown} and {len(known) - _LISTED} more."
+    return name_place(place, lambda kind, n: (plan.scenes if kind == "scenes" else plan.characters)[n].name, "plan")
 
 
 def _found(plan: Plan) -> Iterator[Found]:

@@ -39,7 +39,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import PlanError
-from fabula.story.plan_check import MAX_PROBLEMS
+from fabula.story.plan_check import check_plan
+from fabula.story.sheets import SheetProblem, read_sheet
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -78,21 +79,15 @@ def parse_plan(text: str, where: str = "plan.yaml") -> Plan:
         PlanError: something is wrong; names all problems, "FILE:LINE: scene 'The wreck' > outline: what, and what to
             do", in the order of lines.
     """
-    from fabula.base import yamltext  # noqa: PLC0415 - PyYAML is slow to import, and few commands need it
-    from fabula.story import plan_tree  # noqa: PLC0415 - PyYAML is slow to import, and few commands need it
+    from fabula.story import plan_sheet  # noqa: PLC0415 - pydantic and PyYAML are slow to import
 
     if len(text) > MAX_BYTES:
         raise PlanError([f"The plan {where} is longer than {MAX_BYTES:,} characters. Give a shorter one."])
-    try:
-        node, refused = yamltext.read(text)
-    except yamltext.YamlError as error:
-        raise PlanError([f"{where}:{error.line}: plan: {error}"]) from error
-    plan, problems = plan_tree.read(node)
-    found = sorted([*((line, f"plan: {what}") for line, what in refused), *problems], key=lambda problem: problem[0])
-    if found:
-        more = [f"{where}: More may be wrong; these are the first problems."] if len(found) >= MAX_PROBLEMS else []
-        raise PlanError([*(f"{where}:{line}: {what}" for line, what in found[:MAX_PROBLEMS]), *more])
-    return plan
+    return read_sheet(text, where, "plan", plan_sheet.plan_of, _problems, plan_sheet.fields_at)
+
+
+def _problems(plan: Plan) -> list[SheetProblem]:
+    return [SheetProblem(problem.path, problem.what) for problem in check_plan(plan)]
 
 
 def write_plan(plan: Plan) -> str:
@@ -100,6 +95,6 @@ def write_plan(plan: Plan) -> str:
 
     Nothing is checked: a plan with problems is written too, and refused when it is read.
     """
-    from fabula.story import plan_tree  # noqa: PLC0415 - as in `parse_plan`
+    from fabula.story import plan_sheet  # noqa: PLC0415 - pydantic and PyYAML are slow to import
 
-    return _COMMENT + plan_tree.write(plan)
+    return _COMMENT + plan_sheet.write(plan)

@@ -1,19 +1,39 @@
-"""YAML files that a person writes, checked by a model of their shape: every problem with file, line and field."""
+"""YAML files that a person writes, read by a pydantic model of their shape: all problems at once, each with its line.
+
+Plans, personas and IBSEN's scripts are read so. What does not fit the model is noted with its place and taken out, and
+the rest is validated again, so that one mistake hides no other.
+"""
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from fabula.base.errors import PlanError
+from fabula.story.story import one_line, plain, readable, slug
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection
+
+    from pydantic import ValidationError
 
     from fabula.base.yamltext import Node
 
 T = TypeVar("T")
 Place: TypeAlias = tuple[str | int, ...]
-_PLACES: Final = {"too_short": "Give at least one.", "too_long": "Give fewer.", "missing": "is missing. Write it."}
+"""Where something stands: keys, and places in lists from 0; for instance `("scenes", 3, "outline", 0, "time")`."""
+
+MAX_PROBLEMS: Final = 100
+"""More are not looked for: nobody reads them, and looking up the nearest name takes its time."""
+_SHOWN, _LISTED, _LONG_NAME = 60, 10, 200
+_TWICE: Final = "\0twice"  # behind a key: the line of its second occurrence
+_SAID: Final = {
+    "extra_forbidden": "There is no such field. Take it out or correct its name.",
+    "missing": "is missing. Write it.",
+    "too_short": "Give at least one.",
+    "too_long": "Give fewer.",
+}
 
 
 class SheetProblem(ValueError):  # noqa: N818 - it is a problem with a place, which `read_sheet` collects
@@ -25,7 +45,12 @@ class SheetProblem(ValueError):  # noqa: N818 - it is a problem with a place, wh
 
 
 def read_sheet(
-    text: str, where: str, top: str, shape: Callable[[Any], T], checks: Callable[[T], list[SheetProblem]]
+    text: str,
+    where: str,
+    top: str,
+    shape: Callable[[Any], T],
+    checks: Callable[[T], list[SheetProblem]],
+    fields: Callable[[Place], Collection[str]] = lambda _: (),
 ) -> T:
     """What `shape` makes of the plain data in a YAML text.
 
@@ -33,78 +58,213 @@ def read_sheet(
         text: the file.
         where: its name, for messages.
         top: what the whole is called in messages.
-        shape: a pydantic validator of plain data.
+        shape: a pydantic validator of plain data. Texts are as `plain` leaves them, without blanks at their ends;
+            `None` stands for what was found wrong already.
         checks: problems that only the whole shows.
+        fields: the keys that a mapping may have, to name the one that was meant by another.
 
     Raises:
-        PlanError: something is wrong; names all problems, "FILE:LINE: field: what, and what to do".
+        PlanError: something is wrong; names all problems, "FILE:LINE: field: what, and what to do", by line.
     """
-    from fabula.base import yamltext  # noqa: PLC0415 - keeps `fabula --help` fast
-
-    try:
-        node, refused = yamltext.read(text)
-    except yamltext.YamlError as error:
-        raise PlanError([f"{where}:{error.line}: {top}: {error}"]) from error
-    if refused:
-        raise PlanError(f"{where}:{line}: {top}: {what}" for line, what in refused)
-    lines: dict[Place, int] = {}
-    return checked_sheet(_plain(node, (), lines), where, top, shape, checks, lines)
+    sheet = _Sheet(where, top, fields)
+    sheet.open(text)
+    return sheet.read(shape, checks)
 
 
 def checked_sheet(
-    data: object,
-    where: str,
-    top: str,
-    shape: Callable[[Any], T],
-    checks: Callable[[T], list[SheetProblem]],
-    lines: Mapping[Place, int] | None = None,
+    data: object, where: str, top: str, shape: Callable[[Any], T], checks: Callable[[T], list[SheetProblem]]
 ) -> T:
-    """As `read_sheet`, for plain data that is read already; `lines` gives the line of a place, where it is known.
+    """As `read_sheet`, for plain data that is read already; no lines are known.
 
     Raises:
         PlanError: something is wrong; names all problems.
     """
-    from pydantic import ValidationError  # noqa: PLC0415 - keeps `fabula --help` fast
-
-    try:
-        made = shape(data)
-    except ValidationError as error:
-        found = [_of_shape(problem, lines, where, top) for problem in error.errors()]
-        raise PlanError(dict.fromkeys(found)) from error
-    if problems := checks(made):
-        raise PlanError(_told(problem.place, str(problem), lines, where, top) for problem in problems)
-    return made
+    sheet = _Sheet(where, top, lambda _: ())
+    sheet.data = data
+    return sheet.read(shape, checks)
 
 
-def _plain(node: Node | None, path: Place, lines: dict[Place, int]) -> Any:  # noqa: ANN401 - data of any kind
-    """The tree as plain data; `lines` gets the line of every place in it."""
-    from fabula.base.yamltext import Items, Pairs, Text  # noqa: PLC0415 - as above
+def name_place(place: Place, name_of: Callable[[str, int], str], top: str) -> str:
+    """A place for people: ("scenes", 3, "outline", 0) is "scene 'The wreck' > outline 1".
 
-    if node is None:
-        return {}
-    lines[path] = node.line
-    if isinstance(node, Text):
-        return node.value.strip()
-    if isinstance(node, Items):
-        return [_plain(item, (*path, n), lines) for n, item in enumerate(node.items)]
-    if isinstance(node, Pairs):
-        return {key.value: _plain(value, (*path, key.value), lines) for key, value in node.pairs}
-    return None
+    Args:
+        place: to be named.
+        name_of: the name of an entry in one of the file's lists, empty if it has none.
+        top: what the whole is called.
+    """
+    if not place:
+        return top
+    words, rest = [str(place[0])], place[1:]
+    if rest and isinstance(rest[0], int):
+        name, kind = one_line(name_of(words[0], rest[0])), words[0].removesuffix("s")
+        short = name if len(name) <= _SHOWN else name[: _SHOWN - 1] + "\u2026"
+        words, rest = [f"{kind} {short!r}" if name else f"{kind} {rest[0] + 1}"], rest[1:]
+    for part in rest:
+        if isinstance(part, int):
+            words[-1] += f" {part + 1}"
+        else:
+            words.append(part)
+    return " > ".join(words)
 
 
-def _of_shape(problem: Mapping[str, Any], lines: Mapping[Place, int] | None, where: str, top: str) -> str:
-    """A problem of validation as a line with its place."""
-    path = tuple(part for part in problem["loc"] if not (isinstance(part, str) and part.startswith("function-")))
-    if problem["type"] == "extra_forbidden":
-        return _told(path, "There is no such field. Take it out or mend its name.", lines, where, top)
-    return _told(path, _PLACES.get(problem["type"], f"{problem['msg']}."), lines, where, top)
+def nearest(name: str, known: Collection[str]) -> str:
+    """A sentence that names the one of `known` that was likely meant, or all of them."""
+    if not known:
+        return "There are none yet."
+    by_letters = {one.casefold(): one for one in reversed([*known])}
+    same = [one for one in known if slug(one) == slug(name)]
+    near = get_close_matches(name[:_LONG_NAME].casefold(), by_letters, n=1, cutoff=0.6)
+    if found := same or [by_letters[one] for one in near]:
+        return f"Did you mean {found[0]!r}?"
+    shown = ", ".join(repr(one) for one in islice(known, _LISTED))
+    return f"There are {shown}." if len(known) <= _LISTED else f"There are {shown} and {len(known) - _LISTED} more."
 
 
-def _told(path: Place, what: str, lines: Mapping[Place, int] | None, where: str, top: str) -> str:
-    named = " > ".join(str(part + 1) if isinstance(part, int) else str(part) for part in path) or top
-    if lines is None:
-        return f"{where}: {named}: {what}"
-    place = path
-    while place and place not in lines:
-        place = place[:-1]
-    return f"{where}:{lines.get(place, 1)}: {named}: {what}"
+class _Sheet:
+    """A file being read: its data, the lines of all places in it, and what was found wrong."""
+
+    def __init__(self, where: str, top: str, fields: Callable[[Place], Collection[str]]) -> None:
+        self.where, self.top, self.fields = where, top, fields
+        self.data: Any = {}
+        self.lines: dict[Place, int] | None = None
+        self.twice: list[Place] = []
+        self.found: list[tuple[int, str]] = []
+        self.spoilt: set[Place] = set()  # what follows from a problem that was found is none of its own
+
+    def open(self, text: str) -> None:
+        """Make plain data of a YAML text.
+
+        Raises:
+            PlanError: it is no YAML.
+        """
+        from fabula.base import yamltext  # noqa: PLC0415 - keeps `fabula --help` fast
+
+        self.lines = {}
+        try:
+            node, refused = yamltext.read(text)
+        except yamltext.YamlError as error:
+            raise PlanError([f"{self.where}:{error.line}: {self.top}: {error}"]) from error
+        self.data = {} if node is None else self._plain(node, (), self.lines)
+        for line, what in refused:
+            self._note((), what, line)
+
+    def _plain(self, node: Node, place: Place, lines: dict[Place, int]) -> Any:  # noqa: ANN401 - data of any kind
+        """The tree as plain data; `lines` gets the line of every place in it."""
+        from fabula.base.yamltext import Items, Pairs, Text  # noqa: PLC0415 - keeps `fabula --help` fast
+
+        lines.setdefault(place, node.line)
+        if isinstance(node, Text):
+            return plain(readable(node.value)).strip()
+        if isinstance(node, Items):
+            return [self._plain(item, (*place, n), lines) for n, item in enumerate(node.items)]
+        if not isinstance(node, Pairs):
+            self.spoilt.add(place)  # was refused
+            return None
+        data: dict[str, Any] = {}
+        for key, value in node.pairs:
+            inside = (*place, key.value)
+            if key.value in data:
+                self.twice.append(inside)
+                lines[*inside, _TWICE] = key.line
+                continue
+            lines[inside] = lines[*place, len(data)] = key.line
+            data[key.value] = self._plain(value, inside, lines)
+        return data
+
+    def read(self, shape: Callable[[Any], T], checks: Callable[[T], list[SheetProblem]]) -> T:
+        """What `shape` makes of the data, if there is nothing wrong with it."""
+        from pydantic import ValidationError  # noqa: PLC0415 - keeps `fabula --help` fast
+
+        for place in self.twice:
+            self._note(place, f"{str(place[-1])[:_SHOWN]!r} stands here twice. Keep one.", self._line((*place, _TWICE)))
+        while True:
+            try:
+                made = shape(self.data)
+                break
+            except ValidationError as error:
+                if not self._take_out(error):
+                    raise self._error() from error
+        for problem in checks(made):
+            if not self._is_spoilt(problem.place):
+                self._note(problem.place, str(problem))
+        if self.found:
+            raise self._error()
+        return made
+
+    def _take_out(self, error: ValidationError) -> bool:
+        """Note what does not fit and take it out of the data; whether there was anything that was not noted before."""
+        problems = {_place(problem["loc"]): problem for problem in reversed(error.errors(include_url=False))}
+        around = {place[:end] for place in problems for end in range(len(place))}
+        new = False
+        for place, problem in reversed(problems.items()):
+            if place in around or self._is_spoilt(place):  # a list with a wrong entry is not too short, or not yet
+                continue
+            new = True
+            self.spoilt.add(place)
+            known = self.fields(place[:-1]) if problem["type"] == "extra_forbidden" else ()
+            if known:
+                hint, key = nearest(str(place[-1]), known), one_line(str(place[-1]))[:_SHOWN]
+                self._note(place[:-1], f"There is no {key!r} here. {hint}", self._line(place))
+                self.spoilt |= {(*place[:-1], one) for one in known if hint == f"Did you mean {one!r}?"}
+            else:
+                self._note(place, _SAID.get(problem["type"]) or f"{problem['msg'].removesuffix('.')}.")
+            self._empty(place)
+        return new
+
+    def _empty(self, place: Place) -> None:
+        """Take out what stands at a place; in a list, so that its neighbours keep theirs, put nothing there."""
+        if not place:
+            self.data = {}
+            return
+        inside: Any = self.data
+        for part in place[:-1]:
+            inside = _inside(inside, part)
+        part = place[-1]
+        if isinstance(inside, dict) and isinstance(part, int):
+            inside[list(inside)[part]] = None
+        elif isinstance(inside, dict):
+            inside.pop(part, None)
+        elif isinstance(inside, list):
+            inside[int(part)] = None
+
+    def _note(self, place: Place, what: str, line: int | None = None) -> None:
+        line = line or self._line(place)
+        at = self.where if self.lines is None else f"{self.where}:{line}"
+        self.found.append((line, f"{at}: {name_place(place, self._name_of, self.top)}: {what}"))
+
+    def _line(self, place: Place) -> int:
+        """The line of a place, or of the nearest thing around it that the file has."""
+        lines = self.lines or {}
+        while place and place not in lines:
+            place = place[:-1]
+        return lines.get(place, 1)
+
+    def _is_spoilt(self, place: Place) -> bool:
+        return any(place[:end] in self.spoilt for end in range(len(place) + 1))
+
+    def _name_of(self, kind: str, number: int) -> str:
+        """The name or title of an entry of one of the lists."""
+        listed = self.data.get(kind) if isinstance(self.data, dict) else None
+        entry = listed[number] if isinstance(listed, list) and number < len(listed) else None
+        name = entry.get("name") or entry.get("title") if isinstance(entry, dict) else None
+        return name if isinstance(name, str) else ""
+
+    def _error(self) -> PlanError:
+        """All that was found, by line."""
+        found = sorted(dict.fromkeys(self.found), key=lambda problem: problem[0])
+        more = [f"{self.where}: More may be wrong; these are the first problems."] if len(found) >= MAX_PROBLEMS else []
+        return PlanError([*(problem for _, problem in found[:MAX_PROBLEMS]), *more])
+
+
+def _place(loc: Place) -> Place:
+    """The place of a problem, without pydantic's own steps on the way to it."""
+    return tuple(part for part in loc if not (isinstance(part, str) and part.startswith("function-")))
+
+
+def _inside(data: Any, part: str | int) -> Any:  # noqa: ANN401 - data of any kind
+    """What stands in `data` under a key, or at a place from 0; `None` for nothing."""
+    if isinstance(data, dict) and isinstance(part, int):
+        return list(data.values())[part]
+    if isinstance(data, dict):
+        return data.get(part)
+    return data[int(part)] if isinstance(data, list) else None

@@ -554,7 +554,7 @@ async def test_a_dry_run_after_an_edit_names_the_calls_that_are_made(artefact: s
 @pytest.mark.parametrize(
     ("personas", "told"),
     [
-        ("personas:\n  - role: hero\n", "plan/personas.yaml:2: personas > 1 > name: is missing. Write it."),
+        ("personas:\n  - role: hero\n", "plan/personas.yaml:2: persona 1 > name: is missing. Write it."),
         ("personas:\n  - name: A\n  - name: a\n", "Two personas are called 'a'. Rename one of them."),
         ("goal: x\n", "plan/personas.yaml:1: personas: is missing. Write it."),
     ],
