@@ -22,13 +22,13 @@ def plan(*scenes: ScenePlan) -> Plan:
     return Plan(scenes)
 
 
-def played(told: Plan, *order: str) -> list[str]:
+def played(one: Plan, *order: str) -> list[str]:
     """The units as text, such as "A1:x,y"."""
-    return [f"{u.scene.name}{u.part}:{','.join(e.text for e in u.events)}" for u in told.units(order)]
+    return [f"{u.scene.name}{u.part}:{','.join(e.text for e in u.events)}" for u in one.units(order)]
 
 
-def said(told: Plan) -> list[str]:
-    return [str(problem) for problem in check_plan(told)]
+def said(one: Plan) -> list[str]:
+    return [str(problem) for problem in check_plan(one)]
 
 
 @pytest.mark.parametrize(
@@ -147,8 +147,8 @@ def test_an_order_is_accepted_or_told_why_not(order: str, says: str) -> None:
 
 
 def test_scenes_of_equal_time_may_come_in_any_order() -> None:
-    told = plan(scene("A", "1"), scene("B", "1.0"))
-    assert told.accepts(["B", "A"]) == told.accepts(["A", "B"]) == ""
+    one = plan(scene("A", "1"), scene("B", "1.0"))
+    assert one.accepts(["B", "A"]) == one.accepts(["A", "B"]) == ""
 
 
 def test_a_scene_without_flashbacks_is_one_unit() -> None:
@@ -156,39 +156,39 @@ def test_a_scene_without_flashbacks_is_one_unit() -> None:
 
 
 def test_events_of_one_time_are_one_unit_in_the_order_of_telling() -> None:
-    told = plan(scene("A", "5", events=("x", "f@1", "y@5.0", "g@1.0", "z")))
-    assert played(told, "A") == ["A1:f,g", "A2:x,y,z"]
+    one = plan(scene("A", "5", events=("x", "f@1", "y@5.0", "g@1.0", "z")))
+    assert played(one, "A") == ["A1:f,g", "A2:x,y,z"]
 
 
 def test_a_flashback_is_played_at_its_place_among_all_scenes() -> None:
-    told = plan(scene("A", "1"), scene("B", "3"), scene("C", "5", events=("x", "f@2", "g@0", "h@9", "i@4")))
-    assert played(told, "A", "B", "C") == ["C1:g", "A1:x", "C2:f", "B1:x", "C3:i", "C4:x", "C5:h"]
+    one = plan(scene("A", "1"), scene("B", "3"), scene("C", "5", events=("x", "f@2", "g@0", "h@9", "i@4")))
+    assert played(one, "A", "B", "C") == ["C1:g", "A1:x", "C2:f", "B1:x", "C3:i", "C4:x", "C5:h"]
 
 
 def test_equal_times_of_two_scenes_keep_the_order_of_telling() -> None:
-    told = plan(scene("A", "9", events=("x", "f@3")), scene("B", "3"), scene("C", "9", events=("x", "g@3", "h@3")))
-    assert played(told, "B", "A", "C") == ["A1:f", "B1:x", "C1:g,h", "A2:x", "C2:x"]
+    one = plan(scene("A", "9", events=("x", "f@3")), scene("B", "3"), scene("C", "9", events=("x", "g@3", "h@3")))
+    assert played(one, "B", "A", "C") == ["A1:f", "B1:x", "C1:g,h", "A2:x", "C2:x"]
 
 
 def test_without_scene_times_flashbacks_come_directly_before_their_scene() -> None:
-    told = plan(scene("A"), scene("B", events=("x", "f@1921", "g@1910")))
-    assert played(told, "A", "B") == ["A1:x", "B1:g", "B2:f", "B3:x"]
+    one = plan(scene("A"), scene("B", events=("x", "f@1921", "g@1910")))
+    assert played(one, "A", "B") == ["A1:x", "B1:g", "B2:f", "B3:x"]
 
 
 def test_flashbacks_of_scenes_without_times_agree_with_each_other() -> None:
-    told = plan(scene("A", events=("x", "f@1921")), scene("B", events=("x", "g@1910")))
-    assert played(told, "A", "B") == ["B1:g", "A1:f", "A2:x", "B2:x"]
-    assert played(told, "B", "A") == ["B1:g", "B2:x", "A1:f", "A2:x"]
+    one = plan(scene("A", events=("x", "f@1921")), scene("B", events=("x", "g@1910")))
+    assert played(one, "A", "B") == ["B1:g", "A1:f", "A2:x", "B2:x"]
+    assert played(one, "B", "A") == ["B1:g", "B2:x", "A1:f", "A2:x"]
 
 
 def test_a_look_ahead_of_a_scene_without_a_time_waits_for_the_scenes_before_it() -> None:
-    told = plan(scene("A", events=("x", "f@7")), scene("B", "5"), scene("C"))
-    assert played(told, "A", "B", "C") == ["A1:x", "B1:x", "A2:f", "C1:x"]
+    one = plan(scene("A", events=("x", "f@7")), scene("B", "5"), scene("C"))
+    assert played(one, "A", "B", "C") == ["A1:x", "B1:x", "A2:f", "C1:x"]
 
 
 def test_a_scene_may_consist_of_flashbacks_only() -> None:
-    told = plan(scene("A", "5", events=("f@1", "g@2")), scene("B", "2.5"))
-    assert played(told, "B", "A") == ["A1:f", "A2:g", "B1:x"]
+    one = plan(scene("A", "5", events=("f@1", "g@2")), scene("B", "2.5"))
+    assert played(one, "B", "A") == ["A1:f", "A2:g", "B1:x"]
 
 
 def test_an_event_time_that_cannot_be_read_counts_as_none() -> None:
@@ -196,23 +196,23 @@ def test_an_event_time_that_cannot_be_read_counts_as_none() -> None:
 
 
 def test_anachronies_count_crossing_pairs() -> None:
-    told = plan(scene("A"), scene("B"), scene("C"))
-    assert [told.anachronies(order) for order in ("ABC", "BAC", "CAB", "CBA")] == [0, 1, 2, 3]
+    one = plan(scene("A"), scene("B"), scene("C"))
+    assert [one.anachronies(order) for order in ("ABC", "BAC", "CAB", "CBA")] == [0, 1, 2, 3]
 
 
 def test_scenes_and_characters_are_found_by_name() -> None:
-    told = Plan((scene("The Wreck"),), (Character("Mara"), Character("Tobias")))
-    assert told.scene("The Wreck") is told.scene("the wreck!") is told.scenes[0]
-    assert told.character("MARA") is told.characters[0]
-    assert (told.names, Presence("Mara").goal) == (("The Wreck",), "")
+    one = Plan((scene("The Wreck"),), (Character("Mara"), Character("Tobias")))
+    assert one.scene("The Wreck") is one.scene("the wreck!") is one.scenes[0]
+    assert one.character("MARA") is one.characters[0]
+    assert (one.names, Presence("Mara").goal) == (("The Wreck",), "")
     with pytest.raises(UnknownNameError, match=r"Unknown scene 'Storm'\. Known: The Wreck"):
-        told.scene("Storm")
+        one.scene("Storm")
     with pytest.raises(UnknownNameError, match=r"Unknown character 'Storm'\. Known: Mara, Tobias"):
-        told.character("Storm")
+        one.character("Storm")
 
 
 def test_a_plan_is_a_brief_where_it_has_none() -> None:
-    told = Plan(
+    one = Plan(
         (scene("A"),),
         (
             Character("Mara", "hero", "woman", "58", "She keeps\nthe lamp", "Slow.", "rest"),
@@ -222,7 +222,7 @@ def test_a_plan_is_a_brief_where_it_has_none() -> None:
         "A cape.",
         "The Lamp",
     )
-    assert told.as_brief() == (
+    assert one.as_brief() == (
         'Write a story called "The Lamp".\n\n'
         "It is about this: The lamp goes out.\n\n"
         "It is set here: A cape.\n\n"
@@ -230,7 +230,7 @@ def test_a_plan_is_a_brief_where_it_has_none() -> None:
         "- Mara (hero, woman, 58) - She keeps the lamp. Way of speaking: Slow. Wants: rest.\n"
         "- They (a group)"
     )
-    assert replace(told, brief="Mine.").as_brief() == "Mine."
+    assert replace(one, brief="Mine.").as_brief() == "Mine."
     assert plan(scene("A")).as_brief() == "Write a story."
 
 
@@ -249,7 +249,7 @@ def test_a_good_plan_has_no_problems() -> None:
         ({"name": ""}, "scene 1 > name: This scene has no name. Give it one."),
         ({"name": "a\nb"}, "scene 'a b' > name: The name has line breaks. Write it on one line."),
         ({"name": "a  b "},
-         "scene 'a b' > name: The name begins, ends or is parted with needless blanks. Take them out."),
+         "scene 'a b' > name: The name begins, ends or is spaced with needless blanks. Take them out."),
         ({"name": "a --> b"},
          "scene 'a --> b' > name: The name holds '-->', which marks scenes in manuscripts. Take it out."),
         ({"name": "a\x07"}, "scene 'a\\x07' > name: The name holds a control character. Take it out."),
@@ -327,8 +327,8 @@ def test_a_circle_is_told_with_its_scenes() -> None:
 
 def test_a_circle_through_times_leaves_out_the_scenes_between() -> None:
     between = [scene(f"T{i}", str(i)) for i in range(2, 9)]
-    told = plan(scene("A", "1", "X"), *between, scene("B", "9"), scene("X", "", "B"))
-    assert said(told) == [
+    one = plan(scene("A", "1", "X"), *between, scene("B", "9"), scene("X", "", "B"))
+    assert said(one) == [
         (
             "scene 'X' > after 1: Story time goes in a circle: 'A' before 'B' (time), 'B' before 'X' (after), "
             "'X' before 'A' (after). Take one of these out."
@@ -338,10 +338,10 @@ def test_a_circle_through_times_leaves_out_the_scenes_between() -> None:
 
 def test_every_circle_is_told_and_long_ones_are_shortened() -> None:
     ring = [scene(f"S{i}", "", f"S{(i - 1) % 40}") for i in range(40)]
-    told = said(plan(*ring, scene("A", "", "B"), scene("B", "", "A")))
-    assert len(told) == 2
-    assert told[0].endswith("'S9' before 'S10' (after), and 30 more steps. Take one of these out.")
-    assert "'A' before 'B'" in told[1]
+    one = said(plan(*ring, scene("A", "", "B"), scene("B", "", "A")))
+    assert len(one) == 2
+    assert one[0].endswith("'S9' before 'S10' (after), and 30 more steps. Take one of these out.")
+    assert "'A' before 'B'" in one[1]
 
 
 def test_problems_are_bounded() -> None:
@@ -349,10 +349,10 @@ def test_problems_are_bounded() -> None:
 
 
 def test_two_thousand_scenes_are_sorted_without_ado() -> None:
-    told = plan(*(scene(str(i), "", *([str(i + 1)] if i < 1_999 else [])) for i in range(2_000)))
-    assert check_plan(told) == ()
-    assert told.chronology() == tuple(reversed(told.names))
-    assert told.anachronies(told.names[::-1]) == 2_000 * 1_999 // 2
+    one = plan(*(scene(str(i), "", *([str(i + 1)] if i < 1_999 else [])) for i in range(2_000)))
+    assert check_plan(one) == ()
+    assert one.chronology() == tuple(reversed(one.names))
+    assert one.anachronies(one.names[::-1]) == 2_000 * 1_999 // 2
 
 
 def test_plans_come_without_the_libraries_that_their_files_need() -> None:

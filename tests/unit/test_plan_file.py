@@ -318,9 +318,9 @@ def test_twenty_levels_are_no_syntax_error() -> None:
 
 
 def test_only_the_first_problems_are_listed() -> None:
-    told = refusal("scenes:\n" + "  - a\n" * 300)
-    assert len(told) == 101
-    assert told[-1] == "p.yaml: More may be wrong; these are the first problems."
+    problems = refusal("scenes:\n" + "  - a\n" * 300)
+    assert len(problems) == 101
+    assert problems[-1] == "p.yaml: More may be wrong; these are the first problems."
 
 
 @pytest.mark.parametrize(

@@ -104,20 +104,20 @@ async def test_a_brief_becomes_a_plan_that_can_be_written_from() -> None:
 async def test_every_prompt_holds_what_is_settled_before_it() -> None:
     _, model = await made(PlanOptions(scenes=3))
     third = next(request for request in model.asked if request.path == "plan/scene/3/plan_outline")
-    told = third.messages[1].content
+    shown = third.messages[1].content
     places = [
-        told.index(part) for part in (BRIEF.text, "the office will", "A bare cape", "- Mara", EVENTS[1], EVENTS[2])
+        shown.index(part) for part in (BRIEF.text, "the office will", "A bare cape", "- Mara", EVENTS[1], EVENTS[2])
     ]
     assert places == sorted(places)
-    assert "scene 3 of 3, the resolution" in told[places[-1] :]
+    assert "scene 3 of 3, the resolution" in shown[places[-1] :]
 
 
 async def test_of_scenes_far_back_only_the_first_event_is_shown() -> None:
     _, model = await made(PlanOptions(scenes=12), aids="on")
-    told = next(r for r in model.asked if r.path == "plan/scene/12/plan_outline").messages[1].content
-    assert "Mara reads the letter." in told
-    assert "Tobias asks about the lamp." not in told
-    assert "Mara waves to number 11." in told
+    shown = next(r for r in model.asked if r.path == "plan/scene/12/plan_outline").messages[1].content
+    assert "Mara reads the letter." in shown
+    assert "Tobias asks about the lamp." not in shown
+    assert "Mara waves to number 11." in shown
 
 
 async def test_the_planner_decides_on_the_number_of_scenes_within_bounds() -> None:

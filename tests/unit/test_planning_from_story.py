@@ -73,7 +73,7 @@ async def read(
     window: int | None = None,
     brief: Brief | None = BRIEF,
     aids: Aids = "off",
-    **changes: Any,  # noqa: ANN401 - as above
+    **changes: Any,  # noqa: ANN401 - as for `reader`
 ) -> tuple[Plan, ScriptedModel]:
     model = ScriptedModel(reader(**changes), capabilities=ASKED)
     with Journal() as journal:
@@ -136,10 +136,10 @@ async def test_the_longest_prompt_does_not_grow_with_the_story() -> None:
 async def test_later_windows_are_told_the_cast_and_the_scenes_so_far() -> None:
     _, model = await read(story_of(60), 2000)
     second = next(request for request in model.asked if request.path == "window/2/read_scenes")
-    told = second.messages[-1].content
-    assert "- Mara: keeper" in told
-    assert "- Part 1\n" in told
-    assert "If the first paragraphs go on with the scene found last" in told
+    shown = second.messages[-1].content
+    assert "- Mara: keeper" in shown
+    assert "- Part 1\n" in shown
+    assert "If the first paragraphs go on with the scene found last" in shown
 
 
 async def test_a_scene_goes_on_over_the_border_of_a_window() -> None:
@@ -199,9 +199,9 @@ async def test_scenes_that_a_manuscript_marks_are_kept() -> None:
 
 async def test_conflict_and_setting_of_a_long_story_are_read_off_its_outline() -> None:
     _, model = await read(story_of(60), 2000)
-    told = next(request for request in model.asked if request.path.endswith("read_conflict")).messages[-1].content
-    assert "Outline of the story:" in told
-    assert "word1x1" not in told
+    shown = next(request for request in model.asked if request.path.endswith("read_conflict")).messages[-1].content
+    assert "Outline of the story:" in shown
+    assert "word1x1" not in shown
 
 
 async def test_a_killed_reading_goes_on_without_repeating_a_call(tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ def test_a_paragraph_longer_than_a_window_is_cut_at_sentences() -> None:
     assert text.paragraphs[0].endswith("came.")
 
 
-@settings(deadline=None)  # as above
+@settings(deadline=None)  # the first example loads the sentence splitter
 @given(st.lists(st.tuples(st.integers(-5, 40), st.text(max_size=3)), max_size=9))
 def test_any_borders_are_mended_into_a_partition(borders: list[tuple[int, str]]) -> None:
     text, _ = read_story(Story("", ()).add("one", story_of(20, 2)), 6000)

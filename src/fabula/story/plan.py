@@ -282,9 +282,9 @@ def _named(name: str, known: Iterable[_Named], kind: str) -> _Named:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Names in quotes, parted by commas; at most ten of them."""
+    """Names in quotes, separated by commas; at most ten of them."""
     shown = ", ".join(repr(name) for name in names[:10])
-    return shown if len(names) <= 10 else f"{shown} and {len(names) - 10} more"  # noqa: PLR2004 - told above
+    return shown if len(names) <= 10 else f"{shown} and {len(names) - 10} more"  # noqa: PLR2004 - as the docstring says
 
 
 _Timed: TypeAlias = "tuple[StoryTime, int]"

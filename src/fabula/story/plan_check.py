@@ -100,7 +100,7 @@ def _name(name: str) -> str:
     if len(name.splitlines()) > 1:
         return "The name has line breaks. Write it on one line."
     if name != one_line(name):
-        return "The name begins, ends or is parted with needless blanks. Take them out."
+        return "The name begins, ends or is spaced with needless blanks. Take them out."
     if "-->" in name:
         return "The name holds '-->', which marks scenes in manuscripts. Take it out."
     return "The name holds a control character. Take it out." if _CONTROLS.search(name) else ""
@@ -117,9 +117,9 @@ def _arc(scene: ScenePlan) -> Iterator[Found]:
 
 
 def _no_time(text: str) -> str:
-    told = one_line(text)[:_SHOWN]
+    shown = one_line(text)[:_SHOWN]
     return (
-        f"{told!r} is no story time. Write a number (3, -10, 2.5) or a date (1921-05-03, 1921-05-03 14:30), "
+        f"{shown!r} is no story time. Write a number (3, -10, 2.5) or a date (1921-05-03, 1921-05-03 14:30), "
         "or leave it out."
     )
 
@@ -172,8 +172,9 @@ def _order(plan: Plan) -> Iterator[Found]:
         if len(circle) == 1:
             yield path, "The scene cannot happen after itself. Take the name out."
             continue
-        told = [_step(plan, a, b, said=a in facts.earlier[b]) for a, b in steps]
-        more = [*told[:_LISTED], f"and {len(told) - _LISTED} more steps"] if len(told) > _LISTED else told
+        steps_shown = [_step(plan, a, b, said=a in facts.earlier[b]) for a, b in steps]
+        rest = len(steps_shown) - _LISTED
+        more = [*steps_shown[:_LISTED], f"and {rest} more steps"] if rest > 0 else steps_shown
         yield path, f"Story time goes in a circle: {', '.join(more)}. Take one of these out."
 
 

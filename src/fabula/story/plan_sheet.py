@@ -198,7 +198,7 @@ def _scene_of(sheet: _Scene) -> ScenePlan:
 
 
 def write(plan: Plan) -> str:
-    """The plan as YAML: first what is short, then characters and scenes, parted by blank lines."""
+    """The plan as YAML: first what is short, then characters and scenes, separated by blank lines."""
     head = _pairs((key, getattr(plan, key)) for key in ("title", "brief", "conflict", "setting"))
     parts = [yamltext.write(head)] if head.pairs else []
     for key, entries in (("characters", map(_sheet, plan.characters)), ("scenes", map(_written, plan.scenes))):

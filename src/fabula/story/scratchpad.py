@@ -44,7 +44,7 @@ class Scratchpad:
         return tuple(entry for entry in self.entries if entry.kind == kind)
 
     def render(self) -> str:
-        """`[Label] text` for each entry, parted by blank lines (appendix B.1)."""
+        """`[Label] text` for each entry, separated by blank lines (appendix B.1)."""
         return "\n\n".join(f"[{entry.label}] {entry.text}" for entry in self.entries)
 
     def identifiers(self) -> str:

@@ -68,8 +68,8 @@ def slug(text: str) -> str:
     Blank text gives "untitled"; text without any Latin letter or digit gives "t-" and a hash of it, so that two such
     titles stay apart.
     """
-    folded = unicodedata.normalize("NFKD", text.casefold().translate(_LETTERS)).encode("ascii", "ignore").decode()
-    name = _NOT_IN_SLUG.sub("-", folded.casefold()).strip("-")[:SLUG_LENGTH].strip("-")
+    letters = unicodedata.normalize("NFKD", text.casefold().translate(_LETTERS)).encode("ascii", "ignore").decode()
+    name = _NOT_IN_SLUG.sub("-", letters.casefold()).strip("-")[:SLUG_LENGTH].strip("-")
     if name in _RESERVED:
         return f"x-{name}"
     if name:
@@ -131,7 +131,7 @@ class Brief:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """The smallest planned unit of a story: a label, and its text in paragraphs parted by blank lines."""
+    """The smallest planned unit of a story: a label, and its text in paragraphs separated by blank lines."""
 
     label: str
     text: str
@@ -160,7 +160,7 @@ class Story:
 
     @property
     def text(self) -> str:
-        """All scenes, parted by blank lines, without title or marks: what a reader reads."""
+        """All scenes, separated by blank lines, without title or marks: what a reader reads."""
         return "\n\n".join(scene.text for scene in self.scenes)
 
     @property

@@ -62,7 +62,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     """Both steps of section 3.2: role-play in the order of time (P_c), rewrite in the order of telling (P_p).
 
     Scenes without a common character are played side by side: agents learn of turns by witnessing them alone, so that
-    such scenes cannot touch each other. A scene is rewritten as soon as it and the one told before it are there.
+    such scenes cannot touch each other. A scene is rewritten as soon as it is played and the one before it is written.
     """
     options = PlanOptions(scenes=config.ours.scenes, characters=config.ours.characters)
     p_p = await plan_for(run, brief, options)

@@ -72,7 +72,7 @@ def kind(request: Request) -> str:
     return request.path.rpartition("/")[2]
 
 
-def told(request: Request) -> str:
+def read_by(request: Request) -> str:
     """All that the model reads."""
     return "\n".join(message.content for message in request.messages)
 
@@ -89,7 +89,7 @@ def turn_of(request: Request) -> int:
 def events_in(request: Request) -> list[str]:
     """The events of the outline that a sorter or director is shown."""
     return re.findall(
-        r"^(?:\d+\.|-) (.+)$", told(request).partition("# Outline\n")[2].partition("\n\n")[0], re.MULTILINE
+        r"^(?:\d+\.|-) (.+)$", read_by(request).partition("# Outline\n")[2].partition("\n\n")[0], re.MULTILINE
     )
 
 
@@ -117,7 +117,7 @@ class Play:
         return getattr(self, f"on_{kind(request)}")(request)  # type: ignore[no-any-return] # each gives one of these
 
     def on_sort_scenes(self, request: Request) -> str:
-        names = re.findall(r"^## (.+)$", told(request), re.MULTILINE)
+        names = re.findall(r"^## (.+)$", read_by(request), re.MULTILINE)
         return json.dumps({"scenes": self.orders.pop(0) if self.orders else names})
 
     def on_chronological_outline(self, request: Request) -> str:
@@ -127,13 +127,13 @@ class Play:
         return json.dumps({"points": points})
 
     def on_terminate(self, request: Request) -> str:
-        who = re.findall(r"^- ([^,:\n]+)", told(request), re.MULTILINE)[0]
+        who = re.findall(r"^- ([^,:\n]+)", read_by(request), re.MULTILINE)[0]
         missing = {"event": 1 if self.numbered else "An event that is missed.", "character": who}
         covered = self.covered(request)
         return json.dumps({"uncovered": [] if covered else [missing], "covered": covered})
 
     def on_direct(self, request: Request) -> str:
-        names = re.search(r"exactly one of: (.+)\. Give", told(request))
+        names = re.search(r"exactly one of: (.+)\. Give", read_by(request))
         assert names
         said = {"next_speaker": self.speaker(request, names[1].split(", ")), "next_command": self.command(request)}
         return json.dumps({"remaining": [1 if self.numbered else "An event that is left."], **said})
@@ -252,7 +252,7 @@ async def test_the_improved_dry_run_is_an_upper_bound(most: int) -> None:
 
 async def test_the_director_sees_the_outline_in_time_and_all_that_was_played() -> None:
     _, asked = await play(Play(turns=2), ONE)
-    last = told(asked[-2])
+    last = read_by(asked[-2])
     assert "1. Now: Tobias brings a letter.\n2. Now: Mara reads it." in last
     assert "Mara: Mara plays turn 1 of the-letter.\nTobias: Tobias plays turn 2 of the-letter." in last
     assert "- Mara, protagonist: Mara wants something in The letter" in last
@@ -260,21 +260,21 @@ async def test_the_director_sees_the_outline_in_time_and_all_that_was_played() -
 
 async def test_a_character_hears_its_command_its_goal_and_the_last_turns() -> None:
     _, asked = await play(Play(turns=4), ONE, recent=2)
-    responses = [told(request) for request in asked if kind(request) == "respond"]
+    responses = [read_by(request) for request in asked if kind(request) == "respond"]
     assert "The director says to Tobias: Play part 4" in responses[3]
     assert "In this scene Tobias wants: Tobias wants something in The letter" in responses[3]
     assert re.findall(r"plays turn (\d)", responses[3]) == ["2", "3"]
     assert "I remember what was before turn 4 of the-letter." in responses[3]
     assert "Tired as one is before turn 4 of the-letter." in responses[3]
     _, asked = await play(Play(turns=2), ONE, recent=0)
-    assert not re.findall(r"plays turn", told(asked[-3]))
+    assert not re.findall(r"plays turn", read_by(asked[-3]))
 
 
 async def test_a_memory_takes_in_what_its_owner_has_not_seen_and_that_once() -> None:
     _, asked = await play(Play(turns=4), ONE)
-    seen = [re.findall(r"plays turn (\d)", told(request)) for request in asked if kind(request) == "memory"]
+    seen = [re.findall(r"plays turn (\d)", read_by(request)) for request in asked if kind(request) == "memory"]
     assert seen == [[], ["1"], ["1", "2"], ["2", "3"]]
-    assert "I remember what was before turn 1" in told(next(r for r in asked if r.path.endswith("turn/3/memory")))
+    assert "I remember what was before turn 1" in read_by(next(r for r in asked if r.path.endswith("turn/3/memory")))
 
 
 async def test_the_papers_sampling_goes_with_every_call_of_the_faithful_preset() -> None:
@@ -312,7 +312,7 @@ async def test_a_repeated_command_is_asked_again_and_then_ends_the_scene() -> No
         notes = journal.notes
     again = [request for request in asked if "/again/" in request.path]
     assert [request.path for request in again] == ["role-play/the-letter/turn/2/again/direct"]
-    assert "Do not give them again:\n- Read the letter aloud to the boy at once." in told(again[0])
+    assert "Do not give them again:\n- Read the letter aloud to the boy at once." in read_by(again[0])
     assert [request.path for request in asked if kind(request) == "respond"] == [
         f"role-play/the-letter/turn/{n}/respond" for n in (1, 2)
     ]
@@ -329,7 +329,7 @@ async def test_an_absent_character_is_told_of_and_then_ends_the_run_which_goes_o
         astray = ScriptedModel(Astray(), name="astray", capabilities=Capabilities(schema=True))
         with pytest.raises(ReplyError, match=r"'director' at role-play/the-letter/turn/2/direct could not be read"):
             await play({}, ONE, journal=journal, cast=Cast.of(astray))
-        repairs = [told(request) for request in astray.asked[-2:]]
+        repairs = [read_by(request) for request in astray.asked[-2:]]
         assert all("'Mara' or 'Tobias'" in text for text in repairs)
         before = journal.count()
         sound = ScriptedModel(Play(), name="sound", capabilities=Capabilities(schema=True))
@@ -367,7 +367,7 @@ async def test_a_scene_without_people_is_not_played_but_told() -> None:
     empty = replace(PLAN, scenes=(scene("The sea", [], "The sea rises."),))
     story, asked = await play(Play(), empty)
     assert kinds(asked) == ["rewrite"]
-    assert "It was not played." in told(asked[0])
+    assert "It was not played." in read_by(asked[0])
     assert story.words
 
 
@@ -478,7 +478,7 @@ async def test_each_event_stands_once_in_the_outline_whatever_the_sorter_says(po
             return json.dumps({"points": [{"event": n, "text": text} for n, text in points]})
 
     _, asked = await play(Sorted(numbered=True), ONE, "improved")
-    shown = told(next(request for request in asked if kind(request) == "direct"))
+    shown = read_by(next(request for request in asked if kind(request) == "direct"))
     outline = re.findall(r"^\d\. (.+)$", shown.partition("# Played")[0], re.MULTILINE)
     meant = {1: ("First.", "Tobias brings a letter."), 2: ("Second.", "Mara reads it.")}
     assert len(outline) == 2
@@ -497,7 +497,7 @@ async def test_an_outline_that_cannot_be_read_is_an_error_in_the_paper_and_the_s
     with Kept() as journal:
         _, asked = await play(Dumb(numbered=True), ONE, "improved", journal)
         notes = journal.notes
-    assert "1. Tobias brings a letter.\n2. Mara reads it." in told(next(r for r in asked if kind(r) == "direct"))
+    assert "1. Tobias brings a letter.\n2. Mara reads it." in read_by(next(r for r in asked if kind(r) == "direct"))
     assert notes[0].startswith("No outline in the order of time could be read; the scene's own stands in.")
 
 
@@ -522,7 +522,7 @@ async def test_a_flashback_is_played_at_its_own_time_and_told_in_its_scene() -> 
     _, asked = await play(Play(turns=1), FLASHBACK)
     played = list(dict.fromkeys(unit_of(r) for r in asked if r.path.startswith("role-play")))
     assert played == ["the-light", "the-letter", "the-light-3", "the-light-2"]
-    rewritten = next(told(r) for r in asked if r.path == "the-light/rewrite")
+    rewritten = next(read_by(r) for r in asked if r.path == "the-light/rewrite")
     assert "Mara: Mara plays turn 1 of the-light.\n\n* * *\n\nMara: Mara plays turn 1 of the-light-3." in rewritten, (
         "both units, in story time"
     )
@@ -532,7 +532,7 @@ async def test_a_flashback_is_played_at_its_own_time_and_told_in_its_scene() -> 
 @BOTH
 async def test_agents_persist_over_scenes_in_story_time(preset: Preset) -> None:
     _, asked = await play(Play(numbered=preset == "improved"), PLAN, preset, max_turns=2)
-    by_path = {request.path: told(request) for request in asked}
+    by_path = {request.path: read_by(request) for request in asked}
     # The wreck is told last, but it happened first: Mara remembers it in the letter.
     assert "I remember what was before turn 2 of the-wreck." in by_path["role-play/the-letter/turn/1/memory"]
     assert "I remember what was before turn 1 of the-letter." in by_path["role-play/the-light/turn/1/memory"]
@@ -590,7 +590,7 @@ async def test_a_scene_is_rewritten_while_a_later_one_is_still_played() -> None:
 @BOTH
 async def test_the_writer_is_given_the_ten_inputs(preset: Preset) -> None:
     _, asked = await play(Play(numbered=preset == "improved"), PLAN, preset)
-    text = told([request for request in asked if kind(request) == "rewrite"][1])
+    text = read_by([request for request in asked if kind(request) == "rewrite"][1])
     for given_ in (
         BRIEF.text,
         "The lamp is to go dark.",
@@ -611,7 +611,7 @@ async def test_the_writer_is_given_the_ten_inputs(preset: Preset) -> None:
 @BOTH
 async def test_only_the_last_scene_may_end_the_story(preset: Preset) -> None:
     _, asked = await play(Play(numbered=preset == "improved"), PLAN, preset)
-    rewrites = [told(request) for request in asked if kind(request) == "rewrite"]
+    rewrites = [read_by(request) for request in asked if kind(request) == "rewrite"]
     assert ["do not write an ending" in text for text in rewrites] == [True, True, False]
 
 
@@ -654,7 +654,7 @@ async def test_an_edited_role_play_is_witnessed_and_told(preset: Preset) -> None
     assert not [request for request in asked if "the-wreck" in unit_of(request)]
     letter = [request.path for request in asked if "/the-letter/" in request.path]
     assert {path.rpartition("/")[2] for path in letter} <= {"memory", "state"}, "they live through it, nobody plays it"
-    by_path = {request.path: told(request) for request in asked}
+    by_path = {request.path: read_by(request) for request in asked}
     assert "Mara: Mara burns it.\n\nTobias: No!" in by_path["the-letter/rewrite"]
     assert "A remark of mine" not in by_path["the-letter/rewrite"]
     assert "Mara: Mara burns it." in by_path["role-play/the-letter/turn/2/memory"], "Tobias has seen it"
@@ -676,7 +676,7 @@ class Attentive(Play):
     """Every reply depends on the whole prompt."""
 
     def __call__(self, request: Request) -> str:
-        said, seen = super().__call__(request), sha256(told(request).encode()).hexdigest()[:8]
+        said, seen = super().__call__(request), sha256(read_by(request).encode()).hexdigest()[:8]
         assert isinstance(said, str)
         return (
             said.replace(" of ", f" of {seen} of ").replace("Now:", f"Now, {seen}:").replace("Rain", f"The rain {seen}")
