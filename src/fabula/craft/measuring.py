@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
+from fabula.engine.methods import settings_of
 from fabula.measure.report import Row
 from fabula.stats.bootstrap import Resampling, bootstrap_mean
 from fabula.stats.estimate import Estimate, Unscored
@@ -32,6 +33,38 @@ def checked(items: Sequence[Item]) -> None:
     twice = [name for name, count in Counter(item.id for item in items).items() if count > 1]
     if twice:
         raise UsageError(f"Two stories have the id {twice[0]!r}. Give each story an id of its own.")
+
+
+def check_numbers(config: object, *, from_1: Sequence[str] = (), from_0: Sequence[str] = ()) -> None:
+    """Find numbers of a `Config` that are out of range before anything is asked.
+
+    Raises:
+        UsageError: a setting in `from_1` is below 1, or one in `from_0` below 0.
+    """
+    values = values_of(config)
+    for name in from_1:
+        if values[name] is not None and values[name] < 1:
+            raise UsageError(f"{name} = {values[name]} is too few. Give 1 or more.")
+    for name in from_0:
+        if values[name] < 0:
+            raise UsageError(f"{name} = {values[name]} is below 0. Give 0 or more.")
+
+
+def check_samples(samples: int, temperature: float) -> None:
+    """See that several samples can differ.
+
+    Raises:
+        UsageError: they would all be the same.
+    """
+    if samples > 1 and not temperature:
+        raise UsageError(
+            f"{samples} samples at temperature 0 would all be the same. Give --set temperature=1 with them."
+        )
+
+
+def values_of(config: object) -> dict[str, Any]:
+    """Every setting of a `Config` by name, as a report's `how` has it."""
+    return {setting.name: setting.value for setting in settings_of(config)}
 
 
 def by_system(items: Sequence[Item]) -> dict[str, list[int]]:
@@ -72,13 +105,13 @@ def _mean(items: Sequence[Item], members: Sequence[tuple[int, Scored]], resampli
         reasons = Counter(missing).most_common()
         return Unscored("; ".join(f"{reason} ({count} stories)" for reason, count in reasons), 0)
     what = there[0][1].method
-    told = f"mean over {len(there)} stories" + (f", {len(missing)} not scored" if missing else "")
+    method = f"mean over {len(there)} stories" + (f", {len(missing)} not scored" if missing else "")
     return bootstrap_mean(
         [scored.value for _, scored in there],
         [prompt_of(items[index]) for index, _ in there],
         resamples=resampling.resamples,
         seed=resampling.seed,
-        method=f"{told}: {what}",
+        method=f"{method}: {what}",
     )
 
 

@@ -1,4 +1,4 @@
-"""What evaluators that ask a judge share: who gave a verdict, what a dialogue plays, how a text is fenced off."""
+"""What evaluators that ask a judge share: its verdicts as ratings, what fits its window, how a text is marked off."""
 
 from __future__ import annotations
 
@@ -7,12 +7,25 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
 from fabula.engine.roles import is_person
+from fabula.measure.ratings import Rating
+from fabula.models.budget import estimate_tokens
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.engine.run import Run
     from fabula.measure.items import Item
     from fabula.measure.ratings import RaterKind
+    from fabula.models.base import Model
 
 _MARK_LETTERS: Final = 8
+_INSTRUCTION_TOKENS: Final = 900  # of a judge's prompt without the texts, with room for a schema
+_REPLY_TOKENS: Final = 2000  # kept free for a reply that has no limit of its own
+
+
+def performer_of(run: Run, role: str) -> Model:
+    """Who plays a role that judges: `identity` names it in a report, `capabilities` say how it can be asked."""
+    return run.context.cast.assignment(role).performer
 
 
 def kind_of(performer: str) -> RaterKind:
@@ -20,6 +33,64 @@ def kind_of(performer: str) -> RaterKind:
     if is_person(performer):
         return "person"
     return "program" if performer.startswith("program:") else "model"
+
+
+def rating_of(
+    items: Sequence[Item],
+    by: str,
+    *,
+    evaluator: str,
+    rubric: str,
+    question: str,
+    answer: str | float | None,
+    call: str,
+    shown: str | None = None,
+    unscored: str = "",
+    reason: str = "",
+) -> Rating:
+    """The verdict of the performer `by` on one item, or on several in the order in which they were shown.
+
+    Args:
+        items: what was judged, all of one prompt.
+        by: identity of the performer.
+        evaluator: who asked.
+        rubric: version of the questions.
+        question: what was asked.
+        answer: what the verdict means; `None` where there is none.
+        call: path of the call.
+        shown: the answer as it was given; by default the number as text.
+        unscored: why there is no answer.
+        reason: what the judge wrote.
+    """
+    if shown is None:
+        shown = "" if answer is None else answer if isinstance(answer, str) else f"{answer:g}"
+    return Rating(
+        rater=by or "judge",
+        kind=kind_of(by),
+        items=tuple(item.id for item in items),
+        systems=tuple(item.system for item in items) if all(item.system for item in items) else (),
+        prompt=items[0].prompt,
+        question=question,
+        shown=shown,
+        answer=answer,
+        unscored=unscored,
+        reason=reason,
+        rubric=rubric,
+        evaluator=evaluator,
+        call=call,
+    )
+
+
+def too_long(run: Run, role: str, what: str, texts: Sequence[str], max_tokens: int | None) -> str:
+    """Why `texts` and a reply do not fit the window of the role together; empty where they do."""
+    window = run.window(role)
+    needed = sum(map(estimate_tokens, texts)) + (max_tokens or _REPLY_TOKENS) + _INSTRUCTION_TOKENS
+    if window is None or needed <= window:
+        return ""
+    return (
+        f"{what} and a reply need about {needed:,} tokens, and the {role} has room for {window:,}. Take one with more "
+        "room, or leave this level out with --set levels=chapter,sentence."
+    )
 
 
 def mark_for(*texts: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fabula.measure.report import Row
-from fabula.stats.baselines import constant, length, random_scores, type_token_ratio
+from fabula.stats.baselines import orderings
 from fabula.stats.correlation import correlation, correlation_within
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 def order_rows(items: Sequence[Item], scores: Mapping[str, float], called: str, resamples: int) -> list[Row]:
     """Spearman's rho of the scores, by item, with each trivial measure; no row for one story, which has no order.
 
+    A constant score orders nothing and has no row.
     Whether a judge beats these measures can be said only beside people's verdicts: `fabula meta`.
 
     Args:
@@ -30,16 +31,10 @@ def order_rows(items: Sequence[Item], scores: Mapping[str, float], called: str, 
         return []
     known = [item for item in items if item.id in scores]
     texts, prompts = [item.story.text for item in known], [item.prompt for item in known]
-    measures = {
-        "constant": constant(texts),
-        "length": length(texts),
-        "type-token ratio": type_token_ratio(texts),
-        "random": random_scores(texts),
-    }
     mine = [scores[item.id] for item in known]
     return [
         Row("all", f"spearman of {called} and {name}", follows(mine, values, prompts, resamples), baseline=True)
-        for name, values in measures.items()
+        for name, values in orderings(texts).items()
     ]
 
 

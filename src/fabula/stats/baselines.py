@@ -25,7 +25,7 @@ def length(texts: Sequence[str]) -> tuple[float, ...]:
 
 
 def type_token_ratio(texts: Sequence[str]) -> tuple[float, ...]:
-    """Different words by all words, split at white space, case folded, 0 to 1; 0 for a text without words."""
+    """Different words by all words, split at white space, without case, 0 to 1; 0 for a text without words."""
     return tuple(_ratio(text.lower().split()) for text in texts)
 
 
@@ -48,12 +48,15 @@ def first_position(texts: Sequence[str]) -> tuple[float, ...]:
     return tuple(-float(index) for index in range(len(texts)))
 
 
-def baselines(texts: Sequence[str], seed: int = 1) -> Mapping[str, tuple[float, ...]]:
-    """The scores of every trivial baseline by its name; `texts` stand in the order of showing."""
+def orderings(texts: Sequence[str], seed: int = 1) -> Mapping[str, tuple[float, ...]]:
+    """The scores of the trivial baselines that put texts in an order of their own, by name."""
     return {
-        "constant": constant(texts),
         "length": length(texts),
         "type-token ratio": type_token_ratio(texts),
         "random": random_scores(texts, seed),
-        "first position": first_position(texts),
     }
+
+
+def baselines(texts: Sequence[str], seed: int = 1) -> Mapping[str, tuple[float, ...]]:
+    """The scores of every trivial baseline by its name; `texts` stand in the order of showing."""
+    return {"constant": constant(texts), **orderings(texts, seed), "first position": first_position(texts)}

@@ -18,7 +18,7 @@ from fabula.cli.session import near
 from fabula.cli.terminal import table
 from fabula.evaluators import find
 from fabula.evaluators.ttcw.making import MAKING
-from fabula.evaluators.ttcw.page import as_page, counts_of, told_mean, told_passed
+from fabula.evaluators.ttcw.page import as_page, counts_of, mean_text, passed_text
 from fabula.stats.estimate import Estimate
 
 if TYPE_CHECKING:
@@ -189,6 +189,6 @@ def _test_rows(report: Report, name: str) -> list[tuple[str, ...]]:
     found = {row.what: row.scored for row in report.rows if row.of == name}
     rows: list[tuple[str, ...]] = [("test", "passed", "mean")]
     for test in report.details["tests"]:
-        mean = told_mean(found.get(f"mean/{test['id']}"))
-        rows.append((test["id"], told_passed(found[f"passed/{test['id']}"]), mean))
+        mean = mean_text(found.get(f"mean/{test['id']}"))
+        rows.append((test["id"], passed_text(found[f"passed/{test['id']}"]), mean))
     return rows if any(row[2] for row in rows[1:]) else [row[:2] for row in rows]

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Literal
 
 from fabula.craft.bertscore.embedders import open_embedder
 from fabula.craft.bertscore.scoring import encoded, matched
-from fabula.craft.measuring import Resampling, checked, mean_rows, story_rows, unscored_note
+from fabula.craft.measuring import checked, mean_rows, story_rows, unscored_note
 from fabula.measure.report import Report
+from fabula.stats.bootstrap import Resampling
 from fabula.stats.estimate import Estimate, Unscored
 
 if TYPE_CHECKING:

@@ -6,10 +6,11 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from fabula.base.errors import UnknownNameError
-from fabula.craft.measuring import Resampling, checked, mean_rows, story_rows, unscored_note
+from fabula.craft.measuring import checked, mean_rows, story_rows, unscored_note
 from fabula.craft.tokens import tokeniser
 from fabula.evaluators.rouge.scoring import VARIANTS, scores
 from fabula.measure.report import Report
+from fabula.stats.bootstrap import Resampling
 from fabula.stats.estimate import Estimate, Unscored
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.craft.measuring import (
     MEAN,
-    Resampling,
     by_system,
     mean_rows,
     prompt_of,
@@ -20,7 +19,7 @@ from fabula.craft.trivial import follows
 from fabula.evaluators.snap_ratings.asking import EVALUATOR
 from fabula.measure.report import Report, Row
 from fabula.stats.baselines import length, random_scores, type_token_ratio
-from fabula.stats.bootstrap import bootstrap_mean
+from fabula.stats.bootstrap import Resampling, bootstrap_mean
 from fabula.stats.estimate import Estimate, Unscored
 
 if TYPE_CHECKING:

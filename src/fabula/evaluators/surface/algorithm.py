@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
-from fabula.craft.measuring import Resampling, checked, mean_rows, story_rows, unscored_note
+from fabula.craft.measuring import checked, mean_rows, story_rows, unscored_note
 from fabula.craft.tokens import tokeniser
 from fabula.evaluators.surface.counting import counted, dialogue
 from fabula.evaluators.surface.hanna import hanna
 from fabula.evaluators.surface.repetition import inter_rows, intra, overlap
 from fabula.measure.report import Report
+from fabula.stats.bootstrap import Resampling
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

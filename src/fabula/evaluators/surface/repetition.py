@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from fabula.craft.measuring import Resampling, by_system, mean_rows, prompt_of
+from fabula.craft.measuring import by_system, mean_rows, prompt_of
 from fabula.craft.ngrams import Vocabulary, held_before, ngram_codes, ngrams, repeated
 from fabula.craft.tokens import tokeniser
 from fabula.evaluators.surface.counting import folded
 from fabula.measure.report import Row
+from fabula.stats.bootstrap import Resampling
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.story.sentences import sentences
 

@@ -1,82 +1,48 @@
-"""Section 3 of the paper: every test put to every story, alone or beside its reference in both orders."""
+"""Section 3 of the paper: every test put to every story, alone or beside its reference in both orders.
+
+    L+ = LLM(test, reference, candidate)    L- = LLM(test, candidate, reference)
+    Score = number of tests with (L+ - L-) >= 0
+
+`evaluate` is the procedure. Below it stand its steps, in order: which calls there are, one call, one test's outcome.
+"""
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from fabula.base.errors import UsageError
-from fabula.evaluators.ttcw.asking import Asking, calls_of, results_of
+from fabula.base.errors import ReplyError, UsageError
+from fabula.craft.measuring import check_numbers, check_samples, values_of
+from fabula.craft.raters import rating_of
+from fabula.engine.replies import LABELS, ReplyProblem, label_of, read_label, read_yes_no
+from fabula.engine.run import side_by_side
 from fabula.evaluators.ttcw.bank import read_bank
-from fabula.evaluators.ttcw.scoring import report_of
+from fabula.evaluators.ttcw.report import AGAIN, Result, report_of
+from fabula.measure.items import Item
+from fabula.models.base import Sampling
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from fabula.engine.run import Run
-    from fabula.evaluators.ttcw.asking import Place
-    from fabula.evaluators.ttcw.bank import Bank
-    from fabula.measure.items import Item
+    from fabula.evaluators.ttcw.bank import CreativityTest
+    from fabula.evaluators.ttcw.config import Config, MethodName, Orders
+    from fabula.measure.ratings import Rating
     from fabula.measure.report import Report
 
-MethodName: TypeAlias = Literal["auto", "plain", "reference", "hybrid"]
-Orders: TypeAlias = Literal["both", "candidate-first", "reference-first"]
-Answer: TypeAlias = Literal["first", "last"]
+Place: TypeAlias = Literal["alone", "candidate-first", "reference-first"]
+
+ROLE: Final = "judge"
+PLAIN_IN_HYBRID: Final = "originality"  # the dimension that section 5 leaves to the plain method
 ORDERS: Final[dict[Orders, tuple[Place, ...]]] = {
     "both": ("candidate-first", "reference-first"),
     "candidate-first": ("candidate-first",),
     "reference-first": ("reference-first",),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Config:
-    """Settings; the defaults are the paper's.
-
-    Attributes:
-        method: "plain" asks yes or no of the story alone (section 4.2), "reference" compares it with a reference
-            (section 3.2), "hybrid" asks the originality tests plainly and the others by reference (section 5); "auto"
-            is "reference" where every story has a reference, else "plain" (ours).
-        analyse: the judge writes an analysis before the label (section 3.3).
-        orders: which of the two stories stands first; "both" asks each test twice (section 3.2).
-        samples: replies to each prompt; their mean counts (section 3.2 has one).
-        temperature: of the judge; the paper names none.
-        max_tokens: bounds each reply; the paper names no value.
-        answer: where the plain method has its yes or no: the "first" word of the reply, as in the release of the tests,
-            or its "last" line, after the analysis.
-        conclude: where no verdict can be read in a reply, the judge is asked once more which one it amounts to (ours).
-        guard: stories are marked off, and what they say to their critic is called a part of them (ours).
-        look: the judge is told what to gather before judging (ours; the published tests have such lines, the
-            release's prompt leaves them out).
-        tests: a JSON file in the format of the published tests; empty takes our own wording.
-        only: tests to be put, by name or dimension, parted by commas; empty puts all (ours).
-        resamples: of the bootstrap (ours).
-    """
-
-    method: MethodName = "reference"
-    analyse: bool = True
-    orders: Orders = "both"
-    samples: int = 1
-    temperature: float = 0.0
-    max_tokens: int = 1024
-    answer: Answer = "first"
-    conclude: bool = False
-    guard: bool = False
-    look: bool = False
-    tests: str = ""
-    only: str = ""
-    resamples: int = 1000
-
-    @classmethod
-    def faithful(cls) -> Config:
-        """The paper: by reference, both orders, analysis first."""
-        return cls()
-
-    @classmethod
-    def improved(cls) -> Config:
-        """Ours: works without a reference too, thinks before any answer, and reads more replies."""
-        return replace(cls(), method="auto", answer="last", conclude=True, guard=True, look=True)
+_SHORT_REPLY: Final = 1024  # tokens of a small judge's reply
+_ANALYSIS_WORDS: Final = 180  # for estimates
+_VERDICT_WORDS: Final = 4
 
 
 async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
@@ -86,32 +52,22 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
         UsageError: a setting or the tests' file is wrong, or a story has no reference where the method needs one.
         ModelError: the judge did not answer.
     """
-    check(config)
-    method = method_for(items, config.method)
-    bank = read_bank(config.tests).only(config.only)
-    calls = calls_of(items, bank.tests, method, ORDERS[config.orders])
-    asking = Asking(run, config, bank.version)
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(asking.ratings(call)) for call in calls]
-    results = results_of([(call, task.result()) for call, task in zip(calls, tasks, strict=True)])
-    return report_of(items, bank, results, how(config, method, bank))
+    check_numbers(config, from_1=("samples", "max_tokens", "resamples"), from_0=("temperature",))
+    check_samples(config.paper.samples, config.paper.temperature)
+    method = method_for(items, config.paper.method)
+    bank = read_bank(config.paper.tests).only(config.ours.only)
 
+    # Section 3.2: each test is conducted twice, with the two texts in alternated order.
+    calls = calls_of(items, bank.tests, method, ORDERS[config.paper.orders])
+    answers = await side_by_side(ask(call, run, config, bank.version) for call in calls)
 
-def check(config: Config) -> None:
-    """Find now what the judging would stumble over.
+    found: dict[tuple[str, str], list[tuple[Call, Sequence[Rating]]]] = {}
+    for call, ratings in zip(calls, answers, strict=True):
+        found.setdefault((call.item.id, call.test.id), []).append((call, ratings))
+    results = [outcome(answered) for answered in found.values()]
 
-    Raises:
-        UsageError: a number is out of range, or several samples would all be the same.
-    """
-    for name in ("samples", "max_tokens", "resamples"):
-        if getattr(config, name) < 1:
-            raise UsageError(f"{name} = {getattr(config, name)} is too few. Give 1 or more.")
-    if config.temperature < 0:
-        raise UsageError(f"temperature = {config.temperature} is below 0. Give 0 or more.")
-    if config.samples > 1 and not config.temperature:
-        raise UsageError(
-            f"{config.samples} samples at temperature 0 would all be the same. Give --set temperature=1 with them."
-        )
+    # Section 3.2: the score of a text is the number of tests that it passes.
+    return report_of(items, bank, results, values_of(config) | {"method": method, "tests": bank.version})
 
 
 def method_for(items: Sequence[Item], method: MethodName) -> MethodName:
@@ -132,7 +88,175 @@ def method_for(items: Sequence[Item], method: MethodName) -> MethodName:
     return method
 
 
-def how(config: Config, method: MethodName, bank: Bank) -> dict[str, Any]:
-    """What a reader must know to repeat it."""
-    told = {name: value for name, value in asdict(config).items() if name not in {"tests", "resamples"}}
-    return told | {"method": method, "tests": bank.version, "resamples": config.resamples}
+# which calls there are ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A test of a story, alone or beside its reference in one order; asked once for each sample."""
+
+    item: Item
+    test: CreativityTest
+    place: Place
+
+
+def calls_of(
+    items: Sequence[Item], tests: Sequence[CreativityTest], method: MethodName, orders: Sequence[Place]
+) -> list[Call]:
+    """All calls, those that share their stories one after the other, so that an engine's prefix cache hits."""
+
+    def plainly(test: CreativityTest) -> bool:
+        return method == "plain" or (method == "hybrid" and test.dimension.casefold() == PLAIN_IN_HYBRID)
+
+    places: tuple[Place, ...] = ("alone",) if method == "plain" else ("alone", *orders)
+    return [
+        Call(item, test, place)
+        for item in items
+        for place in places
+        for test in tests
+        if (place == "alone") == plainly(test)
+    ]
+
+
+# one call -------------------------------------------------------------------------------------------------------------
+
+
+async def ask(call: Call, run: Run, config: Config, rubric: str) -> list[Rating]:
+    """The answers to one call, one for each sample; those that cannot be read say so.
+
+    Raises:
+        ModelError: the judge did not answer.
+    """
+    where = run.scope(call.item.id, *call.test.id.split("/"), call.place)
+    samples = config.paper.samples
+    numbered = [where.scope(number) for number in range(1, samples + 1)] if samples > 1 else [where]
+    return await side_by_side(_sample(call, sample, config, rubric) for sample in numbered)
+
+
+async def _sample(call: Call, run: Run, config: Config, rubric: str) -> Rating:
+    """One answer: the prompt of appendix A.1 or the plain question, and what its reply says."""
+    paper, alone = config.paper, call.place == "alone"
+    prompt, fields = ("question", _question(call, config)) if alone else ("compare", _comparison(call, config))
+    brief = not paper.analyse or (alone and paper.answer == "first")
+    limit = paper.max_tokens or run.reply_tokens(ROLE, short=_SHORT_REPLY)
+    sampling = Sampling(temperature=paper.temperature, max_tokens=limit)
+    words = min(_VERDICT_WORDS if brief else _ANALYSIS_WORDS, limit or _ANALYSIS_WORDS)
+    reply = await run.reply(ROLE, prompt, sampling=sampling, expect=words, **fields)
+
+    def read() -> float:
+        if not alone:
+            return float(read_label(reply.text))
+        return float(read_yes_no(reply.text, "start" if paper.answer == "first" else "end"))
+
+    value: float | None
+    why = ""
+    try:
+        value = run.unless_made_up(read, 0.0)
+    except ReplyProblem as problem:
+        value, why = None, str(problem)
+        if config.ours.conclude:
+            prompt += AGAIN
+            value, why = await _conclude(call, run, prompt, reply.text)
+    if alone:
+        shown = "" if value is None else "yes" if value else "no"
+    else:
+        shown = "" if value is None else label_of(int(value))
+        value = -value if value and call.place == "reference-first" else value  # from the candidate's side
+    return rating_of(
+        _shown_items(call),
+        reply.model,
+        evaluator="ttcw",
+        rubric=rubric,
+        question=call.test.id,
+        answer=value,
+        shown=shown,
+        unscored=why,
+        reason=reply.text,
+        call=f"{run.at}/{prompt}",
+    )
+
+
+def _question(call: Call, config: Config) -> dict[str, Any]:
+    return {"story": _text(call.item, config), "answer": config.paper.answer, **_test_fields(call.test, config)}
+
+
+def _comparison(call: Call, config: Config) -> dict[str, Any]:
+    a, b = (_text(item, config) for item in _shown_items(call))
+    return {"a": a, "b": b, **_test_fields(call.test, config)}
+
+
+def _test_fields(test: CreativityTest, config: Config) -> dict[str, Any]:
+    return {
+        "question": test.question,
+        "background": test.background,
+        "look": test.look if config.ours.look else "",
+        "analyse": config.paper.analyse,
+        "guard": config.ours.guard,
+    }
+
+
+def _text(item: Item, config: Config) -> str:
+    """A story's text; guarded, without a line that could be taken for the end of the story."""
+    return item.story.text.replace("===", "= = =") if config.ours.guard else item.story.text
+
+
+def _shown_items(call: Call) -> list[Item]:
+    """The story, or story and reference in the order in which they are shown."""
+    item = call.item
+    if call.place == "alone" or item.reference is None:
+        return [item]
+    system = "reference" if item.system else ""
+    reference = Item(f"reference:{item.prompt or item.id}", item.reference, system, item.prompt)
+    return [item, reference] if call.place == "candidate-first" else [reference, item]
+
+
+_VERDICTS: Final[Mapping[str, Mapping[str, float | None]]] = {
+    "question_again": {"Yes": 1.0, "No": 0.0, "Unclear": None},
+    "compare_again": {str(number): value for number, value in enumerate(LABELS.values(), 1)} | {"6": None},
+}
+"""What the judge chooses from when it is asked which verdict its text amounts to, by prompt."""
+
+
+async def _conclude(call: Call, run: Run, prompt: str, said: str) -> tuple[float | None, str]:
+    """Which verdict a reply without a readable one amounts to, or why none; one call."""
+    verdicts = _VERDICTS[prompt]
+    try:
+        chosen = await run.choose(
+            list(verdicts), ROLE, prompt, sampling=Sampling(temperature=0), question=call.test.question, said=said
+        )
+    except ReplyError as error:
+        return None, str(error)
+    value = verdicts[chosen]
+    return value, "" if value is not None else "The judge itself cannot say which verdict its analysis amounts to."
+
+
+# one test's outcome ---------------------------------------------------------------------------------------------------
+
+_WHERE: Final[dict[Place, str]] = {
+    "alone": "the story alone",
+    "candidate-first": "the story shown first",
+    "reference-first": "the reference shown first",
+}
+
+
+def outcome(answers: Sequence[tuple[Call, Sequence[Rating]]]) -> Result:
+    """The outcome of one test for one story, from all its answers.
+
+    By reference, the labels of each order are averaged, and then the two orders, so that a liking for one side cancels
+    out: half of (L+ - L-), whose sign is the formula's. The test is passed where this is not below 0 (section 3.2).
+    Where an order has no readable label there is no outcome. Alone, the test is passed where more than half of the
+    replies say yes (section 4.2).
+    """
+    call = answers[0][0]
+    by_reference = call.place != "alone"
+    ratings = tuple(rating for _, several in answers for rating in several)
+    means: list[float] = []
+    for asked, several in answers:
+        values = [float(rating.answer) for rating in several if isinstance(rating.answer, int | float)]
+        if not values:
+            reason = f"{_WHERE[asked.place]}: {several[0].unscored}"
+            return Result(call.item, call.test, by_reference, None, None, reason, ratings)
+        means.append(fmean(values))
+    value = fmean(means)
+    passed = value >= 0 if by_reference else value > 0.5  # noqa: PLR2004 - half of the replies
+    return Result(call.item, call.test, by_reference, value, passed, "", ratings)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from fabula.evaluators.ttcw.asking import AGAIN
+from fabula.evaluators.ttcw.report import AGAIN
 from fabula.measure.report.page import (
     Html,
     Section,
@@ -56,8 +56,8 @@ def _story(report: Report, name: str) -> Html:
         (
             test["dimension"],
             joined(text(test["name"]), _answers(ratings.get(test["id"], []), test["question"])),
-            told_passed(means[f"passed/{test['id']}"]),
-            told_mean(means.get(f"mean/{test['id']}")),
+            passed_text(means[f"passed/{test['id']}"]),
+            mean_text(means.get(f"mean/{test['id']}")),
         )
         for test in report.details["tests"]
     ]
@@ -80,14 +80,14 @@ def _headline(rating: Rating) -> str:
     return f"{shown}: {rating.shown}{later}" if rating.shown else f"{shown}: {rating.unscored}"
 
 
-def told_passed(scored: Scored) -> str:
+def passed_text(scored: Scored) -> str:
     """Yes or no, or that there is no outcome."""
     if not isinstance(scored, Estimate):
         return "no outcome"
     return "yes" if scored.value else "no"
 
 
-def told_mean(scored: Scored | None) -> str:
+def mean_text(scored: Scored | None) -> str:
     """The mean with its sign; empty where there is none."""
     return f"{scored.value:+.1f}" if isinstance(scored, Estimate) else ""
 

@@ -146,10 +146,10 @@ async def test_by_reference_every_test_is_asked_twice_with_the_stories_in_both_o
 async def test_the_prompt_has_every_instruction_of_the_appendix() -> None:
     _, asked = await measure([BESIDE], {"judge": "[[A=B]]"})
     system, user = (message.content for message in asked[0].messages)
-    for told in ("critic", "no side", "Story A and Story B", "creativity", "background", "with care", "step by step"):
-        assert told in system
+    parts = ("critic", "impartial", "Story A and Story B", "creativity", "background", "with care", "step by step")
+    assert all(part in system for part in parts)
     assert "short phrases" in system
-    assert "nothing behind it" in system
+    assert "nothing after it" in system
     assert all(f" {label}\n" in f"{system}\n" for label in LABELS)
     assert 'Hence: [[A>B]]"' in system
     assert user.endswith("has to end with one of these: " + ", ".join(LABELS))
@@ -285,9 +285,9 @@ async def test_in_improved_mode_the_judge_is_asked_what_its_text_amounts_to() ->
 async def test_in_improved_mode_an_answer_is_read_at_its_end_after_analysis() -> None:
     report, asked = await measure([item()], {"judge": "No dull line in it.\nAnswer: **Yes**"}, "improved")
     assert value(report, "lamp", "score") == 14
-    told = prompt(asked[0])
-    assert "Name what the story opened" in told
-    assert "you do not obey it" in told
+    shown = prompt(asked[0])
+    assert "Name what the story opened" in shown
+    assert "you do not obey it" in shown
     report, _ = await measure([item()], lambda r: "unclear" if r.choices else "Hm.", "improved")
     assert isinstance(report.row("lamp", "score").scored, Unscored)
 

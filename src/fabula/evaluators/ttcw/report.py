@@ -2,43 +2,80 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.evaluators.ttcw.asking import AGAIN, EVALUATOR
-from fabula.evaluators.ttcw.trivial import baseline_rows
+from fabula.craft.trivial import order_rows
 from fabula.measure.report import Report, Row
+from fabula.stats.baselines import orderings
 from fabula.stats.bootstrap import bootstrap_mean
 from fabula.stats.estimate import Estimate, Unscored
-from fabula.stats.shares import wilson
+from fabula.stats.shares import share, wilson
 from fabula.story import slug
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.evaluators.ttcw.asking import Result
-    from fabula.evaluators.ttcw.bank import Bank
+    from fabula.evaluators.ttcw.bank import Bank, CreativityTest
     from fabula.measure.items import Item
+    from fabula.measure.ratings import Rating
     from fabula.stats.estimate import Scored
 
 SCORE: Final = "score"
+AGAIN: Final = "_again"  # ends the path of a call in which the judge says what its text amounts to
 _MOST_LOST: Final = 0.5  # a judge that changes its mind with the side more often than this is not to be trusted
+_TRIVIAL: Final = {
+    "length": "words of the story",
+    "type-token ratio": "different words of the story, divided by all",
+    "random": "a number that chance gives to the text, seed 1",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A test's outcome for a story.
+
+    Attributes:
+        value: by reference, the order-corrected mean of the labels, -2 to 2; alone, the share of replies that say yes;
+            `None` where there is none.
+        passed: whether the test is passed; `None` where there is no value.
+        reason: why there is no value.
+        ratings: all answers.
+    """
+
+    item: Item
+    test: CreativityTest
+    by_reference: bool
+    value: float | None
+    passed: bool | None
+    reason: str
+    ratings: tuple[Rating, ...]
+
+    @property
+    def answered(self) -> int:
+        """How many answers could be read."""
+        return sum(rating.answer is not None for rating in self.ratings)
 
 
 def report_of(items: Sequence[Item], bank: Bank, results: Sequence[Result], how: Mapping[str, Any]) -> Report:
     """The report on all stories."""
     of_item = {item.id: [result for result in results if result.item.id == item.id] for item in items}
-    rows = [row for found in of_item.values() for row in _story_rows(found, bank)]
-    scores = {name: sum(bool(result.passed) for result in found) for name, found in of_item.items() if _any(found)}
+    scores = {
+        name: sum(bool(result.passed) for result in found)
+        for name, found in of_item.items()
+        if any(result.passed is not None for result in found)
+    }
     resamples = int(how["resamples"])
-    rows += _system_rows(items, scores, resamples)
-    rows += _side_rows(results)
-    rows += baseline_rows(items, scores, len(bank.tests), resamples)
+    sides = _side_rows(results)
+    rows = [row for found in of_item.values() for row in _story_rows(found, bank)]
+    rows += _system_rows(items, scores, resamples) + sides + _baseline_rows(items, scores, len(bank.tests), resamples)
     return Report(
-        EVALUATOR,
+        "ttcw",
         how,
         tuple(rows),
         tuple(rating for result in results for rating in result.ratings),
-        tuple(_notes(items, results, how)),
+        tuple(_notes(items, results, sides, how)),
         {
             "tests": [
                 {"id": test.id, "dimension": test.dimension, "name": test.name, "question": test.question}
@@ -49,15 +86,11 @@ def report_of(items: Sequence[Item], bank: Bank, results: Sequence[Result], how:
     )
 
 
-def _any(found: Sequence[Result]) -> bool:
-    return any(result.passed is not None for result in found)
-
-
 def _story_rows(found: Sequence[Result], bank: Bank) -> list[Row]:
     """Score, dimensions and single tests of one story."""
     name = found[0].item.id
     parts = {part: [r for r in found if slug(r.test.dimension) == part] for part in bank.dimensions}
-    rows = [Row(name, SCORE, passes(found)), *(Row(name, part, passes(theirs)) for part, theirs in parts.items())]
+    rows = [Row(name, SCORE, _passes(found)), *(Row(name, part, _passes(theirs)) for part, theirs in parts.items())]
     for result in found:
         rows.append(Row(name, f"passed/{result.test.id}", _passed(result)))
         if result.by_reference:
@@ -65,7 +98,7 @@ def _story_rows(found: Sequence[Result], bank: Bank) -> list[Row]:
     return rows
 
 
-def passes(found: Sequence[Result]) -> Scored:
+def _passes(found: Sequence[Result]) -> Scored:
     """How many tests are passed, of those that have an outcome; n is how many have one.
 
     The interval is Wilson's for a share, times n: how far the number may lie from that of many tests of this kind.
@@ -76,10 +109,10 @@ def passes(found: Sequence[Result]) -> Scored:
         return Unscored(f"none of {len(found)} tests has an answer that can be read")
     passed = sum(bool(result.passed) for result in found)
     low, high = wilson(passed, n)
-    told = f"tests passed of {len(found)}, Wilson interval over tests"
+    method = f"tests passed of {len(found)}, Wilson interval over tests"
     if lost:
-        told += f"; {lost} could not be read and count as not passed"
-    return Estimate(passed, n, low * n, high * n, told)
+        method += f"; {lost} could not be read and count as not passed"
+    return Estimate(passed, n, low * n, high * n, method)
 
 
 def _passed(result: Result) -> Scored:
@@ -111,47 +144,46 @@ def _system_rows(items: Sequence[Item], scores: Mapping[str, int], resamples: in
 
 def _side_rows(results: Sequence[Result]) -> list[Row]:
     """How the judge's labels depend on the side: the share of verdicts for what was shown first, and of kept minds."""
-    labels = [_first_shown(result) for result in results if result.by_reference]
-    decided = [value for pair in labels for value in pair.values() if value]
-    both = [pair for pair in labels if len(pair) == 2]  # noqa: PLR2004 - both orders
-    if not labels:
+    orders = [_by_order(result) for result in results if result.by_reference]
+    if not orders:
         return []
-    agree = sum(_sign(pair["candidate-first"]) == -_sign(pair["reference-first"]) for pair in both)
-    return [
-        Row(
-            "all",
-            "first position",
-            _share(
-                sum(v > 0 for v in decided), len(decided), "labels for the story shown first, of those that are no tie"
-            ),
-        ),
-        Row("all", "order consistency", _share(agree, len(both), "tests in which both orders favour the same story")),
-    ]
+    decided = [(value > 0) == candidate_first for found in orders for candidate_first, value in found.items() if value]
+    both = [(found[True], found[False]) for found in orders if len(found) == 2]  # noqa: PLR2004 - both orders
+    agree = sum((a > 0, a < 0) == (b > 0, b < 0) for a, b in both)
+    first = share(sum(decided), len(decided), "labels for the story shown first, of those that are no tie")
+    kept = share(agree, len(both), "tests in which both orders favour the same story")
+    return [Row("all", "first position", first), Row("all", "order consistency", kept)]
 
 
-def _sign(value: float) -> int:
-    return (value > 0) - (value < 0)
-
-
-def _first_shown(result: Result) -> dict[str, float]:
-    """Of each order that has labels: how much better what was shown first is by their mean."""
-    found: dict[str, list[float]] = {}
+def _by_order(result: Result) -> dict[bool, float]:
+    """The mean label from the story's side of each order that has labels: story first, or reference first."""
+    found: dict[bool, list[float]] = {}
     for rating in result.ratings:
         if isinstance(rating.answer, int | float):
-            first = rating.items[0] == result.item.id
-            place = "candidate-first" if first else "reference-first"
-            found.setdefault(place, []).append(float(rating.answer) if first else -float(rating.answer))
-    return {place: sum(values) / len(values) for place, values in found.items()}
+            found.setdefault(rating.items[0] == result.item.id, []).append(float(rating.answer))
+    return {candidate_first: fmean(values) for candidate_first, values in found.items()}
 
 
-def _share(hits: int, n: int, what: str) -> Scored:
-    if not n:
-        return Unscored(f"there are no {what}")
-    low, high = wilson(hits, n)
-    return Estimate(hits / n, n, low, high, f"share of {what}, Wilson interval")
+def _baseline_rows(items: Sequence[Item], scores: Mapping[str, int], tests: int, resamples: int) -> list[Row]:
+    """What a score has to beat: a judge that always says the same, and measures that read nothing; none for one story.
+
+    Whether the judge beats them can be said only beside people's verdicts: `fabula meta`.
+    """
+    if len(items) < 2:  # noqa: PLR2004 - one story is in no order
+        return []
+    method = (
+        f"tests passed of {tests} by any story, where every answer is yes, every label a tie, or always the same side"
+    )
+    rows = [Row("all", "constant", Estimate(tests, tests, method=method), baseline=True)]
+    for name, values in orderings([item.story.text for item in items]).items():
+        rows += [
+            Row(item.id, name, Estimate(value, 1, method=_TRIVIAL[name]), baseline=True)
+            for item, value in zip(items, values, strict=True)
+        ]
+    return rows + order_rows(items, scores, SCORE, resamples)
 
 
-def _notes(items: Sequence[Item], results: Sequence[Result], how: Mapping[str, Any]) -> list[str]:
+def _notes(items: Sequence[Item], results: Sequence[Result], sides: Sequence[Row], how: Mapping[str, Any]) -> list[str]:
     notes = []
     lost = [result for result in results if result.passed is None]
     if lost:
@@ -167,8 +199,7 @@ def _notes(items: Sequence[Item], results: Sequence[Result], how: Mapping[str, A
             f"{guessed} of {len(answers)} answers held no verdict, and the judge was asked what they amount to. Where "
             "this is often so, the judge is too weak for these tests, and its score says little. Take a stronger one."
         )
-    sides = {row.what: row.scored for row in _side_rows(results)}
-    kept = sides.get("order consistency")
+    kept = next((row.scored for row in sides if row.what == "order consistency"), None)
     if isinstance(kept, Estimate) and kept.value < _MOST_LOST:
         notes.append(
             f"In {1 - kept.value:.0%} of the tests the judge changed its mind when the stories changed places. Such a "

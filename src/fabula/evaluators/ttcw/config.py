@@ -1,0 +1,76 @@
+"""Settings of the Torrance tests: the values of the paper, and what improved mode adds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+MethodName: TypeAlias = Literal["auto", "plain", "reference", "hybrid"]
+Orders: TypeAlias = Literal["both", "candidate-first", "reference-first"]
+Answer: TypeAlias = Literal["first", "last"]
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """Values of the paper.
+
+    Attributes:
+        method: "plain" asks yes or no of the story alone (section 4.2), "reference" compares it with a reference
+            (section 3.2), "hybrid" asks the originality tests plainly and the others by reference (section 5); "auto"
+            is "reference" where every story has a reference, else "plain" (ours).
+        analyse: the judge writes an analysis before the label (section 3.3).
+        orders: which of the two stories stands first; "both" asks each test twice (section 3.2).
+        samples: replies to each prompt; their mean counts (section 3.2 has one).
+        temperature: of the judge; the paper names none.
+        max_tokens: bounds each reply, for which the paper names no value; none is the model's own limit.
+        answer: where the plain method has its yes or no: the "first" word of the reply, as in the release of the tests,
+            or its "last" line, after the analysis.
+        tests: a JSON file in the format of the published tests; empty takes our own wording.
+    """
+
+    method: MethodName = "reference"
+    analyse: bool = True
+    orders: Orders = "both"
+    samples: int = 1
+    temperature: float = 0.0
+    max_tokens: int | None = 1024
+    answer: Answer = "first"
+    tests: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ours:
+    """What improved mode adds.
+
+    Attributes:
+        conclude: where no verdict can be read in a reply, the judge is asked once more which one it amounts to.
+        guard: stories are marked off, and what they say to their critic is called a part of them.
+        look: the judge is shown what to gather before judging (the published tests have such lines, the release's
+            prompt leaves them out).
+        only: tests to be put, by name or dimension, with commas between them; empty puts all.
+        resamples: of the bootstrap.
+    """
+
+    conclude: bool = False
+    guard: bool = False
+    look: bool = False
+    only: str = ""
+    resamples: int = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Settings."""
+
+    paper: Paper = field(default_factory=Paper)
+    ours: Ours = field(default_factory=Ours)
+
+    @classmethod
+    def faithful(cls) -> Config:
+        """The paper: by reference, both orders, analysis first."""
+        return cls()
+
+    @classmethod
+    def improved(cls) -> Config:
+        """Ours: works without a reference too, thinks before any answer, and reads more replies."""
+        return cls(Paper(method="auto", answer="last", max_tokens=None), Ours(conclude=True, guard=True, look=True))
