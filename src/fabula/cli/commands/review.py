@@ -21,7 +21,7 @@ from fabula.engine.methods import settings_of as method_settings
 from fabula.evaluators import find
 from fabula.evaluators.editorial.agreement import accepted, annotations_of, decoys_of, named, sheet_of
 from fabula.evaluators.editorial.page import sections_of as editorial_sections
-from fabula.evaluators.editorial.scoring import ALL
+from fabula.evaluators.editorial.report import ALL
 from fabula.evaluators.rubric.agreement import decided
 from fabula.evaluators.rubric.page import levels_of
 from fabula.evaluators.rubric.page import sections_of as rubric_sections

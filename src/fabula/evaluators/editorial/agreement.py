@@ -11,8 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from fabula.craft.levels import LEVELS
-from fabula.evaluators.editorial.asking import Annotation, annotation_id
-from fabula.evaluators.editorial.scoring import RUBRIC
+from fabula.evaluators.editorial.report import RUBRIC, Annotation, annotation_id
 from fabula.measure.ratings import Rating
 from fabula.measure.report import Row
 from fabula.stats.shares import share
@@ -31,7 +30,7 @@ _PAIR: Final = 2
 
 def annotations_of(report: Report) -> tuple[Annotation, ...]:
     """The annotations of an editorial report."""
-    return tuple(Annotation(**told) for told in report.details["annotations"])
+    return tuple(Annotation(**data) for data in report.details["annotations"])
 
 
 def named(annotation: Annotation) -> str:
@@ -53,19 +52,19 @@ def decoys_of(annotations: Sequence[Annotation]) -> tuple[Annotation, ...]:
 
 
 def sheet_of(report: Report) -> tuple[Rating, ...]:
-    """One open rating for each annotation and decoy, by story, otherwise in an order that tells nothing.
+    """One open rating for each annotation and decoy, by story, otherwise in an order that shows nothing.
 
     To answer one, write "yes" or "no" as `answer`, a name as `rater`, and take `unscored` out.
     """
     real = annotations_of(report)
-    homes = {told["id"]: told for told in report.details["stories"]}
+    prompts = {story["id"]: story["prompt"] for story in report.details["stories"]}
     return tuple(
         Rating(
             rater="",
             kind="person",
             items=(one.item,),
             systems=(),  # who wrote the story must not be seen
-            prompt=homes[one.item]["prompt"],
+            prompt=prompts[one.item],
             question=f"{ACCEPT}{one.id}",
             answer=None,
             unscored=OPEN,
@@ -88,9 +87,9 @@ def accepted(report: Report, people: Sequence[Rating]) -> tuple[list[Row], list[
     ids = {one.id for one in real}
     rows = []
     for level in LEVELS:
-        mine = [vote for name, vote in votes.items() if name in ids and known[name].level == level]
-        if mine:
-            rows.append(Row("people", f"accept/{level}", share(sum(mine), len(mine), f"annotations of the {level}")))
+        own = [vote for name, vote in votes.items() if name in ids and known[name].level == level]
+        if own:
+            rows.append(Row("people", f"accept/{level}", share(sum(own), len(own), f"annotations of the {level}")))
     everything = [vote for name, vote in votes.items() if name in ids]
     rows.append(Row("people", "accept", share(sum(everything), len(everything), "annotations that people answered")))
     lures = [vote for name, vote in votes.items() if name not in ids]
@@ -128,6 +127,6 @@ def _notes(real: Sequence[Annotation], votes: dict[str, bool], left: Counter[str
     if rated < len(real):
         notes.append(f"People answered {rated} of {len(real)} annotations.")
     if left:
-        told = ", ".join(f"{count} {reason}" for reason, count in left.most_common())
-        notes.append(f"Answers that do not count: {told}.")
+        reasons = ", ".join(f"{count} {reason}" for reason, count in left.most_common())
+        notes.append(f"Answers that do not count: {reasons}.")
     return notes

@@ -1,61 +1,38 @@
-"""MAGNET, section 3.4: an editor annotates the whole story, five of its scenes and five of its sentences."""
+"""MAGNET, section 3.4: an editor annotates the whole story, five of its scenes and five of its sentences.
+
+`evaluate` is the procedure; below it stand its steps: one call, and which comments of its reply count.
+"""
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from collections import Counter
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from fabula.base.errors import UsageError
-from fabula.craft.levels import drawn, fractions, levels_in, passages_of
-from fabula.evaluators.editorial.asking import Call, Editor
-from fabula.evaluators.editorial.scoring import report_of
+from pydantic import BaseModel, Field, create_model
+
+from fabula.base.errors import ReplyError
+from fabula.craft.levels import CATEGORIES, drawn, fractions, levels_in, passages_of
+from fabula.craft.measuring import check_numbers, values_of
+from fabula.craft.quoting import Quotable, folded
+from fabula.craft.raters import mark_for, performer_of, too_long
+from fabula.engine.replies import short
+from fabula.engine.run import side_by_side
+from fabula.evaluators.editorial.report import NOT_QUOTED, Annotation, PassageRead, annotation_id, report_of
+from fabula.models.base import Sampling
+from fabula.story import one_line, slug
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fabula.craft.levels import Passage
     from fabula.engine.run import Run
+    from fabula.evaluators.editorial.config import Config
     from fabula.measure.items import Item
     from fabula.measure.report import Report
 
-
-@dataclass(frozen=True, slots=True)
-class Config:
-    """Settings; the defaults are the paper's.
-
-    Attributes:
-        levels: which are read, parted by commas (section 3.4: all three).
-        passages: how many scenes, and how many sentences (section 3.4: 5).
-        cap: comments of one call that are looked at (the paper names none; its release has 100).
-        temperature: of the editor (appendix A.1).
-        max_tokens: bounds each reply; the paper names no value.
-        unique: a comment of the same category on the same words counts once (ours).
-        beside: a sentence is shown with its neighbours, which are not commented on (ours).
-        guard: what a passage says to its editor is called a part of it (ours).
-        seed: which scenes and sentences are drawn.
-        resamples: of the bootstrap (ours).
-    """
-
-    levels: str = "story, chapter, sentence"
-    passages: int = 5
-    cap: int = 100
-    temperature: float = 0.1
-    max_tokens: int = 4096
-    unique: bool = False
-    beside: bool = False
-    guard: bool = False
-    seed: int = 1
-    resamples: int = 1000
-
-    @classmethod
-    def faithful(cls) -> Config:
-        """The paper."""
-        return cls()
-
-    @classmethod
-    def improved(cls) -> Config:
-        """Ours: repeated comments count once, fewer and shorter ones, sentences with their neighbours, a guard."""
-        return replace(cls(), cap=40, max_tokens=2000, unique=True, beside=True, guard=True)
+ROLE: Final = "editor"
+_SHORT_REPLY: Final = 2000  # tokens of a small editor's reply
 
 
 async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
@@ -66,30 +43,106 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
         ModelError: the editor did not answer.
         BudgetError: the cap is reached.
     """
-    check(config)
-    levels = levels_in(config.levels)
-    there = {(item.id, level): passages_of(item.story, level) for item in items for level in levels}
-    calls = [
-        Call(item, passage)
+    check_numbers(config, from_1=("passages", "cap", "max_tokens", "resamples"), from_0=("temperature",))
+    levels = levels_in(config.paper.levels)
+    found = {(item.id, level): passages_of(item.story, level) for item in items for level in levels}
+
+    # The editor is "provided the whole story", "5 randomly selected scenes" and "5 randomly selected sentences".
+    chosen = [
+        (item, passage)
         for item in items
         for level in levels
-        for passage in drawn(there[item.id, level], fractions(level, config.passages, config.seed, item.prompt))
+        for passage in drawn(
+            found[item.id, level], fractions(level, config.paper.passages, config.ours.seed, item.prompt)
+        )
     ]
-    editor = Editor(run, config)
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(editor.read(call)) for call in calls]
-    how = asdict(config) | {"levels": ", ".join(levels), "editor": editor.who}
-    return report_of(items, levels, [task.result() for task in tasks], config, how)
+
+    # "The LLM evaluator is asked to produce editorial annotations."
+    reads = await side_by_side(annotate(item, passage, run, config) for item, passage in chosen)
+
+    # "The resulting annotation counts are aggregated to produce quantitative statistics for each generated story."
+    how = values_of(config) | {"levels": ", ".join(levels), "editor": performer_of(run, ROLE).identity}
+    return report_of(items, levels, reads, how)
 
 
-def check(config: Config) -> None:
-    """Find now what the reading would stumble over.
+async def annotate(item: Item, passage: Passage, run: Run, config: Config) -> PassageRead:
+    """What the editor says of a passage; a reply that cannot be read says why.
 
     Raises:
-        UsageError: a number is out of range.
+        ModelError: the editor did not answer.
+        BudgetError: the cap is reached.
     """
-    for name in ("passages", "cap", "max_tokens", "resamples"):
-        if getattr(config, name) < 1:
-            raise UsageError(f"{name} = {getattr(config, name)} is too few. Give 1 or more.")
-    if config.temperature < 0:
-        raise UsageError(f"temperature = {config.temperature} is below 0. Give 0 or more.")
+    at = run.scope(item.id, passage.level, passage.place)
+    by = performer_of(run, ROLE).identity
+    limit = config.paper.max_tokens or run.reply_tokens(ROLE, short=_SHORT_REPLY)
+    if why := too_long(run, ROLE, f"The {passage.level}", [passage.text], limit):
+        return PassageRead(item, passage, at.at, by, None, why)
+    categories = CATEGORIES[passage.level]
+    try:
+        reply = await at.ask_for(
+            comments_type(tuple(categories)),
+            ROLE,
+            "annotate",
+            sampling=Sampling(temperature=config.paper.temperature, max_tokens=limit),
+            passage=passage,
+            categories=list(categories.items()),
+            beside=config.ours.beside,
+            guard=config.ours.guard,
+            mark=mark_for(passage.text, passage.before, passage.after),
+        )
+    except ReplyError as error:
+        return PassageRead(item, passage, at.at, by, None, str(error))
+    annotations, dropped = valid_comments(item, passage, reply.comments, config)
+    return PassageRead(item, passage, at.at, by, annotations, dropped=dropped)
+
+
+def valid_comments(
+    item: Item, passage: Passage, comments: Sequence[Comment], config: Config
+) -> tuple[tuple[Annotation, ...], Counter[str]]:
+    """The comments that count, and how many do not, by reason.
+
+    A comment counts if its category is one of the level's, it says something, and its quotation stands in the passage.
+    """
+    names = {slug(name): name for name in CATEGORIES[passage.level]}
+    text = Quotable.of(passage.text)
+    dropped: Counter[str] = Counter()
+    kept: dict[tuple[str, ...], Annotation] = {}
+    for n, one in enumerate(comments):
+        category = names.get(slug(one.category), "")
+        comment, quote = one_line(one.comment), one_line(one.quote)
+        key = (category, folded(quote)) if config.ours.unique else (str(n),)
+        wrong = {
+            "over the cap": n >= config.paper.cap,
+            "the category is none of the level's": not category,
+            "nothing is said": not comment,
+            NOT_QUOTED: not text.has(quote),
+            "a repetition": key in kept,
+        }
+        if reason := next((why for why, holds in wrong.items() if holds), ""):
+            dropped[reason] += 1
+        else:
+            name = annotation_id(item.id, passage.level, passage.place, n, comment, quote)
+            kept[key] = Annotation(name, item.id, passage.level, passage.place, category, comment, quote)
+    return tuple(kept.values()), dropped
+
+
+class Comment(BaseModel):
+    """A comment as the editor gives it."""
+
+    category: str
+    quote: Annotated[str, short(300)]
+    comment: Annotated[str, short(400)]
+
+
+class Comments(BaseModel):
+    """All comments on a passage; none is an answer too."""
+
+    comments: Annotated[list[Comment], short(40)]
+
+
+@lru_cache
+def comments_type(categories: tuple[str, ...]) -> type[Comments]:
+    """The reply's type. The category is bound in its schema alone: one bad comment must not cost the others."""
+    names: Any = Field(json_schema_extra={"enum": list(categories)})
+    comment: Any = create_model("LevelComment", __base__=Comment, category=(str, names))
+    return create_model("LevelComments", __base__=Comments, comments=(Annotated[list[comment], short(40)], ...))

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from fabula.evaluators.editorial.agreement import annotations_of, named
-from fabula.evaluators.editorial.scoring import ALL
+from fabula.evaluators.editorial.report import ALL
 from fabula.measure.report.page import Html, Section, details, figure, html_table, joined, paragraph, report_section
 from fabula.measure.report.pictures import intervals_svg
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def sections_of(report: Report) -> Iterator[Section]:
     """A picture of each level's counts, the comments on each story, and all numbers."""
-    names = [told["id"] for told in report.details["stories"]]
+    names = [story["id"] for story in report.details["stories"]]
     pictures = [
         figure(intervals_svg([(name, report.row(name, level).scored) for name in names], title=f"Comments: {level}"))
         for level in report.details["levels"]
@@ -30,10 +30,10 @@ def sections_of(report: Report) -> Iterator[Section]:
 
 
 def _story(report: Report, name: str) -> Html:
-    mine = [annotation for annotation in annotations_of(report) if annotation.item == name]
+    own = [annotation for annotation in annotations_of(report) if annotation.item == name]
     parts = [paragraph(f"{ALL}: {report.row(name, ALL).scored}")]
-    for place, found in groupby(mine, key=named):
+    for place, found in groupby(own, key=named):
         rows = [(one.category, one.comment, one.quote) for one in found]
-        told = html_table(("category", "comment", "quotation"), rows)
-        parts.append(details(f"{place}: {len(rows)}", told))
+        table = html_table(("category", "comment", "quotation"), rows)
+        parts.append(details(f"{place}: {len(rows)}", table))
     return joined(*parts)

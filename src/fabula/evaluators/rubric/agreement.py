@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Final
 
 from fabula.craft.levels import LEVELS
-from fabula.evaluators.rubric.scoring import EVALUATOR
+from fabula.evaluators.rubric.report import EVALUATOR
 from fabula.measure.ratings import SAME
 from fabula.measure.report import Row
 from fabula.stats.shares import share
@@ -50,8 +50,8 @@ def decided(report: Report, people: Sequence[Rating], words: Mapping[str, int]) 
             sign = 1 if first == low else -1
             votes[low, high, rating.question].append(sign * places[str(rating.answer)])
     rows = _rows(votes, scores, words)
-    told = ", ".join(f"{count} {reason}" for reason, count in left.most_common())
-    return rows, [f"Choices that do not count: {told}."] if told else []
+    reasons = ", ".join(f"{count} {reason}" for reason, count in left.most_common())
+    return rows, [f"Choices that do not count: {reasons}."] if reasons else []
 
 
 def _rows(

@@ -1,58 +1,41 @@
-"""MAGNET, section 3.4: a judge sees the stories of all systems at once and scores each in every category, 0 to 100."""
+"""MAGNET, section 3.4: a judge sees the stories of all systems at once and scores each in every category, 0 to 100.
+
+`evaluate` is the procedure; below it stand its steps: the orders in which texts are shown, and one call.
+"""
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+import random
+from functools import lru_cache
+from itertools import permutations
+from math import factorial
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from fabula.base.errors import UsageError
-from fabula.craft.levels import fractions, levels_in, passages_of, side_by_side
-from fabula.evaluators.rubric.asking import MOST, Group, Judge, groups_of
-from fabula.evaluators.rubric.scoring import report_of
+from pydantic import BaseModel, Field, create_model
+
+from fabula.base.errors import ReplyError, UsageError
+from fabula.craft.levels import CATEGORIES, fractions, levels_in, passages_of
+from fabula.craft.levels import side_by_side as sets_of
+from fabula.craft.measuring import check_numbers, values_of
+from fabula.craft.raters import mark_for, performer_of, too_long
+from fabula.engine.replies import short
+from fabula.engine.run import side_by_side
+from fabula.evaluators.rubric.report import OVERALL, PassageSet, Scores, report_of
+from fabula.models.base import Sampling
+from fabula.story import one_line, slug
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fabula.engine.run import Run
+    from fabula.evaluators.rubric.config import Config
     from fabula.measure.items import Item
     from fabula.measure.report import Report
 
-
-@dataclass(frozen=True, slots=True)
-class Config:
-    """Settings; the defaults are the paper's.
-
-    Attributes:
-        levels: which are scored, parted by commas (section 3.4: all three).
-        passages: how many scenes, and how many sentences, of each story (section 3.4: 5).
-        orders: in how many orders each set of texts is shown, at most: all there are where that is enough, else seeded
-            ones in which every text stands in every place equally often (section 3.4: one random order).
-        temperature: of the judge (appendix A.1).
-        max_tokens: bounds each reply; the paper names no value.
-        guard: what a text says to its judge is called a part of it (ours).
-        seed: which scenes and sentences are drawn, and which orders.
-        resamples: of the bootstrap (ours).
-    """
-
-    levels: str = "story, chapter, sentence"
-    passages: int = 5
-    orders: int = 1
-    temperature: float = 0.1
-    max_tokens: int = 2048
-    guard: bool = False
-    seed: int = 1
-    resamples: int = 1000
-
-    @classmethod
-    def faithful(cls) -> Config:
-        """The paper: one random order."""
-        return cls()
-
-    @classmethod
-    def improved(cls) -> Config:
-        """Ours: every order of up to three texts, and a guard."""
-        return replace(cls(), orders=6, guard=True)
+ROLE: Final = "judge"
+LABELS: Final = "ABCDEFGHIJKL"
+HIGHEST: Final = 100
+_SHORT_REPLY: Final = 2048  # tokens of a small judge's reply
 
 
 async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
@@ -63,39 +46,109 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
         ModelError: the judge did not answer.
         BudgetError: the cap is reached.
     """
-    check(items, config)
-    groups: list[Group] = []
-    levels = levels_in(config.levels)
+    check_numbers(config, from_1=("passages", "orders", "max_tokens", "resamples"), from_0=("temperature",))
+    _check_stories(items)
+    levels = levels_in(config.paper.levels)
+    seed = config.ours.seed
+    calls = []
     for prompt in dict.fromkeys(item.prompt for item in items):
-        mine = [item for item in items if item.prompt == prompt]
+        stories = tuple(item for item in items if item.prompt == prompt)
+
+        # "across the three hierarchies": whole stories, five scenes and five sentences of each.
         for level in levels:
-            at = fractions(level, 1 if level == "story" else config.passages, config.seed, prompt)
-            sets = side_by_side([passages_of(item.story, level) for item in mine], at)
-            groups += groups_of(mine, sets)
-    judge = Judge(run, config)
-    calls = [call for group in groups for call in judge.calls(group)]
-    async with asyncio.TaskGroup() as tasks:
-        asked = [tasks.create_task(judge.scores(call)) for call in calls]
-    how = asdict(config) | {"levels": ", ".join(levels), "judge": judge.who}
-    return report_of(items, levels, [task.result() for task in asked], config, how)
+            at = fractions(level, 1 if level == "story" else config.paper.passages, seed, prompt)
+            sets = sets_of([passages_of(item.story, level) for item in stories], at)
+            for number, passages in enumerate(sets, 1):
+                shown = PassageSet(prompt, level, number, stories, passages)
+
+                # "The evaluator is provided with all the stories in a randomized order."
+                orders = orders_of(len(stories), config.paper.orders, f"{seed}/{prompt}/{level}/{number}")
+                calls += [score(shown, order, run, config) for order in orders]
+
+    # "It assigns a rubric score out of 100 for each category and also assigns an overall quality score out of 100."
+    found = await side_by_side(calls)
+    how = values_of(config) | {"levels": ", ".join(levels), "judge": performer_of(run, ROLE).identity}
+    return report_of(items, levels, found, how)
 
 
-def check(items: Sequence[Item], config: Config) -> None:
-    """Find now what the judging would stumble over.
+def orders_of(count: int, most: int, seed: str) -> tuple[tuple[int, ...], ...]:
+    """At most `most` orders of `count` texts: all, where there are not more; else rotations of seeded shuffles.
+
+    The rotations of one shuffle have every text in every place once. Where `most` is not a multiple of `count`, what
+    does not make a whole rotation is left out, unless it is all there is.
+    """
+    if factorial(count) <= most:
+        return tuple(permutations(range(count)))
+    rng = random.Random(f"{seed}/orders")  # noqa: S311 - reproducible draws are wanted, not secrets
+    found: dict[tuple[int, ...], None] = {}
+    wanted = most // count * count or most
+    while len(found) < wanted:
+        shuffled = list(range(count))
+        rng.shuffle(shuffled)
+        rotations = [tuple(shuffled[n:] + shuffled[:n]) for n in range(count)]
+        if not found.keys() & set(rotations):
+            found.update(dict.fromkeys(rotations[: wanted - len(found)]))
+    return tuple(found)
+
+
+async def score(shown: PassageSet, order: Sequence[int], run: Run, config: Config) -> Scores:
+    """The scores of all texts of a set, shown in that order; a reply that cannot be read says why.
 
     Raises:
-        UsageError: a number is out of range, or one prompt has more stories than labels.
+        ModelError: the judge did not answer.
+        BudgetError: the cap is reached.
     """
-    for name in ("passages", "orders", "max_tokens", "resamples"):
-        if getattr(config, name) < 1:
-            raise UsageError(f"{name} = {getattr(config, name)} is too few. Give 1 or more.")
-    if config.temperature < 0:
-        raise UsageError(f"temperature = {config.temperature} is below 0. Give 0 or more.")
+    level = shown.level
+    items = tuple(shown.items[place] for place in order)
+    texts = [shown.passages[place].text for place in order]
+    labels, categories = LABELS[: len(texts)], CATEGORIES[level]
+    at = run.scope(shown.prompt or "stories", level, shown.number, "-".join(str(place + 1) for place in order))
+    by = performer_of(run, ROLE).identity
+
+    limit = config.paper.max_tokens or run.reply_tokens(ROLE, short=_SHORT_REPLY)
+    what = f"{len(texts)} texts of the level {level}"
+    if why := too_long(run, ROLE, what, texts, limit):
+        return Scores(shown, items, at.at, by, None, why_not=why)
+    try:
+        reply = await at.ask_for(
+            scores_type(tuple(categories), labels),
+            ROLE,
+            "score",
+            sampling=Sampling(temperature=config.paper.temperature, max_tokens=limit),
+            texts=list(zip(labels, texts, strict=True)),
+            level=level,
+            categories=list(categories.items()),
+            guard=config.ours.guard,
+            mark=mark_for(*texts),
+        )
+    except ReplyError as error:
+        return Scores(shown, items, at.at, by, None, why_not=str(error))
+    each = [getattr(reply, label) for label in labels]
+    given = tuple({name: getattr(one, _field(name)) for name in (*categories, OVERALL)} for one in each)
+    return Scores(shown, items, at.at, by, given, tuple(one_line(one.reason) for one in each))
+
+
+@lru_cache
+def scores_type(categories: tuple[str, ...], labels: str) -> type[BaseModel]:
+    """The reply's type: for every label a reason, a score in each category, and one overall."""
+    # Whole numbers are asked for, because engines can hold a model to their range; fractions are read too.
+    number: Any = Field(ge=0, le=HIGHEST, json_schema_extra={"type": "integer"})
+    scores: dict[str, Any] = {_field(name): (float, number) for name in (*categories, OVERALL)}
+    one: Any = create_model("Text", reason=(Annotated[str, short(240)], ...), **scores)
+    several: dict[str, Any] = dict.fromkeys(labels, (one, ...))
+    return create_model("Rubric", **several)
+
+
+def _field(category: str) -> str:
+    return slug(category).replace("-", "_")
+
+
+def _check_stories(items: Sequence[Item]) -> None:
     for prompt in {item.prompt for item in items}:
         count = sum(item.prompt == prompt for item in items)
-        if count > MOST:
+        if count > len(LABELS):
             named = f"The prompt {prompt!r} has" if prompt else "There are"
             raise UsageError(
-                f"{named} {count} stories, and a judge can be shown {MOST} at once. Give fewer, or compare them in "
-                "pairs with `fabula rank`."
+                f"{named} {count} stories, and a judge can be shown {len(LABELS)} at once. Give fewer, or compare them "
+                "in pairs with `fabula rank`."
             )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fabula.evaluators.rubric.asking import OVERALL
-from fabula.evaluators.rubric.scoring import question
+from fabula.evaluators.rubric.report import OVERALL, question
 from fabula.measure.report.page import Html, Section, details, figure, html_table, joined, report_section
 from fabula.measure.report.pictures import intervals_svg
 

@@ -18,7 +18,7 @@ from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
 from fabula.evaluators.rubric.agreement import decided
-from fabula.evaluators.rubric.asking import LABELS, orders_of
+from fabula.evaluators.rubric.algorithm import LABELS, orders_of
 from fabula.evaluators.rubric.page import sections_of
 from fabula.measure.items import Item
 from fabula.measure.ratings import Rating

@@ -1,0 +1,311 @@
+"""From the scores of single calls to a report: systems by level and category, the place's effect, and baselines."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from fabula.craft.levels import CATEGORIES
+from fabula.craft.raters import rating_of
+from fabula.craft.trivial import order_rows
+from fabula.measure.report import Report, Row
+from fabula.stats.bootstrap import bootstrap_mean
+from fabula.stats.estimate import Estimate, Unscored
+from fabula.stats.shares import share
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fabula.craft.levels import Level, Passage
+    from fabula.measure.items import Item
+    from fabula.measure.ratings import Rating
+    from fabula.stats.estimate import Scored
+
+EVALUATOR: Final = "rubric"
+OVERALL: Final = "overall"
+_RUBRIC: Final = "rubric-1"
+_PAIR: Final = 2
+_LARGE: Final = 5.0  # points of 100 by which a place may lift a text before a reader is warned
+SetId: TypeAlias = tuple[str, str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class PassageSet:
+    """Passages that are compared: one of each story of a prompt, at the same fraction of each.
+
+    Attributes:
+        number: of the set among those of its prompt and level, from 1.
+        items: the stories.
+        passages: one of each story.
+    """
+
+    prompt: str
+    level: Level
+    number: int
+    items: tuple[Item, ...]
+    passages: tuple[Passage, ...]
+
+    @property
+    def id(self) -> SetId:
+        """Prompt, level and number."""
+        return self.prompt, self.level, self.number
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """What came of a call.
+
+    Attributes:
+        set: the passages.
+        shown: their stories in the order shown.
+        at: path of the call.
+        by: who judged.
+        given: for each text in the order shown, its scores by category and `OVERALL`; `None` where there are none.
+        reasons: what was said of each.
+        why_not: why there are none.
+    """
+
+    set: PassageSet
+    shown: tuple[Item, ...]
+    at: str
+    by: str
+    given: tuple[Mapping[str, float], ...] | None
+    reasons: tuple[str, ...] = ()
+    why_not: str = ""
+
+    @property
+    def best(self) -> int | None:
+        """The place of the one text with the highest overall score; `None` for a tie."""
+        values = [given[OVERALL] for given in self.given or ()]
+        top = max(values)
+        return values.index(top) if values.count(top) == 1 else None
+
+
+def question(level: str, category: str) -> str:
+    """What a rating is called: "story/overall", "sentence/rhythm"."""
+    return f"{level}/{category}"
+
+
+def questions_of(levels: Sequence[Level]) -> list[str]:
+    """All questions of the levels, each level's overall score first."""
+    return [question(level, category) for level in levels for category in (OVERALL, *CATEGORIES[level])]
+
+
+def report_of(
+    items: Sequence[Item], levels: Sequence[Level], found: Sequence[Scores], how: Mapping[str, Any]
+) -> Report:
+    """The report on all stories."""
+    resamples, seed = int(how["resamples"]), int(how["seed"])
+    means = _means(found)
+    places = _place_rows(found, levels, resamples, seed)
+    overall = {
+        item.id: fmean(values)
+        for item in items
+        if (values := [means[key] for level in levels if (key := (item.id, question(level, OVERALL))) in means])
+    }
+    questions = questions_of(levels)
+    return Report(
+        EVALUATOR,
+        how,
+        (
+            *_system_rows(items, questions, means, found, resamples, seed),
+            *places,
+            *order_rows(items, overall, "scores", resamples),
+        ),
+        tuple(rating for scores in found for rating in ratings_of(scores)),
+        tuple(_notes(items, found, places, how["orders"])),
+        {
+            "names": list(dict.fromkeys(name_of(item) for item in items)),
+            "questions": questions,
+            "stories": [
+                {"id": item.id, "system": item.system, "prompt": item.prompt, "words": item.story.words}
+                for item in items
+            ],
+            "scores": {item.id: {name: means.get((item.id, name)) for name in questions} for item in items},
+        },
+    )
+
+
+def _means(found: Sequence[Scores]) -> dict[tuple[str, str], float]:
+    """The mean score of each story on each question: over orders, and then over passages.
+
+    Calls that could not be read leave their orders out.
+    """
+    cells: defaultdict[tuple[str, str], defaultdict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for scores in found:
+        for item, given in zip(scores.shown, scores.given or (), strict=False):
+            for category, value in given.items():
+                cells[item.id, question(scores.set.level, category)][scores.set.number].append(value)
+    return {key: fmean(fmean(values) for values in sets.values()) for key, sets in cells.items()}
+
+
+def name_of(item: Item) -> str:
+    """What is scored: the story's system, or the story itself where that is not known."""
+    return item.system or item.id
+
+
+def _system_rows(
+    items: Sequence[Item],
+    questions: Sequence[str],
+    means: Mapping[tuple[str, str], float],
+    found: Sequence[Scores],
+    resamples: int,
+    seed: int,
+) -> list[Row]:
+    """Each system's mean on each question, drawn by prompt, and the mean length of its stories."""
+    rows = []
+    for name in dict.fromkeys(name_of(item) for item in items):
+        own = [item for item in items if name_of(item) == name]
+        for what in questions:
+            known = [(item.prompt, means[item.id, what]) for item in own if (item.id, what) in means]
+            scored: Scored = _no_mean(what.partition("/")[0], found)
+            if known:
+                scored = bootstrap_mean(
+                    [value for _, value in known],
+                    [prompt for prompt, _ in known],
+                    resamples=resamples,
+                    seed=seed,
+                    method=f"mean score of 100 over {len(known)} stories, each over its orders and passages",
+                )
+            rows.append(Row(name, what, scored))
+        words = fmean(item.story.words for item in own)
+        rows.append(Row(name, "words", Estimate(words, len(own), method="mean words of its stories")))
+    return rows
+
+
+def _no_mean(level: str, found: Sequence[Scores]) -> Unscored:
+    reasons = [scores.why_not for scores in found if scores.set.level == level and scores.why_not]
+    return Unscored(reasons[0] if reasons else "no call has a score of it")
+
+
+def ratings_of(scores: Scores) -> list[Rating]:
+    """A rating of each text in each category; one of all texts for a call that gave none, which says why."""
+
+    def rating(items: Sequence[Item], asked: str, answer: float | None, reason: str = "") -> Rating:
+        return rating_of(
+            items,
+            scores.by,
+            evaluator=EVALUATOR,
+            rubric=_RUBRIC,
+            question=asked,
+            answer=answer,
+            call=f"{scores.at}/score",
+            unscored=scores.why_not,
+            reason=reason,
+        )
+
+    level = scores.set.level
+    if scores.given is None:
+        return [rating(scores.shown, level, None)]
+    return [
+        rating((item,), question(level, category), value, reason if category == OVERALL else "")
+        for item, given, reason in zip(scores.shown, scores.given, scores.reasons, strict=True)
+        for category, value in given.items()
+    ]
+
+
+# how a score depends on the place in which a text is shown ------------------------------------------------------------
+
+
+def _place_rows(found: Sequence[Scores], levels: Sequence[Level], resamples: int, seed: int) -> list[Row]:
+    """For each level and place by how many points it moves a text's overall score; how often the first place wins.
+
+    Rows: `place N`, `effect/LEVEL`: the mean difference of a text's score there from its own mean over the orders of
+    its set. `judge`, `same best/LEVEL`: sets in which one text is best in all orders. `first position`, `best`: calls
+    whose one best text was shown first, for comparison with the share that chance gives.
+    """
+    read = [scores for scores in found if scores.given is not None and len(scores.shown) >= _PAIR]
+    rows = []
+    for level in levels:
+        of_level = [scores for scores in read if scores.set.level == level]
+        effects = _effects(of_level)
+        most = max((len(scores.shown) for scores in of_level), default=0)
+        rows += [
+            Row(f"place {place + 1}", f"effect/{level}", _effect(effects[place], resamples, seed))
+            for place in range(most)
+        ]
+        if of_level:
+            rows.append(Row("judge", f"same best/{level}", _same_best(of_level)))
+    return [*rows, Row("first position", "best", _first_best(read), baseline=True)]
+
+
+def _effects(found: Sequence[Scores]) -> defaultdict[int, list[tuple[SetId, float]]]:
+    """By place: set and difference from the text's own mean, of all texts shown in several orders."""
+    cells: defaultdict[tuple[SetId, str], list[tuple[int, float]]] = defaultdict(list)
+    for scores in found:
+        for place, (item, given) in enumerate(zip(scores.shown, scores.given or (), strict=True)):
+            cells[scores.set.id, item.id].append((place, given[OVERALL]))
+    effects: defaultdict[int, list[tuple[SetId, float]]] = defaultdict(list)
+    for (of_set, _), shown in cells.items():
+        if len({place for place, _ in shown}) > 1:
+            mean = fmean(value for _, value in shown)
+            for place, value in shown:
+                effects[place].append((of_set, value - mean))
+    return effects
+
+
+def _effect(effects: Sequence[tuple[SetId, float]], resamples: int, seed: int) -> Scored:
+    if not effects:
+        return Unscored("every text was shown in one place only")
+    several_prompts = len({prompt for (prompt, _, _), _ in effects}) > 1
+    method = "mean difference from the text's own mean over its orders, in points"
+    return bootstrap_mean(
+        [value for _, value in effects],
+        [of_set[0] if several_prompts else of_set for of_set, _ in effects],
+        resamples=resamples,
+        seed=seed,
+        method=method,
+    )
+
+
+def _same_best(found: Sequence[Scores]) -> Scored:
+    best: defaultdict[SetId, list[str | None]] = defaultdict(list)
+    for scores in found:
+        place = scores.best
+        best[scores.set.id].append(None if place is None else scores.shown[place].id)
+    several = [names for names in best.values() if len(names) > 1]
+    same = sum(len(set(names)) == 1 for names in several)
+    return share(same, len(several), "sets shown in several orders whose best text is the same in all")
+
+
+def _first_best(found: Sequence[Scores]) -> Scored:
+    places = [(place, len(scores.shown)) for scores in found if (place := scores.best) is not None]
+    expected = f"{fmean(1 / count for _, count in places):.2f} by chance" if places else "none"
+    what = f"calls with one best text that was shown first; {expected}"
+    return share(sum(place == 0 for place, _ in places), len(places), what)
+
+
+# what a reader must know ----------------------------------------------------------------------------------------------
+
+
+def _notes(items: Sequence[Item], found: Sequence[Scores], places: Sequence[Row], orders: int) -> list[str]:
+    notes = []
+    lost = [scores for scores in found if scores.given is None]
+    if lost:
+        (why, _), *_ = Counter(scores.why_not for scores in lost).most_common(1)
+        notes.append(f"{len(lost)} of {len(found)} calls have no scores; most often: {why}")
+    lifted = [row for row in places if row.what.startswith("effect/") and _size(row.scored) >= _LARGE]
+    if lifted:
+        most = max(lifted, key=lambda row: _size(row.scored))
+        notes.append(
+            f"The place in which a text is shown moves its score: {most.of}, {most.what.removeprefix('effect/')}, by "
+            f"{most.scored} points. Averaged over all orders it cancels out; with one order it is in the numbers."
+        )
+    prompts = Counter(item.prompt for item in items)
+    lone = sum(count == 1 for count in prompts.values())
+    if lone:
+        notes.append(
+            f"{lone} of {len(prompts)} prompts have one story. A score without another text beside it says little: "
+            "give stories of several systems on one prompt."
+        )
+    elif orders == 1:
+        notes.append(
+            "Each set of texts was shown in one order, as in the paper, so the place's effect is in the numbers."
+        )
+    return notes
+
+
+def _size(scored: Scored) -> float:
+    return abs(scored.value) if isinstance(scored, Estimate) else 0.0
