@@ -20,7 +20,17 @@ from fabula.engine.dry_run import PlannedCall, example, placeholder
 from fabula.engine.events import CallFinished, CallStarted, Kept, Noted, Repaired, TextArrived
 from fabula.engine.journal import call_key
 from fabula.engine.roles import answered_by, drawn, is_person
-from fabula.engine.staleness import MARK, is_stale, marked, own_line, set_stale, side_by_side, unmarked
+from fabula.engine.staleness import (
+    MARK,
+    Branch,
+    branches,
+    is_stale,
+    marked,
+    own_line,
+    set_stale,
+    side_by_side,
+    unmarked,
+)
 from fabula.models.base import Message, Reply, Request, Sampling
 from fabula.models.budget import estimate_tokens, prompt_tokens
 from fabula.models.prices import cost, paid, price_of
@@ -32,7 +42,7 @@ if TYPE_CHECKING:
     from fabula.engine.roles import Assignment
     from fabula.models.base import OnText
 
-__all__ = ["Mode", "Run", "RunContext", "side_by_side"]
+__all__ = ["Branch", "Mode", "Run", "RunContext", "branches", "side_by_side"]
 
 T = TypeVar("T")
 Make: TypeAlias = "Callable[[Run], Awaitable[str]]"

@@ -4,7 +4,8 @@ A dry run walks the same code as a real one. A call that would be asked is answe
 has had; what hangs on that reply is *stale*. Two rules carry this on:
 
 1. Within a line of work, every call after a stale reply is stale too. Work that is done `side_by_side` is not one
-   line: each branch has its own, and what comes after all of them is stale if one of them is.
+   line: each branch has its own, and what comes after all of them is stale if one of them is. `branches` may wait for
+   each other; then only who waits for a stale one is stale.
 2. Between artefacts, the text carries it. What `Run.keep` returns of a stale artefact ends each paragraph with `MARK`,
    a private-use character; of a value that was read out of it (`Run.keep_as`), every string that is prose does. A
    later prompt that shows any of it differs from the recorded one, so that its call is not found in the journal.
@@ -16,13 +17,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable, Iterator
+    from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Iterator
 
 T = TypeVar("T")
 
@@ -43,35 +44,53 @@ def set_stale(owner: object) -> None:
 
 @contextmanager
 def own_line() -> Iterator[None]:
-    """A line of work of its own: what becomes stale inside leaves those outside as they were."""
-    token = _stale_in.set(None)
+    """A line that begins as the present one stands; what becomes stale inside leaves what is outside as it was."""
+    token = _stale_in.set(_stale_in.get())
     try:
         yield
     finally:
         _stale_in.reset(token)
 
 
-async def side_by_side(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """What several pieces of independent work give, in their order, done at the same time.
+class Branch(Generic[T]):
+    """A piece of work on a line of its own. Awaiting it gives what it made; who awaits what is stale is stale."""
 
-    In a dry run none makes another stale; all of them together make stale what follows.
+    def __init__(self, task: asyncio.Task[tuple[T, object]]) -> None:
+        self._task = task
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        result, owner = yield from self._task.__await__()
+        if owner is not None:
+            _stale_in.set(owner)
+        return result
+
+
+@asynccontextmanager
+async def branches() -> AsyncIterator[Callable[[Coroutine[Any, Any, T]], Branch[T]]]:
+    """A way to begin pieces of work on lines of their own, which may wait for each other; all are over at the end.
 
     The first error ends the others and is raised as it is.
     """
 
-    async def branch(piece: Coroutine[Any, Any, T]) -> tuple[T, object]:
+    async def followed(piece: Coroutine[Any, Any, T]) -> tuple[T, object]:
         return await piece, _stale_in.get()
 
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(branch(piece)) for piece in work]
+            yield lambda piece: Branch(group.create_task(followed(piece)))
     except ExceptionGroup as several:
         raise _first(several) from several
-    done = [task.result() for task in tasks]
-    for _, owner in done:
-        if owner is not None:
-            _stale_in.set(owner)
-    return [result for result, _ in done]
+
+
+async def side_by_side(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """What several pieces of independent work give, in their order, done at the same time.
+
+    In a dry run none makes another stale; all of them together make stale what follows. The first error ends the
+    others and is raised as it is.
+    """
+    async with branches() as begin:
+        begun = [begin(piece) for piece in work]
+    return [await one for one in begun]
 
 
 def _first(group: ExceptionGroup[Exception]) -> Exception:

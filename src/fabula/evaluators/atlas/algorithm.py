@@ -13,7 +13,7 @@ from fabula.continuity import scenes_of
 from fabula.craft.packing import paragraphs, words
 from fabula.craft.raters import mark_for
 from fabula.engine.methods import settings_of
-from fabula.engine.run import side_by_side
+from fabula.engine.run import Branch, branches, side_by_side
 from fabula.evaluators.atlas.checking import StoryCheck
 from fabula.evaluators.atlas.findings import CATEGORIES, Found, Proposal, distinct, key_of, merged, valid_clause
 from fabula.evaluators.atlas.gold import read_gold
@@ -93,17 +93,16 @@ async def atlas(check: StoryCheck) -> tuple[list[Found], dict[str, Any]]:
     """
     scenes = check.scenes
 
-    # Three passes and the attribute pass over each scene; entities that scenes share are given one id.
-    raw_graphs = await side_by_side(scene_graph(check, scene) for scene in scenes)
-    table = EntityTable()
-    graphs = [graph.joined(table) for graph in raw_graphs]
+    async with branches() as begin:
+        # Three passes and the attribute pass over each scene; entities that scenes share are given one id.
+        table, graphs = EntityTable(), list[Branch[SceneGraph]]()
+        for scene in scenes:
+            graphs.append(begin(_joined(begin(scene_graph(check, scene)), graphs[-1:], table)))
 
-    # "Starting at the second scene, an LLM proposes hallucinations based on the inconsistencies between the current
-    # scene's world state and text, and previous scenes' world states."
-    proposed = await side_by_side(
-        propose(check, scene, graphs[n], graphs[:n]) for n, scene in enumerate(scenes) if n > 0
-    )
-    proposals = [proposal for of_scene in proposed for proposal in of_scene]
+        # "Starting at the second scene, an LLM proposes hallucinations based on the inconsistencies between the current
+        # scene's world state and text, and previous scenes' world states."
+        proposed = [begin(propose(check, scene, graphs[n], graphs[:n])) for n, scene in enumerate(scenes) if n > 0]
+    proposals = [proposal for of_scene in proposed for proposal in await of_scene]
     names = frozenset(word for entity in table.entities for word in words(entity.name))
     kept, repeated = merged(proposals, names)
     check.counts["proposals"] += len(proposals)
@@ -120,7 +119,14 @@ async def atlas(check: StoryCheck) -> tuple[list[Found], dict[str, Any]]:
         {"id": one.id, "type": one.type, "name": one.name, "aliases": sorted(one.aliases), "scene": one.scene}
         for one in table.entities
     ]
-    return found, {"entities": entities, "facts": sum(len(list(graph.facts())) for graph in graphs)}
+    return found, {"entities": entities, "facts": sum([len(list((await graph).facts())) for graph in graphs])}
+
+
+async def _joined(graph: Branch[SceneGraph], before: Sequence[Branch[SceneGraph]], table: EntityTable) -> SceneGraph:
+    """A scene's graph with ids of the whole story, once those of the scene before it are given."""
+    for earlier in before:
+        await earlier
+    return (await graph).joined(table)
 
 
 async def scene_graph(check: StoryCheck, scene: NumberedScene) -> SceneGraph:
@@ -164,7 +170,7 @@ async def scene_graph(check: StoryCheck, scene: NumberedScene) -> SceneGraph:
 
 
 async def propose(
-    check: StoryCheck, scene: NumberedScene, graph: SceneGraph, earlier: Sequence[SceneGraph]
+    check: StoryCheck, scene: NumberedScene, graph: Branch[SceneGraph], earlier: Sequence[Branch[SceneGraph]]
 ) -> list[Proposal]:
     """What a scene is thought to contradict, from its own facts and text and the facts of the scenes before it.
 
@@ -183,8 +189,8 @@ async def propose(
         "propose",
         scene=scene,
         mark=mark_for(scene.text),
-        facts=_facts_by_entity([graph], scene, most, lasting=False),
-        known=_facts_by_entity(earlier, scene, most, lasting=True),
+        facts=_facts_by_entity([await graph], scene, most, lasting=False),
+        known=_facts_by_entity([await one for one in earlier], scene, most, lasting=True),
         categories=list(CATEGORIES.items()),
     )
     return list(valid_proposals(check, reply.findings, later=scene.number)) if reply else []

@@ -1,0 +1,158 @@
+"""What a dry run says will be asked is what is asked then: every system and evaluator, after any small edit.
+
+The model's free texts are a function of its prompt, so that whatever hangs on a changed text changes too. What decides
+where a run goes (names, choices, numbers, lengths) stays as it was, since no dry run can know how that would come out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from fabula.base.errors import PlanError
+from fabula.engine.dry_run import example, placeholder
+from fabula.engine.events import Kept
+from fabula.engine.journal import Journal
+from fabula.models.base import Capabilities
+from fabula.models.scripted import ScriptedModel
+from harness import Case, Measurement, cases, dry_run_case, dry_run_measure, measure_case, measurements, run_case
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fabula.engine.events import Event
+    from fabula.models.base import Json, Request
+    from fabula.story import Story
+
+CASES = [case for case in cases() if case.plan or case.system.name != "dramatron"]  # its replies need a form
+NAMES = frozenset(
+    {"name", "names", "speaker", "character", "characters", "title", "place", "places", "location", "key"}
+)
+WORDS = 60
+PHASES = [Phase.explicit, Phase.generate]  # a smaller edit would tell no more
+_WORD = re.compile(r"\b[a-z]{5,}\b")
+_REPEATED = re.compile(r"/(?:again|extend|shorten|anew)/|_again$")
+
+
+def reply_to(request: Request) -> str:
+    """A reply whose free text depends on the prompt, and nothing else."""
+    salt = sha256("\0".join(message.content for message in request.messages).encode()).hexdigest()[:8]
+    if request.choices:
+        return request.choices[0]
+    if request.schema is not None:
+        return json.dumps(_salted(request.schema, example(request.schema, request.path), salt))
+    seed = request.sampling.seed or 0
+    return placeholder(WORDS, f"{request.path}{salt}{seed}")
+
+
+def _salted(schema: Json, value: Any, salt: str, field: str = "") -> Any:  # noqa: ANN401 - JSON data
+    """`value` with every free text made from the salt; what may be a name stays."""
+    if isinstance(value, dict):
+        inner = schema.get("properties", {})
+        return {key: _salted(inner.get(key, {}), part, salt, key) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_salted(schema.get("items", {}), part, salt, field) for part in value]
+    free = isinstance(value, str) and not {"enum", "const", "pattern", "format"} & schema.keys() and field not in NAMES
+    return placeholder(len(value.split()), value + salt) if free else value
+
+
+def model_of_prompts() -> ScriptedModel:
+    return ScriptedModel(reply_to, capabilities=Capabilities(schema=True, choices=True))
+
+
+def changed(text: str, which: int) -> str:
+    """`text` with one of its words, that it has but once, made another of the same length."""
+    words = _WORD.findall(text)
+    once = [word for word in dict.fromkeys(words) if words.count(word) == 1 and text.count(word) == 1]
+    if not once:
+        return text
+    old = once[which % len(once)]
+    return text.replace(old, "z" * len(old))
+
+
+@cache
+def written(case_id: str) -> tuple[Case, tuple[str, ...]]:
+    """A case, and the artefacts that a person could edit in it."""
+    case = next(case for case in CASES if case.id == case_id)
+    kept: list[Event] = []
+    with Journal() as journal:
+        asyncio.run(run_case(case, model_of_prompts(), journal, listeners=[kept.append]))
+    return case, tuple(dict.fromkeys(event.path for event in kept if isinstance(event, Kept) and event.waits))
+
+
+async def check(case: Case, path: str, which: int) -> None:
+    with Journal() as journal:
+        await run_case(case, model_of_prompts(), journal)
+        before = journal.newest(path)
+        assert before is not None
+        after = changed(before, which)
+        if after == before:
+            return
+        journal.decide(path, "edit", after)
+        try:
+            planned = (await dry_run_case(case, model_of_prompts(), journal)).dry_run.planned
+        except (PlanError, BaseExceptionGroup):  # the word was a field's name, or what other parts find this one by
+            return
+        again = model_of_prompts()
+        await run_case(case, again, journal)
+    assert_same((call.path for call in planned), (request.path for request in again.asked))
+
+
+def assert_same(announced: Iterable[str], asked: Iterable[str], in_vain: str = "") -> None:
+    """The same calls, but for those that only exist because a text came out too short or could not be read.
+
+    `in_vain` is a piece of paths that may be announced and then not asked.
+    """
+    said, made = (Counter(path for path in paths if not _REPEATED.search(path)) for paths in (announced, asked))
+    missing = list(made - said)
+    too_many = [path for path in said - made if not (in_vain and in_vain in path)]
+    assert (missing, too_many) == ([], []), f"not announced: {missing}; announced in vain: {too_many}"
+
+
+@pytest.mark.parametrize("case_id", [case.id for case in CASES])
+@given(data=st.data(), which=st.integers(0, 10_000))
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck), phases=PHASES)
+def test_a_system_asks_what_its_dry_run_announced(case_id: str, data: st.DataObject, which: int) -> None:
+    case, paths = written(case_id)
+    asyncio.run(check(case, data.draw(st.sampled_from(paths)), which))
+
+
+MEASUREMENTS = {case.id: case for case in measurements() if case.evaluator.roles}
+
+
+def edited(case: Measurement, item: int, which: int) -> Measurement:
+    """The case with one word of one of its stories changed."""
+    place = item % len(case.items)
+    old = case.items[place]
+    scenes = tuple(replace(scene, text=changed(scene.text, which)) for scene in old.story.scenes[:1])
+    story: Story = replace(old.story, scenes=(*scenes, *old.story.scenes[1:]))
+    return replace(case, items=(*case.items[:place], replace(old, story=story), *case.items[place + 1 :]))
+
+
+async def check_measurement(case: Measurement, after: Measurement) -> None:
+    with Journal() as journal:
+        await measure_case(case, model_of_prompts(), journal)
+        planned = (await dry_run_measure(after, model_of_prompts(), journal)).dry_run.planned
+        again = model_of_prompts()
+        await measure_case(after, again, journal)
+    # Facts that are asked anew may come out the same, here because nothing of them is grounded in the story.
+    in_vain = "/propose/" if case.evaluator.name == "atlas" else ""
+    assert_same((call.path for call in planned), (request.path for request in again.asked), in_vain)
+
+
+@pytest.mark.parametrize("case_id", MEASUREMENTS)
+@given(item=st.integers(0, 20), which=st.integers(0, 10_000))
+@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck), phases=PHASES)
+def test_an_evaluator_asks_what_its_dry_run_announced(case_id: str, item: int, which: int) -> None:
+    case = MEASUREMENTS[case_id]
+    asyncio.run(check_measurement(case, edited(case, item, which)))
