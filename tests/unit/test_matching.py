@@ -49,8 +49,8 @@ def test_matching_wants_the_same_later_scene_and_a_near_earlier_one() -> None:
     assert [(i, j) for i, j, _ in matching.pairs] == [(0, 0)]
     assert matching.unmatched == (1, 2)
     assert matching.missed == ()
-    assert match_findings(moved[1:], [LIMP]).accuracy == Confusion(0, 2, 1)
-    assert match_findings([], []).accuracy == Confusion(0, 0, 0)
+    assert match_findings(moved[1:], [LIMP]).counts == Confusion(0, 2, 1)
+    assert match_findings([], []).counts == Confusion(0, 0, 0)
 
 
 def test_the_whole_assignment_counts_not_the_first_best_pair() -> None:

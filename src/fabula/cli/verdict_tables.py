@@ -6,8 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from fabula.cli.terminal import table
-from fabula.evaluators.pairwise.showing import questions_of, rows_on
-from fabula.evaluators.pairwise.tally import judged_pairs, verdicts_in
+from fabula.evaluators.pairwise.page import questions_of, rows_on
+from fabula.evaluators.pairwise.verdicts import choices_in, pair_choices
 from fabula.measure.ratings import SAME
 from fabula.measure.report.page import estimate_cells
 
@@ -67,12 +67,12 @@ def _brief(scored: object) -> str:
 def verdict_table(ratings: Sequence[Rating], one: str, other: str) -> str:
     """The verdicts on two stories: in each order, and what comes of both."""
     asked = list(dict.fromkeys(rating.question for rating in ratings))
-    verdicts = verdicts_in(ratings)
+    verdicts = choices_in(ratings)
     rows: list[tuple[str, ...]] = [("", f"{one} shown first", f"{other} shown first", "both orders")]
     for question in asked:
         mine = [rating for rating in ratings if rating.question == question]
         shown = [_rendered([rating for rating in mine if rating.items[0] == first]) for first in (one, other)]
-        pairs = judged_pairs([verdict for verdict in verdicts if verdict.question == question])
+        pairs = pair_choices([verdict for verdict in verdicts if verdict.question == question])
         rows.append((question, *shown, better(pairs[0].items, pairs[0].score) if pairs else "not scored"))
     return table(rows)
 

@@ -142,7 +142,7 @@ class Book:
     @cached_property
     def spread(self) -> Counter[str]:
         """In how many sentences each word stands, singular and plural as one."""
-        return Counter(word for line in self.lines for word in {stem(w.text) for w in line.words})
+        return Counter(word for line in self.lines for word in {singular(w.text) for w in line.words})
 
     def likeness(self, one: Line, other: Line) -> float:
         """How far what is said around two sentences is about the same: 0 to 1, by the rare words that both share."""
@@ -161,14 +161,14 @@ class Book:
             return self._contexts[line.number]
         near = self.near(line, 2)
         found: set[str] = {
-            stem(w.text) for other in near for w in other.words if w.text not in FUNCTION and len(w.text) >= _SHORT
+            singular(w.text) for other in near for w in other.words if w.text not in FUNCTION and len(w.text) >= _SHORT
         }
         found |= {other.speaker for other in near if other.speaker}
         self._contexts[line.number] = frozenset(found)
         return self._contexts[line.number]
 
 
-def stem(word: str) -> str:
+def singular(word: str) -> str:
     """A word without the ending of the plural: "keys" and "key" are one."""
     if len(word) > _LONGER and word.endswith("ies"):
         return word[:-3] + "y"
@@ -179,7 +179,7 @@ def stem(word: str) -> str:
 
 def is_plural(word: str) -> bool:
     """Whether a noun speaks of several."""
-    return stem(word) != word or word.endswith(("children", "women", "men", "people", "feet", "teeth", "mice"))
+    return singular(word) != word or word.endswith(("children", "women", "men", "people", "feet", "teeth", "mice"))
 
 
 def run_after(line: Line, at: int, book: Book) -> list[Word]:

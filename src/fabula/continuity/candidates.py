@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fabula.continuity.book import Book, stem
+from fabula.continuity.book import Book, singular
 from fabula.continuity.lexicon import CHANGE_CUES, FUNCTION, MADE_OTHER, REPORT_CUES, SECOND_CUES
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ class Windows:
         found = [
             line
             for line in self._book.lines[first.number + 1 : second.number]
-            if line.has(_EXPLAINING) and topics & {stem(word.text) for word in line.words}
+            if line.has(_EXPLAINING) and topics & {singular(word.text) for word in line.words}
         ]
         yield from found[-MOST_BETWEEN:]
 
@@ -252,11 +252,11 @@ def _topics(candidate: Candidate) -> frozenset[str]:
     """What a sentence has to name to be about the candidate: its subject, and what both passages share."""
     pieces = f"{candidate.subject} {' '.join(candidate.values)}".lower().replace("'s", " ").split()
     shared = set(_content(candidate.before.quote)) & set(_content(candidate.after.quote))
-    return frozenset({stem(piece) for piece in pieces if piece not in FUNCTION} | shared)
+    return frozenset({singular(piece) for piece in pieces if piece not in FUNCTION} | shared)
 
 
 def _content(text: str) -> Iterator[str]:
     for piece in text.lower().split():
         word = piece.strip(".,;:!?\"'()-")
         if word and word not in FUNCTION:
-            yield stem(word)
+            yield singular(word)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-Accuracy = Confusion
 THRESHOLD: Final = 0.3
 _FORM: Final = re.compile(
     r"\s*in\s+scene\s+(\d+)\s*,?\s*(.+?)(?:\s+was\s+established)?\s*,\s*(?:and\s+)?yet\s+in\s+scene\s+(\d+)\s*,?\s*"
@@ -64,7 +63,7 @@ class Matching:
     missed: tuple[int, ...]
 
     @property
-    def accuracy(self) -> Confusion:
+    def counts(self) -> Confusion:
         """Matched, unmatched and missed as true positives, false positives and false negatives."""
         return Confusion(len(self.pairs), len(self.unmatched), len(self.missed))
 

@@ -16,26 +16,26 @@ _EDGES: Final = " '.,;:!?-"
 _LEFT_OUT: Final = "..."
 
 
-def folded(text: str) -> str:
+def normalised(text: str) -> str:
     """`text` as quotations are compared: one kind of quotation mark and dash, single blanks, no case, no emphasis."""
     return " ".join(text.translate(_ALIKE).split()).casefold()
 
 
 def quoted_parts(quote: str) -> list[str]:
-    """What stands between the marks for words that are left out (... or [...]), folded."""
-    return folded(quote).replace("[...]", _LEFT_OUT).replace("(...)", _LEFT_OUT).split(_LEFT_OUT)
+    """What stands between the marks for words that are left out (... or [...]), normalised."""
+    return normalised(quote).replace("[...]", _LEFT_OUT).replace("(...)", _LEFT_OUT).split(_LEFT_OUT)
 
 
 @dataclass(frozen=True)
 class Quotable:
-    """A text in which quotations are looked for; folded once."""
+    """A text in which quotations are looked for."""
 
     text: str
 
     @classmethod
     def of(cls, text: str) -> Quotable:
         """Ready for `has`."""
-        return cls(folded(text))
+        return cls(normalised(text))
 
     def has(self, quote: str) -> bool:
         """Whether the words of `quote` stand there in a row; where it leaves words out (...), its parts in their order.

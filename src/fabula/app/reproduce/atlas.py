@@ -92,7 +92,7 @@ def _matching(data: Path) -> Iterator[Row]:
             yield missing(name, _counts(row), f"{lacking} of story {row.story} are not there")
         else:
             matching = match_findings([d.finding for d in told if d.finding], known)
-            yield counts(name, _counts(row), _counts(matching.accuracy))
+            yield counts(name, _counts(row), _counts(matching.counts))
 
 
 TABLES: Final = (

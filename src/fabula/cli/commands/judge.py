@@ -16,7 +16,7 @@ from fabula.cli.options import Common, Judges, Limits, bundled
 from fabula.cli.session import near
 from fabula.cli.verdict_tables import better, verdict_table
 from fabula.evaluators import find
-from fabula.evaluators.pairwise.tally import judged_pairs, verdicts_in
+from fabula.evaluators.pairwise.verdicts import choices_in, pair_choices
 
 if TYPE_CHECKING:
     from typing import Any
@@ -71,9 +71,9 @@ def _reasons(terminal: Terminal, report: Report) -> None:
 
 
 def _verdicts(report: Report) -> list[dict[str, Any]]:
-    verdicts = verdicts_in(report.ratings)
+    verdicts = choices_in(report.ratings)
     found = []
     for question in dict.fromkeys(rating.question for rating in report.ratings):
-        pairs = judged_pairs([verdict for verdict in verdicts if verdict.question == question])
+        pairs = pair_choices([verdict for verdict in verdicts if verdict.question == question])
         found.append({"question": question, "better": better(pairs[0].items, pairs[0].score) if pairs else None})
     return found

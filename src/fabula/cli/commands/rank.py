@@ -16,9 +16,9 @@ from fabula.cli.options import Common, Judges, Limits, bundled
 from fabula.cli.session import near
 from fabula.cli.verdict_tables import ranking_tables
 from fabula.evaluators import find
-from fabula.evaluators.pairwise.pairs import pairs_of
-from fabula.evaluators.pairwise.ranking import ranked
-from fabula.evaluators.pairwise.showing import page_of, questions_of, strengths_picture
+from fabula.evaluators.pairwise.algorithm import pairs_of
+from fabula.evaluators.pairwise.page import page_of, questions_of, strengths_picture
+from fabula.evaluators.pairwise.report import ranked
 from fabula.measure.ratings import read_ratings
 from fabula.story import slug
 
@@ -67,7 +67,7 @@ def _by_ratings(evaluating: Evaluating, file: Path, stories: Sequence[str]) -> R
     return ranked(
         read_ratings(file),
         {item.id: item.story.text for item in items},
-        evaluating.config.counting,
+        evaluating.config.ours,
         {"from": file.name},
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from fabula.continuity.book import SEX, determiner, is_plural, run_after, stem
+from fabula.continuity.book import SEX, determiner, is_plural, run_after, singular
 from fabula.continuity.candidates import Candidate, Claim, collisions, versus
 from fabula.continuity.lexicon import (
     BUILT,
@@ -88,7 +88,7 @@ def _counted(book: Book, line: Line, found: Quantity) -> Iterator[Claim]:
     definite = bool(article) and article not in INDEFINITE and before not in ("all", "another")
     loose = head.text in LOOSE_HEADS or bool(rest & _FULL) or before in _FULL
     yield Claim(
-        f"number of {stem(head.text)}",
+        f"number of {singular(head.text)}",
         f"{owner}'s {head.text}" if owner else head.text,
         f"{found.value:g}",
         line,
@@ -150,9 +150,9 @@ def _durations(line: Line) -> Iterator[Claim]:
     for found in quantities(line):
         if found.kind != "cardinal" or found.last >= len(words) or words[found.last].gap:
             unit = words[found.first].text.split("-")[1:2] if found.kind == "cardinal" else []
-            unit_name, last = (stem(unit[0]), found.last - 1) if unit else ("", 0)
+            unit_name, last = (singular(unit[0]), found.last - 1) if unit else ("", 0)
         else:
-            unit_name, last = stem(words[found.last].text), found.last
+            unit_name, last = singular(words[found.last].text), found.last
         if unit_name in _SCALE and unit_name in NUMBER_UNITS:
             after = words[last + 1].text if last + 1 < len(words) else ""
             value = f"{found.value * _UNIT[unit_name]:.4g} {_SCALE[unit_name]}"
@@ -170,7 +170,7 @@ def _sums(line: Line) -> Iterator[Claim]:
         symbol = found.first > -1 and words[found.first].start > line.start and sign in "$£€¥"
         if found.kind in ("cardinal", "year") and (unit in MONEY_UNITS or symbol):
             last = found.last if unit in MONEY_UNITS else found.last - 1
-            key = "money" if symbol else f"money in {stem(unit)}"
+            key = "money" if symbol else f"money in {singular(unit)}"
             key = "money in dollar" if symbol and sign == "$" else key
             yield Claim(
                 key,
@@ -198,7 +198,7 @@ def _ordinals_of(book: Book, line: Line) -> Iterator[Claim]:
             continue
         run = run_after(line, found.last, book)
         if run and not run[0].gap and run[0].text not in LOOSE_HEADS and run[0].text not in NUMBER_UNITS:
-            head, words = stem(run[0].text), line.words
+            head, words = singular(run[0].text), line.words
             yield Claim(f"which {head}", head, f"{found.value:g}", line, words[found.first].start, run[0].end)
 
 
@@ -228,7 +228,7 @@ def _label_or_total(line: Line, found: Quantity) -> Claim | None:
         )
     if found.last >= len(words) or words[found.last].gap:
         return None
-    head = stem(words[found.last].text)
+    head = singular(words[found.last].text)
     if head in NUMBERED and found.kind in ("cardinal", "ordinal"):
         start, end = words[found.first].start, words[found.last].end
         return Claim(head, head, f"{found.value:g}", line, start, end, definite=found.kind == "ordinal")

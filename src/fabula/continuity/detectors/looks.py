@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fabula.continuity.book import determiner, run_after, stem
+from fabula.continuity.book import determiner, run_after, singular
 from fabula.continuity.candidates import Candidate, Claim, collisions, versus
 from fabula.continuity.lexicon import (
     COLOURED,
@@ -80,7 +80,7 @@ def _attributive(book: Book, line: Line, at: int, value: tuple[str, str]) -> Ite
         yield _claim(book, line, (at, after + 1), value, "one")
     for place, word in enumerate(run):
         last = place == len(run) - 1
-        yield _claim(book, line, (at, after + place + 1), value, stem(word.text), firm=last)
+        yield _claim(book, line, (at, after + place + 1), value, singular(word.text), firm=last)
 
 
 def _claim(
@@ -90,7 +90,7 @@ def _claim(
     article = determiner(line, first)
     owner = _owner(book, line, first, article)
     frame = frozenset(w.text for w in line.words[first + 1 : last - 1] if w.text not in _PLAIN and not _value(w)[0])
-    steady = head not in FLEETING and stem(head) not in FLEETING and not (head in _OWNED and not owner)
+    steady = head not in FLEETING and singular(head) not in FLEETING and not (head in _OWNED and not owner)
     return Claim(
         f"{value[1]} of {head}",
         f"{owner}'s {head}" if owner else head,
@@ -134,7 +134,7 @@ def _predicative(book: Book, line: Line, at: int, value: tuple[str, str]) -> Ite
     if subject >= 0 and words[subject].text in {"it", "they"}:
         yield from _pronoun(book, line, (at, at + 1), value)
     elif subject >= 0 and words[subject].text not in FUNCTION and _known(determiner(line, subject)):
-        head = stem(words[subject].text)
+        head = singular(words[subject].text)
         owner = _owner(book, line, subject, determiner(line, subject))
         key = f"{value[1]} of {head}"
         firm = head not in FLEETING and not (head in _OWNED and not owner)
@@ -156,7 +156,9 @@ def _pronoun(book: Book, line: Line, words: tuple[int, int], value: tuple[str, s
     for at, word in enumerate(before.words):
         if word.text not in FUNCTION and determiner(before, at) and book.heads[word.text] > 0:
             start, end = line.words[words[0]].start, line.words[words[1] - 1].end
-            yield Claim(f"{value[1]} of {stem(word.text)}", stem(word.text), value[0], line, start, end, definite=True)
+            yield Claim(
+                f"{value[1]} of {singular(word.text)}", singular(word.text), value[0], line, start, end, definite=True
+            )
 
 
 def _score(pair: tuple[Claim, Claim]) -> float:
@@ -224,7 +226,7 @@ def _sides_of(book: Book, line: Line) -> Iterator[Claim]:
         limb = line.words[at + 1]
         if word.text in SIDES and limb.text in SIDED and not limb.gap:
             owner = _owner(book, line, at, determiner(line, at))
-            head = stem(limb.text)
+            head = singular(limb.text)
             yield Claim(
                 f"side of {head}", f"{owner}'s {head}" if owner else head, word.text, line, word.start, limb.end,
                 owner or book.names.forms.get(line.speaker, ""), firm=hurt,

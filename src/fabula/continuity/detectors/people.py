@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from rapidfuzz.distance import DamerauLevenshtein
 
-from fabula.continuity.book import SEX, determiner, stem
+from fabula.continuity.book import SEX, determiner, singular
 from fabula.continuity.candidates import Candidate, Claim, collisions, cues_near, passage, versus
 from fabula.continuity.lexicon import (
     AUTHORED,
@@ -313,7 +313,7 @@ def _kin_claim(book: Book, line: Line, at: int) -> Claim:
     only = bool(before) and before[-1] == "only" and KIN[word.text] == "child"
     kind = "sibling" if only else KIN[word.text]
     owner = _whose(book, line, at)
-    value = "none" if none or only else stem(word.text)
+    value = "none" if none or only else singular(word.text)
     return Claim(f"kin: {kind}", f"{owner}'s {kind}" if owner else kind, value, line, word.start, word.end, owner)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
-from fabula.continuity.book import SEX, determiner, stem
+from fabula.continuity.book import SEX, determiner, singular
 from fabula.continuity.candidates import Candidate, Claim, collisions, versus
 from fabula.continuity.lexicon import (
     BROKEN,
@@ -83,12 +83,12 @@ def _kinds_of(book: Book, line: Line) -> Iterator[Claim]:
 def _thing(line: Line, at: int) -> str:
     """What a word says that a thing is; the name of a kind says it together with the word before ("flip phone")."""
     word = line.words[at]
-    if KINDS.get(word.text) != stem(word.text):
-        return stem(word.text)
+    if KINDS.get(word.text) != singular(word.text):
+        return singular(word.text)
     before = line.words[at - 1] if at else None
     if before is None or word.gap or before.owner or before.text in FUNCTION or before.text in PLAIN:
         return ""
-    return "" if before.text in COLOURS or before.text in MATERIALS else f"{before.text} {stem(word.text)}"
+    return "" if before.text in COLOURS or before.text in MATERIALS else f"{before.text} {singular(word.text)}"
 
 
 def states(book: Book) -> Iterator[Candidate]:
@@ -96,7 +96,7 @@ def states(book: Book) -> Iterator[Candidate]:
     lines = book.lines
     places: dict[str, list[Line]] = {}
     for line in lines:
-        for text in {stem(word.text) for word in line.words}:
+        for text in {singular(word.text) for word in line.words}:
             places.setdefault(text, []).append(line)
     for line in lines:
         if line.has(BROKEN) or "out of order" in line.text.lower():
@@ -111,15 +111,15 @@ def _used_later(book: Book, line: Line, places: dict[str, list[Line]]) -> Iterat
     """Later scenes' first uses of what a sentence says to be broken."""
     for at, word in enumerate(line.words):
         whole = not word.gap or at == 0
-        if not (determiner(line, at) and whole and book.heads[word.text]) or book.spread[stem(word.text)] > _RARE:
+        if not (determiner(line, at) and whole and book.heads[word.text]) or book.spread[singular(word.text)] > _RARE:
             continue
         if word.text in BROKEN or word.text in FUNCTION:
             continue
-        later = [other for other in places.get(stem(word.text), ()) if other.scene > line.scene]
+        later = [other for other in places.get(singular(word.text), ()) if other.scene > line.scene]
         if not later or any(near.has(REPAIR) for near in book.near(later[0], 1)):
             continue
         one = Claim("state", word.text, "not working", line, word.start, word.end)
-        seen = next(w for w in later[0].words if stem(w.text) == stem(word.text))
+        seen = next(w for w in later[0].words if singular(w.text) == singular(word.text))
         other = Claim("state", word.text, "in use", later[0], seen.start, seen.end)
         yield versus(book, "state", (one, other), 0.4 + 0.1 * (not later[0].spoken) + 0.02 * min(5, len(word.text)))
 
@@ -136,7 +136,7 @@ def _states_of(line: Line) -> Iterator[Claim]:
         else:
             continue
         start, end = min(head.start, word.start), max(head.end, word.end)
-        yield Claim(f"state of {stem(head.text)}", head.text, word.text, line, start, end)
+        yield Claim(f"state of {singular(head.text)}", head.text, word.text, line, start, end)
 
 
 def denials(book: Book) -> Iterator[Candidate]:
@@ -153,9 +153,9 @@ def denials(book: Book) -> Iterator[Candidate]:
 
 def _topics(word: str) -> tuple[str, ...]:
     """What a word can be looked up by: itself, and its kind."""
-    kind = KINDS.get(word) or KINDS.get(stem(word))
+    kind = KINDS.get(word) or KINDS.get(singular(word))
     hot = ("hot drink",) if word in HOT else ()
-    return (stem(word), *((f"kind: {kind}",) if kind else ()), *hot)
+    return (singular(word), *((f"kind: {kind}",) if kind else ()), *hot)
 
 
 def _denied(book: Book, line: Line, at: int, places: dict[str, list[Line]]) -> Iterator[Candidate]:
@@ -167,7 +167,7 @@ def _denied(book: Book, line: Line, at: int, places: dict[str, list[Line]]) -> I
         kind = KINDS.get(word.text)
         if word.text in FUNCTION or word.text in KIN or not (book.heads[word.text] or kind):
             continue
-        topic = f"kind: {kind}" if kind == stem(word.text) else stem(word.text)
+        topic = f"kind: {kind}" if kind == singular(word.text) else singular(word.text)
         topic = "hot drink" if kind == "drink" and line.words[place - 1].text == "hot" else topic
         found = [other for other in places.get(topic, ()) if other is not line and not _negated(other, topic)]
         if not 0 < len(found) <= _RARE * (4 if kind else 1):

@@ -12,7 +12,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from fabula.continuity.book import determiner, run_after, stem
+from fabula.continuity.book import determiner, run_after, singular
 from fabula.continuity.lexicon import (
     CIVIL,
     COLOURS,
@@ -127,7 +127,7 @@ def _numbers(book: Book, rng: random.Random) -> Iterator[Anchor]:
     for line in book.lines:
         for found in quantities(line):
             run = run_after(line, found.last, book) if found.kind == "cardinal" and found.value >= _FEWEST else []
-            if len(run) != 1 or run[0].gap or stem(run[0].text) == run[0].text:
+            if len(run) != 1 or run[0].gap or singular(run[0].text) == run[0].text:
                 continue
             head = run[0]
             before = line.words[found.first - 1].text if found.first else ""
@@ -179,7 +179,7 @@ def _colours(book: Book, rng: random.Random) -> Iterator[Anchor]:
                 continue
             run = run_after(line, at + 1, book)
             article = determiner(line, at)
-            if len(run) != 1 or not article or run[0].text in FLEETING or stem(run[0].text) != run[0].text:
+            if len(run) != 1 or not article or run[0].text in FLEETING or singular(run[0].text) != run[0].text:
                 continue
             if not book.heads[run[0].text]:
                 continue
@@ -242,7 +242,7 @@ def _places(book: Book, rng: random.Random) -> Iterator[Anchor]:
 
 
 def _objects(book: Book, rng: random.Random) -> Iterator[Anchor]:
-    present = {stem(word.text) for line in book.lines for word in line.words}
+    present = {singular(word.text) for line in book.lines for word in line.words}
     options: defaultdict[str, list[str]] = defaultdict(list)
     for word, kind in KINDS.items():
         if word in DISTINCT and word not in present:

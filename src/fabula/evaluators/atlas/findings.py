@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.craft import matching
 from fabula.craft.packing import overlap, words
-from fabula.craft.quoting import folded
+from fabula.craft.quoting import normalised
 from fabula.story import count_words, one_line
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def valid_clause(text: str) -> str:
 
 def key_of(*parts: str) -> str:
     """Eight letters fixed by the parts, whatever their blanks, case and quotation marks."""
-    return sha256("\0".join(folded(part) for part in parts).encode("utf-8", "replace")).hexdigest()[:_ID_LETTERS]
+    return sha256("\0".join(normalised(part) for part in parts).encode("utf-8", "replace")).hexdigest()[:_ID_LETTERS]
 
 
 def merged(proposals: Iterable[Proposal], names: frozenset[str]) -> tuple[list[Proposal], int]:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
-from fabula.craft.matching import Accuracy, Finding, match_findings, parse_finding
+from fabula.craft.matching import Finding, match_findings, parse_finding
 from fabula.craft.packing import overlap, words
 from fabula.craft.quoting import Quotable
 from fabula.craft.stems import stem
 from fabula.measure.report import Row
+from fabula.stats.classification import Confusion
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.shares import share
 
@@ -122,7 +123,7 @@ def _label(entry: dict[str, Any], place: dict[str, Any], where: str) -> Known:
     return Known(Finding(0, 0, *quotes), *quotes, (start, end))
 
 
-def accuracies(found: Sequence[Detected], known: Sequence[Known]) -> dict[str, Accuracy]:
+def accuracies(found: Sequence[Detected], known: Sequence[Known]) -> dict[str, Confusion]:
     """By rule, how many of the known errors are found: each finding is at most one of them.
 
     Known errors without scenes can be scored by their places alone.
@@ -132,11 +133,11 @@ def accuracies(found: Sequence[Detected], known: Sequence[Known]) -> dict[str, A
     return {
         "strict": _greedy(found, known, _strict),
         "evidence": _greedy(found, known, _evidence),
-        "assignment": match_findings([one.finding for one in found], [one.finding for one in known]).accuracy,
+        "assignment": match_findings([one.finding for one in found], [one.finding for one in known]).counts,
     }
 
 
-def _greedy(found: Sequence[Detected], known: Sequence[Known], alike: Callable[[Detected, Known], float]) -> Accuracy:
+def _greedy(found: Sequence[Detected], known: Sequence[Known], alike: Callable[[Detected, Known], float]) -> Confusion:
     """The likest pair first, each side once."""
     pairs = sorted(
         ((score, i, j) for i, one in enumerate(found) for j, other in enumerate(known) if (score := alike(one, other))),
@@ -148,7 +149,7 @@ def _greedy(found: Sequence[Detected], known: Sequence[Known], alike: Callable[[
             left.discard(i)
             right.discard(j)
     hits = len(found) - len(left)
-    return Accuracy(hits, len(left), len(right))
+    return Confusion(hits, len(left), len(right))
 
 
 def _strict(one: Detected, other: Known) -> float:
@@ -191,7 +192,7 @@ def _like(one: str, other: str) -> float:
     return max(overlap(left, right), contained)
 
 
-def rows(of: str, accuracy: dict[str, Accuracy], *, baseline: bool = False) -> Iterator[Row]:
+def rows(of: str, accuracy: dict[str, Confusion], *, baseline: bool = False) -> Iterator[Row]:
     """Precision and recall with Wilson's intervals, and F1, by each rule."""
     for rule, one in accuracy.items():
         yield Row(of, f"precision/{rule}", share(one.tp, one.tp + one.fp, "findings"), baseline)
@@ -199,7 +200,7 @@ def rows(of: str, accuracy: dict[str, Accuracy], *, baseline: bool = False) -> I
         yield Row(of, f"f1/{rule}", _f1(one), baseline)
 
 
-def _f1(one: Accuracy) -> Scored:
+def _f1(one: Confusion) -> Scored:
     if one.f1 is None:
         return Unscored("there are neither findings nor known errors")
     total = one.tp + one.fp + one.fn

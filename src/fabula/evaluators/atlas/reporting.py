@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.craft.matching import Accuracy, Finding
+from fabula.craft.matching import Finding
 from fabula.evaluators.atlas.checking import EVALUATOR
 from fabula.evaluators.atlas.gold import Detected, accuracies, rows
 from fabula.measure.ratings import Rating
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fabula.evaluators.atlas.config import Config
     from fabula.evaluators.atlas.findings import Found, Proposal
     from fabula.evaluators.atlas.gold import Known
+    from fabula.stats.classification import Confusion
     from fabula.stats.estimate import Scored
 
 _PER: Final = 10_000
@@ -121,7 +122,7 @@ def _rows(one: Checked, config: Config) -> Iterator[Row]:
         yield from rows(f"{of} (plain judge)" if is_judge else of, accuracy, baseline=is_judge)
 
 
-def _accuracies(one: Checked) -> Iterator[tuple[str, dict[str, Accuracy]]]:
+def _accuracies(one: Checked) -> Iterator[tuple[str, dict[str, Confusion]]]:
     """Of the method and of the plain judge ("judge"), where there are known errors."""
     if one.gold is None:
         return
@@ -147,7 +148,7 @@ def _spans(split: Scenes, found: Found) -> tuple[tuple[int, int], ...]:
 
 def _together(stories: Sequence[Checked]) -> Iterator[Row]:
     """The micro averages over all stories."""
-    sums: dict[str, dict[str, Accuracy]] = {}
+    sums: dict[str, dict[str, Confusion]] = {}
     for one in stories:
         for by, accuracy in _accuracies(one):
             known = sums.setdefault(by, {})

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, create_model
 from fabula.base.errors import ReplyError
 from fabula.craft.levels import CATEGORIES, drawn, fractions, levels_in, passages_of
 from fabula.craft.measuring import check_numbers, values_of
-from fabula.craft.quoting import Quotable, folded
+from fabula.craft.quoting import Quotable, normalised
 from fabula.craft.raters import mark_for, performer_of, too_long
 from fabula.engine.replies import short
 from fabula.engine.run import side_by_side
@@ -110,7 +110,7 @@ def valid_comments(
     for n, one in enumerate(comments):
         category = names.get(slug(one.category), "")
         comment, quote = one_line(one.comment), one_line(one.quote)
-        key = (category, folded(quote)) if config.ours.unique else (str(n),)
+        key = (category, normalised(quote)) if config.ours.unique else (str(n),)
         wrong = {
             "over the cap": n >= config.paper.cap,
             "the category is none of the level's": not category,

@@ -1,73 +1,42 @@
-"""Side-by-side judging: Agents' Room section 6.2, Character Simulation section 4.3."""
+"""Side-by-side judging: Agents' Room section 6.2, Character Simulation section 4.3.
+
+A judge reads two stories on one prompt, assesses them in detail, and says for each question whether A or B is better or
+both are the same. Every pair is shown in both orders. The verdicts become strengths of the systems (Bradley-Terry).
+
+`evaluate` is the procedure. Below it stand its steps: which pairs there are, written verdicts, weighed verdicts.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+import asyncio
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Final
 
-from fabula.base.errors import ConfigError
-from fabula.evaluators.pairwise.asking import ROLE, Judge
-from fabula.evaluators.pairwise.criteria import questions_in
-from fabula.evaluators.pairwise.pairs import pairs_of
-from fabula.evaluators.pairwise.ranking import Counting, ranked
+from fabula.base.errors import UsageError
+from fabula.craft.raters import mark_for, performer_of, rating_of
+from fabula.engine.replies import SIDES, ReplyProblem, read_chances, read_choice, read_verdicts
+from fabula.engine.run import side_by_side
+from fabula.evaluators.pairwise.criteria import CRITERIA, RUBRIC, label, questions_in
+from fabula.evaluators.pairwise.report import ranked
+from fabula.measure.ratings import SAME
+from fabula.models.base import Sampling
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fabula.engine.run import Run
+    from fabula.evaluators.pairwise.config import Config
     from fabula.measure.items import Item
+    from fabula.measure.ratings import Rating
     from fabula.measure.report import Report
+    from fabula.models.base import Reply
 
-
-@dataclass(frozen=True, slots=True)
-class Config:
-    """Settings; the defaults are the papers'.
-
-    Attributes:
-        questions: which are asked, with commas between them.
-        verdicts: "written" are read from the ending of the assessment; "logprobs" are weighed by the probabilities of
-            A, B and Same; "auto" weighs where the judge's engine can.
-        assess: an assessment comes before verdicts that are weighed too.
-        samples: written assessments of each pair in each order.
-        cautions: the judge is told what Agents' Room appendix D tells people.
-        guard: the judge is told that orders inside a story are a part of the story.
-        ties: "half" a win for each side, or "none" for either.
-        prior: imagined ties between every two systems; above 0 it gives a strength also to who always wins.
-        max_tokens: length of an assessment; the papers give none, and their example has about 400.
-        resamples: of the bootstrap by prompt.
-        seed: of the bootstrap.
-    """
-
-    questions: str = "plot, creativity, development, language use, overall"
-    verdicts: Literal["written", "logprobs", "auto"] = "written"
-    assess: bool = True
-    samples: int = 1
-    cautions: bool = False
-    guard: bool = False
-    ties: Literal["half", "none"] = "none"
-    prior: float = 0.0
-    max_tokens: int = 1500
-    resamples: int = 1000
-    seed: int = 1
-
-    def __post_init__(self) -> None:
-        if self.samples < 1 or self.resamples < 1 or not 0 <= self.prior < float("inf"):
-            raise ConfigError("pairwise: samples and resamples are 1 or more, prior is 0 or more.")
-
-    @classmethod
-    def faithful(cls) -> Config:
-        """The papers."""
-        return cls()
-
-    @classmethod
-    def improved(cls) -> Config:
-        """Ours: probabilities where there are any, else three samples; cautions, guard, ties as half a win."""
-        return cls(verdicts="auto", samples=3, cautions=True, guard=True, ties="half", max_tokens=700)
-
-    @property
-    def counting(self) -> Counting:
-        """How verdicts become strengths."""
-        return Counting(ties=self.ties, prior=self.prior, resamples=self.resamples, seed=self.seed)
+ROLE: Final = "judge"
+_SHORT_REPLY: Final = 700  # tokens of a small judge's assessment
+_ASSESSMENT_WORDS: Final = 300  # for estimates: the length of the assessment in Agents' Room appendix E
+_ENDING_TOKENS: Final = 120
+_WORD: Final = Sampling(temperature=0.0, max_tokens=4)
 
 
 async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
@@ -78,19 +47,202 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
         ModelError: the judge did not answer.
         BudgetError: the cap is reached.
     """
-    questions = questions_in(config.questions)
+    questions = questions_in(config.paper.questions)
     pairs = pairs_of(items)
-    able = run.context.cast.assignment(ROLE).performer.capabilities.logprobs
-    weighs = config.verdicts == "logprobs" or (config.verdicts == "auto" and able)
-    ratings = await Judge(run, config, questions, weighs).judged(pairs)
+    judge = performer_of(run, ROLE).capabilities
+    weighs = config.ours.verdicts == "logprobs" or (config.ours.verdicts == "auto" and judge.logprobs)
+    samples = 1 if weighs else config.paper.samples
+
+    # As many at a time as the judge answers: all calls on two stories follow each other and share their beginning.
+    free = asyncio.Semaphore(max(judge.parallel, 1))
+
+    async def judged(showing: Showing) -> list[Rating]:
+        async with free:
+            return await (weighed(showing) if weighs else written(showing))
+
+    # Character Simulation, section 4.3: each pair in both orders.
+    ratings = await side_by_side(
+        judged(Showing(run, config, questions, *order, sample))
+        for pair in pairs
+        for sample in range(1, samples + 1)
+        for order in (pair, pair[::-1])
+    )
+
     how = {
         "verdicts": "weighed by probabilities, averaged over both orders"
         if weighs
         else "written, read from the ending",
-        "samples in each order": 1 if weighs else config.samples,
-        "assessment first": config.assess or not weighs,
-        "cautions of appendix D": config.cautions,
-        "guard against orders in stories": config.guard,
+        "samples in each order": samples,
+        "assessment first": config.ours.assess or not weighs,
+        "cautions of appendix D": config.ours.cautions,
+        "guard against orders in stories": config.ours.guard,
         "pairs of stories": len(pairs),
     }
-    return ranked(ratings, {item.id: item.story.text for item in items}, config.counting, how)
+    texts = {item.id: item.story.text for item in items}
+    return ranked([rating for each in ratings for rating in each], texts, config.ours, how)
+
+
+# which pairs there are ------------------------------------------------------------------------------------------------
+
+
+def pairs_of(items: Sequence[Item]) -> tuple[tuple[Item, Item], ...]:
+    """All unordered pairs of stories that answer one prompt and are of different systems, by prompt and id.
+
+    The order of `items` makes no difference.
+
+    Raises:
+        UsageError: there is no pair: fewer than two stories, one system only, or no two stories of one prompt.
+    """
+    prompts: dict[str, list[Item]] = {}
+    for item in sorted(items, key=lambda item: item.id):
+        prompts.setdefault(item.prompt, []).append(item)
+    found = tuple(
+        (one, other)
+        for _, group in sorted(prompts.items())
+        for one, other in combinations(group, 2)
+        if _ranked_name(one) != _ranked_name(other)
+    )
+    if not found:
+        raise UsageError(_why_no_pair(items, prompts))
+    return found
+
+
+def _ranked_name(item: Item) -> str:
+    """What is ranked: the story's system, or the story itself where that is not known."""
+    return item.system or item.id
+
+
+def _why_no_pair(items: Sequence[Item], prompts: dict[str, list[Item]]) -> str:
+    names = sorted({_ranked_name(item) for item in items})
+    if len(items) < 2:  # noqa: PLR2004 - a pair
+        return "A comparison takes two stories. Give another one."
+    if len(names) == 1:
+        return (
+            f"All {len(items)} stories are of one system, {names[0]}. Give stories of another one to compare it with."
+        )
+    shown = ", ".join(repr(prompt) for prompt in sorted(prompts)[:4])
+    return (
+        f"No two stories answer the same prompt ({shown}{', ...' if len(prompts) > 4 else ''}). "  # noqa: PLR2004 - as many as fit
+        "Stories are compared within a prompt: give files of different systems the same name, or the same `prompt`."
+    )
+
+
+# two stories in one order ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Showing:
+    """Two stories in one order before the judge, for the `sample`th time."""
+
+    whole: Run
+    config: Config
+    questions: tuple[str, ...]
+    first: Item
+    second: Item
+    sample: int
+
+    @property
+    def run(self) -> Run:
+        """The place of its calls."""
+        return self.whole.scope("compare", self.first.id, self.second.id, self.sample)
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What all prompts on these stories hold."""
+        names = [name for name in self.questions if name in CRITERIA] or list(CRITERIA)
+        texts = (self.first.story.text, self.second.story.text)
+        return {
+            "criteria": [(label(name), CRITERIA[name]) for name in names],
+            "first": texts[0],
+            "second": texts[1],
+            "mark": mark_for(*texts),
+            "cautions": self.config.ours.cautions,
+            "guard": self.config.ours.guard,
+        }
+
+    async def assessment(self) -> Reply:
+        """The judge's assessment, which ends with its verdicts; one call."""
+        short = self.run.reply_tokens(ROLE, short=_SHORT_REPLY)
+        return await self.run.reply(
+            ROLE,
+            "compare",
+            sampling=Sampling(max_tokens=self.config.paper.max_tokens or short),
+            expect=_ASSESSMENT_WORDS,
+            labels=[label(name) for name in self.questions],
+            **self.fields,
+        )
+
+    def rating(self, question: str, reply: Reply, call: str, side: str, *, why: str = "", shown: str = "") -> Rating:
+        """The verdict on one question: A, B, Same, or none of them and why."""
+        meanings = dict(zip(SIDES, (self.first.id, self.second.id, SAME), strict=True))
+        return rating_of(
+            (self.first, self.second),
+            reply.model,
+            evaluator="pairwise",
+            rubric=RUBRIC,
+            question=question,
+            answer=meanings.get(side),
+            shown=shown or side,
+            unscored="" if side else why or "The judge gave no verdict.",
+            call=call,
+        )
+
+
+async def written(showing: Showing) -> list[Rating]:
+    """The verdicts that an assessment ends with; what cannot be read there is asked for again.
+
+    One rating for each question; the assessment is the reason of the first of them.
+    """
+    run, labels = showing.run, [label(name) for name in showing.questions]
+    reply = await showing.assessment()
+    found, why = run.unless_made_up(lambda: _read(reply.text, labels), (dict.fromkeys(labels, SIDES[0]), ""))
+    for attempt in range(run.context.repairs):
+        missing = [name for name in labels if name not in found]
+        if not missing:
+            break
+        again = await run.scope("again", attempt + 1).reply(
+            ROLE,
+            "conclude",
+            sampling=Sampling(max_tokens=_ENDING_TOKENS),
+            labels=missing,
+            assessment=reply.text,
+            **showing.fields,
+        )
+        more, why = _read(again.text, missing)
+        found |= more
+    call = f"{run.at}/compare"
+    first, *others = [
+        showing.rating(question, reply, call, found.get(label(question), ""), why=why) for question in showing.questions
+    ]
+    return [replace(first, reason=reply.text.strip()), *others]
+
+
+def _read(text: str, labels: Sequence[str]) -> tuple[dict[str, str], str]:
+    """The verdicts found, and why others were not."""
+    try:
+        return read_verdicts(text, labels), "The judge's ending has no verdict on it."
+    except ReplyProblem as problem:
+        return {}, str(problem)
+
+
+async def weighed(showing: Showing) -> list[Rating]:
+    """The likeliest answer to each question, with the probabilities of all three (ours)."""
+    said = (await showing.assessment()).text if showing.config.ours.assess else ""
+    first, *others = await side_by_side(_weighed(showing, question, said) for question in showing.questions)
+    return [replace(first, reason=said.strip()), *others]
+
+
+async def _weighed(showing: Showing, question: str, assessment: str) -> Rating:
+    run = showing.run.scope(question)
+    fields = {**showing.fields, "label": label(question), "assessment": assessment}
+    reply = await run.weigh(SIDES, ROLE, "verdict", sampling=_WORD, **fields)
+    call = f"{run.at}/verdict"
+    try:
+        if reply.logprobs is None:  # a person or a server that gives none: the answer itself is all there is
+            return showing.rating(question, reply, call, read_choice(reply.text, SIDES))
+        shares = read_chances(reply.logprobs, SIDES)
+    except ReplyProblem as problem:
+        return showing.rating(question, reply, call, "", why=str(problem))
+    ordered = sorted(SIDES, key=lambda side: -shares[side])
+    shown = ", ".join(f"{side} {shares[side]:.9f}" for side in ordered)
+    return showing.rating(question, reply, call, ordered[0], shown=shown)

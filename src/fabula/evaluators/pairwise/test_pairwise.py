@@ -17,10 +17,11 @@ from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
+from fabula.evaluators.pairwise.config import Ours
 from fabula.evaluators.pairwise.criteria import CRITERIA, QUESTIONS, questions_in
-from fabula.evaluators.pairwise.ranking import Counting, ranked
-from fabula.evaluators.pairwise.showing import page_of, strengths_picture, wins_picture
-from fabula.evaluators.pairwise.tally import judged_pairs, verdicts_in
+from fabula.evaluators.pairwise.page import page_of, strengths_picture, wins_picture
+from fabula.evaluators.pairwise.report import ranked
+from fabula.evaluators.pairwise.verdicts import choices_in, pair_choices
 from fabula.measure.items import Item
 from fabula.measure.ratings import Rating, parse_ratings, write_ratings
 from fabula.models.base import Capabilities, Reply, Request
@@ -114,7 +115,7 @@ async def test_the_cautions_and_the_guard_are_in_the_improved_prompt_alone() -> 
     _, faithful = await judged(items(prompts=1), prefers("cape"))
     _, improved = await judged(items(prompts=1), prefers("cape"), preset="improved")
     assert len(improved) == 3 * len(faithful)
-    for words in ("Conventions may be broken on purpose", "it is still a part of the\nstory"):
+    for words in ("Conventions may be broken on purpose", "it is still a part of the story"):
         assert words in improved[0].messages[-1].content
         assert words not in faithful[0].messages[-1].content
 
@@ -178,7 +179,7 @@ def test_who_rated_is_told_by_the_performer() -> None:
     ]
 
 
-# counting -----------------------------------------------------------------------------------------------------------
+# ours -----------------------------------------------------------------------------------------------------------
 
 
 async def test_strengths_follow_the_wins_and_say_why_there_is_none() -> None:
@@ -303,7 +304,7 @@ def test_the_strengths_of_character_simulation_come_of_its_appendix_a() -> None:
         for j, other in enumerate(SYSTEMS)
         for n in range(wins[i][j])
     ]
-    report = ranked(ratings, {}, Counting(ties="none", resamples=20))
+    report = ranked(ratings, {}, Ours(ties="none", resamples=20))
     found = [round(estimate(report, name, "strength/overall").value, 4) for name in SYSTEMS]
     assert report.details["wins"]["overall"] == wins
     assert found == [0.8751, -0.2209, -0.6542]
@@ -354,11 +355,11 @@ def test_what_is_ranked_can_be_ranked_again_from_its_file(answers: list[str]) ->
         )
         for n, answer in enumerate(answers)
     )
-    counting = Counting(resamples=10)
-    first = ranked(ratings, {}, counting)
-    assert ranked(parse_ratings(write_ratings(ratings)), {}, counting) == first
-    assert ranked(ratings[::-1], {}, counting).details == first.details
-    (pair,) = judged_pairs(verdicts_in(ratings))
+    ours = Ours(ties="half", resamples=10)
+    first = ranked(ratings, {}, ours)
+    assert ranked(parse_ratings(write_ratings(ratings)), {}, ours) == first
+    assert ranked(ratings[::-1], {}, ours).details == first.details
+    (pair,) = pair_choices(choices_in(ratings))
     mean = sum({"a/p0": 1, "b/p0": 0, "same": 0.5}[answer] for answer in answers) / len(answers)
     assert pair.score == (0.5 if mean == 0.5 else float(mean > 0.5))
 
@@ -366,13 +367,13 @@ def test_what_is_ranked_can_be_ranked_again_from_its_file(answers: list[str]) ->
 def test_ratings_that_are_not_side_by_side_are_left_out_and_counted() -> None:
     pair = Rating(rater="Ann", kind="person", items=("a", "b"), question="plot", answer="a")
     single = Rating(rater="Ann", kind="person", items=("a",), question="plot", answer=4)
-    report = ranked((pair, single), {}, Counting(resamples=10))
+    report = ranked((pair, single), {}, Ours(ties="half", resamples=10))
     assert report.notes[0] == "1 ratings are of single stories or of one system and were left out."
     assert isinstance(report.row("length", "agreement/plot").scored, Unscored)
     with pytest.raises(UsageError, match="None of the 1 ratings compares two stories"):
-        ranked((single,), {}, Counting())
+        ranked((single,), {}, Ours())
     with pytest.raises(UsageError, match=r"of Ann on a and b \(plot\) is 'c'"):
-        ranked((Rating(rater="Ann", kind="person", items=("a", "b"), question="plot", answer="c"),), {}, Counting())
+        ranked((Rating(rater="Ann", kind="person", items=("a", "b"), question="plot", answer="c"),), {}, Ours())
 
 
 # stories that speak to the judge --------------------------------------------------------------------------------------

@@ -2,66 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Literal
+from dataclasses import asdict
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Final
 
+from fabula.craft.dialogue import spoken
 from fabula.craft.measuring import checked, mean_rows, story_rows, unscored_note
-from fabula.craft.tokens import tokeniser
-from fabula.evaluators.surface.counting import counted, dialogue
+from fabula.craft.tokens import opening_word, tokeniser
 from fabula.evaluators.surface.hanna import hanna
-from fabula.evaluators.surface.repetition import inter_rows, intra, overlap
+from fabula.evaluators.surface.repetition import in_case, inter_rows, intra, overlap
 from fabula.measure.report import Report
 from fabula.stats.bootstrap import Resampling
+from fabula.stats.estimate import Estimate, Unscored
+from fabula.story.sentences import paragraph_spans, sentences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fabula.craft.tokens import Tokeniser
     from fabula.engine.run import Run
+    from fabula.evaluators.surface.config import Config
     from fabula.measure.items import Item
     from fabula.stats.estimate import Scored
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
-    """Settings; the paper names neither its tokeniser nor its formulas, so these are the usual ones, each by name.
-
-    Attributes:
-        tokens: tokeniser of words, unique words and sentence lengths: whitespace, words, rouge, rouge-stems, spacy.
-        trigram_tokens: tokeniser of the repetition within and between stories.
-        overlap_tokens: tokeniser of the overlap with the prompt.
-        fold_case: "The" and "the" are one word.
-        repetition: of trigrams (those that stood before, of all), or of sentences (those that hold such a trigram).
-        overlap: share of all trigrams of the story that are in the prompt, or of its distinct ones.
-        pronouns: a sentence starts with a personal pronoun (I, you, he ...), or with any (also my, this, nobody ...).
-        more: also sentences, dialogue share and sentence lengths, which the paper has not.
-        hanna: also HANNA's length, Repetition-n and Novelty-n, n = 1, 2, 3.
-        hanna_tokens: their tokeniser; its paper's is spacy, which is an extra.
-        resamples: bootstrap draws behind an interval.
-        seed: of the draws.
-    """
-
-    tokens: str = "whitespace"
-    trigram_tokens: str = "whitespace"
-    overlap_tokens: str = "words"
-    fold_case: bool = False
-    repetition: Literal["trigrams", "sentence-share"] = "trigrams"
-    overlap: Literal["occurrences", "distinct"] = "occurrences"
-    pronouns: Literal["personal", "any"] = "personal"
-    more: bool = False
-    hanna: bool = False
-    hanna_tokens: str = "spacy"
-    resamples: int = 1000
-    seed: int = 1
-
-    @classmethod
-    def faithful(cls) -> Config:
-        """The paper's measures."""
-        return cls()
-
-    @classmethod
-    def improved(cls) -> Config:
-        """Ours: dialogue and sentence lengths too."""
-        return cls(more=True)
+ARTICLES: Final = frozenset({"a", "an", "the"})
+_ALONE: Final = (
+    "i you he she it we they me him her us them mine yours his hers ours theirs myself yourself himself herself itself "
+    "ourselves yourselves themselves"
+)
+_OTHERS: Final = (
+    "my your its our their this that these those who whom whose what which someone somebody something anyone anybody "
+    "anything everyone everybody everything nobody nothing none one each both few many several another"
+)
+PERSONAL: Final = frozenset(_ALONE.split())
+PRONOUNS: Final = PERSONAL | frozenset(_OTHERS.split())
+_FEWEST: Final = 2  # sentences that have a spread
+_SPLITTER: Final = "split by punkt"
 
 
 async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
@@ -87,3 +64,67 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     between, notes = inter_rows(items, trigrams, config)
     rows = [*story_rows(items, measured), *mean_rows(items, measured, resampling), *between]
     return Report("surface", asdict(config), tuple(rows), notes=(*unscored_note(measured), *notes))
+
+
+# counts of one story -------------------------------------------------------------------------------------------------
+
+
+def counted(items: Sequence[Item], config: Config) -> dict[str, Sequence[Scored]]:
+    """Words, paragraphs, sentences, their openings and lengths, and unique words, of every story."""
+    stories = [_story(item.story.text, config) for item in items]
+    return {what: [story[what] for story in stories] for what in stories[0]}
+
+
+def _story(text: str, config: Config) -> dict[str, Scored]:
+    tokens = tokeniser(config.tokens)
+    words = in_case(tokens, config.fold_case)(text)
+    pieces = [sentence for sentence in sentences(text) if opening_word(sentence)]
+    starts = [opening_word(sentence) for sentence in pieces]
+    pronouns = PERSONAL if config.pronouns == "personal" else PRONOUNS
+    found: dict[str, Scored] = {
+        "words": Estimate(len(words), 1, method=f"number of {config.tokens} tokens"),
+        "paragraphs": Estimate(len(paragraph_spans(text)), 1, method="number of pieces between blank lines"),
+    }
+    if config.more:
+        found["sentences"] = Estimate(len(pieces), 1, method=f"number of sentences, {_SPLITTER}")
+    found["article starts"] = _openings(starts, ARTICLES, "an article")
+    kind = "a personal pronoun" if config.pronouns == "personal" else "a pronoun of any kind"
+    found["pronoun starts"] = _openings(starts, pronouns, kind)
+    case = "small letters" if config.fold_case else "case kept"
+    found["unique words"] = _percent(len(set(words)), len(words), f"distinct {config.tokens} tokens, {case}", "words")
+    return found | (_lengths(pieces, tokens, config) if config.more else {})
+
+
+def _openings(starts: Sequence[str], wanted: frozenset[str], kind: str) -> Scored:
+    hits = sum(start in wanted for start in starts)
+    return _percent(hits, len(starts), f"sentences that start with {kind}, {_SPLITTER}", "sentences")
+
+
+def _percent(part: int, whole: int, what: str, units: str) -> Scored:
+    if not whole:
+        return Unscored(f"the story has no {units}")
+    return Estimate(100 * part / whole, whole, method=f"% of {units}: {what}")
+
+
+def _lengths(pieces: Sequence[str], tokens: Tokeniser, config: Config) -> dict[str, Scored]:
+    """Mean and sample standard deviation of the sentences' lengths."""
+    sizes = [len(tokens(piece)) for piece in pieces]
+    unit = f"{config.tokens} tokens a sentence, {_SPLITTER}"
+    if len(sizes) < _FEWEST:
+        short = Unscored("the story has fewer than two sentences", len(sizes))
+        return {"sentence length": short, "sentence spread": short}
+    return {
+        "sentence length": Estimate(fmean(sizes), len(sizes), method=f"mean of {unit}"),
+        "sentence spread": Estimate(stdev(sizes), len(sizes), method=f"sample standard deviation of {unit}"),
+    }
+
+
+def dialogue(items: Sequence[Item], config: Config) -> list[Scored]:
+    """Share of the words of every story that stand in quotation marks."""
+    tokens, found = tokeniser(config.tokens), []
+    for item in items:
+        words = len(tokens(item.story.text))
+        # A token with speech at both its ends counts twice inside.
+        inside = min(len(tokens(spoken(item.story.text))), words)
+        found.append(_percent(inside, words, f"{config.tokens} tokens in quotation marks", "words"))
+    return found

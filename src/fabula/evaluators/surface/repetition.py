@@ -15,7 +15,6 @@ import numpy as np
 from fabula.craft.measuring import by_system, mean_rows, prompt_of
 from fabula.craft.ngrams import Vocabulary, held_before, ngram_codes, ngrams, repeated
 from fabula.craft.tokens import tokeniser
-from fabula.evaluators.surface.counting import folded
 from fabula.measure.report import Row
 from fabula.stats.bootstrap import Resampling
 from fabula.stats.estimate import Estimate, Unscored
@@ -26,7 +25,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fabula.evaluators.surface.algorithm import Config
+    from fabula.craft.tokens import Tokeniser
+    from fabula.evaluators.surface.config import Config
     from fabula.measure.items import Item
     from fabula.stats.estimate import Scored
 
@@ -52,9 +52,14 @@ class Trigrams:
     measured: dict[str, Sequence[Scored]]
 
 
+def in_case(tokens: Tokeniser, fold_case: bool) -> Tokeniser:  # noqa: FBT001 - a setting handed on
+    """The tokeniser, with small letters for all where that is wanted."""
+    return (lambda text: [token.lower() for token in tokens(text)]) if fold_case else tokens
+
+
 def intra(items: Sequence[Item], config: Config) -> Trigrams:
     """The trigrams of the stories, and how much of each story is repetition."""
-    tokens, known = folded(tokeniser(config.trigram_tokens), config.fold_case), Vocabulary()
+    tokens, known = in_case(tokeniser(config.trigram_tokens), config.fold_case), Vocabulary()
     unit = f"trigrams of {config.trigram_tokens} tokens"
     if config.repetition == "trigrams":
         numbers = [known.numbers(tokens(item.story.text)) for item in items]
@@ -154,7 +159,7 @@ def overlap(items: Sequence[Item], config: Config) -> list[Scored]:
 def _overlap(item: Item, config: Config) -> Scored:
     if item.brief is None:
         return Unscored("the story's prompt is not known")
-    tokens = folded(tokeniser(config.overlap_tokens), config.fold_case)
+    tokens = in_case(tokeniser(config.overlap_tokens), config.fold_case)
     prompt = set(ngrams(tokens(item.brief.text), _N))
     words = tokens(item.story.text)
     story = set(ngrams(words, _N)) if config.overlap == "distinct" else ngrams(words, _N)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from rapidfuzz.distance import DamerauLevenshtein
 
 from fabula.continuity import NumberedScene, candidates
-from fabula.continuity.book import Book, stem
+from fabula.continuity.book import Book, singular
 from fabula.continuity.lexicon import COLOURS, FUNCTION, SIDES, TITLES
 from fabula.continuity.numbers import VALUES
 from fabula.craft.packing import words
@@ -76,7 +76,7 @@ class Continuity:
     def _file(self, line: Line) -> None:
         number = len(self._lines)
         self._lines.append(line.text)
-        for base in {stem(word.text) for word in line.words} if _states(line) else ():
+        for base in {singular(word.text) for word in line.words} if _states(line) else ():
             self._facts.setdefault(base, []).append(number)
         for at, word in enumerate(line.words):
             if not word.capital:
@@ -89,7 +89,7 @@ class Continuity:
         found = Counter[int]()
         for line in _read(text):
             if _states(line):
-                for word in {stem(w.text) for w in line.words if w.text not in FUNCTION}:
+                for word in {singular(w.text) for w in line.words if w.text not in FUNCTION}:
                     lines = self._facts.get(word, [])
                     for number in {*lines[:_FIRST], *lines[-_LAST:]}:
                         found[number] += 1

@@ -3,50 +3,41 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from fabula.base.errors import UsageError
-from fabula.evaluators.pairwise.beside import baseline_rows
-from fabula.evaluators.pairwise.tally import (
+from fabula.evaluators.pairwise.verdicts import (
+    choices_in,
     counted_comparisons,
     is_side_by_side,
-    judged_pairs,
+    pair_choices,
     shown_comparisons,
-    verdicts_in,
 )
 from fabula.measure.report import Report, Row
+from fabula.stats.baselines import constant, orderings
 from fabula.stats.bootstrap import bootstrap_mean
 from fabula.stats.comparisons import (
+    TIE,
     first_position_rate,
     order_consistency,
     tie_share,
 )
-from fabula.stats.estimate import Estimate
+from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.ranking import rank_systems
 from fabula.story import count_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.evaluators.pairwise.tally import Verdict
+    from fabula.evaluators.pairwise.config import Ours
+    from fabula.evaluators.pairwise.verdicts import Choice, PairChoice
     from fabula.measure.ratings import Rating
     from fabula.stats.estimate import Scored
     from fabula.stats.ranking import Comparison
 
 
-@dataclass(frozen=True, slots=True)
-class Counting:
-    """How verdicts become strengths; the fields are those of the evaluator's `Config`."""
-
-    ties: Literal["half", "none"] = "half"
-    prior: float = 0.0
-    resamples: int = 1000
-    seed: int = 1
-
-
 def ranked(
-    ratings: Sequence[Rating], texts: Mapping[str, str], counting: Counting, how: Mapping[str, Any] | None = None
+    ratings: Sequence[Rating], texts: Mapping[str, str], ours: Ours, how: Mapping[str, Any] | None = None
 ) -> Report:
     """The report on side-by-side ratings of any raters.
 
@@ -57,7 +48,7 @@ def ranked(
     Args:
         ratings: whatever is not side by side among them is left out and counted in a note.
         texts: of the stories, by id, as far as they are known; length and type-token ratio need them.
-        counting: how verdicts become strengths.
+        ours: how verdicts become strengths: `ties`, `prior`, `resamples`, `seed`.
         how: what else a reader must know.
 
     Raises:
@@ -69,16 +60,16 @@ def ranked(
             f"None of the {len(ratings)} ratings compares two stories of different systems. "
             'A side-by-side rating has two `items`, and an `answer` that is one of them or "same".'
         )
-    verdicts = verdicts_in(asked)
+    verdicts = choices_in(asked)
     names = sorted({name for rating in asked for name in (rating.systems or rating.items)})
     words = {item: count_words(text) for item, text in texts.items()}
     tables = []
     for question in dict.fromkeys(rating.question for rating in asked):
         mine = [verdict for verdict in verdicts if verdict.question == question]
-        tables.append(_Table(question, names, mine, words, texts, counting))
+        tables.append(_Table(question, names, mine, words, texts, ours))
     return Report(
         "pairwise",
-        how=_how(asked, counting) | dict(how or {}),
+        how=_how(asked, ours) | dict(how or {}),
         rows=tuple(row for table in tables for row in table.rows()),
         ratings=tuple(ratings),
         notes=(*_notes(ratings, asked), *(note for table in tables for note in table.notes())),
@@ -97,20 +88,18 @@ class _Table:
         self,
         question: str,
         names: Sequence[str],
-        verdicts: Sequence[Verdict],
+        verdicts: Sequence[Choice],
         words: Mapping[str, int],
         texts: Mapping[str, str],
-        counting: Counting,
+        ours: Ours,
     ) -> None:
         self.question, self.names, self.texts = question, names, texts
-        self.counting = counting
-        self.dials = {"resamples": counting.resamples, "seed": counting.seed}
-        self.pairs = judged_pairs(verdicts)
+        self.ours = ours
+        self.draws = {"resamples": ours.resamples, "seed": ours.seed}
+        self.pairs = pair_choices(verdicts)
         self.shown = shown_comparisons(verdicts, words)
-        self.counted = counted_comparisons(verdicts, words, ties=counting.ties == "half")
-        self.ranking = rank_systems(
-            names, self.counted, prior=counting.prior, resamples=counting.resamples, seed=counting.seed
-        )
+        self.counted = counted_comparisons(verdicts, words, ties=ours.ties == "half")
+        self.ranking = rank_systems(names, self.counted, prior=ours.prior, resamples=ours.resamples, seed=ours.seed)
 
     def rows(self) -> list[Row]:
         """Strengths and wins from the strongest system on, then the judge, then the baselines."""
@@ -121,22 +110,22 @@ class _Table:
             found.append(Row(self.names[n], f"wins/{self.question}", shares[n]))
         judge = self._judge()
         found += [Row("judge", f"{what}/{self.question}", scored) for what, scored in judge.items()]
-        rows = baseline_rows(self.question, self.pairs, self.texts, self.counting.resamples, self.counting.seed)
+        rows = _baseline_rows(self.question, self.pairs, self.texts, self.ours.resamples, self.ours.seed)
         first = Row("first position", f"agreement/{self.question}", judge["first position wins"], baseline=True)
         return [*found, *rows, first]
 
     def _judge(self) -> dict[str, Scored]:
         return {
-            "ties": tie_share(self.shown, **self.dials),
-            "first position wins": first_position_rate(self.shown, **self.dials),
-            "order consistency": order_consistency(self.shown, **self.dials),
+            "ties": tie_share(self.shown, **self.draws),
+            "first position wins": first_position_rate(self.shown, **self.draws),
+            "order consistency": order_consistency(self.shown, **self.draws),
             "longer wins": self.ranking.longer_wins,
             "length and wins, rho": self.ranking.length,
         }
 
     def _share(self, name: str) -> Scored:
         mine = [c for c in self.counted if name in (c.first, c.second)]
-        return _mean([c.score_of(name) for c in mine], mine, self.dials)
+        return _mean([c.score_of(name) for c in mine], mine, self.draws)
 
     def notes(self) -> list[str]:
         """What a reader must know, each with the question that it is about."""
@@ -145,17 +134,17 @@ class _Table:
     def _doubts(self) -> list[str]:
         consistency = order_consistency(self.shown, resamples=1)
         if isinstance(consistency, Estimate) and consistency.value < 0.5:  # noqa: PLR2004 - half of the pairs
-            told = f"the two orders agree on {consistency.value:.0%} of pairs"
-            return [f"{told}, so the verdicts tell more of the order of showing than of the stories."]
+            agree = f"the two orders agree on {consistency.value:.0%} of pairs"
+            return [f"{agree}, so the verdicts say more of the order of showing than of the stories."]
         return []
 
 
-def _mean(values: Sequence[float], of: Sequence[Comparison], dials: Mapping[str, int]) -> Scored:
+def _mean(values: Sequence[float], of: Sequence[Comparison], draws: Mapping[str, int]) -> Scored:
     return bootstrap_mean(
         values,
         [c.prompt for c in of],
-        resamples=dials["resamples"],
-        seed=dials["seed"],
+        resamples=draws["resamples"],
+        seed=draws["seed"],
         method="share of its verdicts won, ties half",
     )
 
@@ -164,14 +153,14 @@ def _value(scored: Scored) -> float:
     return scored.value if isinstance(scored, Estimate) else -1.0
 
 
-def _how(ratings: Sequence[Rating], counting: Counting) -> dict[str, Any]:
+def _how(ratings: Sequence[Rating], ours: Ours) -> dict[str, Any]:
     """How the numbers were made."""
     return {
         "judge": ", ".join(sorted({rating.rater for rating in ratings})),
         "strength": "log strength of a Bradley-Terry model by maximum likelihood, centred at 0",
-        "ties": "half a win for each side" if counting.ties == "half" else "count for nobody",
-        "prior": counting.prior,
-        "intervals": f"bootstrap by prompt, {counting.resamples} resamples, seed {counting.seed}",
+        "ties": "half a win for each side" if ours.ties == "half" else "count for nobody",
+        "prior": ours.prior,
+        "intervals": f"bootstrap by prompt, {ours.resamples} resamples, seed {ours.seed}",
         "order consistency": "share of pairs on which the verdicts in the two orders prefer the same story, or both "
         "say the same",
         "agreement of baselines": "share of pairs with a winner in which the baseline chooses it; a tie counts half",
@@ -190,3 +179,45 @@ def _notes(ratings: Sequence[Rating], asked: Sequence[Rating]) -> list[str]:
     if len(raters) > 1:
         notes.append(f"The verdicts of {len(raters)} raters are counted together.")
     return notes
+
+
+# beside the judge -----------------------------------------------------------------------------------------------------
+
+
+def _baseline_rows(
+    question: str, pairs: Sequence[PairChoice], texts: Mapping[str, str], resamples: int, seed: int
+) -> list[Row]:
+    """For each baseline, in how many of the judge's decided pairs it chooses the same story; a tie counts half."""
+    known = sorted(texts)
+    said = [texts[item] for item in known]
+    scores = {**orderings(said, seed), "constant": constant(said)}
+    return [
+        Row(
+            name,
+            f"agreement/{question}",
+            _agreement(pairs, dict(zip(known, values, strict=True)), resamples, seed),
+            baseline=True,
+        )
+        for name, values in scores.items()
+    ]
+
+
+def _agreement(pairs: Sequence[PairChoice], scores: Mapping[str, float], resamples: int, seed: int) -> Scored:
+    decided = [pair for pair in pairs if pair.score != TIE]
+    if not decided:
+        return Unscored("the judge prefers no story")
+    known = [pair for pair in decided if pair.items[0] in scores and pair.items[1] in scores]
+    if not known:
+        return Unscored("the stories' texts are not known", len(decided))
+    return bootstrap_mean(
+        [_credit(pair, scores) for pair in known],
+        [pair.prompt for pair in known],
+        resamples=resamples,
+        seed=seed,
+        method="share of decided pairs in which it chooses as the judge does",
+    )
+
+
+def _credit(pair: PairChoice, scores: Mapping[str, float]) -> float:
+    one, other = (scores[item] for item in pair.items)
+    return TIE if one == other else float((one > other) == (pair.score > TIE))

@@ -1,4 +1,4 @@
-"""From ratings, of whomever, to verdicts that can be counted."""
+"""From side-by-side ratings, whoever gave them, to choices that can be counted: corrected for the order of showing."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ from typing import TYPE_CHECKING, Final
 from fabula.base.errors import UsageError
 from fabula.engine.replies import SIDES
 from fabula.measure.ratings import SAME
-from fabula.stats.ranking import Comparison
+from fabula.stats.comparisons import TIE, Comparison
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fabula.measure.ratings import Rating
 
-_TIE: Final = 0.5
 _LEAST: Final = 1e-9  # so that the logarithm of a probability that was not seen is finite
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Choice:
     """One side-by-side verdict.
 
     Attributes:
@@ -41,13 +40,13 @@ class Verdict:
     chances: tuple[float, float, float] | None = None
 
 
-def verdicts_in(ratings: Sequence[Rating]) -> tuple[Verdict, ...]:
+def choices_in(ratings: Sequence[Rating]) -> tuple[Choice, ...]:
     """The side-by-side verdicts among ratings; those without an answer and ratings of single stories are left out.
 
     Raises:
         UsageError: a verdict names neither of its two stories.
     """
-    return tuple(_verdict(rating) for rating in ratings if is_side_by_side(rating) and rating.answer is not None)
+    return tuple(_choice(rating) for rating in ratings if is_side_by_side(rating) and rating.answer is not None)
 
 
 def is_side_by_side(rating: Rating) -> bool:
@@ -60,16 +59,16 @@ def _names(rating: Rating) -> tuple[str, ...]:
     return tuple(system or item for system, item in zip(rating.systems or rating.items, rating.items, strict=True))
 
 
-def _verdict(rating: Rating) -> Verdict:
+def _choice(rating: Rating) -> Choice:
     first, second = rating.items
-    scores = {first: 1.0, second: 0.0, SAME: _TIE}
+    scores = {first: 1.0, second: 0.0, SAME: TIE}
     if not isinstance(rating.answer, str) or rating.answer not in scores:
         raise UsageError(
             f"A verdict of {rating.rater} on {first} and {second} ({rating.question}) is {rating.answer!r}. "
             f"Its answer has to be the id of one of the two, or {SAME!r}."
         )
     one, other = _names(rating)
-    return Verdict(
+    return Choice(
         rating.rater,
         rating.prompt,
         rating.question,
@@ -95,7 +94,7 @@ def _chances(shown: str) -> tuple[float, float, float] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class PairChoice:
     """All verdicts of one rater on one question about two stories.
 
     Attributes:
@@ -113,20 +112,22 @@ class Judged:
     weighed: bool
 
 
-def judged_pairs(verdicts: Sequence[Verdict]) -> tuple[Judged, ...]:
+def pair_choices(verdicts: Sequence[Choice]) -> tuple[PairChoice, ...]:
     """One verdict for each rater and pair out of those in both orders, on one question.
 
     Written ones: the story that was preferred more often, else the same. Weighed ones: the answer whose
     log-probability, averaged over the two orders, is highest; so a judge that favours a side is corrected.
     """
-    groups: dict[tuple[str, str, tuple[str, str]], list[Verdict]] = defaultdict(list)
+    groups: dict[tuple[str, str, tuple[str, str]], list[Choice]] = defaultdict(list)
     for verdict in verdicts:
         one, other = sorted(verdict.items)
         groups[verdict.prompt, verdict.rater, (one, other)].append(verdict)
-    return tuple(_judged(items, group) for (_, _, items), group in sorted(groups.items(), key=lambda entry: entry[0]))
+    return tuple(
+        _pair_choice(items, group) for (_, _, items), group in sorted(groups.items(), key=lambda entry: entry[0])
+    )
 
 
-def _judged(items: tuple[str, str], group: Sequence[Verdict]) -> Judged:
+def _pair_choice(items: tuple[str, str], group: Sequence[Choice]) -> PairChoice:
     head = group[0]
     straight = head.items == items
     names = head.names if straight else head.names[::-1]
@@ -135,11 +136,11 @@ def _judged(items: tuple[str, str], group: Sequence[Verdict]) -> Judged:
         score = _weighed_score(items, weighed)
     else:
         mean = math.fsum(v.score if v.items == items else 1 - v.score for v in group) / len(group)
-        score = _TIE if mean == _TIE else float(mean > _TIE)
-    return Judged(head.rater, head.prompt, items, names, score, bool(weighed))
+        score = TIE if mean == TIE else float(mean > TIE)
+    return PairChoice(head.rater, head.prompt, items, names, score, bool(weighed))
 
 
-def _weighed_score(items: tuple[str, str], group: Sequence[Verdict]) -> float:
+def _weighed_score(items: tuple[str, str], group: Sequence[Choice]) -> float:
     """The answer whose averaged log-probability is highest; each order counts the same, however often it was asked."""
     orders: dict[bool, list[tuple[float, float, float]]] = defaultdict(list)
     for verdict in group:
@@ -150,11 +151,11 @@ def _weighed_score(items: tuple[str, str], group: Sequence[Verdict]) -> float:
     means = [[math.fsum(column) / len(rows) for column in zip(*rows, strict=True)] for rows in orders.values()]
     one, other, same = (math.fsum(column) / len(means) for column in zip(*means, strict=True))
     if same >= max(one, other) or one == other:
-        return _TIE
+        return TIE
     return float(one > other)
 
 
-def shown_comparisons(verdicts: Sequence[Verdict], words: Mapping[str, int]) -> list[Comparison]:
+def shown_comparisons(verdicts: Sequence[Choice], words: Mapping[str, int]) -> list[Comparison]:
     """Each verdict as it was given, for what is measured of the judge.
 
     Its rater also names the two stories, so that orders are matched for the same pair only.
@@ -172,15 +173,15 @@ def shown_comparisons(verdicts: Sequence[Verdict], words: Mapping[str, int]) -> 
     ]
 
 
-def counted_comparisons(verdicts: Sequence[Verdict], words: Mapping[str, int], *, ties: bool) -> list[Comparison]:
+def counted_comparisons(verdicts: Sequence[Choice], words: Mapping[str, int], *, ties: bool) -> list[Comparison]:
     """What counts as wins: each written verdict, and one for both orders of a pair where verdicts are weighed."""
     written = shown_comparisons([v for v in verdicts if v.chances is None], words)
-    pairs = judged_pairs([v for v in verdicts if v.chances is not None])
+    pairs = pair_choices([v for v in verdicts if v.chances is not None])
     weighed = [
         Comparison(p.prompt, *p.names, p.score, shown_first=None, longer=_longer(p.items, words), rater=p.rater)
         for p in pairs
     ]
-    return [c for c in (*written, *weighed) if ties or c.score != _TIE]
+    return [c for c in (*written, *weighed) if ties or c.score != TIE]
 
 
 def _longer(items: tuple[str, str], words: Mapping[str, int]) -> float | None:

@@ -1,0 +1,42 @@
+"""Settings of BERTScore."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Settings.
+
+    Attributes:
+        model: a name of the package transformers, or a folder that holds a model.
+        layer: of the model; 0 takes the one that BERTScore's authors recommend for it, else its last.
+        mode: whole stories in windows, or cut at the model's limit as the usual code does.
+        overlap: tokens that two neighbouring windows share; each is taken where more stands around it.
+        fetch: a model that is not on this machine may be fetched from its public home.
+        embedder: transformers; letters (a stand-in without a model); or FILE.py:FUNCTION, which gets `model` and gives
+            an object with name, limit, tokens(text) and embed(tokens).
+        resamples: bootstrap draws behind an interval.
+        seed: of the draws.
+    """
+
+    model: str = "roberta-large"
+    layer: int = 0
+    mode: Literal["windowed", "truncated"] = "truncated"
+    overlap: int = 64
+    fetch: bool = False
+    embedder: str = "transformers"
+    resamples: int = 1000
+    seed: int = 1
+
+    @classmethod
+    def faithful(cls) -> Config:
+        """The usual code: stories are cut at the model's limit."""
+        return cls()
+
+    @classmethod
+    def improved(cls) -> Config:
+        """Ours: whole stories."""
+        return cls(mode="windowed")

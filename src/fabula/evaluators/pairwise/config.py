@@ -1,0 +1,77 @@
+"""Settings of the side-by-side judge: the values of the papers, and what improved mode adds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from fabula.base.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """Values of the papers.
+
+    Attributes:
+        questions: which are asked, with commas between them (Agents' Room section 6.1: four dimensions; its appendix E
+            and Character Simulation appendix B.5: and the story as a whole).
+        samples: written assessments of each pair in each order (Character Simulation section 4.3: one).
+        max_tokens: length of an assessment, for which the papers name no value, and whose example has about 400; none
+            is the model's own limit.
+    """
+
+    questions: str = "plot, creativity, development, language use, overall"
+    samples: int = 1
+    max_tokens: int | None = 1500
+
+    def __post_init__(self) -> None:
+        if self.samples < 1 or (self.max_tokens is not None and self.max_tokens < 1):
+            raise ConfigError("pairwise: samples and max_tokens are 1 or more.")
+
+
+@dataclass(frozen=True, slots=True)
+class Ours:
+    """What improved mode adds, and what the papers do not say.
+
+    Attributes:
+        verdicts: "written" are read from the ending of the assessment, as in the papers; "logprobs" are weighed by the
+            probabilities of A, B and Same; "auto" weighs where the judge's engine can.
+        assess: an assessment comes before verdicts that are weighed too.
+        cautions: the judge reads what Agents' Room appendix D tells people.
+        guard: the judge reads that orders inside a story are a part of the story.
+        ties: "half" a win for each side, or "none" for either.
+        prior: imagined ties between every two systems; above 0 it gives a strength also to who always wins.
+        resamples: of the bootstrap by prompt.
+        seed: of the bootstrap.
+    """
+
+    verdicts: Literal["written", "logprobs", "auto"] = "written"
+    assess: bool = True
+    cautions: bool = False
+    guard: bool = False
+    ties: Literal["half", "none"] = "none"
+    prior: float = 0.0
+    resamples: int = 1000
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if self.resamples < 1 or not 0 <= self.prior < float("inf"):
+            raise ConfigError("pairwise: resamples is 1 or more, prior is 0 or more.")
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Settings."""
+
+    paper: Paper = field(default_factory=Paper)
+    ours: Ours = field(default_factory=Ours)
+
+    @classmethod
+    def faithful(cls) -> Config:
+        """The papers."""
+        return cls()
+
+    @classmethod
+    def improved(cls) -> Config:
+        """Ours: probabilities where there are any, else three samples; cautions, guard, ties as half a win."""
+        return cls(Paper(samples=3, max_tokens=None), Ours(verdicts="auto", cautions=True, guard=True, ties="half"))

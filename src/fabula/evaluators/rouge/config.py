@@ -1,0 +1,36 @@
+"""Settings of ROUGE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fabula.evaluators.rouge.scoring import VARIANTS
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Settings; the defaults give what rouge-score gives without any.
+
+    Attributes:
+        variants: which, parted by commas: rouge1, rouge2, rougeL (whole texts), rougeLsum (line by line).
+        stemmer: words of more than three letters count as their Porter stems.
+        parts: precision and recall too, as "rougeL/precision" and "rougeL/recall".
+        resamples: bootstrap draws behind an interval.
+        seed: of the draws.
+    """
+
+    variants: str = "rougeL"
+    stemmer: bool = False
+    parts: bool = False
+    resamples: int = 1000
+    seed: int = 1
+
+    @classmethod
+    def faithful(cls) -> Config:
+        """What Agents' Room prints: ROUGE-L."""
+        return cls()
+
+    @classmethod
+    def improved(cls) -> Config:
+        """All four, with precision and recall."""
+        return cls(variants=",".join(VARIANTS), parts=True)

@@ -1,0 +1,49 @@
+"""Settings of the surface measures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Settings; the paper names neither its tokeniser nor its formulas, so these are the usual ones, each by name.
+
+    Attributes:
+        tokens: tokeniser of words, unique words and sentence lengths: whitespace, words, rouge, rouge-stems, spacy.
+        trigram_tokens: tokeniser of the repetition within and between stories.
+        overlap_tokens: tokeniser of the overlap with the prompt.
+        fold_case: "The" and "the" are one word.
+        repetition: of trigrams (those that stood before, of all), or of sentences (those that hold such a trigram).
+        overlap: share of all trigrams of the story that are in the prompt, or of its distinct ones.
+        pronouns: a sentence starts with a personal pronoun (I, you, he ...), or with any (also my, this, nobody ...).
+        more: also sentences, dialogue share and sentence lengths, which the paper has not.
+        hanna: also HANNA's length, Repetition-n and Novelty-n, n = 1, 2, 3.
+        hanna_tokens: their tokeniser; its paper's is spacy, which is an extra.
+        resamples: bootstrap draws behind an interval.
+        seed: of the draws.
+    """
+
+    tokens: str = "whitespace"
+    trigram_tokens: str = "whitespace"
+    overlap_tokens: str = "words"
+    fold_case: bool = False
+    repetition: Literal["trigrams", "sentence-share"] = "trigrams"
+    overlap: Literal["occurrences", "distinct"] = "occurrences"
+    pronouns: Literal["personal", "any"] = "personal"
+    more: bool = False
+    hanna: bool = False
+    hanna_tokens: str = "spacy"
+    resamples: int = 1000
+    seed: int = 1
+
+    @classmethod
+    def faithful(cls) -> Config:
+        """The paper's measures."""
+        return cls()
+
+    @classmethod
+    def improved(cls) -> Config:
+        """Ours: dialogue and sentence lengths too."""
+        return cls(more=True)
