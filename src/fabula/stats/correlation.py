@@ -48,19 +48,24 @@ def _scipy() -> Any:  # noqa: ANN401 - scipy has no types
 def pearson(x: Numbers, y: Numbers) -> float | None:
     """Pearson's r; `None` for fewer than two pairs or where a list is constant."""
     a, b = _pair(x, y)
-    return None if _flat(a) or _flat(b) else float(by_row("pearson", a[None], b[None])[0])
+    return None if _flat(a) or _flat(b) else _defined(by_row("pearson", a[None], b[None])[0])
 
 
 def spearman(x: Numbers, y: Numbers) -> float | None:
     """Spearman's rho with average ranks for ties; `None` for fewer than two pairs or where a list is constant."""
     a, b = _pair(x, y)
-    return None if _flat(a) or _flat(b) else float(_scipy().spearmanr(a, b).statistic)
+    return None if _flat(a) or _flat(b) else _defined(_scipy().spearmanr(a, b).statistic)
 
 
 def kendall_b(x: Numbers, y: Numbers) -> float | None:
     """Kendall's tau-b (Kendall 1945); `None` for fewer than two pairs or where a list is constant."""
     a, b = _pair(x, y)
-    return None if _flat(a) or _flat(b) else float(_scipy().kendalltau(a, b).statistic)
+    return None if _flat(a) or _flat(b) else _defined(_scipy().kendalltau(a, b).statistic)
+
+
+def _defined(value: float) -> float | None:
+    """A coefficient within -1 to 1; `None` where numbers lie so close together that rounding leaves none."""
+    return None if math.isnan(value) else min(max(float(value), -1.0), 1.0)
 
 
 def pairwise_accuracy(h: Numbers, m: Numbers, definition: Definition = "symmetric") -> float | None:
