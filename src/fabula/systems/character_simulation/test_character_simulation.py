@@ -402,7 +402,7 @@ async def test_scenes_are_played_in_story_time_and_told_in_the_plans_order() -> 
 
 async def test_a_dry_run_counts_also_where_a_plan_knows_a_part_of_the_order() -> None:
     for preset in ("faithful", "improved"):
-        assert (await estimate(AFTER_ALL, preset)).planned  # type: ignore[arg-type] # a preset
+        assert (await estimate(AFTER_ALL, preset)).planned
 
 
 async def test_known_times_need_no_sorter_and_unknown_ones_do() -> None:
