@@ -10,6 +10,8 @@ has had; what hangs on that reply is *stale*. Two rules carry this on:
    a private-use character; of a value that was read out of it (`Run.keep_as`), every string that is prose does. A
    later prompt that shows any of it differs from the recorded one, so that its call is not found in the journal.
 
+What one branch gives another while both go on, such as an agent's memory, goes through `Run.passed_on`, which marks it.
+
 Marks are put in and taken out here and in `Run`, nowhere else: readers are given texts without them.
 """
 

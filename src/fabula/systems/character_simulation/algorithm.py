@@ -111,7 +111,7 @@ async def sort_scenes(plan: Plan, run: Run, config: Config) -> tuple[str, ...]:
             )
             names = found.scenes
         except ReplyError as error:
-            if not config.ours.lenient_order:
+            if not own.unless_made_up(lambda: config.ours.lenient_order, instead=True):
                 raise
             own.note(f"No order of time could be read; the order of telling stands in. {error}")
             names = plan.assumed_chronology()

@@ -400,6 +400,11 @@ async def test_scenes_are_played_in_story_time_and_told_in_the_plans_order() -> 
     assert story.title == "The Lamp"
 
 
+async def test_a_dry_run_counts_also_where_a_plan_knows_a_part_of_the_order() -> None:
+    for preset in ("faithful", "improved"):
+        assert (await estimate(AFTER_ALL, preset)).planned
+
+
 async def test_known_times_need_no_sorter_and_unknown_ones_do() -> None:
     _, asked = await play(Play(), PLAN)
     assert "sort_scenes" not in kinds(asked)
@@ -410,6 +415,7 @@ async def test_known_times_need_no_sorter_and_unknown_ones_do() -> None:
     assert played == ["the-wreck", "the-light", "the-letter"]
 
 
+AFTER_ALL = replace(UNTIMED, scenes=(replace(UNTIMED.scenes[0], after=("The wreck",)), *UNTIMED.scenes[1:]))
 AFTER = replace(UNTIMED, scenes=(*UNTIMED.scenes[:2], replace(UNTIMED.scenes[2], after=("The light",))))
 WRONG = {
     "The letter|The letter|The light": "more than once",
@@ -637,6 +643,46 @@ class LongWriter(Play):
 
     def on_shorten(self, request: Request) -> str:
         return shortened(request)
+
+
+class Capable(Play):
+    """A strong model: present tense, second person, a refrain, a letter, a list, speech without tags."""
+
+    LETTER = (
+        "Dear sister,\n\nthe light goes round, and the light comes back. I send you:\n\n- bread\n- oil\n- oil\n\n"
+        "Yours, Mara"
+    )
+
+    def long(self, request: Request) -> str:
+        number = sha256(request.path.encode()).hexdigest()[:6]
+        return (
+            f"You read it aloud, {number}. The light goes round, and the light comes back.\n\n{self.LETTER}\n\n"
+            "\u2014 Will you stay?\n\n\u2014 No.\n\n\u2014 Will you stay?\n\nThe light goes round, and the light comes "
+            f"back. The story began with a lamp, you say, and you do not say how it ends in {number}."
+        )
+
+    on_respond = on_memory = on_state = on_rewrite = long
+
+    def command(self, request: Request) -> str:
+        return f"Go on ({turn_of(request)}). " + "Read it as one reads a letter to oneself, slowly. " * 9
+
+
+async def test_of_a_capable_model_nothing_is_lost() -> None:
+    script = Capable(numbered=True)
+    with Kept() as journal:
+        story, asked = await play(script, ONE, "improved", journal)
+        text, notes = str(journal.newest("role-play/the-letter")), journal.notes
+    said = {request.path: script.long(request).split() for request in asked if request.schema is None}
+    assert story.text.split() == said["the-letter/rewrite"]
+    for turn, name in enumerate(("Mara", "Tobias"), 1):
+        played = next(one for one in turns_of(text) if one.name == name)
+        assert played.text.split() == said[f"role-play/the-letter/turn/{turn}/respond"]
+    last = read_by(next(request for request in asked if request.path.endswith("turn/2/respond"))).split()
+    for kind_ in ("memory", "state"):
+        assert " ".join(said[f"role-play/the-letter/turn/2/{kind_}"]) in " ".join(last)
+    assert "Read it as one reads a letter to oneself, slowly. " * 8 in read_by(asked[-3])
+    assert not notes
+    assert {request.sampling.max_tokens for request in asked} == {None}
 
 
 # what people edit -----------------------------------------------------------------------------------------------------
