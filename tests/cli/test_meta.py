@@ -148,7 +148,7 @@ def test_yes_and_no_are_scores_and_a_reference_is_not_a_story(cli: Cli, files: P
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ('{"rater": "a"}', "other.jsonl, line 1: kind: Field required. Mend the line or take it out."),
+        ('{"rater": "a"}', "other.jsonl, line 1: kind: Field required. Correct the line or take it out."),
         (json.dumps(score("a", "x", "p", 1, "style")), "no common question: plot in the one, style in the other."),
         (json.dumps(score("a", "x", "p", 1)), "no story in common: 'fair/p0', 'fair/p1', 'fair/p2' in the one, 'x/p'"),
         (f'{json.dumps(score("a", "x", "p", 1))}\n' * 2, "other.jsonl, line 2: the same verdict stands in line 1."),

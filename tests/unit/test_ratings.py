@@ -83,7 +83,7 @@ def test_a_bad_line_is_named_with_its_file(tmp_path: Path, line: str, told: str)
         read_ratings(file)
     assert told in str(caught.value)
     assert str(caught.value).startswith(f"{file}, line 2: ")
-    assert str(caught.value).endswith("Mend the line or take it out.")
+    assert str(caught.value).endswith("Correct the line or take it out.")
 
 
 def test_the_same_verdict_twice_is_an_error_that_names_both_lines() -> None:

@@ -155,7 +155,7 @@ def test_hanna_text_needs_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert of(tmp_path, "hanna-text").absent == "needs spacy: pip install 'fabula[spacy]'"
     monkeypatch.setattr(registry, "find_spec", lambda name: name)
     monkeypatch.setattr(
-        "fabula.app.reproduce.hanna.tokeniser", lambda name: lambda text: text.replace("\n", " \n").split(" ")
+        "fabula.evaluators.surface.hanna.tokeniser", lambda name: lambda text: text.replace("\n", " \n").split(" ")
     )
     assert [row.match for row in of(tmp_path, "hanna-text").rows] == [True, True, True, False]
     put(tmp_path / "hanna/human_stories.jsonl", [{"i": 1, "prompt": "a", "story": "", "expected": {"Novelty-3": 1}}])

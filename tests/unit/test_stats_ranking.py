@@ -337,7 +337,7 @@ def test_position_bias_and_ties() -> None:
     assert number(first_position_rate(made)).value == pytest.approx(3.5 / 4)
     assert number(tie_share(made)).value == pytest.approx(2 / 5)
     assert number(order_consistency(made)).value == 0
-    assert first_position_rate(made[-1:]) == Unscored("no verdict tells which story was shown first", 1)
+    assert first_position_rate(made[-1:]) == Unscored("no verdict says which story was shown first", 1)
 
 
 def test_order_consistency_is_the_share_of_pairs_that_agree() -> None:

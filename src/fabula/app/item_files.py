@@ -29,7 +29,7 @@ def read_items(paths: Sequence[Path]) -> tuple[Item, ...]:
     A text file (.md, .txt) is a story; a .jsonl file has one a line (`id`, `text`, and, where known, `system`,
     `prompt`, `brief`, `reference`, `narrative`, `title`). A folder is a project (its story, brief and system), or holds
     one folder for each system with its stories in files that are named after their prompts, or holds stories or
-    projects. The conversation `PROJECT/chat/NAME.md` comes with what its project tells: `PROJECT/NAME`.
+    projects. The conversation `PROJECT/chat/NAME.md` comes with the narrative of its project: `PROJECT/NAME`.
 
     Raises:
         UsageError: nothing is there, a story is empty, a line is no item, or two items have one id.
@@ -91,7 +91,7 @@ def _project(folder: Path) -> Item:
 
 
 def _conversation(file: Path) -> Item:
-    """What was said in a project, with what it plays: the narrative laid into it, else its story, else its brief."""
+    """What was said in a project, with what it plays: the narrative that lies in it, else its story, else its brief."""
     folder = file.resolve().parents[1]
     brief = Brief.read(folder / "brief.md")
     narrative, written = _narrative(folder), folder / "story.md"
@@ -119,7 +119,7 @@ def _line(line: str, where: str) -> Item:
     try:
         data: Any = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{where}: no JSON ({error}). Mend the line or take it out.") from error
+        raise UsageError(f"{where}: no JSON ({error}). Correct the line or take it out.") from error
     return item_of(data, where)
 
 
@@ -130,7 +130,7 @@ def item_of(data: Any, where: str) -> Item:  # noqa: ANN401 - JSON of any kind
         UsageError: it is no object, a field is no text, or the story is empty; says `where`.
     """
     if not isinstance(data, dict) or not all(isinstance(data.get(name, ""), str) for name in _FIELDS):
-        raise UsageError(f"{where}: not an object with texts in {', '.join(_FIELDS)}. Mend the line.")
+        raise UsageError(f"{where}: not an object with texts in {', '.join(_FIELDS)}. Correct the line.")
     if not data.get("id"):
         raise UsageError(f"{where}: the story has no id. Give it one.")
     reference = _story(data["reference"], f"{where}, reference") if data.get("reference") else None

@@ -34,7 +34,7 @@ CATEGORIES: Final[Mapping[Level, Mapping[str, str]]] = {
         "chapter necessity": "without this chapter the story would lack an event, a change or a discovery",
     },
     "sentence": {
-        "rhythm": "length, stress and pauses fit what is told, and read aloud well",
+        "rhythm": "length, stress and pauses fit what happens, and read aloud well",
         "clarity": "one reading is enough to know who does what; no word is in the way",
         "syntax variety": "the construction is chosen for its place, and is not the easiest pattern again",
     },
@@ -63,7 +63,7 @@ class Passage:
 
 
 def levels_in(names: str) -> tuple[Level, ...]:
-    """The levels in a list parted by commas, in the order of `LEVELS`.
+    """The levels in a list with commas, in the order of `LEVELS`.
 
     Raises:
         UsageError: one is none, or none is named.
@@ -71,7 +71,7 @@ def levels_in(names: str) -> tuple[Level, ...]:
     wanted = [name.strip().casefold() for name in names.split(",") if name.strip()]
     unknown = [name for name in wanted if name not in LEVELS]
     if unknown or not wanted:
-        raise UsageError(f"levels = {names!r}: give one or more of {', '.join(LEVELS)}, parted by commas.")
+        raise UsageError(f"levels = {names!r}: give one or more of {', '.join(LEVELS)}, with commas between them.")
     return tuple(level for level in LEVELS if level in wanted)
 
 
@@ -111,7 +111,7 @@ def drawn(there: Sequence[Passage], at: Sequence[float]) -> tuple[Passage, ...]:
     return tuple(passage for n, passage in enumerate(there) if n not in free)
 
 
-def side_by_side(stories: Sequence[Sequence[Passage]], at: Sequence[float]) -> tuple[tuple[Passage, ...], ...]:
+def sets_of(stories: Sequence[Sequence[Passage]], at: Sequence[float]) -> tuple[tuple[Passage, ...], ...]:
     """Sets of one passage of each story, at the same fractions; as many as the story with the fewest passages has.
 
     Where every story has as many as are asked for, these are the passages that `drawn` gives.

@@ -23,7 +23,7 @@ _NAMED: Final = 4  # measures of one note
 
 
 def checked(items: Sequence[Item]) -> None:
-    """See that there are stories, and that each can be told from the others.
+    """See that there are stories, and that each has an id of its own.
 
     Raises:
         UsageError: there is none, or two have one id.

@@ -124,11 +124,11 @@ def _past(word: str) -> str:
         return word[:-1] if _measure(word[:-3]) else word
     for suffix in ("ed", "ing"):
         if word.endswith(suffix) and "v" in _kinds(word[: -len(suffix)]):
-            return _mended(word[: -len(suffix)])
+            return _restored(word[: -len(suffix)])
     return word
 
 
-def _mended(word: str) -> str:
+def _restored(word: str) -> str:
     """What -ed or -ing was taken from, with its e back or its double consonant single."""
     if word[-2:] in _RESTORED:
         return word[:-2] + _RESTORED[word[-2:]]

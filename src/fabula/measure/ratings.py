@@ -84,8 +84,8 @@ _DEFAULTS: Final = {field.name: field.default for field in fields(Rating)}
 
 def write_line(rating: Rating) -> str:
     """The rating as one line of JSON, without its end; fields at their default are left out."""
-    told = {name: value for name, value in asdict(rating).items() if value != _DEFAULTS[name] or name == "answer"}
-    return json.dumps(told, ensure_ascii=False)
+    data = {name: value for name, value in asdict(rating).items() if value != _DEFAULTS[name] or name == "answer"}
+    return json.dumps(data, ensure_ascii=False)
 
 
 def write_ratings(ratings: Iterable[Rating]) -> str:
@@ -111,8 +111,8 @@ def parse_ratings(text: str, name: str = "ratings") -> tuple[Rating, ...]:
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])
-            told = f"{where}: {first['msg']}" if where else first["msg"]
-            raise UsageError(f"{name}, line {number}: {told}. Mend the line or take it out.") from error
+            reason = f"{where}: {first['msg']}" if where else first["msg"]
+            raise UsageError(f"{name}, line {number}: {reason}. Correct the line or take it out.") from error
         key = (rating.rater, rating.items, rating.question, rating.evaluator, rating.call, rating.started)
         if key in found:
             raise UsageError(f"{name}, line {number}: the same verdict stands in line {found[key]}. Take one out.")

@@ -210,8 +210,8 @@ def agreement(
     if isinstance(found, Unscored):
         return Unscored(found.reason, len(table))
     drawn = [measure(table[rows]) for rows in row_draws(members, resamples, seed)]
-    told = coefficient + ("" if groups is None else f", drawn by {len(members)} groups")
-    return estimated(found, len(table), numbers(drawn), level=level, method=told)
+    method = coefficient + ("" if groups is None else f", drawn by {len(members)} groups")
+    return estimated(found, len(table), numbers(drawn), level=level, method=method)
 
 
 def _fleiss_of(table: Array) -> float | Unscored:

@@ -70,7 +70,7 @@ def bootstrap_mean(
 ) -> Scored:
     """The mean of the values with its interval; n is the number of values.
 
-    `groups` names what each value belongs to (its prompt): groups are drawn whole, and `method` tells how many there
+    `groups` names what each value belongs to (its prompt): groups are drawn whole, and `method` says how many there
     are. `Unscored` where there are no values.
 
     Raises:
@@ -89,8 +89,9 @@ def bootstrap_mean(
         for chosen in (draws(len(members), resamples, seed) if len(members) > 1 else ())
     ]
     drawn = np.concatenate(means) if means else np.empty(0)
-    told = method if groups is None else f"{method}, drawn by {len(members)} groups"
-    return estimated(float(there.mean()), len(there), drawn, level=level, method=told)
+    if groups is not None:
+        method += f", drawn by {len(members)} groups"
+    return estimated(float(there.mean()), len(there), drawn, level=level, method=method)
 
 
 def numbers(values: Sequence[float | Unscored | None]) -> NDArray[np.float64]:
@@ -142,11 +143,11 @@ def estimated(value: float, n: int, drawn: NDArray[np.float64], *, level: float,
     """The estimate of `value` whose interval is that of the resampled values; those that are NaN were undefined."""
     defined = drawn[np.isfinite(drawn)]
     missing = len(drawn) - len(defined)
-    told = [method] if method else []
+    parts = [method] if method else []
     if not len(drawn):
-        return Estimate(value, n, method="; ".join([*told, "no interval from one unit"]), level=level)
-    told.append(f"percentile bootstrap, {len(drawn):,} resamples" + (f", {missing:,} undefined" if missing else ""))
+        return Estimate(value, n, method="; ".join([*parts, "no interval from one unit"]), level=level)
+    parts.append(f"percentile bootstrap, {len(drawn):,} resamples" + (f", {missing:,} undefined" if missing else ""))
     if missing > (1 - level) * len(drawn):
-        return Estimate(value, n, method="; ".join([*told, "so no interval"]), level=level)
+        return Estimate(value, n, method="; ".join([*parts, "so no interval"]), level=level)
     low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
-    return Estimate(value, n, float(low), float(high), "; ".join(told), level)
+    return Estimate(value, n, float(low), float(high), "; ".join(parts), level)

@@ -256,7 +256,7 @@ def _trouble(wins: Array, parts: list[list[int]], names: Sequence[str]) -> str:
             f"{names[0]} alone." if names else "none."
         )
     if len(parts) > 1:
-        groups = "; ".join(_told(part, names) for part in parts[:_SHOWN]) + ("; ..." if len(parts) > _SHOWN else "")
+        groups = "; ".join(_listed(part, names) for part in parts[:_SHOWN]) + ("; ..." if len(parts) > _SHOWN else "")
         return f"The comparisons are not connected: nothing links these {len(parts)} groups: {groups}."
     reach = _closure(wins > 0)
     mutual = _classes(reach & reach.T)
@@ -268,12 +268,12 @@ def _trouble(wins: Array, parts: list[list[int]], names: Sequence[str]) -> str:
         lost, won = wins[np.ix_(others, group)].any(), wins[np.ix_(group, others)].any()
         if lost and won:
             continue
-        told = f"{_told(group, names)} {'won' if won else 'lost'} all comparisons"
-        found.append(told if len(group) == 1 else f"{told} with others")
+        result = f"{_listed(group, names)} {'won' if won else 'lost'} all comparisons"
+        found.append(result if len(group) == 1 else f"{result} with others")
     return f"The wins alone give no finite strengths: {'; '.join(found)}."
 
 
-def _told(group: list[int], names: Sequence[str]) -> str:
+def _listed(group: list[int], names: Sequence[str]) -> str:
     shown = [names[index] for index in group[:_SHOWN]]
     rest = f"{len(group) - _SHOWN} more" if len(group) > _SHOWN else shown.pop()
     return f"{', '.join(shown)} and {rest}" if shown else rest

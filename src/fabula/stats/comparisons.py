@@ -64,7 +64,7 @@ def first_position_rate(comparisons: Sequence[Comparison], *, resamples: int = 1
     """
     known = [c for c in comparisons if c.shown_first is not None]
     if not known:
-        return Unscored("no verdict tells which story was shown first", len(comparisons))
+        return Unscored("no verdict says which story was shown first", len(comparisons))
     values = [c.score if c.shown_first else 1 - c.score for c in known]
     return _share(known, values, "win rate of the story shown first, ties half", resamples, seed)
 

@@ -18,7 +18,7 @@ from fabula.stats.bootstrap import Resampling, bootstrap
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.meta_pairs import Pairs
 from fabula.stats.meta_stories import Stories
-from fabula.stats.verdicts import JUDGE, PAIR, Finding, by_rater, grouped
+from fabula.stats.verdicts import JUDGE, PAIR, Figure, by_rater, grouped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -43,7 +43,7 @@ class Meta:
         notes: what is missing, left out or averaged.
     """
 
-    findings: tuple[Finding, ...]
+    findings: tuple[Figure, ...]
     sentence: str
     beats: bool | None
     notes: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ def meta(judge: Sequence[Verdict], human: Sequence[Verdict], texts: Mapping[str,
     trivial = _trivial(stories.items, texts, resampling.seed)
     findings = pairs.findings(trivial, resampling) + stories.findings(trivial, resampling)
     if not len(pairs):
-        findings += [Finding("first position", "stories: accuracy", Unscored(_FIRST, len(stories)))]
+        findings += [Figure("first position", "stories: accuracy", Unscored(_FIRST, len(stories)))]
     compared = pairs if len(pairs) else stories
     sentence, beats = _beats(compared, trivial, findings, resampling)
     return Meta(tuple(findings + _among(human, resampling)), sentence, beats, tuple(stories.notes()))
@@ -90,7 +90,7 @@ def _trivial(items: Sequence[str], texts: Mapping[str, str], seed: int) -> dict[
 
 
 def _beats(
-    compared: Pairs | Stories, trivial: Mapping[str, Trivial], findings: Sequence[Finding], resampling: Resampling
+    compared: Pairs | Stories, trivial: Mapping[str, Trivial], findings: Sequence[Figure], resampling: Resampling
 ) -> tuple[str, bool | None]:
     """Whether the judge's accuracy is above that of the best baseline, and by how much."""
     what = "pairs: accuracy" if isinstance(compared, Pairs) else "stories: accuracy"
@@ -103,31 +103,34 @@ def _beats(
     everyone = compared.everyone(trivial)
     ours, theirs = (np.asarray(everyone[name], dtype=np.float64) for name in (JUDGE, best))
     apart = compared.difference(ours, theirs, resampling)
-    told = f"accuracy {accuracy[JUDGE]:.3f} against {accuracy[best]:.3f}"
+    numbers = f"accuracy {accuracy[JUDGE]:.3f} against {accuracy[best]:.3f}"
     left = f" Not compared: {', '.join(unknown)}." if unknown else ""
     if not isinstance(apart, Estimate):
         return f"Whether the judge beats the trivial baselines cannot be said: {apart.reason}.", None
     if apart.value <= 0:
-        return f"The judge does not beat the trivial baseline {best!r}: {told}.{left}", False
+        return f"The judge does not beat the trivial baseline {best!r}: {numbers}.{left}", False
     if apart.low is None or apart.high is None:
-        return f"The judge is above the best trivial baseline, {best!r}, but without an interval: {told}.{left}", None
+        return (
+            f"The judge is above the best trivial baseline, {best!r}, but without an interval: {numbers}.{left}",
+            None,
+        )
     interval = f"difference {apart.value:.3f} [{apart.low:.3f}, {apart.high:.3f}]"
     if apart.low <= 0:
         return (
-            f"The judge is not shown to beat the trivial baseline {best!r}: {told}, {interval} reaches 0.{left}",
+            f"The judge is not shown to beat the trivial baseline {best!r}: {numbers}, {interval} reaches 0.{left}",
             False,
         )
-    return f"The judge beats the best trivial baseline, {best!r}: {told}, {interval}.{left}", True
+    return f"The judge beats the best trivial baseline, {best!r}: {numbers}, {interval}.{left}", True
 
 
 # people among themselves ----------------------------------------------------------------------------------------------
 
 
-def _among(human: Sequence[Verdict], resampling: Resampling) -> list[Finding]:
+def _among(human: Sequence[Verdict], resampling: Resampling) -> list[Figure]:
     """How far people agree among themselves: kappa, alpha and ICC, drawn by prompt."""
     prompts, raters, table = by_rater(human)
     if len(raters) < PAIR:
-        return [Finding(PEOPLE, "agreement", Unscored("there is one rater", len(table)))]
+        return [Figure(PEOPLE, "agreement", Unscored("there is one rater", len(table)))]
     of_pairs = all(verdict.pair is not None for verdict in human)
     units = grouped(prompts)
     if len(units) < PAIR:
@@ -149,11 +152,11 @@ def _among(human: Sequence[Verdict], resampling: Resampling) -> list[Finding]:
         ) -> float | None:
             return measure(table[np.concatenate(chosen)])
 
-        told = f"{name} of {len(raters)} raters on {len(table)} {'pairs' if of_pairs else 'stories'}, drawn by prompt"
+        method = f"{name} of {len(raters)} raters on {len(table)} {'pairs' if of_pairs else 'stories'}, drawn by prompt"
         if name.startswith("ICC"):
-            told += f"; {len(whole)} that all of them rated"
-        scored = bootstrap(units, drawn, resamples=resampling.resamples, seed=resampling.seed, method=told)
-        found.append(Finding(PEOPLE, name, replace(scored, n=len(table))))
+            method += f"; {len(whole)} that all of them rated"
+        scored = bootstrap(units, drawn, resamples=resampling.resamples, seed=resampling.seed, method=method)
+        found.append(Figure(PEOPLE, name, replace(scored, n=len(table))))
     return found
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from fabula.stats.agreement import cohen_kappa
 from fabula.stats.bootstrap import Resampling, bootstrap, bootstrap_mean
 from fabula.stats.estimate import Unscored
-from fabula.stats.verdicts import JUDGE, Finding, grouped, homes_of, preferences_of, preferred
+from fabula.stats.verdicts import JUDGE, Figure, grouped, homes_of, preferences_of, preferred
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,17 +57,17 @@ class Pairs:
             tuple(homes[pair[0]][0] or " / ".join(pair) for pair in pairs),
         )
 
-    def findings(self, trivial: Mapping[str, Trivial], resampling: Resampling) -> list[Finding]:
+    def findings(self, trivial: Mapping[str, Trivial], resampling: Resampling) -> list[Figure]:
         """The share of pairs on which both say the same, of the judge and the baselines; and the judge's kappa."""
         if not len(self):
             return []
-        told = "share of pairs with people's preference, half where one side alone ties; drawn by prompt"
+        method = "share of pairs with people's preference, half where one side alone ties; drawn by prompt"
         found = []
         for name, values in self.everyone(trivial).items():
             scored: Scored = (
-                Unscored(values, len(self)) if isinstance(values, str) else self._mean(values, told, resampling)
+                Unscored(values, len(self)) if isinstance(values, str) else self._mean(values, method, resampling)
             )
-            found.append(Finding(name, "pairs: accuracy", scored))
+            found.append(Figure(name, "pairs: accuracy", scored))
         kappa = bootstrap(
             grouped(self.prompts),
             self._kappa,
@@ -75,7 +75,7 @@ class Pairs:
             seed=resampling.seed,
             method="Cohen's kappa of first, same, second; drawn by prompt",
         )
-        return [*found, Finding(JUDGE, "pairs: kappa", replace(kappa, n=len(self)))]
+        return [*found, Figure(JUDGE, "pairs: kappa", replace(kappa, n=len(self)))]
 
     def everyone(self, trivial: Mapping[str, Trivial]) -> dict[str, Array | str]:
         """The judge's preferences and those of the baselines, or why one has none."""
@@ -97,18 +97,18 @@ class Pairs:
 
     def difference(self, one: Array, other: Array, resampling: Resampling) -> Scored:
         """By how much the share of the first is higher."""
-        told = "difference of shares on the same pairs, drawn by prompt"
+        method = "difference of shares on the same pairs, drawn by prompt"
         return bootstrap_mean(
             self.credit(one) - self.credit(other),
             self.prompts,
-            method=told,
+            method=method,
             resamples=resampling.resamples,
             seed=resampling.seed,
         )
 
-    def _mean(self, values: Array, told: str, resampling: Resampling) -> Scored:
+    def _mean(self, values: Array, method: str, resampling: Resampling) -> Scored:
         return bootstrap_mean(
-            self.credit(values), self.prompts, method=told, resamples=resampling.resamples, seed=resampling.seed
+            self.credit(values), self.prompts, method=method, resamples=resampling.resamples, seed=resampling.seed
         )
 
     def _kappa(self, chosen: Sequence[NDArray[np.int64]]) -> float | None:

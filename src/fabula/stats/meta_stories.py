@@ -12,7 +12,7 @@ from fabula.stats.agreement import cohen_kappa
 from fabula.stats.bootstrap import Resampling, bootstrap, bootstrap_mean, draw_counts, estimated
 from fabula.stats.correlation import COEFFICIENTS, Coefficient, by_row, pairwise_accuracy
 from fabula.stats.estimate import Unscored
-from fabula.stats.verdicts import JUDGE, PAIR, Finding, grouped, homes_of, scores_of
+from fabula.stats.verdicts import JUDGE, PAIR, Figure, grouped, homes_of, scores_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -88,8 +88,8 @@ class Stories:
     def notes(self) -> list[str]:
         """What is not compared, and why."""
         if not self.within:
-            told = "No two prompts with several stories: all stories are compared with each other, and drawn singly."
-            return [told] if len(self) else []
+            note = "No two prompts with several stories: all stories are compared with each other, and drawn singly."
+            return [note] if len(self) else []
         left = len(set(self.prompts)) - len(self.groups())
         return [f"Prompts left out by story: {left} (one story, or people see no difference)."] if left else []
 
@@ -105,14 +105,14 @@ class Stories:
                 found[name] = np.array([scores[item] for item in self.items])
         return found
 
-    def findings(self, trivial: Mapping[str, Trivial], resampling: Resampling) -> list[Finding]:
+    def findings(self, trivial: Mapping[str, Trivial], resampling: Resampling) -> list[Figure]:
         """By story and by system, of the judge and of the baselines."""
         found = []
         for name, values in self.everyone(trivial).items():
             for what, scored in self._of(values, resampling):
-                found.append(Finding(name, what, scored))
+                found.append(Figure(name, what, scored))
         if self.scored and len(self):
-            found.append(Finding(JUDGE, "stories: kappa", self._kappa(resampling)))
+            found.append(Figure(JUDGE, "stories: kappa", self._kappa(resampling)))
         return found
 
     def _of(self, values: Array | str, resampling: Resampling) -> Iterator[tuple[str, Scored]]:
@@ -144,8 +144,8 @@ class Stories:
                 method=f"{what} over all stories, drawn by story",
                 **options,
             )
-        told = f"mean over prompts of {what}, 0 where the judge sees no difference; drawn by prompt"
-        return bootstrap_mean(self._by_group(values, statistic), None, method=told, **options)
+        method = f"mean over prompts of {what}, 0 where the judge sees no difference; drawn by prompt"
+        return bootstrap_mean(self._by_group(values, statistic), None, method=method, **options)
 
     def _by_group(self, values: Array, statistic: Statistic) -> Array:
         """The statistic of each group; 0 where it is undefined since the judge sees no difference."""
@@ -179,8 +179,8 @@ class Stories:
             rows = np.concatenate(chosen)
             return cohen_kappa(human[rows].tolist(), judge[rows].tolist(), weights)  # type: ignore[arg-type] # a literal
 
-        told = f"Cohen's kappa{' with quadratic weights' if weights else ''} of mean scores, rounded; drawn by prompt"
-        found = bootstrap(self.units(), kappa, resamples=resampling.resamples, seed=resampling.seed, method=told)
+        method = f"Cohen's kappa{' with quadratic weights' if weights else ''} of mean scores, rounded; drawn by prompt"
+        found = bootstrap(self.units(), kappa, resamples=resampling.resamples, seed=resampling.seed, method=method)
         return replace(found, n=len(self))
 
     # by system ------------------------------------------------------------------------------------------------------
@@ -200,8 +200,8 @@ class Stories:
             chosen = draw_counts(len(sums.counts), resampling.resamples, resampling.seed)
             drawn += [by_row(what, *sums.means(counts)) for counts in chosen]
         units = f"{len(sums.counts)} {'prompts' if self.within else 'stories'}"
-        told = f"{what} of the means of {len(systems)} systems, drawn by {units}"
-        return estimated(float(value), len(systems), np.concatenate(drawn), level=_LEVEL, method=told)
+        method = f"{what} of the means of {len(systems)} systems, drawn by {units}"
+        return estimated(float(value), len(systems), np.concatenate(drawn), level=_LEVEL, method=method)
 
     def _sums(self, systems: Sequence[str], values: Array) -> _Sums:
         place = {name: column for column, name in enumerate(systems)}

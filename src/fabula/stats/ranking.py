@@ -119,16 +119,16 @@ def rank_systems(
             estimated(value, len(tables), column, level=_LEVEL, method=fitter.method(len(tables)))
             for value, column in zip(found.log.tolist(), drawn.T, strict=True)
         )
-    dials = {"resamples": resamples, "seed": seed}
+    resampling = {"resamples": resamples, "seed": seed}
     return Ranking(
         tuple(names),
         tables.won.sum(axis=0) + tables.tied.sum(axis=0) / 2,
         strengths,
-        tie_share(ordered, **dials),
-        first_position_rate(ordered, **dials),
-        order_consistency(ordered, **dials),
-        longer_wins(ordered, **dials),
-        length_against_wins(ordered, **dials),
+        tie_share(ordered, **resampling),
+        first_position_rate(ordered, **resampling),
+        order_consistency(ordered, **resampling),
+        longer_wins(ordered, **resampling),
+        length_against_wins(ordered, **resampling),
         len(ordered),
         len(tables),
         _notes(found, drawn),
@@ -203,9 +203,9 @@ class _Fit:
 
     def method(self, prompts: int) -> str:
         """In words, for an estimate."""
-        told = "Davidson" if self.model == "davidson" else "Bradley-Terry, ties half a win each"
+        model = "Davidson" if self.model == "davidson" else "Bradley-Terry, ties half a win each"
         prior = f", prior {self.prior:g}" if self.prior else ""
-        return f"log strength centred at 0, {told}{prior}, drawn by {prompts} prompts"
+        return f"log strength centred at 0, {model}{prior}, drawn by {prompts} prompts"
 
 
 def _notes(found: Strengths, drawn: Array) -> tuple[str, ...]:

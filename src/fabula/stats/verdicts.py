@@ -57,7 +57,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Figure:
     """One number: of the judge, of people among themselves, or of a trivial baseline."""
 
     of: str

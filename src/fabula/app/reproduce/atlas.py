@@ -40,8 +40,8 @@ _PRINTED: Final = {
 
 
 def _printed(data: Path, which: int) -> tuple[Printed, ...]:
-    if (told := table(data / "atlas", which)) is not None:
-        return told
+    if (own := table(data / "atlas", which)) is not None:
+        return own
     places = [(story, method) for story in ("1", "2", "3", AGGREGATE) for method in _METHODS]
     return tuple(
         Printed(*place, tp, fp, fn, *shares)
@@ -85,13 +85,13 @@ def _matching(data: Path) -> Iterator[Row]:
         if row.story == AGGREGATE:
             continue
         known = [c.finding for c in gold if str(c.story) == row.story and c.gold]
-        told = [d for d in found if str(d.story) == row.story and d.method == row.method]
+        detected = [d for d in found if str(d.story) == row.story and d.method == row.method]
         name = f"{_name(row)}, TP / FP / FN"
-        if not known or not told:
+        if not known or not detected:
             lacking = "the known errors" if not known else "the detections"
             yield missing(name, _counts(row), f"{lacking} of story {row.story} are not there")
         else:
-            matching = match_findings([d.finding for d in told if d.finding], known)
+            matching = match_findings([d.finding for d in detected if d.finding], known)
             yield counts(name, _counts(row), _counts(matching.counts))
 
 

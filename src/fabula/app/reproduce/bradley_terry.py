@@ -19,9 +19,9 @@ _SYSTEMS: Final = ("Character Simulation", "Agents' Room", "Dramatron")
 _DEVELOPMENT: Final = (((0, 41, 47), (15, 0, 33), (9, 23, 0)), (0.8751, -0.2209, -0.6542))
 
 
-def _rows(names: Sequence[str], wins: object, told: Sequence[float], digits: int) -> Iterator[Row]:
+def _rows(names: Sequence[str], wins: object, expected: Sequence[float], digits: int) -> Iterator[Row]:
     strengths = bradley_terry(np.asarray(wins, dtype=np.float64))
-    for n, (name, published) in enumerate(zip(names, told, strict=True)):
+    for n, (name, published) in enumerate(zip(names, expected, strict=True)):
         value = None if strengths.log is None else float(strengths.log[n])
         yield number(name, published, digits, value)
 
@@ -33,16 +33,16 @@ def _paper(data: Path) -> Iterator[Row]:
         names = [f"{criterion}, {system}" for system in _SYSTEMS]
         yield from _rows(names, record.rows("wins"), record.numbers("log_centred"), 4)
     if "Development" not in known:
-        wins, told = _DEVELOPMENT
-        yield from _rows([f"Development, {system}" for system in _SYSTEMS], wins, told, 4)
+        wins, expected = _DEVELOPMENT
+        yield from _rows([f"Development, {system}" for system in _SYSTEMS], wins, expected, 4)
 
 
 def _synthetic(data: Path) -> Iterator[Row]:
     for path in sorted((data / "bradley_terry").glob("synthetic_*.json*")):
         record = json_object(path)
-        told = record.numbers("log_centred")
+        expected = record.numbers("log_centred")
         size = path.name.split(".")[0].removeprefix("synthetic_")
-        yield from _rows([f"{size}, system {n}" for n in range(len(told))], record.rows("wins"), told, 6)
+        yield from _rows([f"{size}, system {n}" for n in range(len(expected))], record.rows("wins"), expected, 6)
 
 
 TABLES: Final = (

@@ -27,7 +27,7 @@ class Row:
         match: whether the two are equal at the published digits; `None` where there is nothing to compare.
         value: as it came out, with all digits; `None` where it is no single number.
         why: why there is nothing to compare.
-        group: what rows are folded by where a table is long; by default the name up to its first comma.
+        group: what rows are grouped by where a table is long; by default the name up to its first comma.
     """
 
     name: str
@@ -40,15 +40,15 @@ class Row:
 
     @property
     def family(self) -> str:
-        """What it is folded by."""
+        """What it is grouped by in a long table."""
         return self.group or self.name.partition(",")[0]
 
     def as_data(self) -> dict[str, Any]:
         """The row for JSON."""
-        told: dict[str, Any] = {"name": self.name, "published": self.published, "match": self.match}
+        data: dict[str, Any] = {"name": self.name, "published": self.published, "match": self.match}
         if self.match is None:
-            return told | {"recomputed": None, "why": self.why}
-        return told | {"recomputed": self.recomputed, "value": self.value}
+            return data | {"recomputed": None, "why": self.why}
+        return data | {"recomputed": self.recomputed, "value": self.value}
 
 
 def number(name: str, published: float, digits: int, value: float | None, group: str = "") -> Row:

@@ -25,9 +25,9 @@ def _table_4(data: Path) -> Iterator[Row]:
 
 
 def _weights(data: Path) -> Iterator[Row]:
-    told = json_object(wanted(data / "snap", "published*.json"))
-    component = told.numbers("nmf_first_component")
-    for name, cell, value in zip(_WEIGHED, told.numbers("sum_normalised"), component, strict=True):
+    published = json_object(wanted(data / "snap", "published*.json"))
+    component = published.numbers("nmf_first_component")
+    for name, cell, value in zip(_WEIGHED, published.numbers("sum_normalised"), component, strict=True):
         yield number(name, cell, 4, value / sum(component))
 
 

@@ -70,34 +70,36 @@ def _rows(data: Path) -> Iterator[Row]:
     given, published = summaries(folder), json_object(wanted(folder, "expected.json"))
     there = detectors(folder)
     for detector in published.fields:
-        told = published.record(detector)
+        printed = published.record(detector)
         if detector not in there:
             yield missing(detector, "", f"pred_{detector}.json is not there")
             continue
         scores = predictions(folder, detector)
-        if "threshold" in told.fields:
-            yield from _tuned_rows(detector, given, scores, told)
+        if "threshold" in printed.fields:
+            yield from _tuned_rows(detector, given, scores, printed)
         else:
-            yield from _compared(detector, given, told, _at_one(scores))
+            yield from _compared(detector, given, printed, _at_one(scores))
 
 
 def _at_one(scores: Mapping[str, float]) -> Callable[[Summary], bool]:
     return lambda summary: scores[summary.id] == 1
 
 
-def _tuned_rows(detector: str, given: Sequence[Summary], scores: Mapping[str, float], told: Record) -> Iterator[Row]:
+def _tuned_rows(detector: str, given: Sequence[Summary], scores: Mapping[str, float], printed: Record) -> Iterator[Row]:
     splits = {split: [summary for summary in given if summary.split == split] for split in ("val", "test")}
     threshold = _tuned(splits["val"], scores)
-    yield number(f"{detector}, threshold", told.number("threshold"), FULL, threshold)
+    yield number(f"{detector}, threshold", printed.number("threshold"), FULL, threshold)
     for split, part in splits.items():
         name = f"{detector}, {split}"
-        yield from _compared(name, part, told.record(split), lambda summary: scores[summary.id] > threshold)
+        yield from _compared(name, part, printed.record(split), lambda summary: scores[summary.id] > threshold)
 
 
-def _compared(name: str, given: Sequence[Summary], told: Record, faithful: Callable[[Summary], bool]) -> Iterator[Row]:
+def _compared(
+    name: str, given: Sequence[Summary], printed: Record, faithful: Callable[[Summary], bool]
+) -> Iterator[Row]:
     values = _measures(given, [faithful(summary) for summary in given])
     for column, digits in _DIGITS.items():
-        yield number(f"{name}, {column}", told.number(column), digits, values[column])
+        yield number(f"{name}, {column}", printed.number(column), digits, values[column])
 
 
 TABLES: Final = (

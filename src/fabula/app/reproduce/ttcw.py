@@ -65,7 +65,7 @@ def _ranked(scores: Mapping[tuple[int, str], int], plot: int) -> list[float]:
     return [float(scores.get((plot, system), 0)) for system in RANKED]
 
 
-def _told(
+def _rows_of_model(
     model: str, printed: Record, values: Sequence[float] | None, labels: Callable[[int], Sequence[str]]
 ) -> Iterator[Row]:
     """The rows of one model; `values` are as many as it has printed numbers, or `None`."""
@@ -91,7 +91,7 @@ def _figure(key: str, coefficient: Coefficient) -> Callable[[Path], Iterator[Row
         for model in PUBLIC:
             found = judged.by_plot(model, [coefficient])
             values = None if found is None else [*found[0], sum(found[0]) / len(found[0])]
-            yield from _told(model, printed, values, labels)
+            yield from _rows_of_model(model, printed, values, labels)
 
     return rows
 
@@ -103,7 +103,7 @@ def _rows_of_table_1(data: Path) -> Iterator[Row]:
     for model in PUBLIC:
         found = judged.by_plot(model, [spearman, kendall_b, _table_1])
         values = None if found is None else [sum(column) / len(column) for column in found]
-        yield from _told(model, printed, values, lambda _: _COLUMNS)
+        yield from _rows_of_model(model, printed, values, lambda _: _COLUMNS)
 
 
 # How experts agree ----------------------------------------------------------------------------------------------------
@@ -138,16 +138,16 @@ def _share(given: Sequence[bool]) -> float:
 
 def _rows_of_people(data: Path) -> Iterator[Row]:
     folder = data / "ttcw"
-    given, told = experts(folder), json_object(wanted(folder, "expected_human.json"))
-    yield from _pass_rates(given, told)
-    per_test = told.record("fleiss_kappa_per_test")
+    given, expected = experts(folder), json_object(wanted(folder, "expected_human.json"))
+    yield from _pass_rates(given, expected)
+    per_test = expected.record("fleiss_kappa_per_test")
     for test in per_test.fields:
         value = _kappa(v for v in given if v.test == int(test))
         yield number(f"kappa of test {test}", per_test.number(test), FULL, value)
 
 
-def _pass_rates(given: Sequence[ExpertVerdict], told: Record) -> Iterator[Row]:
-    one, most = told.record("pass_rate_individual"), told.record("pass_rate_majority")
+def _pass_rates(given: Sequence[ExpertVerdict], expected: Record) -> Iterator[Row]:
+    one, most = expected.record("pass_rate_individual"), expected.record("pass_rate_majority")
     scores = majority_scores(given)
     tests = len({verdict.test for verdict in given})
     for system in one.fields:

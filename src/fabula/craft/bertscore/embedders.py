@@ -94,8 +94,8 @@ class Transformers:
         places = int(config.max_position_embeddings)
         if type(self.network).__name__.startswith(_SPACED[0]):
             places -= int(config.pad_token_id) + 1
-        told = int(self.tokeniser.model_max_length)
-        return min(places, told if told < _ENDLESS else places) - len(self._marked([]))
+        longest = int(self.tokeniser.model_max_length)
+        return min(places, longest if longest < _ENDLESS else places) - len(self._marked([]))
 
     def tokens(self, text: str) -> Sequence[int]:
         """The numbers of the text's tokens."""

@@ -61,9 +61,9 @@ def _story(item: Item, embedder: Embedder, config: Config, long: list[str]) -> d
         if config.mode == "windowed"
         else (f"cut at {embedder.limit} tokens")
     )
-    told = f"{embedder.name}, {window}, greedy cosine, neither idf nor rescaling"
+    method = f"{embedder.name}, {window}, greedy cosine, neither idf nor rescaling"
     parts = (("F1", score.f), ("precision", score.precision), ("recall", score.recall))
-    return {what: Estimate(value, 1, method=f"{p}: {told}") for what, (p, value) in zip(_WHATS, parts, strict=True)}
+    return {what: Estimate(value, 1, method=f"{p}: {method}") for what, (p, value) in zip(_WHATS, parts, strict=True)}
 
 
 def _missing(reason: str) -> dict[str, Scored]:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabula.base.errors import UsageError
-from fabula.craft.levels import CATEGORIES, drawn, fractions, levels_in, passages_of, side_by_side
+from fabula.craft.levels import CATEGORIES, drawn, fractions, levels_in, passages_of, sets_of
 from fabula.craft.quoting import Quotable
 from fabula.craft.raters import mark_for
 from fabula.engine.journal import Journal
@@ -104,7 +104,7 @@ def test_stories_of_one_prompt_are_drawn_at_the_same_fractions() -> None:
 
 def test_sets_of_uneven_stories_are_as_many_as_the_shortest_has_passages() -> None:
     stories = [passages_of(chapters(n), "chapter") for n in (2, 30)]
-    sets = side_by_side(stories, fractions("chapter", 5, 1))
+    sets = sets_of(stories, fractions("chapter", 5, 1))
     assert [[passage.place for passage in one] for one in sets] == [[1, 8], [2, 23]]
 
 

@@ -37,8 +37,8 @@ class Ours:
         verdicts: "written" are read from the ending of the assessment, as in the papers; "logprobs" are weighed by the
             probabilities of A, B and Same; "auto" weighs where the judge's engine can.
         assess: an assessment comes before verdicts that are weighed too.
-        cautions: the judge reads what Agents' Room appendix D tells people.
-        guard: the judge reads that orders inside a story are a part of the story.
+        cautions: the judge's prompt has what appendix D of Agents' Room asks of people.
+        guard: the judge's prompt says that orders inside a story are a part of the story.
         ties: "half" a win for each side, or "none" for either.
         prior: imagined ties between every two systems; above 0 it gives a strength also to who always wins.
         resamples: of the bootstrap by prompt.

@@ -51,10 +51,12 @@ def _story(item: Item, variants: Sequence[str], config: Config) -> dict[str, Sco
         return {_name(variant, part): missing for variant, part in names}
     tokens = "rouge-stems" if config.stemmer else "rouge"
     found = scores(item.reference.text, item.story.text, tokeniser(tokens), variants)
-    told = {"f": "F1", "precision": "precision", "recall": "recall"}
+    part_names = {"f": "F1", "precision": "precision", "recall": "recall"}
     return {
         _name(variant, part): Estimate(
-            getattr(found[variant], part), 1, method=f"{variant}, {told[part]}, 0 to 1, {tokens} tokens, one reference"
+            getattr(found[variant], part),
+            1,
+            method=f"{variant}, {part_names[part]}, 0 to 1, {tokens} tokens, one reference",
         )
         for variant, part in names
     }

@@ -12,7 +12,7 @@ class Config:
     """Settings; the defaults give what rouge-score gives without any.
 
     Attributes:
-        variants: which, parted by commas: rouge1, rouge2, rougeL (whole texts), rougeLsum (line by line).
+        variants: which, with commas between them: rouge1, rouge2, rougeL (whole texts), rougeLsum (line by line).
         stemmer: words of more than three letters count as their Porter stems.
         parts: precision and recall too, as "rougeL/precision" and "rougeL/recall".
         resamples: bootstrap draws behind an interval.

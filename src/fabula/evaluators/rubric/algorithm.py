@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from pydantic import BaseModel, Field, create_model
 
 from fabula.base.errors import ReplyError, UsageError
-from fabula.craft.levels import CATEGORIES, fractions, levels_in, passages_of
-from fabula.craft.levels import side_by_side as sets_of
+from fabula.craft.levels import CATEGORIES, fractions, levels_in, passages_of, sets_of
 from fabula.craft.measuring import check_numbers, values_of
 from fabula.craft.raters import mark_for, performer_of, too_long
 from fabula.engine.replies import short

@@ -64,9 +64,9 @@ def intra(items: Sequence[Item], config: Config) -> Trigrams:
     if config.repetition == "trigrams":
         numbers = [known.numbers(tokens(item.story.text)) for item in items]
         codes = ngram_codes(numbers, _N, len(known))
-        told = f"% of {unit} that stood before in the story"
+        method = f"% of {unit} that stood before in the story"
         within: list[Scored] = [
-            Estimate(100 * repeated(code) / len(code), len(code), method=told) if len(code) else _SHORT
+            Estimate(100 * repeated(code) / len(code), len(code), method=method) if len(code) else _SHORT
             for code in codes
         ]
         return Trigrams(codes, (), {INTRA: within})
@@ -75,8 +75,8 @@ def intra(items: Sequence[Item], config: Config) -> Trigrams:
     split = [[next(flat) for _ in story] for story in parts]
     codes = [np.concatenate([np.empty(0, np.int64), *story]) for story in split]
     places = [np.repeat(np.arange(len(story)), [len(piece) for piece in story]) for story in split]
-    told = f"% of sentences with one of the {unit} that stood in an earlier sentence of the story"
-    within = [_share(_earlier(code, place), place, told) for code, place in zip(codes, places, strict=True)]
+    method = f"% of sentences with one of the {unit} that stood in an earlier sentence of the story"
+    within = [_share(_earlier(code, place), place, method) for code, place in zip(codes, places, strict=True)]
     return Trigrams(codes, places, {INTRA: within})
 
 
@@ -86,12 +86,12 @@ def _earlier(code: NDArray[np.int64], place: NDArray[np.int64]) -> NDArray[np.bo
     return held_before(code) & (place[first][which] < place)
 
 
-def _share(hit: NDArray[np.bool_], place: NDArray[np.int64], told: str) -> Scored:
+def _share(hit: NDArray[np.bool_], place: NDArray[np.int64], method: str) -> Scored:
     """The share of sentences with a hit, of those long enough to hold a trigram."""
     whole = len(np.unique(place))
     if not whole:
         return Unscored("no sentence of the story has three tokens")
-    return Estimate(100 * len(np.unique(place[hit])) / whole, whole, method=told)
+    return Estimate(100 * len(np.unique(place[hit])) / whole, whole, method=method)
 
 
 def inter_rows(items: Sequence[Item], trigrams: Trigrams, config: Config) -> tuple[list[Row], tuple[str, ...]]:
@@ -100,16 +100,16 @@ def inter_rows(items: Sequence[Item], trigrams: Trigrams, config: Config) -> tup
     if trigrams.sentence:
         rows = _sentence_rows(items, trigrams, config)
     else:
-        told = f"% of the trigrams of {config.trigram_tokens} tokens that are no new ones, over all stories"
+        method = f"% of the trigrams of {config.trigram_tokens} tokens that are no new ones, over all stories"
         rows = [
-            Row(system, INTER, _pooled(items, trigrams.codes, members, told)) for system, members in systems.items()
+            Row(system, INTER, _pooled(items, trigrams.codes, members, method)) for system, members in systems.items()
         ]
     sizes = {len(members) for members in systems.values()}
     note = f"{INTER} grows with the number of stories, which is not the same for all systems here: do not compare it."
     return rows, (note,) if len(sizes) > 1 else ()
 
 
-def _pooled(items: Sequence[Item], codes: Sequence[NDArray[np.int64]], members: Sequence[int], told: str) -> Scored:
+def _pooled(items: Sequence[Item], codes: Sequence[NDArray[np.int64]], members: Sequence[int], method: str) -> Scored:
     """The pooled formula, with an interval by the jackknife over prompts.
 
     A bootstrap would draw stories twice, and a story drawn twice repeats itself whole.
@@ -124,21 +124,21 @@ def _pooled(items: Sequence[Item], codes: Sequence[NDArray[np.int64]], members: 
     _, first, held = np.unique(np.concatenate(own), return_index=True, return_counts=True)
     value = 100 * (1 - len(held) / total)
     if len(groups) == 1:
-        return Estimate(value, len(members), method=f"{told}; no interval from one prompt")
+        return Estimate(value, len(members), method=f"{method}; no interval from one prompt")
     borders = np.cumsum([len(group) for group in own])
     alone = np.bincount(np.searchsorted(borders, first[held == 1], side="right"), minlength=len(own))
     left = total - np.array([sum(len(codes[i]) for i in group) for group in groups.values()])
     if not left.all():
-        return Estimate(value, len(members), method=f"{told}; no interval, since one prompt has all the trigrams")
+        return Estimate(value, len(members), method=f"{method}; no interval, since one prompt has all the trigrams")
     without = 100 * (1 - (len(held) - alone) / left)
     wide = _NORMAL * math.sqrt((len(own) - 1) / len(own) * float(((without - without.mean()) ** 2).sum()))
-    how = f"{told}; jackknife over {len(own)} prompts"
+    how = f"{method}; jackknife over {len(own)} prompts"
     return Estimate(value, len(members), max(value - wide, 0.0), min(value + wide, 100.0), how)
 
 
 def _sentence_rows(items: Sequence[Item], trigrams: Trigrams, config: Config) -> list[Row]:
     """Mean share of sentences with a trigram of another story of the system, the other stories held fixed."""
-    told = f"% of sentences with one of the trigrams of {config.trigram_tokens} tokens of another story"
+    method = f"% of sentences with one of the trigrams of {config.trigram_tokens} tokens of another story"
     scored: list[Scored] = [_ALONE] * len(items)
     for members in by_system(items).values():
         if len(members) > 1:
@@ -146,7 +146,7 @@ def _sentence_rows(items: Sequence[Item], trigrams: Trigrams, config: Config) ->
             known, held = np.unique(distinct, return_counts=True)
             shared = known[held > 1]
             for i in members:
-                scored[i] = _share(np.isin(trigrams.codes[i], shared), trigrams.sentence[i], told)
+                scored[i] = _share(np.isin(trigrams.codes[i], shared), trigrams.sentence[i], method)
     rows = mean_rows(items, {INTER: scored}, Resampling(config.resamples, config.seed))
     return [Row(row.of, INTER, row.scored) for row in rows]
 
@@ -168,5 +168,5 @@ def _overlap(item: Item, config: Config) -> Scored:
         return _SHORT
     shared = sum(map(prompt.__contains__, story))
     distinct = "distinct " if config.overlap == "distinct" else ""
-    told = f"share of the {distinct}trigrams of {config.overlap_tokens} tokens that are in the prompt"
-    return Estimate(shared / whole, whole, method=told)
+    method = f"share of the {distinct}trigrams of {config.overlap_tokens} tokens that are in the prompt"
+    return Estimate(shared / whole, whole, method=method)

@@ -45,7 +45,7 @@ class CreativityTest:
 
 @dataclass(frozen=True, slots=True)
 class Bank:
-    """Tests in their order, and a name that tells versions of the wording apart."""
+    """Tests in their order, and a name for this version of the wording."""
 
     tests: tuple[CreativityTest, ...]
     version: str
@@ -56,7 +56,7 @@ class Bank:
         return tuple(dict.fromkeys(slug(test.dimension) for test in self.tests))
 
     def only(self, names: str) -> Bank:
-        """The bank with only the tests that `names` names: ids, dimensions or test names, parted by commas.
+        """The bank with only the tests that `names` names: ids, dimensions or test names, with commas between them.
 
         Raises:
             UnknownNameError: there is no such test or dimension.
@@ -105,10 +105,10 @@ def _published(text: str, path: str) -> tuple[CreativityTest, ...]:
 
 
 def _test(entry: Any, where: str) -> CreativityTest:  # noqa: ANN401 - JSON of any kind
-    told = [entry.get(name) for name in _FIELDS] if isinstance(entry, dict) else []
-    texts = [value.strip() for value in told if isinstance(value, str) and value.strip()]
+    given = [entry.get(name) for name in _FIELDS] if isinstance(entry, dict) else []
+    texts = [value.strip() for value in given if isinstance(value, str) and value.strip()]
     if len(texts) < len(_FIELDS):
-        raise UsageError(f"{where}: not an object with texts in {', '.join(_FIELDS)}. Mend it.")
+        raise UsageError(f"{where}: not an object with texts in {', '.join(_FIELDS)}. Correct it.")
     dimension, name, question, prompt = texts
     return CreativityTest(dimension, name, question, _background(prompt))
 

@@ -37,7 +37,7 @@ _METHODS = {
 
 def as_page(report: Report) -> str:
     """The whole file."""
-    names = [told["id"] for told in report.details["stories"]]
+    names = [story["id"] for story in report.details["stories"]]
     scores = [(name, report.row(name, "score").scored) for name in names]
     total = len(report.details["tests"])
     sections = [

@@ -32,8 +32,8 @@ class Row:
 
     def as_data(self) -> dict[str, Any]:
         """The row for JSON."""
-        told: dict[str, Any] = {"of": self.of, "what": self.what}
-        return told | ({"baseline": True} if self.baseline else {}) | self.scored.as_data()
+        data: dict[str, Any] = {"of": self.of, "what": self.what}
+        return data | ({"baseline": True} if self.baseline else {}) | self.scored.as_data()
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,12 +159,12 @@ def page(title: str, sections: Sequence[Section], *, lead: str = "") -> str:
         f'<section id="s{n}"><h2>{text(part.heading)}</h2>\n{part.body}\n</section>'
         for n, part in enumerate(sections, 1)
     )
-    told = f'<p class="lead">{text(lead)}</p>' if lead else ""
+    above = f'<p class="lead">{text(lead)}</p>' if lead else ""
     ways = f"<nav><ul>{links}</ul></nav>" if len(sections) > 1 else ""
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{text(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n"
-        f"<h1>{text(title)}</h1>\n{told}\n{ways}\n{parts}\n</main>\n</body>\n</html>\n"
+        f"<h1>{text(title)}</h1>\n{above}\n{ways}\n{parts}\n</main>\n</body>\n</html>\n"
     )

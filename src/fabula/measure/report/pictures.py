@@ -55,8 +55,8 @@ def intervals_svg(rows: Sequence[tuple[str, Scored]], *, title: str) -> str:
             parts.append(f'<text class="p-faint" x="{_LEFT}" y="{y + 4}">{_short(str(scored), 60)}</text>')
     if not rows:
         parts.append(f'<text class="p-faint" x="{_LEFT}" y="{_TOP + 17}">nothing to show</text>')
-    told = "; ".join(f"{name}: {scored}" for name, scored in rows) or "nothing to show"
-    return _svg(parts, (_WIDTH, bottom + 26), title, told)
+    description = "; ".join(f"{name}: {scored}" for name, scored in rows) or "nothing to show"
+    return _svg(parts, (_WIDTH, bottom + 26), title, description)
 
 
 def _reach(scored: Scored) -> list[float]:
@@ -114,30 +114,30 @@ def matrix_svg(
         at = left + side * number + side // 2
         parts.append(_label(name, y, f" {number + 1}"))
         parts.append(f'<text class="p-faint" x="{at}" y="{top - 6}" text-anchor="middle">{number + 1}</text>')
-    told = []
+    description = []
     for i, row in enumerate(values):
         for j, value in enumerate(row):
             if value is None:
                 continue
             said = shown[i][j] if shown else f"{value:g}"
-            told.append(f"{names[i]} against {names[j]}: {said}")
+            description.append(f"{names[i]} against {names[j]}: {said}")
             parts.append(
                 f'<rect class="p-cell" x="{left + side * j + 1}" y="{top + side * i + 1}" width="{side - 2}" '
                 f'height="{side - 2}" fill-opacity="{0.04 + (_DARKEST - 0.04) * value / most:.3f}">'
-                f"<title>{text(told[-1])}</title></rect>"
+                f"<title>{text(description[-1])}</title></rect>"
             )
             if len(names) <= _MANY:
                 middle = f'x="{left + side * j + side // 2}" y="{top + side * i + side // 2 + 4}"'
                 parts.append(f'<text {middle} text-anchor="middle">{text(said)}</text>')
     size = (max(left + side * len(names) + 4, _WIDTH // 2), top + side * len(names) + 4)
-    return _svg(parts, size, title, "; ".join(told) or "nothing to show")
+    return _svg(parts, size, title, "; ".join(description) or "nothing to show")
 
 
-def _svg(parts: Sequence[str], size: tuple[int, int], title: str, told: str) -> str:
+def _svg(parts: Sequence[str], size: tuple[int, int], title: str, description: str) -> str:
     width, height = size
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width} {height}" width="{width}" '
-        f'height="{height}"><title>{text(title)}</title><desc>{text(told)}</desc><style>{_STYLE}</style>\n'
+        f'height="{height}"><title>{text(title)}</title><desc>{text(description)}</desc><style>{_STYLE}</style>\n'
         + "\n".join(parts)
         + "\n</svg>\n"
     )
