@@ -156,9 +156,9 @@ async def test_numbers_are_weighed_by_their_probabilities() -> None:
 
     none, _ = await rate([item()], nothing, scoring="chances", logprobs=True, criteria="linearity")
     assert lost(none, "d", "linearity").reason == NO_DIGRESSIONS
-    told, _ = await rate([item()], {"judge": "3"}, scoring="chances", criteria="continuity")
-    assert scored(told, "d", "continuity").value == 3
-    assert any("gives no probabilities" in note for note in told.notes)
+    plain, _ = await rate([item()], {"judge": "3"}, scoring="chances", criteria="continuity")
+    assert scored(plain, "d", "continuity").value == 3
+    assert any("gives no probabilities" in note for note in plain.notes)
     assert not any("gives no probabilities" in note for note in report.notes)
     off, _ = await rate([item()], {"judge": "Well"}, scoring="chances", criteria="continuity")
     assert "no number" in lost(off, "d", "continuity").reason
@@ -228,8 +228,8 @@ async def test_a_judge_that_tells_nothing_apart_is_named() -> None:
 
 
 async def test_the_reference_goes_before_the_brief_as_narrative() -> None:
-    told = Item("d", Story.parse("Mara: No."), brief=Brief("x"), reference=Story.parse(NARRATIVE))
-    _, asked = await rate([told], {"judge": "3"}, samples=1)
+    both = Item("d", Story.parse("Mara: No."), brief=Brief("x"), reference=Story.parse(NARRATIVE))
+    _, asked = await rate([both], {"judge": "3"}, samples=1)
     assert NARRATIVE in asked[0].messages[-1].content
 
 
@@ -279,7 +279,7 @@ def test_a_filled_form_becomes_ratings() -> None:
 
 
 @pytest.mark.parametrize(
-    ("form", "told"),
+    ("form", "problem"),
     [
         (FORM, "`rater` is empty"),
         (filled(linearity="6"), "A, linearity: '6' is no whole number from 1 to 5"),
@@ -292,7 +292,7 @@ def test_a_filled_form_becomes_ratings() -> None:
         ("answers: {rater: &x y}\n", "marks a place"),
     ],
 )
-def test_a_form_that_cannot_be_read_says_where(form: str, told: str) -> None:
+def test_a_form_that_cannot_be_read_says_where(form: str, problem: str) -> None:
     with pytest.raises(UsageError, match="form") as caught:
         survey_ratings(form, WHO, "ferry")
-    assert told in str(caught.value)
+    assert problem in str(caught.value)
