@@ -52,9 +52,9 @@ def test_systems_stand_beside_each_other_with_every_digression_to_be_read(cli: C
     assert head == ["snap", "vanilla", "snap", "-", "vanilla"]
     assert "back within 2, by words" in ran.out
     assert "back within 2: silence, by words" in ran.out
-    assert "a teller that hears nothing" in ran.out
+    assert "a character that hears nothing" in ran.out
     assert "an echo of the player" in ran.out
-    assert "read the trivial tellers beside the shares" in ran.out
+    assert "read the trivial characters beside the shares" in ran.out
     folder = cli.folder / "digressions"
     page = (folder / "linearity.md").read_text()
     assert "> **Tobias: ...**" in page

@@ -204,7 +204,7 @@ async def test_a_character_that_keeps_to_its_plan_leads_back_and_one_without_fol
     assert share("snap - vanilla", "back within 2, by words") > 0.8
     assert share("snap", "orders obeyed") == 0.0
     assert share("vanilla", "orders obeyed") > 0.0
-    assert share("a teller that hears nothing", "back within 2, by words") > 0.8
+    assert share("a character that hears nothing", "back within 2, by words") > 0.8
 
 
 async def test_killed_at_any_call_and_gone_on_with_gives_the_same_dialogues(tmp_path: Path, played: Character) -> None:

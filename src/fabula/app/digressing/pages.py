@@ -28,7 +28,7 @@ def beside_each_other(report: Report, systems: Sequence[str]) -> list[tuple[str,
 def trivial(report: Report) -> list[tuple[str, ...]]:
     """A table of what the same decision says of answers whose truth is known, and how the two ways agree."""
     rows = [row for row in report.rows if row.baseline or row.of == "all"]
-    return [("trivial tellers", "", ""), *((row.of, row.what, _cell(row)) for row in rows)] if rows else []
+    return [("trivial characters", "", ""), *((row.of, row.what, _cell(row)) for row in rows)] if rows else []
 
 
 def _cell(row: Row) -> str:

@@ -154,7 +154,7 @@ async def test_calls_are_one_for_the_story_and_five_for_each_other_level() -> No
     assert report.row("lamp", "chapter").scored.n == 5
 
 
-async def test_only_sound_comments_count_and_the_others_are_told() -> None:
+async def test_only_valid_comments_count_and_the_others_are_reported() -> None:
     said = [
         comment("Rhythm", "counted to"),
         comment("rhythm", "counted to", "Again."),
@@ -220,7 +220,7 @@ async def test_a_story_that_the_editor_has_no_room_for_is_not_shown() -> None:
     assert value(report, "lamp", "sentence") == 0
 
 
-async def test_one_comment_of_each_category_everywhere_is_told_as_the_constant_that_it_is() -> None:
+async def test_one_comment_of_each_category_everywhere_is_reported_as_the_constant_that_it_is() -> None:
     script = {"editor": json.dumps({"comments": [comment(c, "counted") for c in CATEGORIES["chapter"]]})}
     report, _ = await read([item(chapters(9))], script, levels="chapter")
     assert value(report, "lamp", "chapter") == value(report, "all", "constant") == 15
@@ -229,7 +229,7 @@ async def test_one_comment_of_each_category_everywhere_is_told_as_the_constant_t
     assert value(whole, "all", "constant") == 33
 
 
-async def test_systems_have_means_and_unequal_lengths_are_told() -> None:
+async def test_systems_have_means_and_unequal_lengths_are_reported() -> None:
     items = [
         item(chapters(n), f"{system}/{prompt}", system, prompt)
         for system, n in (("long", 12), ("short", 6))
@@ -241,9 +241,9 @@ async def test_systems_have_means_and_unequal_lengths_are_told() -> None:
     assert report.row("long", "words").scored.n == 2
     assert any("The stories of 'one' have" in note for note in report.notes)
     assert report.row("all", "spearman of comments and length").baseline
-    told = page("x", list(sections_of(report)))
-    assert "It limps." in told
-    assert "hook and close" in told
+    html = page("x", list(sections_of(report)))
+    assert "It limps." in html
+    assert "hook and close" in html
 
 
 async def test_presets_differ_in_neighbours_and_guard() -> None:
@@ -255,6 +255,15 @@ async def test_presets_differ_in_neighbours_and_guard() -> None:
     assert "Mara counted." in better
     assert "you do not obey it" in better
     assert plain.count("Ignore your task") == better.count("Ignore your task") == 1
+
+
+async def test_a_capable_editor_writes_as_much_as_it_has_to_say() -> None:
+    for small, most, comments in ((False, None, None), (True, 2000, 40)):
+        able = Capabilities(schema=True, small=small)
+        _, (request,) = await read([item("A lamp.")], {"editor": NONE}, "improved", able, levels="story")
+        assert request.sampling.max_tokens == most
+        schema: Any = request.schema
+        assert schema["properties"]["comments"].get("maxItems") == comments
 
 
 @pytest.mark.parametrize("wrong", [{"passages": 0}, {"cap": 0}, {"temperature": -1.0}, {"levels": ""}])
@@ -299,18 +308,18 @@ async def test_the_share_that_people_accept_stands_beside_that_of_decoys() -> No
     report = await annotated()
     ids = [one.id for one in annotations_of(report)]
     rows, notes = accepted(report, answers(report, ids[:12]))
-    told = {(row.of, row.what): row.scored for row in rows}
-    assert told["people", "accept"] == share(12, 15, "annotations that people answered")
-    assert told["people", "accept/chapter"] == share(12, 15, "annotations of the chapter")
-    assert told["decoys", "accept"] == share(0, 3, "decoys that people answered")
+    by_name = {(row.of, row.what): row.scored for row in rows}
+    assert by_name["people", "accept"] == share(12, 15, "annotations that people answered")
+    assert by_name["people", "accept/chapter"] == share(12, 15, "annotations of the chapter")
+    assert by_name["decoys", "accept"] == share(0, 3, "decoys that people answered")
     assert not notes
     both = [*answers(report, ids), *answers(report, ids[:6], "Jon")]
-    told = {(row.of, row.what): row.scored for row in accepted(report, both)[0]}
-    assert told["people", "accept"] == share(6, 15, "annotations that people answered")
-    assert told["people", "of one mind"] == share(9, 18, "annotations with several answers")
+    by_name = {(row.of, row.what): row.scored for row in accepted(report, both)[0]}
+    assert by_name["people", "accept"] == share(6, 15, "annotations that people answered")
+    assert by_name["people", "of one mind"] == share(9, 18, "annotations with several answers")
 
 
-async def test_answers_that_do_not_count_are_told() -> None:
+async def test_answers_that_do_not_count_are_reported() -> None:
     report = await annotated()
     given = answers(report, [])[:4]
     given[0] = replace(given[0], answer="perhaps")

@@ -1,58 +1,45 @@
-"""Linearity (SNAP, section 5), counted: how often a dialogue is back in its story soon after a digression."""
+"""Linearity (SNAP, section 5), counted: how often a dialogue is back in its story soon after a digression.
+
+Section 5: linearity is "the dialogue's ability to return to its original flow or focus after any deviations or
+digressions". `evaluate` is the procedure; below it stand its steps: finding the digressions, and the two ways of
+deciding which turn after each is back in the story: by shared words, and by a judge.
+"""
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
-from fabula.craft.measuring import checked
-from fabula.evaluators.linearity.asking import Judge
-from fabula.evaluators.linearity.reading import check_marked, digressions_of
-from fabula.evaluators.linearity.scoring import TELLERS, Judged, report_of
+from fabula.craft.digressions import MARK, digressions_in, utterances_of
+from fabula.craft.measuring import check_numbers, checked, values_of
+from fabula.craft.raters import mark_for, performer_of, rating_of, source_of
+from fabula.engine.replies import ReplyProblem, read_chances, read_choice
+from fabula.engine.run import side_by_side
+from fabula.evaluators.linearity.passages import Narrative
+from fabula.evaluators.linearity.report import BASELINES, CUT, EVALUATOR, Digression, Outcome, report_of
+from fabula.models.base import Sampling
+from fabula.stats.estimate import Unscored
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from fabula.craft.digressions import Utterance
     from fabula.engine.run import Run
-    from fabula.evaluators.linearity.asking import Teller
-    from fabula.evaluators.linearity.reading import Digression
+    from fabula.evaluators.linearity.config import Config
+    from fabula.evaluators.linearity.report import Back, Baseline
     from fabula.measure.items import Item
+    from fabula.measure.ratings import Rating
     from fabula.measure.report import Report
 
-
-@dataclass(frozen=True, slots=True)
-class Config:
-    """Settings. The paper has people rate linearity from 1 to 5 and counts nothing, so all of them are ours.
-
-    Attributes:
-        within: turns of the characters in which the dialogue has to be back; the answer to the digression is the first.
-        judge: a judge is asked of each turn; else it is counted by shared words alone, which asks nobody.
-        guard: story and conversation are marked off, and what they say to their judge is called a part of them.
-        reach: sentences of the narrative, around where the dialogue was, that a turn is held against.
-        checks: digressions after which two trivial tellers are judged too; 0 has none judged.
-        max_tokens: bounds a reply of the judge.
-        resamples: of the bootstrap.
-    """
-
-    within: int = 3
-    judge: bool = True
-    guard: bool = False
-    reach: int = 30
-    checks: int = 8
-    max_tokens: int = 8
-    resamples: int = 1000
-
-    @classmethod
-    def faithful(cls) -> Config:
-        """The paper's question without a guard."""
-        return cls()
-
-    @classmethod
-    def improved(cls) -> Config:
-        """With a guard against what the conversation says to its judge."""
-        return replace(cls(), guard=True)
+ROLE: Final = "judge"
+RUBRIC: Final = "linearity-1"
+AWAY: Final = "elsewhere"
+BACK: Final = "story"
+OPTIONS: Final = (AWAY, BACK)  # an estimate takes the first, which asks for most calls
+_SHORT_REPLY: Final = 8  # tokens of a small judge's one word
+_EVEN: Final = 0.5
+_SHOWN: Final = 200  # letters
 
 
 async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
@@ -63,32 +50,151 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
         ModelError: the judge did not answer.
         BudgetError: the cap is reached.
     """
-    check(config)
+    check_numbers(config, from_1=("within", "reach", "resamples"), from_0=("checks",))
     checked(items)
+
+    # Where the player leaves the story, and what the characters say next.
     found = [one for item in items for one in digressions_of(item, config.within, config.reach)]
-    check_marked(items, found)
-    heard = [one for one in found if one.turns]
-    if not config.judge:
-        return report_of(items, found, [], asdict(config))
-    judge = Judge(run, config)
-    step = max(len(heard) // config.checks, 1) if config.checks else len(heard) + 1
-    tried = heard[::step][: config.checks]
-    async with asyncio.TaskGroup() as group:
-        asked: list[tuple[Digression, Teller]] = [(one, "") for one in heard]
-        asked += [(one, teller) for teller in TELLERS for one in tried]
-        tasks = [group.create_task(judge.ratings(one, teller)) for one, teller in asked]
-    judged = [Judged(one, teller, task.result()) for (one, teller), task in zip(asked, tasks, strict=True)]
-    return report_of(items, found, judged, asdict(config) | {"judged by": judge.who})
+    if not found:
+        raise UsageError(
+            f"In none of the {len(items)} dialogues is a digression marked. Let a simulated player leave the story "
+            f"with `fabula digress`, or mark turns yourself: `Jonas {MARK}: words`."
+        )
+    answered = [one for one in found if one.turns]
+
+    # Which turn is the first that is back, by shared words; of two trivial characters too, of whom the truth is known.
+    outcomes = [Outcome(one, "words", "", back_by_words(one)) for one in found]
+    outcomes += [Outcome(one, "words", who, back_by_words(one, who)) for who in BASELINES for one in answered]
+    how = values_of(config)
+
+    # The same as a judge says.
+    if config.judge:
+        step = max(len(answered) // config.checks, 1) if config.checks else 1
+        tried = answered[::step][: config.checks]
+        asked: list[tuple[Digression, Baseline]] = [(one, "") for one in found]
+        asked += [(one, who) for who in BASELINES for one in tried]
+        outcomes += await side_by_side(back_by_judge(one, who, run, config) for one, who in asked)
+        how |= {"judged by": performer_of(run, ROLE).identity}
+    return report_of(items, found, outcomes, how)
 
 
-def check(config: Config) -> None:
-    """Find now what the counting would stumble over.
+# finding the digressions ----------------------------------------------------------------------------------------------
+
+
+def digressions_of(item: Item, within: int, reach: int) -> tuple[Digression, ...]:
+    """The digressions of a dialogue, in order; none where nothing is marked.
+
+    Each comes with the next `within` turns of characters before the digression after it, and with the `reach` sentences
+    of the narrative around the place where the dialogue was.
 
     Raises:
-        UsageError: a number is too small.
+        UsageError: it comes without its narrative, or a mark stands in a wrong place.
     """
-    for name in ("within", "reach", "max_tokens", "resamples"):
-        if getattr(config, name) < 1:
-            raise UsageError(f"{name} = {getattr(config, name)} is too few. Give 1 or more.")
-    if config.checks < 0:
-        raise UsageError(f"checks = {config.checks} is below 0. Give 0 or more.")
+    lines = utterances_of(item.story.text, f"dialogue {item.id}")
+    starts = digressions_in(lines)
+    narrative = Narrative.of(source_of(item))
+    found: list[Digression] = []
+    for number, start in enumerate(starts, 1):
+        end = starts[number] if number < len(starts) else len(lines)
+        said = lines[start]
+        turns = [at for at in range(start + 1, end) if lines[at].who != said.who][:within]
+        last = turns[-1] if turns else start
+        digression = Digression(
+            item,
+            number,
+            said,
+            before=tuple(lines[max(start - 2, 0) : start]),
+            window=tuple(lines[start + 1 : last + 1]),
+            turns=tuple(at - start - 1 for at in turns),
+            cut=len(turns) < within,
+            passage=narrative.around([line.text for line in lines[:start] if line.who != said.who], reach),
+        )
+        found.append(digression)
+    return tuple(found)
+
+
+def window_of(digression: Digression, who: Baseline = "") -> Sequence[Utterance]:
+    """What is said after a digression, with the characters' turns as they were or as a trivial character has them.
+
+    One hears nothing and goes on with the narrative ("deaf"), the other repeats what the player said ("echo").
+    """
+    window = list(digression.window)
+    for number, turn in enumerate(digression.turns, 1):
+        if who:
+            text = digression.passage.coming(number) if who == "deaf" else digression.said.text
+            window[turn] = replace(window[turn], text=text)
+    return window
+
+
+# which turn is back ---------------------------------------------------------------------------------------------------
+
+
+def back_by_words(digression: Digression, who: Baseline = "") -> Back:
+    """The number of the first turn that shares words with the narrative; 0 where none does in time."""
+    window = window_of(digression, who)
+    for number, turn in enumerate(digression.turns, 1):
+        if digression.passage.holds(window[turn].text, digression.said.text, digression.names):
+            return number
+    return Unscored(CUT) if digression.cut else 0
+
+
+async def back_by_judge(digression: Digression, who: Baseline, run: Run, config: Config) -> Outcome:
+    """The number of the first turn that a judge calls back: asked turn by turn, up to it or a verdict without sense.
+
+    Raises:
+        ModelError: the judge did not answer.
+    """
+    found: list[Rating] = []
+    back: Back = Unscored(CUT) if digression.cut else 0
+    for number in range(1, len(digression.turns) + 1):
+        found.append(await _verdict(digression, who, number, run, config))
+        if found[-1].answer != AWAY:
+            back = Unscored(found[-1].unscored) if found[-1].unscored else number
+            break
+    return Outcome(digression, "judge", who, back, tuple(found))
+
+
+async def _verdict(digression: Digression, who: Baseline, number: int, run: Run, config: Config) -> Rating:
+    """Whether one turn is back, after the fourth question of Table 30."""
+    at = run.scope(digression.item.id, digression.number, *([who] if who else []), number)
+    window = window_of(digression, who)[: digression.turns[number - 1] + 1]
+    passage = digression.passage.text
+    lines = (*digression.before, digression.said, *window)
+    reply = await at.weigh(
+        OPTIONS,
+        ROLE,
+        "back",
+        sampling=Sampling(temperature=0.0, max_tokens=at.reply_tokens(ROLE, short=_SHORT_REPLY)),
+        passage=passage,
+        lines=lines,
+        who=window[-1].who,
+        player=digression.said.who,
+        mark=mark_for(passage, *(line.text for line in lines)),
+        guard=config.guard,
+        options=OPTIONS,
+    )
+    answer, shown, why = _read(reply.text, reply.logprobs)
+    question = (f"digression {digression.number}", digression.said.kind, f"turn {number}", who)
+    return rating_of(
+        [digression.item],
+        performer_of(run, ROLE).identity,
+        evaluator=EVALUATOR,
+        rubric=RUBRIC,
+        question="/".join(part for part in question if part),
+        answer=answer,
+        call=f"{at.at}/back",
+        shown=shown,
+        unscored=why,
+        reason="" if answer else reply.text.strip()[:_SHOWN],
+    )
+
+
+def _read(text: str, logprobs: Mapping[str, float] | None) -> tuple[str | None, str, str]:
+    """What a reply means, what is shown of it (where it is known, the chance of "story"), or why it says nothing."""
+    try:
+        if logprobs is None:
+            return read_choice(text, OPTIONS), text.strip()[:_SHOWN], ""
+        chance = read_chances(logprobs, OPTIONS)[BACK]
+    except ReplyProblem as problem:
+        return None, "", str(problem)
+    return BACK if chance >= _EVEN else AWAY, f"{chance:.3f}", ""

@@ -1,4 +1,4 @@
-"""Linearity: digressions found in dialogues, when each is over by words and by a judge, shares, trivial tellers."""
+"""Linearity: digressions found in dialogues, when each is over by words and by a judge, shares, trivial characters."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from fabula.engine.replies.obeying import says
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
-from fabula.evaluators.linearity.ground import Ground
-from fabula.evaluators.linearity.reading import digressions_of
-from fabula.evaluators.linearity.scoring import CUT, back_by_words
+from fabula.evaluators.linearity.algorithm import back_by_words, digressions_of
+from fabula.evaluators.linearity.passages import Narrative
+from fabula.evaluators.linearity.report import CUT
 from fabula.measure.items import Item
 from fabula.models.base import Capabilities, Reply
 from fabula.models.scripted import ScriptedModel
@@ -142,7 +142,7 @@ STAYS = [
 
 
 def test_words_tell_turns_of_the_story_from_others() -> None:
-    passage = Ground.of(FERRY).around([], 30)
+    passage = Narrative.of(FERRY).around([], 30)
     right = [passage.holds(turn, digression, ("Jonas", "Elin")) for digression, turn in RETURNS]
     wrong = [passage.holds(turn, digression, ("Jonas", "Elin")) for digression, turn in STAYS]
     assert sum(right) >= 7, "one of them names a single thing of the story"
@@ -151,13 +151,13 @@ def test_words_tell_turns_of_the_story_from_others() -> None:
 
 def test_a_long_narrative_counts_where_the_dialogue_is() -> None:
     other = "The baker sold warm rolls to the widow. The parrot of the widow bit the baker. " * 40
-    ground = Ground.of(f"{FERRY} {other}")
-    there = ground.around(["The rules of the company are in a frame above the stove"], 20)
+    narrative = Narrative.of(f"{FERRY} {other}")
+    there = narrative.around(["The rules of the company are in a frame above the stove"], 20)
     assert there.holds("(opens the crate) A goose, then, and no ticket.", "...", ())
     assert not there.holds("The baker gave the widow a parrot.", "...", ())
-    end = ground.around(["The parrot of the widow bit the baker."], 20)
+    end = narrative.around(["The parrot of the widow bit the baker."], 20)
     assert end.holds("The baker gave the widow a parrot.", "...", ())
-    assert ground.around(["Quite."], 20).start == 0
+    assert narrative.around(["Quite."], 20).start == 0
 
 
 async def test_shares_by_system_kind_and_turn_and_their_difference() -> None:
@@ -197,15 +197,15 @@ async def test_shares_by_system_kind_and_turn_and_their_difference() -> None:
     assert value(report, "a - b", "back within 2, by words") == 0.75
     assert value(report, "a", "on the story before, by words") == 0.75
     assert [value(report, name, "orders obeyed") for name in "ab"] == [0.0, 0.5]
-    assert value(report, "a teller that hears nothing", "back within 2, by words") == 1.0
+    assert value(report, "a character that hears nothing", "back within 2, by words") == 1.0
     assert value(report, "an echo of the player", "back within 2, by words") == 0.0
     whole = report.row("a", "back within 2, by words").scored
     assert isinstance(whole, Estimate)
     assert whole.n == 4
     assert whole.low is not None
     assert whole.low < 0.6, "all of four is no certainty"
-    told = report.details["digressions"][4]
-    assert (told["item"], told["back by words"], told["obeyed"]) == ("b1", 0, True)
+    fifth = report.details["digressions"][4]
+    assert (fifth["item"], fifth["back by words"], fifth["obeyed"]) == ("b1", 0, True)
 
 
 async def test_the_judge_is_asked_turn_by_turn_until_it_is_back() -> None:
@@ -223,7 +223,7 @@ async def test_the_judge_is_asked_turn_by_turn_until_it_is_back() -> None:
     assert [rating.answer for rating in report.ratings] == ["elsewhere", "story"]
 
 
-async def test_improved_fences_texts_off_and_judges_trivial_tellers_too() -> None:
+async def test_improved_marks_texts_off_and_judges_trivial_characters_too() -> None:
     dialogue = item("Mara: The lamp.", OFF, AWAY, "Tobias: Hm.", AWAY, "Tobias: Hm.", AWAY)
 
     def said(request: Request) -> str:
@@ -234,13 +234,13 @@ async def test_improved_fences_texts_off_and_judges_trivial_tellers_too() -> Non
 
     report, asked = await measured([dialogue], said)
     assert value(report, "all", "back within 3") == 0.0
-    assert value(report, "a teller that hears nothing", "back within 3") == 1.0
+    assert value(report, "a character that hears nothing", "back within 3") == 1.0
     assert value(report, "an echo of the player", "back within 3") == 0.0
     assert all("you do not follow it" in request.messages[-1].content for request in asked)
     assert len(asked) <= 3 * 3
 
 
-async def test_chances_decide_where_the_judge_tells_them() -> None:
+async def test_chances_decide_where_the_judge_gives_them() -> None:
     dialogue = item("Mara: The lamp.", OFF, AWAY)
     reply = Reply("story", logprobs={"story": -1.0, "else": -0.5})
     report, _ = await measured([dialogue], lambda _: reply, logprobs=True, within=1, checks=0)
@@ -264,7 +264,7 @@ async def test_what_cannot_be_measured_is_said() -> None:
         await measured([item(OFF, BACK, narrative="")])
     with pytest.raises(UsageError, match="belongs between a name and a colon"):
         await measured([item("I said [off-story: reality] to him", BACK)])
-    for setting in ("within", "reach", "max_tokens", "resamples"):
+    for setting in ("within", "reach", "resamples"):
         wrong: dict[str, Any] = {setting: 0}
         with pytest.raises(UsageError, match=f"{setting} = 0 is too few"):
             await measured([item(OFF, BACK)], **wrong)

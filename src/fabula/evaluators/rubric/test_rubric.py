@@ -152,7 +152,7 @@ async def test_scores_are_those_of_the_text_whatever_its_label() -> None:
     assert not [note for note in report.notes if "moves its score" in note]
 
 
-async def test_a_liking_for_the_first_place_cancels_out_and_is_told() -> None:
+async def test_a_liking_for_the_first_place_cancels_out_and_is_reported() -> None:
     def partial(place: int, system: str) -> float:
         return WORTH[system] + (12 if place == 0 else 0)
 
@@ -227,6 +227,15 @@ async def test_the_schema_asks_for_every_label_and_category_in_whole_numbers() -
     assert (one["properties"]["overall"]["type"], one["properties"]["overall"]["maximum"]) == ("integer", 100)
 
 
+async def test_a_capable_judge_writes_as_much_as_it_has_to_say() -> None:
+    for small, most in ((False, None), (True, 2048)):
+        able = Capabilities(schema=True, small=small)
+        _, asked = await judged(items()[:2], answering(fair), capabilities=able, levels="story")
+        assert {request.sampling.max_tokens for request in asked} == {most}
+        schema: Any = asked[0].schema
+        assert schema["properties"]["A"]["properties"]["reason"].get("maxLength") == (240 if small else None)
+
+
 async def test_too_many_stories_of_one_prompt_are_refused() -> None:
     stories = [Item(str(n), Story.parse("A lamp."), str(n), "lamp") for n in range(13)]
     with pytest.raises(UsageError, match=r"The prompt 'lamp' has 13 stories, and a judge can be shown 12 at once"):
@@ -241,9 +250,9 @@ async def test_the_page_shows_scores_and_reasons_escaped() -> None:
         return answering(fair)(request).replace("A is", "<b>A</b> is")
 
     report, _ = await judged(items(), answer, levels="story")
-    told = page("x", list(sections_of(report)))
-    assert "&lt;b&gt;A&lt;/b&gt; is" in told
-    assert "Overall score of 100: story" in told
+    html = page("x", list(sections_of(report)))
+    assert "&lt;b&gt;A&lt;/b&gt; is" in html
+    assert "Overall score of 100: story" in html
 
 
 # people ---------------------------------------------------------------------------------------------------------------
@@ -267,11 +276,11 @@ async def test_choices_that_the_scores_share_are_counted_beside_those_of_length(
         Rating(rater="Ines", kind="person", items=("magnet/lamp",), question="story/overall", answer=3.0),
     ]
     rows, notes = decided(report, people, words)
-    told = {(row.of, row.what): row for row in rows}
-    scored = told["people", "prefer"].scored
+    by_name = {(row.of, row.what): row for row in rows}
+    scored = by_name["people", "prefer"].scored
     assert isinstance(scored, Estimate)
     assert (scored.value, scored.n) == (0.5, 4)
-    length = told["length", "prefer"]
+    length = by_name["length", "prefer"]
     assert length.baseline
     assert isinstance(length.scored, Estimate)
     assert length.scored.value == 0.25

@@ -1,71 +1,41 @@
-"""Section 5.3 of SNAP: a judge reads a narrative and a dialogue made from it, and rates the dialogue from 1 to 5."""
+"""Section 5.3 of SNAP: a judge reads a narrative and a dialogue made from it, and rates the dialogue from 1 to 5.
+
+`evaluate` is the procedure; below it stand the three ways in which a number comes about.
+"""
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from fabula.base.errors import UsageError
-from fabula.craft.measuring import checked
-from fabula.craft.raters import source_of
-from fabula.evaluators.snap_ratings.asking import Call, Judge
-from fabula.evaluators.snap_ratings.criteria import criteria_in
-from fabula.evaluators.snap_ratings.scoring import report_of
+from pydantic import BaseModel, Field, create_model
+
+from fabula.base.errors import ReplyError
+from fabula.craft.measuring import check_numbers, check_samples, checked, values_of
+from fabula.craft.raters import mark_for, performer_of, rating_of, source_of
+from fabula.engine.replies import ReplyProblem, read_chances, read_score, short
+from fabula.engine.run import side_by_side
+from fabula.evaluators.snap_ratings.criteria import HIGH, NOTHING, criteria_in
+from fabula.evaluators.snap_ratings.report import EVALUATOR, report_of
+from fabula.models.base import Sampling
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from fabula.engine.run import Run
+    from fabula.evaluators.snap_ratings.config import Config
+    from fabula.evaluators.snap_ratings.criteria import Criterion
     from fabula.measure.items import Item
+    from fabula.measure.ratings import Rating
     from fabula.measure.report import Report
+    from fabula.models.base import Reply
 
-NO_CHANCES: Final = "The judge tells no probabilities: a number is its one answer, at temperature 0."
-Scoring: TypeAlias = Literal["samples", "chances", "reasoned"]
-
-
-@dataclass(frozen=True, slots=True)
-class Config:
-    """Settings; the defaults are the paper's.
-
-    Attributes:
-        criteria: what is rated, parted by commas; empty rates all four. The paper's automatic evaluation leaves
-            linearity out, because two models that talk to each other do not digress (section 5.3).
-        scoring: "samples" draws replies of one number and takes their mean (section 5.1); "chances" weighs the numbers
-            by their probabilities, where the model tells these, as G-Eval does; "reasoned" has a reason written before
-            the number (ours).
-        samples: replies to each question (section 5.1: 20).
-        temperature: of the judge (section 5.1: 1).
-        max_tokens: bounds a reply that is a number (section 5.1: 1).
-        weigh: beside a reason the number is asked for alone and weighed by probabilities, where the model tells these;
-            a small judge writes the same number after any reason (ours).
-        reason_tokens: bounds a reply with its reason (ours).
-        guard: narrative and dialogue are marked off, and what they say to their judge is called a part of them (ours).
-        long_from: a narrative of so many characters is a long one, and means are given for long and short ones too; 0
-            gives none. The paper's have 1,239 and 2,710 on average (section 5.3).
-        resamples: of the bootstrap (ours).
-    """
-
-    criteria: str = "continuity, information appropriateness, non-redundancy"
-    scoring: Scoring = "samples"
-    samples: int = 20
-    temperature: float = 1.0
-    max_tokens: int = 1
-    weigh: bool = False
-    reason_tokens: int = 400
-    guard: bool = False
-    long_from: int = 2000
-    resamples: int = 1000
-
-    @classmethod
-    def faithful(cls) -> Config:
-        """The paper: three criteria, the mean of twenty numbers."""
-        return cls()
-
-    @classmethod
-    def improved(cls) -> Config:
-        """Ours: linearity too, one reply with its reason, a guard."""
-        return replace(cls(), criteria="", scoring="reasoned", samples=1, temperature=0.0, weigh=True, guard=True)
+ROLE: Final = "judge"
+RUBRIC: Final = "snap-1"
+NO_CHANCES: Final = "The judge gives no probabilities: a number is its one answer, at temperature 0."
+NO_DIGRESSIONS: Final = "Nobody leaves the story, so there is nothing to come back from."
+_SHORT_REASON: Final = 400  # tokens of a small judge's reply with a reason
 
 
 async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
@@ -76,40 +46,164 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
         ModelError: the judge did not answer.
         BudgetError: the cap is reached.
     """
-    check(config)
+    paper = config.paper
+    check_numbers(config, from_1=("samples", "max_tokens", "resamples"), from_0=("temperature", "long_from"))
+    samples = 1 if paper.scoring == "chances" else paper.samples
+    check_samples(samples, paper.temperature)
     checked(items)
-    criteria = criteria_in(config.criteria)
-    judge = Judge(run, config)
-    calls = [
-        Call(item, criterion, sample)
-        for item in items
-        for criterion in criteria
-        for sample in range(1, judge.samples + 1)
-    ]
     for item in items:
         source_of(item)
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(judge.rating(call)) for call in calls]
-    ratings = [task.result() for task in tasks]
-    how = asdict(config) | {"criteria": ", ".join(criterion.name for criterion in criteria), "judge": judge.who}
-    how |= {"numbers": judge.numbers}
-    notes = (NO_CHANCES,) if config.scoring == "chances" and not judge.tells else ()
+
+    # Section 5.3: continuity, information appropriateness, non-redundancy, each asked about on its own (appendix B).
+    # Section 5.1: each question has 20 completions of one token at temperature 1.
+    ask = {"samples": drawn, "chances": weighed, "reasoned": reasoned}[paper.scoring]
+    criteria = criteria_in(paper.criteria)
+    ratings = await side_by_side(
+        ask(item, criterion, run.scope(item.id, criterion.prompt, *([sample] if samples > 1 else [])), config)
+        for item in items
+        for criterion in criteria
+        for sample in range(1, samples + 1)
+    )
+
+    # Tables 2 and 3: means of each system, over short and over long narratives.
+    notes = () if paper.scoring != "chances" or _gives_chances(run) else (NO_CHANCES,)
+    how = values_of(config) | {
+        "criteria": ", ".join(criterion.name for criterion in criteria),
+        "judge": performer_of(run, ROLE).identity,
+        "numbers": _numbers(run, config),
+    }
     return report_of(items, criteria, ratings, how, notes)
 
 
-def check(config: Config) -> None:
-    """Find now what the rating would stumble over.
+# how a number comes about ---------------------------------------------------------------------------------------------
+
+
+async def drawn(item: Item, criterion: Criterion, at: Run, config: Config) -> Rating:
+    """One number as the judge says it (section 5.1); where the reply holds none, a rating that says so.
 
     Raises:
-        UsageError: a number is out of range, or several samples would all be the same.
+        ModelError: the judge did not answer.
     """
-    for name in ("samples", "max_tokens", "reason_tokens", "resamples"):
-        if getattr(config, name) < 1:
-            raise UsageError(f"{name} = {getattr(config, name)} is too few. Give 1 or more.")
-    for name in ("temperature", "long_from"):
-        if getattr(config, name) < 0:
-            raise UsageError(f"{name} = {getattr(config, name)} is below 0. Give 0 or more.")
-    if config.samples > 1 and not config.temperature and config.scoring != "chances":
-        raise UsageError(
-            f"{config.samples} samples at temperature 0 would all be the same. Give --set temperature=1 with them."
-        )
+    reply = await _number(item, criterion, at, config, config.paper.temperature)
+    return _read(item, criterion, at, reply, lambda: read_score(reply.text, criterion.low, HIGH))
+
+
+async def weighed(item: Item, criterion: Criterion, at: Run, config: Config) -> Rating:
+    """The mean of the numbers, weighed by how likely the judge was to say each; its answer where it gives none.
+
+    Raises:
+        ModelError: the judge did not answer.
+    """
+    reply = await _number(item, criterion, at, config, 0.0)
+
+    def read() -> float:
+        if reply.logprobs is None:
+            return read_score(reply.text, criterion.low, HIGH)
+        return _expected(read_chances(reply.logprobs, _options(criterion)), criterion.low)
+
+    return _read(item, criterion, at, reply, read)
+
+
+async def reasoned(item: Item, criterion: Criterion, at: Run, config: Config) -> Rating:
+    """The number after its reason; where the judge gives probabilities, a number of its own beside the reason (ours).
+
+    Raises:
+        ModelError: the judge did not answer.
+    """
+    sampling = Sampling(temperature=config.paper.temperature, max_tokens=at.reply_tokens(ROLE, short=_SHORT_REASON))
+    fields = _fields(item, criterion, config, reasoned=True)
+    by = performer_of(at, ROLE).identity
+    try:
+        verdict = await at.ask_for(verdict_type(criterion.low), ROLE, criterion.prompt, sampling=sampling, **fields)
+        rating = _rating(item, criterion, at, by, float(verdict.score), reason=verdict.reason)
+    except ReplyError as error:
+        rating = _rating(item, criterion, at, by, None, why=str(error), reason=error.reply)
+    if not (config.ours.weigh and _gives_chances(at)):
+        return rating
+    return replace(await weighed(item, criterion, at.scope("number"), config), reason=rating.reason)
+
+
+class Verdict(BaseModel):
+    """A reason, and the number that follows from it."""
+
+    reason: Annotated[str, Field(min_length=1, description="Your reason, in two or three sentences."), short(1200)]
+    score: int
+
+
+@lru_cache
+def verdict_type(low: int) -> type[Verdict]:
+    """The reply's type, for numbers from `low` to 5."""
+    score: Any = Field(ge=low, le=HIGH)
+    return create_model("SnapVerdict", __base__=Verdict, score=(int, score))
+
+
+async def _number(item: Item, criterion: Criterion, at: Run, config: Config, temperature: float) -> Reply:
+    """A reply of one number; an engine that can be bound to a choice says nothing else."""
+    sampling = Sampling(temperature=temperature, max_tokens=config.paper.max_tokens)
+    fields = _fields(item, criterion, config, reasoned=False)
+    if _gives_chances(at) or performer_of(at, ROLE).capabilities.choices:
+        return await at.weigh(_options(criterion), ROLE, criterion.prompt, sampling=sampling, **fields)
+    return await at.reply(ROLE, criterion.prompt, sampling=sampling, expect=1, **fields)
+
+
+def _gives_chances(run: Run) -> bool:
+    return performer_of(run, ROLE).capabilities.logprobs
+
+
+def _options(criterion: Criterion) -> list[str]:
+    return [str(number) for number in criterion.numbers]
+
+
+def _fields(item: Item, criterion: Criterion, config: Config, *, reasoned: bool) -> dict[str, Any]:
+    source, dialogue = source_of(item), item.story.text
+    return {
+        "source": source,
+        "dialogue": dialogue,
+        "mark": mark_for(source, dialogue),
+        "guard": config.ours.guard,
+        "reasoned": reasoned,
+        "low": criterion.low,
+    }
+
+
+def _expected(chances: dict[str, float], low: int) -> float:
+    """The mean of the numbers; 0, "there is nothing to rate", is an answer of its own where it is the likeliest."""
+    if low == NOTHING and chances[str(NOTHING)] >= max(chances.values()):
+        return NOTHING
+    rated = {int(number): chance for number, chance in chances.items() if int(number) != NOTHING}
+    return sum(number * chance for number, chance in rated.items()) / sum(rated.values())
+
+
+def _read(item: Item, criterion: Criterion, at: Run, reply: Reply, read: Callable[[], float]) -> Rating:
+    try:
+        return _rating(item, criterion, at, reply.model, read())
+    except ReplyProblem as problem:
+        return _rating(item, criterion, at, reply.model, None, why=str(problem), reason=reply.text)
+
+
+def _rating(
+    item: Item, criterion: Criterion, at: Run, by: str, value: float | None, *, why: str = "", reason: str = ""
+) -> Rating:
+    nothing = value == NOTHING
+    return rating_of(
+        [item],
+        by,
+        evaluator=EVALUATOR,
+        rubric=RUBRIC,
+        question=criterion.name,
+        answer=None if nothing else value,
+        call=f"{at.at}/{criterion.prompt}",
+        shown="" if value is None else f"{value:g}",
+        unscored=NO_DIGRESSIONS if nothing else why,
+        reason=reason.strip(),
+    )
+
+
+def _numbers(run: Run, config: Config) -> str:
+    """How a number comes about, for reports."""
+    scoring = config.paper.scoring
+    if scoring == "samples":
+        return "mean of the numbers drawn, 1 to 5"
+    if _gives_chances(run) and (scoring == "chances" or config.ours.weigh):
+        return "numbers 1 to 5 weighed by their probabilities"
+    return "rating 1 to 5" if scoring == "chances" else "rating 1 to 5 after a reason"

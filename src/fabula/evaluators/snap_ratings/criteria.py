@@ -35,7 +35,7 @@ CRITERIA: Final = (
 
 
 def criteria_in(names: str) -> tuple[Criterion, ...]:
-    """The criteria that `names` names, parted by commas; all where it is empty.
+    """The criteria that `names` names, with commas between them; all where it is empty.
 
     Raises:
         UnknownNameError: there is no such criterion.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base import yamltext
@@ -12,7 +12,7 @@ from fabula.evaluators.snap_ratings.criteria import CRITERIA, HIGH, LOW
 from fabula.measure.ratings import SAME, Rating
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from fabula.base.yamltext import Node
 
@@ -48,63 +48,61 @@ def survey_ratings(text: str, shown: tuple[Shown, Shown], prompt: str, where: st
     rater = _answer(answers, "rater", where)
     if not rater:
         raise UsageError(f"{where}: `rater` is empty. Write a name or a number that tells people apart.")
-    ratings = [
-        _rating(rater, Rated((one,), prompt, criterion.name), _number(answers, side, criterion.name, where), data)
-        for side, one in zip(SIDES, shown, strict=True)
-        for criterion in CRITERIA
-    ]
+    ratings = []
+    for side, one in zip(SIDES, shown, strict=True):
+        for criterion in CRITERIA:
+            written, value = _number(answers, side, criterion.name, where)
+            ratings.append(_rating(data, rater, [one], prompt, criterion.name, written, value))
     liked = _answer(answers, "preferred", where)
     known = {"": None, "a": shown[0].item, "b": shown[1].item, SAME: SAME}
     if liked.casefold() not in known:
         raise UsageError(f"{where}: `preferred` is {liked!r}. Write A, B or same, or leave it empty.")
-    found = (liked, known[liked.casefold()])
-    told = _rating(rater, Rated(shown, prompt, PREFERENCE), found, data, _answer(answers, "why", where))
-    return (*ratings, told)
-
-
-@dataclass(frozen=True, slots=True)
-class Rated:
-    """What one answer of the form is about."""
-
-    shown: tuple[Shown, ...]
-    prompt: str
-    question: str
+    preferred = _rating(data, rater, shown, prompt, PREFERENCE, liked, known[liked.casefold()])
+    return (*ratings, replace(preferred, reason=_answer(answers, "why", where)))
 
 
 def _rating(
-    rater: str, rated: Rated, said: tuple[str, str | float | None], data: Mapping[str, Any], why: str = ""
+    data: Mapping[str, Any],
+    rater: str,
+    shown: Sequence[Shown],
+    prompt: str,
+    question: str,
+    written: str,
+    answer: str | float | None,
 ) -> Rating:
-    systems = tuple(one.system for one in rated.shown)
+    systems = tuple(one.system for one in shown)
     return Rating(
         rater=rater,
         kind="person",
-        items=tuple(one.item for one in rated.shown),
+        items=tuple(one.item for one in shown),
         systems=systems if all(systems) else (),
-        prompt=rated.prompt,
-        question=rated.question,
-        shown=said[0],
-        answer=said[1],
-        unscored="" if said[1] is not None else _NOT_ANSWERED,
-        reason=why,
+        prompt=prompt,
+        question=question,
+        shown=written,
+        answer=answer,
+        unscored="" if answer is not None else _NOT_ANSWERED,
         rubric=_answer(data, "rubric", "form"),
     )
 
 
 def _number(answers: Mapping[str, Any], side: str, question: str, where: str) -> tuple[str, float | None]:
+    """What was written, and the number that it is; `None` for an empty answer."""
     given = answers.get(side)
-    said = _answer(given, question, where) if isinstance(given, dict) else ""
-    if not said:
+    written = _answer(given, question, where) if isinstance(given, dict) else ""
+    if not written:
         return "", None
-    if not (said.isascii() and said.isdigit() and LOW <= int(said[:3]) <= HIGH):
-        raise UsageError(f"{where}: {side}, {question}: {said!r} is no whole number from {LOW} to {HIGH}. Mend it.")
-    return said, float(said)
+    if not (written.isascii() and written.isdigit() and LOW <= int(written[:3]) <= HIGH):
+        raise UsageError(
+            f"{where}: {side}, {question}: {written!r} is no whole number from {LOW} to {HIGH}. Correct it."
+        )
+    return written, float(written)
 
 
 def _answer(answers: Mapping[str, Any], name: str, where: str) -> str:
-    said = answers.get(name, "")
-    if not isinstance(said, str):
+    text = answers.get(name, "")
+    if not isinstance(text, str):
         raise UsageError(f"{where}: `{name}` is no text. Write one line.")
-    return said.strip()
+    return text.strip()
 
 
 def _data(text: str, where: str) -> Mapping[str, Any]:

@@ -12,7 +12,7 @@ from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
-from fabula.evaluators.snap_ratings.asking import DIGRESSIONS
+from fabula.evaluators.snap_ratings.algorithm import NO_DIGRESSIONS
 from fabula.evaluators.snap_ratings.criteria import CRITERIA, criteria_in
 from fabula.evaluators.snap_ratings.survey import Shown, survey_ratings
 from fabula.measure.items import Item
@@ -128,7 +128,7 @@ async def test_a_number_out_of_range_is_repaired_or_not_scored() -> None:
 async def test_linearity_is_not_scored_where_nobody_digresses() -> None:
     for preset, reply in (("faithful", "0"), ("improved", '{"reason": "Nobody does.", "score": 0}')):
         report, _ = await rate([item()], {"judge": reply}, preset, criteria="linearity", samples=1)  # type: ignore[arg-type] # both are presets
-        assert lost(report, "d", "linearity").reason == DIGRESSIONS
+        assert lost(report, "d", "linearity").reason == NO_DIGRESSIONS
         assert report.ratings[0].answer is None
         assert report.ratings[0].shown == "0"
         assert any("linearity: 1 of 1 not scored" in note for note in report.notes)
@@ -155,16 +155,16 @@ async def test_numbers_are_weighed_by_their_probabilities() -> None:
         return Reply("0", logprobs={"0": -0.1, "5": -2.4})
 
     none, _ = await rate([item()], nothing, scoring="chances", logprobs=True, criteria="linearity")
-    assert lost(none, "d", "linearity").reason == DIGRESSIONS
-    told, _ = await rate([item()], {"judge": "3"}, scoring="chances", criteria="continuity")
-    assert scored(told, "d", "continuity").value == 3
-    assert any("tells no probabilities" in note for note in told.notes)
-    assert not any("tells no probabilities" in note for note in report.notes)
+    assert lost(none, "d", "linearity").reason == NO_DIGRESSIONS
+    plain, _ = await rate([item()], {"judge": "3"}, scoring="chances", criteria="continuity")
+    assert scored(plain, "d", "continuity").value == 3
+    assert any("gives no probabilities" in note for note in plain.notes)
+    assert not any("gives no probabilities" in note for note in report.notes)
     off, _ = await rate([item()], {"judge": "Well"}, scoring="chances", criteria="continuity")
     assert "no number" in lost(off, "d", "continuity").reason
 
 
-async def test_a_reason_stands_beside_a_weighed_number_where_the_judge_tells_probabilities() -> None:
+async def test_a_reason_stands_beside_a_weighed_number_where_the_judge_gives_probabilities() -> None:
     def answer(request: Request) -> Reply:
         if request.logprobs:
             return Reply("2", logprobs={"2": -0.6931471805599453, "4": -0.6931471805599453})
@@ -224,12 +224,12 @@ async def test_systems_are_compared_on_the_narratives_that_both_have_and_by_leng
 
 async def test_a_judge_that_tells_nothing_apart_is_named() -> None:
     report, _ = await rate([item("a"), item("b")], {"judge": "3"}, samples=1)
-    assert any("has told none from another" in note for note in report.notes)
+    assert any("does not tell them apart" in note for note in report.notes)
 
 
 async def test_the_reference_goes_before_the_brief_as_narrative() -> None:
-    told = Item("d", Story.parse("Mara: No."), brief=Brief("x"), reference=Story.parse(NARRATIVE))
-    _, asked = await rate([told], {"judge": "3"}, samples=1)
+    both = Item("d", Story.parse("Mara: No."), brief=Brief("x"), reference=Story.parse(NARRATIVE))
+    _, asked = await rate([both], {"judge": "3"}, samples=1)
     assert NARRATIVE in asked[0].messages[-1].content
 
 
@@ -279,7 +279,7 @@ def test_a_filled_form_becomes_ratings() -> None:
 
 
 @pytest.mark.parametrize(
-    ("form", "told"),
+    ("form", "problem"),
     [
         (FORM, "`rater` is empty"),
         (filled(linearity="6"), "A, linearity: '6' is no whole number from 1 to 5"),
@@ -292,7 +292,7 @@ def test_a_filled_form_becomes_ratings() -> None:
         ("answers: {rater: &x y}\n", "marks a place"),
     ],
 )
-def test_a_form_that_cannot_be_read_says_where(form: str, told: str) -> None:
+def test_a_form_that_cannot_be_read_says_where(form: str, problem: str) -> None:
     with pytest.raises(UsageError, match="form") as caught:
         survey_ratings(form, WHO, "ferry")
-    assert told in str(caught.value)
+    assert problem in str(caught.value)

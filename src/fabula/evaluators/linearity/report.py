@@ -1,15 +1,14 @@
-"""From the turns after each digression to shares: of dialogues, of systems, between systems, and of trivial tellers."""
+"""From the turns after each digression to shares: of dialogues, of systems, between systems, and of baselines."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.craft.measuring import by_system, prompt_of
 from fabula.engine.replies.obeying import says
-from fabula.evaluators.linearity.asking import BACK, EVALUATOR, played
 from fabula.measure.report import Report, Row
 from fabula.stats.bootstrap import bootstrap_mean
 from fabula.stats.estimate import Unscored
@@ -18,44 +17,87 @@ from fabula.stats.shares import share
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from fabula.evaluators.linearity.asking import Teller
-    from fabula.evaluators.linearity.reading import Digression
+    from fabula.craft.digressions import Utterance
+    from fabula.evaluators.linearity.passages import Passage
     from fabula.measure.items import Item
     from fabula.measure.ratings import Rating
     from fabula.stats.estimate import Scored
 
+EVALUATOR: Final = "linearity"
 CUT: Final = "the dialogue, or the next digression, came before the turns were over"
-WORDS: Final = ", by words"
 Key: TypeAlias = tuple[str, int]
-TELLERS: Final[Mapping[Teller, str]] = {"deaf": "a teller that hears nothing", "echo": "an echo of the player"}
+Back: TypeAlias = int | Unscored
+"""The number of the first turn that is back in the story; 0 where none is in time."""
+Baseline: TypeAlias = Literal["", "deaf", "echo"]
+BASELINES: Final[Mapping[Baseline, str]] = {
+    "deaf": "a character that hears nothing",
+    "echo": "an echo of the player",
+}
 _ALIKE: Final = 2
 _MOST_SYSTEMS: Final = 8  # of which every two are compared
 
 
-@dataclass(frozen=True)
-class Judged:
-    """The verdicts on the turns of a digression, as the characters or a trivial teller had them."""
+@dataclass(frozen=True, slots=True)
+class Digression:
+    """The player leaves the story.
+
+    Attributes:
+        item: the dialogue.
+        number: in the dialogue, from 1.
+        said: the player's words, with their kind.
+        before: the two turns before it.
+        window: what is said from then on, to the last turn that counts: `within` turns of characters at most, and
+            none after the next digression.
+        turns: indices in `window` of the characters' turns.
+        cut: the dialogue or the window ended before `within` turns of characters.
+        passage: of the narrative, where the dialogue was.
+    """
+
+    item: Item
+    number: int
+    said: Utterance
+    before: tuple[Utterance, ...]
+    window: tuple[Utterance, ...]
+    turns: tuple[int, ...]
+    cut: bool
+    passage: Passage
+
+    @property
+    def key(self) -> Key:
+        """The dialogue's id and the digression's number."""
+        return self.item.id, self.number
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Everybody who speaks in it."""
+        return tuple(dict.fromkeys(one.who for one in (*self.before, self.said, *self.window)))
+
+    @property
+    def answers(self) -> tuple[Utterance, ...]:
+        """The characters' turns in the window."""
+        return tuple(self.window[turn] for turn in self.turns)
+
+    @property
+    def obeyed(self) -> bool:
+        """Whether a character says the word that the digression demands."""
+        return any(says(turn.text, self.said.wanted) for turn in self.answers)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """When a dialogue was back after a digression, in one way of deciding.
+
+    Attributes:
+        way: of deciding.
+        who: a trivial character that took the place of the dialogue's own; empty for the dialogue as it is.
+        ratings: the judge's verdicts on its turns.
+    """
 
     digression: Digression
-    teller: Teller
-    ratings: tuple[Rating, ...]
-
-    @cached_property
-    def back(self) -> int | Unscored:
-        """The number of the first turn that is back in the story; 0 where none is in time."""
-        last = self.ratings[-1]
-        if last.unscored:
-            return Unscored(last.unscored)
-        return len(self.ratings) if last.answer == BACK else Unscored(CUT) if self.digression.cut else 0
-
-
-def back_by_words(digression: Digression, teller: Teller = "") -> int | Unscored:
-    """As `Judged.back`, judged by shared words."""
-    window = played(digression, teller)
-    for number, turn in enumerate(digression.turns, 1):
-        if digression.passage.holds(window[turn].text, digression.said.text, digression.names):
-            return number
-    return Unscored(CUT) if digression.cut else 0
+    way: Literal["words", "judge"]
+    who: Baseline
+    back: Back
+    ratings: tuple[Rating, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -65,30 +107,41 @@ class _Decided:
     Attributes:
         suffix: of the names of its numbers.
         method: how it was decided.
+        back: of the dialogues as they are.
+        baselines: of trivial characters, by row name.
     """
 
     suffix: str
     method: str
-    back: Mapping[Key, int | Unscored]
+    back: Mapping[Key, Back]
+    baselines: Mapping[str, Sequence[Back]]
 
 
 def report_of(
-    items: Sequence[Item], found: Sequence[Digression], judged: Sequence[Judged], how: Mapping[str, Any]
+    items: Sequence[Item], found: Sequence[Digression], outcomes: Sequence[Outcome], how: Mapping[str, Any]
 ) -> Report:
-    """Everything the evaluator says; `judged` is empty where no judge was asked."""
-    ways = [_Decided(WORDS, "by shared words", {one.key: back_by_words(one) for one in found})]
-    if judged:
-        by_judge: dict[Key, int | Unscored] = {one.key: Unscored(CUT) for one in found if not one.turns}
-        by_judge |= {one.digression.key: one.back for one in judged if not one.teller}
-        ways.insert(0, _Decided("", "by a judge", by_judge))
+    """Everything the evaluator says."""
+    ways = [
+        _Decided(
+            suffix,
+            method,
+            {one.digression.key: one.back for one in own if not one.who},
+            {name: [one.back for one in own if one.who == who] for who, name in BASELINES.items()},
+        )
+        for way, suffix, method in (("judge", "", "by a judge"), ("words", ", by words", "by shared words"))
+        if (own := [one for one in outcomes if one.way == way])
+    ]
     count = _Counting(items, found, how["within"], how["resamples"])
     rows = [row for way in ways for row in count.rows(way)]
     rows += count.others()
-    if judged:
+    if len(ways) > 1:
         rows.append(_agreement(ways[0], ways[1], how["within"]))
-    rows += _tellers(found, judged, how["within"])
-    ratings = tuple(rating for one in judged for rating in one.ratings)
-    details = {"digressions": [_told(one, ways, how["within"]) for one in found]}
+    for name in BASELINES.values():
+        for way in ways:
+            reached = _of(way.baselines[name], how["within"], way.method)
+            rows.append(Row(name, f"back within {how['within']}{way.suffix}", reached, baseline=True))
+    ratings = tuple(rating for one in outcomes for rating in one.ratings)
+    details = {"digressions": [_digression_data(one, ways, how["within"]) for one in found]}
     return Report(EVALUATOR, how, tuple(rows), ratings, tuple(_notes(items, ways)), details)
 
 
@@ -125,16 +178,14 @@ class _Counting:
         return rows + self._between(way)
 
     def others(self) -> list[Row]:
-        """How much the story is told before digressions, and how often an order was obeyed."""
+        """How often dialogues are on the story before digressions, and how often an order was obeyed."""
         rows = []
         for system, ids in self.systems.items():
             own = [one for one in self.found if one.item.id in ids]
-            before = [(one, _before(one)) for one in own]
-            told = [(one, float(on)) for one, on in before if on is not None]
-            rows.append(Row(system, "on the story before, by words", self._mean(told, "share of the turns before")))
-            orders = [one for one in own if one.said.wanted]
-            obeyed = [(one, float(any(says(turn.text, one.said.wanted) for turn in one.answers))) for one in orders]
-            if orders:
+            before = [(one, float(on)) for one in own if (on := _on_story_before(one)) is not None]
+            rows.append(Row(system, "on the story before, by words", self._mean(before, "share of the turns before")))
+            obeyed = [(one, float(one.obeyed)) for one in own if one.said.wanted]
+            if obeyed:
                 rows.append(Row(system, "orders obeyed", self._mean(obeyed, "share of the orders to say a word")))
         return rows
 
@@ -145,19 +196,17 @@ class _Counting:
             reasons = [back.reason for one in own if isinstance(back := way.back[one.key], Unscored)]
             return Unscored(max(reasons, key=reasons.count) if reasons else "there is no digression")
         lost = len(own) - len(values)
-        told = f"share of the digressions, {way.method}" + (f", {lost} not scored" if lost else "")
-        return self._mean(values, told)
+        return self._mean(values, f"share of the digressions, {way.method}" + (f", {lost} not scored" if lost else ""))
 
-    def _mean(self, values: Sequence[tuple[Digression, float]], told: str) -> Scored:
+    def _mean(self, values: Sequence[tuple[Digression, float]], method: str) -> Scored:
         """A mean of numbers from 0 to 1; drawn by narrative where there are several, else by dialogue."""
         numbers = [value for _, value in values]
-        if len(set(numbers)) < _ALIKE:  # all or none: draws would say that this is certain
-            return share(round(sum(numbers)), len(numbers), told.removeprefix("share of the "))
         prompts = [prompt_of(one.item) for one, _ in values]
         groups = prompts if len(set(prompts)) > 1 else [one.item.id for one, _ in values]
-        if len(set(groups)) > 1:
-            return bootstrap_mean(numbers, groups, resamples=self.resamples, method=told)
-        return share(round(sum(numbers)), len(numbers), told.removeprefix("share of the "))
+        # Of one group nothing can be drawn; and where all or none are back, draws would say that this is certain.
+        if len(set(numbers)) < _ALIKE or len(set(groups)) < _ALIKE:
+            return share(round(sum(numbers)), len(numbers), method.removeprefix("share of the "))
+        return bootstrap_mean(numbers, groups, resamples=self.resamples, method=method)
 
     def _between(self, way: _Decided) -> list[Row]:
         """The difference between every two systems, over the digressions that both had."""
@@ -169,8 +218,8 @@ class _Counting:
             values = [scored[one][key] - scored[other][key] for key in shared]
             prompts = [key[0] for key in shared]
             groups = prompts if len(set(prompts)) > 1 else [key[:2] for key in shared]
-            told = f"mean difference over {len(shared)} digressions that both had, {way.method}"
-            difference = bootstrap_mean(values, groups, resamples=self.resamples, method=told)
+            method = f"mean difference over {len(shared)} digressions that both had, {way.method}"
+            difference = bootstrap_mean(values, groups, resamples=self.resamples, method=method)
             rows.append(Row(f"{one} - {other}", f"back within {self.within}{way.suffix}", difference))
         return rows
 
@@ -189,7 +238,7 @@ class _Counting:
         return found
 
 
-def _before(one: Digression) -> bool | None:
+def _on_story_before(one: Digression) -> bool | None:
     """Whether the character's last turn before a digression is on the story; `None` where there is none."""
     own = [turn.text for turn in one.before if turn.who != one.said.who]
     return one.passage.holds(own[-1], "", one.names) if own else None
@@ -206,24 +255,14 @@ def _agreement(judge: _Decided, words: _Decided, within: int) -> Row:
     return Row("all", "judge and words agree", same)
 
 
-def _tellers(found: Sequence[Digression], judged: Sequence[Judged], within: int) -> Iterable[Row]:
-    """What trivial tellers reach by the same decision: near 1 and near 0, if the decision is any good."""
-    for teller, name in TELLERS.items():
-        verdicts = [one.back for one in judged if one.teller == teller]
-        if judged:
-            yield Row(name, f"back within {within}", _of(verdicts, within, "by a judge"), baseline=True)
-        words = [back_by_words(one, teller) for one in found if one.turns]
-        yield Row(name, f"back within {within}{WORDS}", _of(words, within, "by shared words"), baseline=True)
-
-
-def _of(backs: Sequence[int | Unscored], within: int, method: str) -> Scored:
+def _of(backs: Sequence[Back], within: int, method: str) -> Scored:
     there = [back for back in backs if isinstance(back, int)]
     return share(sum(0 < back <= within for back in there), len(there), f"digressions, {method}")
 
 
-def _told(one: Digression, ways: Sequence[_Decided], within: int) -> dict[str, Any]:
+def _digression_data(one: Digression, ways: Sequence[_Decided], within: int) -> dict[str, Any]:
     """A digression for JSON, with every turn after it."""
-    told: dict[str, Any] = {
+    data: dict[str, Any] = {
         "item": one.item.id,
         "number": one.number,
         "kind": one.said.kind,
@@ -235,10 +274,10 @@ def _told(one: Digression, ways: Sequence[_Decided], within: int) -> dict[str, A
     for way in ways:
         back = way.back[one.key]
         name = "back by words" if way.suffix else "back"
-        told[name] = back.reason if isinstance(back, Unscored) else back if 0 < back <= within else 0
+        data[name] = back.reason if isinstance(back, Unscored) else back if 0 < back <= within else 0
     if one.said.wanted:
-        told["obeyed"] = any(says(turn.text, one.said.wanted) for turn in one.answers)
-    return told
+        data["obeyed"] = one.obeyed
+    return data
 
 
 def _notes(items: Sequence[Item], ways: Sequence[_Decided]) -> Iterable[str]:
@@ -250,4 +289,4 @@ def _notes(items: Sequence[Item], ways: Sequence[_Decided]) -> Iterable[str]:
         reasons = [back.reason for back in way.back.values() if isinstance(back, Unscored)]
         for reason in dict.fromkeys(reasons):
             yield f"{reasons.count(reason)} of {len(way.back)} digressions not scored {way.method}: {reason}."
-    yield "A word that any story has may pass for the story: read the trivial tellers beside the shares."
+    yield "A word that any story has may pass for the story: read the trivial characters beside the shares."

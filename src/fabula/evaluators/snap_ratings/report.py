@@ -6,19 +6,10 @@ from itertools import combinations
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.craft.measuring import (
-    MEAN,
-    by_system,
-    mean_rows,
-    prompt_of,
-    story_rows,
-    unscored_note,
-)
+from fabula.craft.measuring import MEAN, by_system, mean_rows, prompt_of, story_rows, unscored_note
 from fabula.craft.raters import source_of
-from fabula.craft.trivial import follows
-from fabula.evaluators.snap_ratings.asking import EVALUATOR
+from fabula.craft.trivial import order_rows
 from fabula.measure.report import Report, Row
-from fabula.stats.baselines import length, random_scores, type_token_ratio
 from fabula.stats.bootstrap import Resampling, bootstrap_mean
 from fabula.stats.estimate import Estimate, Unscored
 
@@ -30,6 +21,7 @@ if TYPE_CHECKING:
     from fabula.measure.ratings import Rating
     from fabula.stats.estimate import Scored
 
+EVALUATOR: Final = "snap-ratings"
 _PAIR: Final = 2
 _MIDDLE: Final = 3.0
 _MOST_SYSTEMS: Final = 8  # of which every two are compared
@@ -66,8 +58,8 @@ def _score(ratings: Sequence[Rating], method: str) -> Scored:
     lost = [rating.unscored for rating in ratings if rating.unscored]
     if len(lost) > len(answers) or not answers:
         return Unscored(max(lost, key=lost.count), len(answers))
-    told = method + (f", {len(lost)} replies without one" if lost else "")
-    return Estimate(fmean(answers), len(answers), method=told)
+    missing = f", {len(lost)} replies without one" if lost else ""
+    return Estimate(fmean(answers), len(answers), method=method + missing)
 
 
 def _by_length(
@@ -112,31 +104,20 @@ def _by_prompt(items: Sequence[Item], scored: Sequence[Scored], members: Sequenc
 
 
 def _baselines(items: Sequence[Item], measured: Mapping[str, Sequence[Scored]], resamples: int) -> list[Row]:
-    """How far trivial measures order the dialogues as the ratings do; a lone dialogue is in no order."""
-    told = "what a judge that always says the same would give any dialogue"
-    rows = [Row("all", "constant", Estimate(_MIDDLE, len(items), method=told), baseline=True)]
-    texts = [item.story.text for item in items]
-    trivial = {
-        "length": length(texts),
-        "type-token ratio": type_token_ratio(texts),
-        "random": random_scores(texts),
-    }
-    for name, values in trivial.items() if len(items) >= _PAIR else ():
-        for what, scored in measured.items():
-            there = [
-                (one.value, values[i], prompt_of(items[i])) for i, one in enumerate(scored) if isinstance(one, Estimate)
-            ]
-            ratings, known = [rating for rating, _, _ in there], [value for _, value, _ in there]
-            rho = follows(ratings, known, [prompt for _, _, prompt in there], resamples)
-            rows.append(Row("all", f"spearman of {what} and {name}", rho, baseline=True))
+    """What a judge of one number would give, and how far trivial measures order the dialogues as the ratings do."""
+    constant = Estimate(_MIDDLE, len(items), method="what a judge that always says the same would give any dialogue")
+    rows = [Row("all", "constant", constant, baseline=True)]
+    for what, scored in measured.items():
+        values = {item.id: one.value for item, one in zip(items, scored, strict=True) if isinstance(one, Estimate)}
+        rows += order_rows(items, values, what, resamples)
     return rows
 
 
 def _notes(items: Sequence[Item], measured: Mapping[str, Sequence[Scored]]) -> list[str]:
     notes = []
-    said = {one.value for scored in measured.values() for one in scored if isinstance(one, Estimate)}
-    if len(said) == 1 and len(items) > 1:
-        notes.append("The judge gave every dialogue the same rating on everything, and has told none from another.")
+    values = {one.value for scored in measured.values() for one in scored if isinstance(one, Estimate)}
+    if len(values) == 1 and len(items) > 1:
+        notes.append("The judge gave every dialogue the same rating on everything: it does not tell them apart.")
     if len(items) == 1:
         notes.append("One dialogue: its ratings mean something only beside those of others by the same judge.")
     return notes

@@ -83,27 +83,27 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class Narrative:
     """A narrative in sentences."""
 
     sentences: tuple[str, ...]
 
     @classmethod
-    def of(cls, narrative: str) -> Ground:
+    def of(cls, narrative: str) -> Narrative:
         """The sentences of a text."""
         text = " ".join(narrative.split())
         return cls(tuple(sentences(text)) or (text,))
 
-    def around(self, told: Sequence[str], reach: int) -> Passage:
-        """The passage of about `reach` sentences around the place that the last of what was told is at."""
-        place = self._place(told)
+    def around(self, turns: Sequence[str], reach: int) -> Passage:
+        """The passage of about `reach` sentences around the place that the last turns are at."""
+        place = self._place(turns)
         start = max(min(place - reach // 2, len(self.sentences) - reach), 0)
         return Passage(self.sentences[start : start + reach], place - start, start)
 
-    def _place(self, told: Sequence[str]) -> int:
+    def _place(self, turns: Sequence[str]) -> int:
         """The sentence that is most like the last turns; the first one where none is like them."""
-        for end in range(len(told), 0, -1):
-            like = tf_idf(" ".join(told[max(end - _LAST, 0) : end]), self.sentences)
+        for end in range(len(turns), 0, -1):
+            like = tf_idf(" ".join(turns[max(end - _LAST, 0) : end]), self.sentences)
             if like.max() >= _LIKE:
                 return int(np.argmax(like))
         return 0
