@@ -103,5 +103,5 @@ def test_an_unknown_function_names_the_nearest(tmp_path: Path) -> None:
 def test_a_file_that_is_no_python_is_named_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text("x = 1\ndef broken(:\n    pass\n")
-    with pytest.raises(ConfigError, match=r"mine.py is no sound Python: .*\(line 2\)\. Mend it\."):
+    with pytest.raises(ConfigError, match=r"mine.py is no valid Python: .*\(line 2\)\. Correct it\."):
         load_function(f"{file}:broken")

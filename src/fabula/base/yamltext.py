@@ -180,7 +180,10 @@ _WORDS: Final = (
         "found unexpected end of stream",
         "A quote is opened here and never closed. Close it, or double it inside a text.",
     ),
-    ("while parsing a flow", "A bracket is opened here and not closed, or a comma is missing. Correct it, or use quotes."),
+    (
+        "while parsing a flow",
+        "A bracket is opened here and not closed, or a comma is missing. Correct it, or use quotes.",
+    ),
     ("could not find expected ':'", "A key without a colon. Write 'key: text', or indent what goes on from above."),
     ("escape", "A backslash in double quotes means something special. Double it, or use single quotes."),
     ("undefined tag handle", "A text begins with '!', which means a type. Put the text in quotes."),
