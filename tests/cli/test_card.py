@@ -100,7 +100,7 @@ def test_a_persona_becomes_a_card(cli: Cli, card: Path, here: Path) -> None:
 def test_what_the_lorebook_tells_can_be_tried(cli: Cli, card: Path, here: Path) -> None:
     ran = cli("card", str(card), "--say", "Mind the reef!")
     assert "The reef has a bell." in ran.out
-    assert cli("card", str(card), "--say", "x", "--json").json == {"told": [], "left_out": 0, "tokens": 0}
+    assert cli("card", str(card), "--say", "x", "--json").json == {"shown": [], "left_out": 0, "tokens": 0}
     assert "No entry is called." in cli("card", str(card), "--say", "x").out
     (here / "bare.json").write_text('{"name": "Jon", "description": ""}', encoding="utf-8")
     assert "has no lorebook" in cli("card", "bare.json", "--say", "x").err

@@ -171,9 +171,9 @@ def test_doctor_tells_what_is_there(cli: Cli, project: Path, monkeypatch: pytest
     checks = {check["name"]: check for check in told.json["checks"]}
     assert told.json["keys"]["ANTHROPIC_API_KEY"] is True
     assert checks["model smollm2"] == {
-        "name": "model smollm2", "state": "missing", "told": "not here; `fabula models pull smollm2` fetches it",
+        "name": "model smollm2", "state": "missing", "about": "not here; `fabula models pull smollm2` fetches it",
     }  # fmt: skip
-    assert checks["project"]["told"].endswith("9 calls in the journal")
+    assert checks["project"]["about"].endswith("9 calls in the journal")
     assert "0123456789" not in told.out + told.err
 
 

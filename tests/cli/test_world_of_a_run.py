@@ -73,7 +73,7 @@ def test_the_world_of_a_run_can_be_asked_chapter_by_chapter(cli: Cli, tale: str)
 def test_what_its_author_laid_down_is_beside_it(cli: Cli, tale: str) -> None:
     (cli.folder / "canon.yaml").write_text(CANON, encoding="utf-8")
     cli("world", tale, "--import", "canon.yaml")
-    assert "lamp_lit: in scene 0 'broken' was laid down" in cli("world", tale).out
+    assert "lamp_lit: in scene 0 'broken' was set down" in cli("world", tale).out
 
 
 def test_every_step_has_a_record_and_what_went_wrong_is_counted(cli: Cli, tale: str) -> None:

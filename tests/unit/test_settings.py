@@ -55,7 +55,7 @@ def test_every_table_is_read(tmp_path: Path, encoding: str) -> None:
 def test_a_file_that_is_no_toml_is_named(tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "fabula.toml"
     file.write_bytes(data)
-    with pytest.raises(ConfigError, match=r"Cannot read .*fabula.toml: .*\. Mend the line or delete the file\."):
+    with pytest.raises(ConfigError, match=r"Cannot read .*fabula.toml: .*\. Correct the line or delete the file\."):
         Settings.read(file)
 
 

@@ -358,7 +358,7 @@ def test_a_plan_laid_into_a_project_is_shown_before_anything_is_written(
 ) -> None:
     assert main(["show", "--timeline", "-C", "bell"]) == 1
     told = capsys.readouterr().err
-    assert told.startswith("fabula: bell has no plan of scenes yet. Write with a system that plans scenes, lay a plan ")
+    assert told.startswith("fabula: bell has no plan of scenes yet. Write with a system that plans scenes, put a plan ")
     assert "bell/plan/plan.yaml" in told
     (project.folder / "plan" / "plan.yaml").write_text(LAID, encoding="utf-8")
     assert main(["show", "plan/plan.yaml", "--timeline", "-C", "bell"]) == 0

@@ -111,9 +111,9 @@ class Conversing:
                 self._sessions[name] = open_session(files, talk, self.context, freedom)
         session = self._sessions[name]
         if parties is not None and not session.parties.alike(parties):
-            told = ", ".join(session.parties.others)
+            others = ", ".join(session.parties.others)
             raise UsageError(
-                f"In the session {name!r}, {session.parties.player} talks with {told}. Name another session."
+                f"In the session {name!r}, {session.parties.player} talks with {others}. Name another session."
             )
         return session
 

@@ -68,7 +68,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Supplied:
-    """A cast and a budget that outlive a run; who lends them closes them."""
+    """A cast and a budget that outlive a run; whoever opened them closes them."""
 
     cast: Cast
     budget: Budget

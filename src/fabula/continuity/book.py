@@ -86,7 +86,7 @@ class Line:
 
 @dataclass
 class Book:
-    """All sentences of a story, with what can be told from them about its words."""
+    """All sentences of a story, with what can be read from them about its words."""
 
     scenes: Sequence[NumberedScene]
     lines: list[Line] = field(default_factory=list)

@@ -27,7 +27,7 @@ class ExpertVerdict:
     """One expert's answer to one test of one story.
 
     Attributes:
-        plot: number of the plot, from 0; one story of each system tells it.
+        plot: number of the plot, from 0; each system wrote one story of it.
         system: who wrote the story: "GPT3.5", "GPT4", "Claude" or "NewYorker".
         test: number of the test, from 1 to 14.
         expert: number of the expert.

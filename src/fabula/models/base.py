@@ -164,7 +164,7 @@ OnText: TypeAlias = "Callable[[str], None]"
 class Model(Protocol):
     """Anything that answers a `Request`.
 
-    `name` is what a user types (`embedded:smollm2`); `identity` also tells the weights apart and enters the
+    `name` is what a user types (`embedded:smollm2`); `identity` also distinguishes the weights and enters the
     journal's key. `ask` may be called `capabilities.parallel` times at once; cancelling the task frees the engine.
     """
 

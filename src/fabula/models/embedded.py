@@ -163,7 +163,7 @@ def _forwarder(on_text: OnText | None, loop: asyncio.AbstractEventLoop, stop: th
 
 
 def _fingerprint(path: Path) -> str:
-    """What tells weights apart.
+    """What distinguishes weights of one name.
 
     Raises:
         ModelUnavailableError: the file cannot be read.

@@ -67,11 +67,11 @@ _AGAINST_LOOPS = Sampling(
 
 SMALL = 4e9
 """Parameters below which a model is small: it repeats itself and its prompt, and loses what stands far above."""
-_SMALL_FILE = 2_000_000_000  # bytes of a GGUF file whose name tells nothing: 4 B parameters at 4 bits
+_SMALL_FILE = 2_000_000_000  # bytes of a GGUF file whose name does not say: 4 B parameters at 4 bits
 _SIZE = re.compile(r"(?<![A-Za-z0-9.])(\d{1,4}(?:\.\d{1,3})?)([mMbB])(?![A-Za-z0-9])")
 
 DIGITS = 12
-"""Of a hash that tells weights apart."""
+"""Of a hash that distinguishes weights."""
 _EDGE, _SAMPLE = 1 << 20, 1 << 16
 
 _PART_BYTES, _PARTS, _LAST_PART_BYTES = 52_428_800, 22, 16_315_968
@@ -199,7 +199,7 @@ def find_weights(name: str, home: Path) -> Path:
 
 
 def fingerprint(path: Path, samples: int = 0) -> str:
-    """First digits of sha256 over a file's size, first and last MiB: enough to tell weights apart, and instant.
+    """First digits of sha256 over a file's size, first and last MiB: enough to distinguish weights, and instant.
 
     Args:
         path: the file.

@@ -49,7 +49,7 @@ _MATRIX = 2
 def peft_to_gguf(folder: Path, target: Path, *, base: Path) -> Path:
     """Convert the PEFT LoRA adapter in `folder` for use with the GGUF `base`; returns `target`, written whole.
 
-    `folder` holds `adapter_config.json` and `adapter_model.safetensors`. The base tells the architecture (llama or
+    `folder` holds `adapter_config.json` and `adapter_model.safetensors`. The base names the architecture (llama or
     qwen2) and the number of heads, which PEFT's files do not. Tensors are written as float32.
 
     Raises:

@@ -113,7 +113,7 @@ class Settings(_Table):
         try:
             data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise ConfigError(f"Cannot read {path}: {error}. Mend the line or delete the file.") from error
+            raise ConfigError(f"Cannot read {path}: {error}. Correct the line or delete the file.") from error
         return cls.of(data, str(path))
 
     @classmethod

@@ -1,6 +1,6 @@
-"""Which session a conversation is whose client names none but tells all that was said, as most chat programs do.
+"""Which session a conversation is whose client names none but sends all that was said, as most chat programs do.
 
-The last exchange that the client tells is looked up among all turns of such sessions, and the one whose earlier turns
+The last exchange that the client sends is looked up among all turns of such sessions, and the one whose earlier turns
 fit best is it. So a conversation is found again also where the client has cut off its beginning, to save room. No turn
 is ever lost: an answer that is wanted anew, and a conversation that goes on from an earlier place, branch off, and each
 branch is a session of its own, with the log up to there copied.
@@ -254,7 +254,7 @@ def standing(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def exchange_of(turn: Turn) -> Exchange:
-    """A turn of a session as its client tells it later."""
+    """A turn of a session as its client sends it later."""
     return Exchange(turn.said, turn.line.text if turn.line is not None else SILENCE)
 
 

@@ -143,7 +143,7 @@ class Served:
     async def _named(
         self, name: str, parties: Parties, scene: Scene, asked: RequestedTurn, on_text: OnPiece
     ) -> Outcome:
-        """A turn of a session that the client names; what it tells of the history can take turns back."""
+        """A turn of a session that the client names; what it sends of the history can take turns back."""
         async with self._session(name, parties) as session:
             back, again = _gone_back(session.turns, asked)
             for _ in range(back):
@@ -261,7 +261,7 @@ def session_name(said: str) -> str:
 
 
 def _gone_back(turns: Sequence[Turn], asked: RequestedTurn) -> tuple[int, bool]:
-    """How many turns a client has taken back, by what it tells of the history, and whether it wants the last anew."""
+    """How many turns a client has taken back, by what it sends of the history, and whether it wants the last anew."""
     if not asked.history:
         return 0, False
     marks = [_key(exchange_of(turn)) for turn in turns]

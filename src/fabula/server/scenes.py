@@ -107,7 +107,7 @@ def ordered(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def several(parties: Parties) -> bool:
-    """Whether answers tell who speaks."""
+    """Whether answers say who speaks."""
     return len(parties.others) > 1
 
 
@@ -123,16 +123,16 @@ def naming(on_text: OnPiece, session: Session) -> OnPiece:
         return on_text
     begun = False
 
-    def tell(piece: str) -> None:
+    def pass_on(piece: str) -> None:
         nonlocal begun
         on_text(piece if begun else f"{session.speaker}: {piece}")
         begun = True
 
-    return tell
+    return pass_on
 
 
 def unnamed(asked: RequestedTurn, parties: Parties) -> RequestedTurn:
-    """A conversation of several as the client tells it, without the names before the answers."""
+    """A conversation of several as the client sends it, without the names before the answers."""
     if not several(parties):
         return asked
     names = {same(name) for name in parties.others}

@@ -58,7 +58,7 @@ class Outcome:
 
     @property
     def about(self) -> dict[str, object]:
-        """What the field `fabula` of a reply tells beside OpenAI's fields."""
+        """What the field `fabula` of a reply says beside OpenAI's fields."""
         where = self.where
         about = {"session": self.session, "who": self.who, "present": list(self.present), "cell": where.cell}
         about |= {"cells": where.cells, "step": where.step, "steps": where.steps}

@@ -29,7 +29,7 @@ class ContentPart(BaseModel):
 
 
 class ChatMessage(BaseModel):
-    """A message of the conversation as the client tells it."""
+    """A message of the conversation as the client sends it."""
 
     model_config = ConfigDict(extra="ignore")
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
@@ -51,7 +51,7 @@ class ChatMessage(BaseModel):
 
 
 class StreamOptions(BaseModel):
-    """What a streamed reply tells beside its text."""
+    """What a streamed reply says beside its text."""
 
     model_config = ConfigDict(extra="ignore")
     include_usage: StrictBool | None = None
@@ -92,7 +92,7 @@ class FaultBody(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class RequestedTurn:
-    """A conversation as a request tells it: what was exchanged, and what the player says now.
+    """A conversation as a request gives it: what was exchanged, and what the player says now.
 
     Attributes:
         history: exchanges, oldest first. A greeting of the client's own is one in which the player says nothing.
@@ -104,7 +104,7 @@ class RequestedTurn:
 
 
 def requested_turn(messages: Sequence[ChatMessage], notices: Sequence[str] = ()) -> RequestedTurn:
-    """What a client's messages tell. Instructions (system, developer) and tools are left out.
+    """What a client's messages say. Instructions (system, developer) and tools are left out.
 
     Messages of one speaker that follow each other are one. What the server said beside the story (`notices`) and what
     it answered is no part of the conversation.
@@ -158,7 +158,7 @@ class Envelope:
         return self._of("chat.completion.chunk", [choice]) | more
 
     def usage(self, usage: Usage) -> dict[str, Any]:
-        """The piece that tells the usage, and nothing else."""
+        """The piece that holds the usage, and nothing else."""
         return self._of("chat.completion.chunk", []) | {"usage": usage_body(usage)}
 
     def _of(self, kind: str, choices: list[dict[str, Any]]) -> dict[str, Any]:
@@ -166,7 +166,7 @@ class Envelope:
 
 
 def usage_body(usage: Usage) -> dict[str, Any]:
-    """Tokens as OpenAI tells them."""
+    """Tokens as OpenAI counts them."""
     return {
         "prompt_tokens": usage.prompt,
         "completion_tokens": usage.reply,

@@ -48,15 +48,15 @@ class SharedModels:
         for key, model in _performers(settings, fresh):
             self._models.setdefault(key, model)  # one that is not kept was never started
 
-        def lent(part: Assignment) -> Assignment:
-            performer = part.performer
+        def with_shared_model(assigned: Assignment) -> Assignment:
+            performer = assigned.performer
             if isinstance(performer, Person) and performer.model is not None:
                 shared = self._models[_key(settings, performer.model)]
-                return replace(part, performer=Person(performer.who, performer.answer, shared))
-            return replace(part, performer=self._models.get(_key(settings, performer), performer))
+                return replace(assigned, performer=Person(performer.who, performer.answer, shared))
+            return replace(assigned, performer=self._models.get(_key(settings, performer), performer))
 
-        roles = {name: lent(part) for name, part in fresh.roles.items()}
-        return replace(fresh, default=lent(fresh.default), roles=roles)
+        roles = {name: with_shared_model(assigned) for name, assigned in fresh.roles.items()}
+        return replace(fresh, default=with_shared_model(fresh.default), roles=roles)
 
     async def done(self, settings: Settings, method: Method) -> None:
         """One run of those expected is over; models that no other one needs are closed."""

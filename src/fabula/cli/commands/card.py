@@ -204,7 +204,7 @@ def _scan(terminal: Terminal, one: Card, said: str) -> None:
     terminal.say(f"\nAbout {found.tokens} tokens; {counted(len(found.left_out), 'entry', 'entries')} did not fit.")
     terminal.document(
         {
-            "told": [{"name": e.name, "keys": list(e.keys), "content": e.content} for e in found.shown],
+            "shown": [{"name": e.name, "keys": list(e.keys), "content": e.content} for e in found.shown],
             "left_out": len(found.left_out),
             "tokens": found.tokens,
         }

@@ -47,7 +47,7 @@ def doctor(common: Common, where: Where = "") -> None:
     terminal.say(f"fabula {__version__}")
     terminal.say(table([(check.state, check.name, check.about) for check in checks]))
     healthy = all(check.state != "bad" for check in checks)
-    shown = [{"name": check.name, "state": check.state, "told": check.about} for check in checks]
+    shown = [{"name": check.name, "state": check.state, "about": check.about} for check in checks]
     keys = keys_set(terminal.environ)
     terminal.document({"version": __version__, "healthy": healthy, "checks": shown, "keys": keys})
     if not healthy:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fabula.app.reproduce.rows import Outcome, Row
     from fabula.cli.terminal import Terminal
 
-_LONG = 30  # rows; a longer table is folded where it was not asked for by name
+_LONG = 30  # rows; a longer table is summed up where it was not asked for by name
 
 
 @bundled

@@ -154,11 +154,11 @@ def _plan(common: Common, terminal: Terminal, named: str) -> tuple[Plan, Sequenc
 
 
 def _laid(project: Project) -> str:
-    """The text of the plan file that an author laid into a project."""
+    """The text of the plan file that an author put into a project."""
     file = project.folder / _PLAN_FILE
     if not file.is_file():
         raise ProjectError(
-            f"{near(project.folder)} has no plan of scenes yet. Write with a system that plans scenes, lay a plan into "
+            f"{near(project.folder)} has no plan of scenes yet. Write with a system that plans scenes, put a plan into "
             f"{near(file)}, or name a plan file: `fabula show --timeline plan.yaml`."
         )
     return read_text(file, MAX_FILE)

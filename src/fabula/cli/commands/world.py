@@ -109,7 +109,7 @@ def _opened(place: Path) -> Iterator[WorldState]:
 
 @contextmanager
 def _of_project(folder: Path) -> Iterator[WorldState]:
-    """A project's world: what a run shown, chapter by chapter, and what its author laid down, in one."""
+    """A project's world: what a run recorded, chapter by chapter, and what its author set down, in one."""
     file, chapters = folder / _FILE, _chapters(folder)
     if not (file.is_file() or chapters):
         raise ProjectError(
@@ -310,7 +310,7 @@ def _short(text: str) -> str:
 
 
 def _conflict(one: Conflict) -> str:
-    kind = "was laid down" if one.canon else "was established"
+    kind = "was set down" if one.canon else "was established"
     return (
         f"{one.later.subject}, {one.later.slot}: in scene {one.earlier.told.scene} {_value(one.earlier)!r} {kind}, "
         f"in scene {one.later.told.scene} it is {_value(one.later)!r}"

@@ -142,7 +142,7 @@ class _New:
 
 
 def _lay(project: Project, name: str, text: str, given: str, terminal: Terminal) -> None:
-    """Lay the text of a file into the project as its author's; what stood there is recorded before."""
+    """Put the text of a file into the project as its author's; what stood there is recorded before."""
     file = project.folder / name
     before = read_text(file, MAX_FILE) if file.exists() else ""
     if plain(before) == plain(text):

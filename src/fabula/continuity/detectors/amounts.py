@@ -315,7 +315,7 @@ def _ages_of(book: Book, line: Line) -> Iterator[Claim]:
 
 
 def _aged(book: Book, line: Line, found: Quantity) -> str:
-    """Whose age the number is; empty where it is none, or nobody can be told."""
+    """Whose age the number is; empty where it is none, or that cannot be read."""
     words, first, last = line.words, found.first, found.last
     joined = words[first].text.endswith("-year-old") or "-year-old" in words[last - 1].text
     after = [word.text for word in words[last : last + 2]]

@@ -106,7 +106,7 @@ def _claim(
 
 
 def _owner(book: Book, line: Line, first: int, article: str) -> str:
-    """Whose the group at `first` is, by its possessive; empty where that is not told."""
+    """Whose the group at `first` is, by its possessive; empty where the text does not say."""
     for back in range(1, 4):
         if first - back < 0:
             return ""

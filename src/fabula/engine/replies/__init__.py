@@ -1,6 +1,7 @@
 """Reading what models reply: the one place where text that a model wrote is searched.
 
-Pure functions; none asks a model. What cannot be read raises `ReplyProblem`, whose text tells a model what to mend.
+Pure functions; none asks a model. What cannot be read raises `ReplyProblem`, whose text says what to
+correct.
 """
 
 from __future__ import annotations

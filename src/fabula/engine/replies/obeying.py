@@ -1,4 +1,4 @@
-"""Whether a reply says a word that it was told to say."""
+"""Whether a reply says a word that it was asked to say."""
 
 from __future__ import annotations
 

@@ -29,7 +29,8 @@ def tidy_script(text: str, names: Sequence[str], *, before: str = "", cut: bool 
     """The script in a reply; possibly empty.
 
     Taken out are END, whatever begins another example or repeats the prompt's labels, headings (they are ours), turns
-    told before (also in `before`), speakers who say nothing and, where the reply was `cut`, its last half sentence.
+    that stand twice (also in `before`), speakers who say nothing and, where the reply was `cut`, its last half
+    sentence.
     """
     text = text.replace(_END, "")
     if stop := _STOP.search(text):
@@ -39,13 +40,13 @@ def tidy_script(text: str, names: Sequence[str], *, before: str = "", cut: bool 
         turns += _turns(paragraph, names)
     if cut and turns:
         turns[-1] = _whole(turns[-1])
-    told = {_key(turn) for turn in before.split("\n\n")}
+    earlier = {_key(turn) for turn in before.split("\n\n")}
     kept = []
     for turn in map(_unquoted, _merged(turns)):
         key = _key(turn)
-        if key and key not in told and not _is_cue(turn):
+        if key and key not in earlier and not _is_cue(turn):
             kept.append(turn)
-            told.add(key)
+            earlier.add(key)
     return _before_loop("\n\n".join(kept))
 
 
@@ -104,9 +105,9 @@ def _unquoted(turn: str) -> str:
 
 
 def _is_speaker(name: str, names: Sequence[str]) -> bool:
-    folded = name.strip().casefold()
+    caseless = name.strip().casefold()
     known = {part for full in names for part in (full.casefold(), *full.casefold().split())}
-    return folded in known or (name == name.upper() and len(name) <= _CUE_LIMIT)
+    return caseless in known or (name == name.upper() and len(name) <= _CUE_LIMIT)
 
 
 def _is_cue(line: str) -> bool:

@@ -238,9 +238,9 @@ def _check(card: Card, where: str) -> None:
     for name in ("name", *_TEXTS):
         value = card.data.get(name)
         if not (value is None or isinstance(value, str) or _is_number(value)):
-            raise UsageError(f"The card in {where}: {name} is no text. Mend the field or take it out.")
+            raise UsageError(f"The card in {where}: {name} is no text. Correct the field or take it out.")
     if (book := card.data.get("character_book")) is not None and not isinstance(book, dict):
-        raise UsageError(f"The card in {where}: character_book is no object. Mend the field or take it out.")
+        raise UsageError(f"The card in {where}: character_book is no object. Correct the field or take it out.")
     if isinstance(book, dict):
         Lorebook.of(book, f"The card in {where}: character_book")
 

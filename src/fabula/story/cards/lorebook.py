@@ -106,7 +106,7 @@ class Lorebook:
         raw = raw["data"] if isinstance(raw.get("data"), dict) else raw
         listed = raw.get("entries", [])
         if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
-            raise UsageError(f"{where}: entries is no list of objects. Mend it or take it out.")
+            raise UsageError(f"{where}: entries is no list of objects. Correct it or take it out.")
         if len(listed) > MAX_ENTRIES:
             raise UsageError(f"{where} has {len(listed):,} entries. Give at most {MAX_ENTRIES:,}.")
         reader = _Reader()

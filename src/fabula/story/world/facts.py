@@ -76,7 +76,7 @@ class Fact:
         value: JSON scalar, or a tuple of them.
         told: where it is told.
         polarity: false for a denial ("her eyes are not grey"); a denial of `None` denies every value.
-        modality: "asserted" by the text, "author" for what was laid down beforehand; the others do not bind the world.
+        modality: "asserted" by the text, "author" for what was set down beforehand; the others do not bind the world.
         source: who says, believes or plans it; empty for the narrator.
         durability: "permanent" (a birthday), "durable" (a job) or "transient" (where somebody stands).
         witnesses: who learns of it as it is told; `()` nobody, `None` everybody, or for what goes on in somebody's

@@ -37,7 +37,7 @@ class Index:
     # names ----------------------------------------------------------------------------------------------------------
 
     def owner(self, name: str) -> str:
-        """The folded name of the entity that `name` means."""
+        """The caseless name of the entity that `name` means."""
         found = self._owners.get(name)
         if found is None:
             found = name_key(name)
@@ -47,7 +47,7 @@ class Index:
         return found
 
     def called(self, owner: str) -> str:
-        """How the entity of a folded name is written: as in the first fact that names it."""
+        """How the entity of a caseless name is written: as in the first fact that names it."""
         return self._spelled.get(owner, owner)
 
     def _spell(self, name: str) -> None:
@@ -178,7 +178,7 @@ class Index:
         return sorted(self._keys.get(owner, ()))
 
     def owners(self) -> list[str]:
-        """The folded names of all entities that facts are about."""
+        """The caseless names of all entities that facts are about."""
         return sorted(owner for owner, keys in self._keys.items() if any(self.chains.get(key) for key in keys))
 
     def concerning(self, owner: str) -> list[Fact]:

@@ -44,7 +44,7 @@ class Conflict:
     Attributes:
         earlier: the first assertion of its value.
         also: where that value is told again, before `later`.
-        canon: `earlier` was laid down beforehand and not told.
+        canon: `earlier` was set down beforehand and is not in the text.
     """
 
     earlier: Fact
@@ -53,7 +53,7 @@ class Conflict:
 
     @property
     def canon(self) -> bool:
-        """Whether the text contradicts what was laid down beforehand."""
+        """Whether the text contradicts what was set down beforehand."""
         return self.earlier.modality == "author"
 
 
@@ -166,7 +166,7 @@ def _conflicts_of(index: Index, later: Fact) -> list[Conflict]:
 
 
 def neighbours(index: Index, name: str, hops: int, at: Moment) -> dict[str, int]:
-    """The entities that standing facts link to one, by folded name, with their distance; itself at 0."""
+    """The entities that standing facts link to one, by caseless name, with their distance; itself at 0."""
     found = {index.owner(name): 0}
     border = list(found)
     for distance in range(1, hops + 1):

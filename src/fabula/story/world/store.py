@@ -83,7 +83,7 @@ class Batch:
     Attributes:
         new: facts that are recorded for the first time.
         changed: facts whose state changed.
-        apart: folded names that mean nothing else any more.
+        apart: caseless names that mean nothing else any more.
         steps_from: steps from this one on are forgotten.
     """
 
@@ -292,6 +292,6 @@ def _fact(row: Sequence[Any]) -> Fact:
 
 
 def entities_of(store: Store) -> Mapping[str, Entity]:
-    """The entities by folded name, their aliases left out."""
+    """The entities by caseless name, their aliases left out."""
     rows = store.rows("SELECT id, name, type, first_scene FROM entity")
     return {key: Entity(name, kind, (), scene) for key, name, kind, scene in rows}
