@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 import pytest
+import scipy.stats  # noqa: F401 - loaded here, so that no drawn case pays for it
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

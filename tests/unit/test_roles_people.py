@@ -54,7 +54,9 @@ def model(**more: Any) -> ScriptedModel:  # noqa: ANN401 - what ScriptedModel ta
 def test_a_person_has_the_identity_and_the_capabilities_of_the_model_they_stand_in_for() -> None:
     person = Person("me", saying(), model())
     assert (person.name, person.identity) == ("person:me", "openai:big@1")
-    assert person.capabilities == Capabilities(schema=True, continues=True, parallel=3, context=512, small=True, stands_in=True)
+    assert person.capabilities == Capabilities(
+        schema=True, continues=True, parallel=3, context=512, small=True, stands_in=True
+    )
     assert Person("me", saying()).identity == "person:me"
     assert Person("me", saying()).capabilities == Capabilities(parallel=1, sampling=frozenset())
 

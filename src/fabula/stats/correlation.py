@@ -48,7 +48,12 @@ def _scipy() -> Any:  # noqa: ANN401 - scipy has no types
 def pearson(x: Numbers, y: Numbers) -> float | None:
     """Pearson's r; `None` for fewer than two pairs or where a list is constant."""
     a, b = _pair(x, y)
-    return None if _flat(a) or _flat(b) else _defined(by_row("pearson", a[None], b[None])[0])
+    if _flat(a) or _flat(b):
+        return None
+    r = by_row("pearson", a[None], b[None])[0]
+    if math.isnan(r):  # their squares are beyond what a float holds: r is the same for numbers of another scale
+        r = by_row("pearson", a[None] / np.abs(a).max(), b[None] / np.abs(b).max())[0]
+    return _defined(r)
 
 
 def spearman(x: Numbers, y: Numbers) -> float | None:
