@@ -66,11 +66,9 @@ def test_nothing_below_the_command_line_prints_or_reads_the_terminal() -> None:
     assert not [p for m in modules() if not m.name.startswith(_CLI) for p in printing(m)]
 
 
-def test_no_module_imports_itself_by_a_detour() -> None:
-    # Imports for annotations alone do not run, so they make no cycle; the layers of import-linter hold for them too.
-    graph = grimp.build_graph("fabula", exclude_type_checking_imports=True, cache_dir=None)
-    imports = {name: graph.find_modules_directly_imported_by(name) - {name} for name in graph.modules}
-    left = dict(imports)
+def test_no_file_imports_itself_by_a_detour_also_not_for_annotations() -> None:
+    graph = grimp.build_graph("fabula", exclude_type_checking_imports=False, cache_dir=None)
+    left = {name: graph.find_modules_directly_imported_by(name) - {name} for name in graph.modules}
     while ready := [name for name, needs in left.items() if not needs & left.keys()]:
         for name in ready:
             del left[name]
@@ -79,6 +77,32 @@ def test_no_module_imports_itself_by_a_detour() -> None:
     while trail and len(set(trail)) == len(trail):
         trail.append(min(left[trail[-1]] & left.keys()))
     assert not trail
+
+
+def test_there_are_at_most_sixteen_rooms() -> None:
+    rooms = [path for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()]
+    assert len(rooms) <= 16
+    loose = {path.name for path in PACKAGE.glob("*.py")}
+    assert loose == {"__init__.py", "__main__.py"}
+
+
+def test_nobody_above_the_engine_knows_of_dry_runs() -> None:
+    # Whether a run is dry, and which texts are stale in it, is the engine's affair (docs/design/0012). Independent work
+    # is done `side_by_side`, which knows of it; plain tasks do not.
+    private = {"fabula.engine.staleness", "fabula.engine.dry_run"}
+    found = []
+    for module in modules():
+        if not module.name.startswith(("fabula.systems.", "fabula.evaluators.", "fabula.craft.", "fabula.continuity.")):
+            continue
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.ImportFrom) and node.module in private:
+                found.append(f"{module.name}:{node.lineno}: {ast.unparse(node)}")
+            if isinstance(node, ast.Attribute) and (
+                node.attr in {"dry_run", "TaskGroup", "gather"}
+                or (node.attr == "mode" and ast.unparse(node.value).endswith("context"))
+            ):
+                found.append(f"{module.name}:{node.lineno}: {ast.unparse(node)}")
+    assert not found
 
 
 def test_only_replies_decide_by_searching_model_text() -> None:

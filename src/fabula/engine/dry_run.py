@@ -9,12 +9,9 @@ from dataclasses import dataclass, field
 from hashlib import shake_128
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.engine.staleness import MARK
-
 if TYPE_CHECKING:
     from fabula.models.base import Json
 
-STALE: Final = MARK  # goes when no system names it any more
 _SENTENCE: Final = 12
 _LETTERS: Final = 4  # of a word, beside the first one
 _FEW, _MANY, _PER_WORD = 8, 120, 14  # words of a text in a typed reply; half of what its bound allows
