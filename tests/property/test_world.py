@@ -201,7 +201,7 @@ def test_whatever_is_in_a_name_the_exports_are_sound(subject: str, slot: str, va
     with WorldState() as world:
         world.add([Fact(subject, slot, value), Fact(subject, slot + "2", value, about=(slot, "Mara"))])
         graph = graph_of(world, world.snapshot())
-        root = parseString(graphml(graph))  # noqa: S318 - as above
+        root = parseString(graphml(graph))  # noqa: S318 - our own output is parsed
         assert len(root.getElementsByTagName("node")) == len(graph.nodes)
         drawn = mermaid(graph).splitlines()
         assert drawn[0] == "flowchart LR"
