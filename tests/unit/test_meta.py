@@ -37,7 +37,7 @@ def both(pairs: list[tuple[int, int]], prompts: int = 2) -> tuple[list[Verdict],
 def test_coefficients_of_many_rows_are_those_of_single_ones(values: list[tuple[int, int]], what: str) -> None:
     x, y = (np.array([pair[side] for pair in values], dtype=np.float64) for side in (0, 1))
     plain = COEFFICIENTS[what](x, y)  # type: ignore[index] # one of its names
-    for number in by_row(what, np.stack([x, x]), np.stack([y, y])):  # type: ignore[arg-type] # the same
+    for number in by_row(what, np.stack([x, x]), np.stack([y, y])):  # type: ignore[arg-type] # one of its names
         assert (not math.isfinite(number)) if plain is None else number == pytest.approx(plain)
 
 

@@ -280,7 +280,7 @@ def test_a_good_plan_has_no_problems() -> None:
 )  # fmt: skip
 def test_a_problem_of_a_scene_is_told(change: dict[str, object], says: str) -> None:
     changes: dict[str, str] = {**change}  # type: ignore[dict-item]  # fields of several types
-    assert said(Plan((replace(GOOD, **changes),), CAST)) == [says]  # type: ignore[arg-type]  # the same
+    assert said(Plan((replace(GOOD, **changes),), CAST)) == [says]  # type: ignore[arg-type]  # fields of several types
 
 
 def test_problems_of_the_whole_plan_are_told() -> None:

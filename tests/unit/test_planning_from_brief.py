@@ -80,7 +80,7 @@ async def made(
     options: PlanOptions,
     brief: Brief = BRIEF,
     aids: Aids = "off",
-    **changes: Any,  # noqa: ANN401 - as for `planner`
+    **changes: Any,  # noqa: ANN401 - fields of the scripted replies
 ) -> tuple[Plan, ScriptedModel]:
     model = ScriptedModel(planner(**changes), capabilities=ASKED)
     with Journal() as journal:

@@ -73,7 +73,7 @@ async def read(
     window: int | None = None,
     brief: Brief | None = BRIEF,
     aids: Aids = "off",
-    **changes: Any,  # noqa: ANN401 - as for `reader`
+    **changes: Any,  # noqa: ANN401 - fields of the scripted replies
 ) -> tuple[Plan, ScriptedModel]:
     model = ScriptedModel(reader(**changes), capabilities=ASKED)
     with Journal() as journal:

@@ -18,9 +18,7 @@ from fabula.engine.replies import (
     json_instruction,
     read_choice,
     read_json,
-    read_list,
     read_score,
-    read_sections,
     repair_instruction,
     schema_of,
     short,
@@ -235,26 +233,6 @@ def test_letters_as_options_and_options_inside_options() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "entries"),
-    [
-        ("- one\n- two", ["one", "two"]),
-        ("Here they are:\n1. **one**\n2) two\n\nThat is all.", ["one", "two"]),
-        ('["one", "two"]', ["one", "two"]),
-        ("Names:\none\ntwo", ["one", "two"]),
-        ("one, two and three", ["one", "two", "three"]),
-        ("one", ["one"]),
-    ],
-)
-def test_a_list_is_read(text: str, entries: list[str]) -> None:
-    assert read_list(text) == entries
-
-
-def test_an_empty_list_is_a_problem() -> None:
-    with pytest.raises(ReplyProblem, match="no list"):
-        read_list("  \n ")
-
-
-@pytest.mark.parametrize(
     ("text", "score"),
     [
         ("7", 7),
@@ -275,18 +253,6 @@ def test_a_score_is_read(text: str, score: float) -> None:
 def test_a_score_that_is_none_or_unclear_is_a_problem(text: str) -> None:
     with pytest.raises(ReplyProblem, match="from 1 to 10"):
         read_score(text, 1, 10)
-
-
-def test_sections_are_read_under_any_form_of_heading() -> None:
-    text = "Sure!\n\n## Setting\nAn island.\n\n**Key Plot Points:** A storm.\nA wreck.\n[Climax]\nThe light answers."
-    assert read_sections(text, ["Climax", "Setting", "Key Plot Points"]) == {
-        "Climax": "The light answers.",
-        "Setting": "An island.",
-        "Key Plot Points": "A storm.\nA wreck.",
-    }
-    with pytest.raises(ReplyProblem, match="missing or empty: Conflict"):
-        read_sections(text, ["Setting", "Conflict"])
-    assert read_sections(text, ["Climax", "Conflict"], optional=["Conflict"]) == {"Climax": "The light answers."}
 
 
 @pytest.mark.parametrize(

@@ -342,17 +342,13 @@ def test_scenes_are_kept_with_the_hash_of_their_text(world: WorldState) -> None:
     world.put_scene(1, "The storm", "It breaks again.")
     (scene,) = world.scenes()
     assert (scene.no, scene.title, scene.text) == (1, "The storm", "It breaks again.")
-    assert world.last_scene == 0
     world.add([at(7, "x", 1)])
-    assert world.last_scene == 7
     assert world.snapshot(NOW, subject="MARA") == world.snapshot()
 
 
 def test_limits_and_words_of_names(world: WorldState, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match=r"There is no fact 7; the last one is 0"):
         world.fact(7)
-    with pytest.raises(UsageError, match=r"A fact is withdrawn for a reason. Give it"):
-        world.withdraw([], " ")
     with pytest.raises(UsageError, match="is empty or another name of somebody"):
         world.describe([Entity(" ")])
     with pytest.raises(UsageError, match="give two names of at most 200 characters"):

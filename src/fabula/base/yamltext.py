@@ -245,7 +245,7 @@ class _Dumper(yaml.SafeDumper):
 
     yaml_implicit_resolvers: Any = {}  # noqa: RUF012 - PyYAML's own name and shape
 
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002 - as the base
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002 - overrides
         super().increase_indent(flow, indentless=False)
 
 

@@ -85,7 +85,7 @@ class Chat:
             if line.startswith("/"):
                 await self._try(lambda line=line: self._command(line))  # type: ignore[misc] # a default binds the line
             else:
-                await self._try(lambda line=line: self.session.say(line, self._piece))  # type: ignore[misc] # the same
+                await self._try(lambda line=line: self.session.say(line, self._piece))  # type: ignore[misc] # a default binds the line
 
     async def _try(self, move: Callable[[], Awaitable[Turn | None]]) -> None:
         """A move; where it fails and a person is there to try another, the conversation goes on."""

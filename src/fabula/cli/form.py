@@ -75,7 +75,7 @@ def _options(field: Json) -> list[Any]:
     return [field["const"]] if "const" in field else list(field.get("enum", ()))
 
 
-def _first(said: str, fields: list[Json]) -> Any:  # noqa: ANN401 - as above
+def _first(said: str, fields: list[Json]) -> Any:  # noqa: ANN401 - a value of any JSON type
     """The value by the first of several shapes that it fits."""
     problem = ValueError("Say something else.")
     for field in fields:
@@ -86,7 +86,7 @@ def _first(said: str, fields: list[Json]) -> Any:  # noqa: ANN401 - as above
     raise problem
 
 
-def _option(said: str, options: list[Any]) -> Any:  # noqa: ANN401 - as above
+def _option(said: str, options: list[Any]) -> Any:  # noqa: ANN401 - a value of any JSON type
     """The option that is meant: whole, or by how one of its words begins."""
     begun = [option for option in options if said and f" {said}".casefold() in f" {option}".casefold()]
     whole = [option for option in begun if str(option).casefold() == said.casefold()]

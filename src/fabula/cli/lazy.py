@@ -81,14 +81,14 @@ class LazyGroup(TyperGroup):
         """All names, in the order of the help."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401, ARG002 - as above
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401, ARG002 - typer's own context type is private
         """A stand-in with the command's help; `None` for an unknown name."""
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None
         return TyperCommand(name=cmd_name, help=entry.help, rich_help_panel=entry.panel)
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - as above
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - typer's own context type is private
         """The command that is called, with its module loaded; the rest of the arguments stay as they are.
 
         Raises:

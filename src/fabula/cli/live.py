@@ -44,7 +44,7 @@ class LivePicture(ABC):
         if self.terminal.quiet or not self.terminal.lively or self._live is not None:
             return
         from rich.console import Console  # noqa: PLC0415 - only where progress is live
-        from rich.live import Live  # noqa: PLC0415 - the same
+        from rich.live import Live  # noqa: PLC0415 - only where progress is live
 
         self._live = Live(
             console=Console(stderr=True, highlight=False),

@@ -167,7 +167,7 @@ class Progress(LivePicture):
 
     def _picture(self) -> RenderableType:
         from rich.console import Group  # noqa: PLC0415 - only where progress is live
-        from rich.text import Text  # noqa: PLC0415 - the same
+        from rich.text import Text  # noqa: PLC0415 - only where progress is live
 
         lines: list[Text] = []
         for call in list(self.running.values())[:_MOST_CALLS]:

@@ -222,7 +222,7 @@ def _print(text: str, stream: IO[str]) -> None:
 
 async def _readable(handle: int) -> None:
     """Return when `handle` has something to read; a file on disk always has."""
-    import asyncio  # noqa: PLC0415 - as above
+    import asyncio  # noqa: PLC0415 - keeps `fabula --help` fast
 
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()

@@ -110,6 +110,6 @@ class Watch(LivePicture):
 
     def _picture(self) -> RenderableType:
         from rich.console import Group  # noqa: PLC0415 - only where progress is live
-        from rich.text import Text  # noqa: PLC0415 - the same
+        from rich.text import Text  # noqa: PLC0415 - only where progress is live
 
         return Group(*(Text(self.terminal.shown(line), no_wrap=True, overflow="ellipsis") for line in self.lines()))

@@ -57,7 +57,7 @@ def over_https(url: str) -> AbstractContextManager[IO[bytes]]:
         OSError: there is no answer, or it is an error.
     """
     from urllib.error import URLError  # noqa: PLC0415 - 0.05 s that other commands do not need
-    from urllib.request import HTTPRedirectHandler, Request, build_opener  # noqa: PLC0415 - for the same reason
+    from urllib.request import HTTPRedirectHandler, Request, build_opener  # noqa: PLC0415 - slow to load
 
     class OnlyHttps(HTTPRedirectHandler):
         def redirect_request(self, req, fp, code, msg, headers, newurl):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202 - urllib's own signature

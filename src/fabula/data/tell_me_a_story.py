@@ -55,8 +55,8 @@ def _text(folder: Path, split: Split) -> tuple[str, str]:
 
 def _decrypted(data: bytes, folder: Path) -> str:
     from cryptography.fernet import Fernet, InvalidToken  # noqa: PLC0415 - 0.1 s that only this needs
-    from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415 - for the same reason
-    from cryptography.hazmat.primitives.asymmetric import padding, rsa  # noqa: PLC0415 - for the same reason
+    from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415 - an extra
+    from cryptography.hazmat.primitives.asymmetric import padding, rsa  # noqa: PLC0415 - an extra
 
     keys = folder / "keys.zip" if (folder / "keys.zip").is_file() else folder
     try:

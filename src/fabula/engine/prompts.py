@@ -48,7 +48,7 @@ class Prompts:
     @cached_property
     def _environment(self) -> Environment:
         from jinja2 import FileSystemLoader, StrictUndefined  # noqa: PLC0415 - keeps `fabula --help` fast
-        from jinja2.sandbox import SandboxedEnvironment  # noqa: PLC0415 - the same
+        from jinja2.sandbox import SandboxedEnvironment  # noqa: PLC0415 - keeps `fabula --help` fast
 
         self._check_overrides()
         return SandboxedEnvironment(

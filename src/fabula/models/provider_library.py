@@ -140,9 +140,9 @@ def build(model_id: str, access: Access) -> Model:
 
 def _openai(model_id: str, access: Access) -> Model:
     from openai import AsyncOpenAI  # noqa: PLC0415 - each SDK costs most of a second; only the one in use is loaded
-    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel  # noqa: PLC0415 - as the SDK
-    from pydantic_ai.profiles.openai import OpenAIModelProfile  # noqa: PLC0415 - as the SDK
-    from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415 - as the SDK
+    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel  # noqa: PLC0415 - loads the SDK
+    from pydantic_ai.profiles.openai import OpenAIModelProfile  # noqa: PLC0415 - loads the SDK
+    from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415 - loads the SDK
 
     client = AsyncOpenAI(
         api_key=access.key,
@@ -169,9 +169,9 @@ def _openai(model_id: str, access: Access) -> Model:
 
 
 def _anthropic(model_id: str, access: Access) -> Model:
-    from anthropic import AsyncAnthropic  # noqa: PLC0415 - as for OpenAI
-    from pydantic_ai.models.anthropic import AnthropicModel  # noqa: PLC0415 - as for OpenAI
-    from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415 - as for OpenAI
+    from anthropic import AsyncAnthropic  # noqa: PLC0415 - only the SDK in use is loaded
+    from pydantic_ai.models.anthropic import AnthropicModel  # noqa: PLC0415 - only the SDK in use is loaded
+    from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415 - only the SDK in use is loaded
 
     client = AsyncAnthropic(
         api_key=access.key,
@@ -184,8 +184,8 @@ def _anthropic(model_id: str, access: Access) -> Model:
 
 
 def _google(model_id: str, access: Access) -> Model:
-    from pydantic_ai.models.google import GoogleModel  # noqa: PLC0415 - as for OpenAI
-    from pydantic_ai.providers.google import GoogleProvider  # noqa: PLC0415 - as for OpenAI
+    from pydantic_ai.models.google import GoogleModel  # noqa: PLC0415 - only the SDK in use is loaded
+    from pydantic_ai.providers.google import GoogleProvider  # noqa: PLC0415 - only the SDK in use is loaded
 
     provider = GoogleProvider(api_key=access.key, base_url=access.address, http_client=access.http)
     return GoogleModel(model_id, provider=provider)

@@ -165,7 +165,7 @@ class ProviderModel:
             await held.http.aclose()
 
     async def _reply(self, request: Request, on_text: OnText | None, bodies: list[bytes]) -> Reply:
-        from fabula.models import provider_library as library  # noqa: PLC0415 - as in `ask`
+        from fabula.models import provider_library as library  # noqa: PLC0415 - slow to load
 
         model, access = self._library_model(request.adapter)
         wanted = request.schema
@@ -199,7 +199,7 @@ class ProviderModel:
         self, request: Request, response: ModelResponse, said: str, taken: Usage, sent: Mapping[str, Any]
     ) -> Reply:
         """Our reply, with what was asked and could not be had."""
-        from fabula.models import provider_library as library  # noqa: PLC0415 - as in `ask`
+        from fabula.models import provider_library as library  # noqa: PLC0415 - slow to load
 
         chances = library.first_token(response) if request.logprobs else None
         native = library.can_schema(self._library_model(request.adapter)[0])
@@ -220,7 +220,7 @@ class ProviderModel:
 
     def _library_model(self, adapter: str | None) -> tuple[LibraryModel, Any]:
         """The library's model of that name, and how it is reached; connections belong to the running loop."""
-        from fabula.models import provider_library as library  # noqa: PLC0415 - as in `ask`
+        from fabula.models import provider_library as library  # noqa: PLC0415 - slow to load
 
         loop = asyncio.get_running_loop()
         if self._open is None or self._open.loop is not loop:

@@ -6,7 +6,7 @@ correct.
 
 from __future__ import annotations
 
-from fabula.engine.replies.choices import is_refusal, read_choice, read_list, read_score, read_sections
+from fabula.engine.replies.choices import is_refusal, read_choice, read_score
 from fabula.engine.replies.jsontext import read_json
 from fabula.engine.replies.labels import LABELS, label_of, read_label, read_yes_no
 from fabula.engine.replies.problem import ReplyProblem, json_instruction, repair_instruction
@@ -30,9 +30,7 @@ __all__ = [
     "read_choice",
     "read_json",
     "read_label",
-    "read_list",
     "read_score",
-    "read_sections",
     "read_verdicts",
     "read_yes_no",
     "repair_instruction",

@@ -1,15 +1,13 @@
-"""One of several, lists, scores, sections and refusals in a model's reply."""
+"""One of several, scores and refusals in a model's reply."""
 
 # ruff: noqa: RUF001 - the patterns look for typographic quotation marks and dashes
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from typing import TYPE_CHECKING, Final
 
-from fabula.engine.replies.chatter import Labels
 from fabula.engine.replies.problem import ReplyProblem
 from fabula.story.sentences import sentences
 
@@ -31,7 +29,6 @@ _CONCLUDES: Final = re.compile(
 _NEGATED: Final = re.compile(r"\b(?:not|never|neither|nor|cannot|\w+n['’]t)(?:\W+\w+){0,2}\W*\Z", _I)
 _LETTER: Final = re.compile(r"\A(?:option|choice|answer|number|no\.?|response)?\s*#?([A-Za-z]|\d{1,2})\Z", _I)
 _LEAD: Final = re.compile(r"\A\W*(?:(?:option|choice|answer)\s*:?\s*)?\(?([A-Za-z]|\d{1,2})[).:]\s", _I)
-_BULLET: Final = re.compile(r"\s*(?:[-*•–]|\(?\d{1,3}[.):]|\(?[a-z]\))\s+(\S.*)")
 _DIGITS: Final = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _SCORE_WORDS: Final = {word: number for number, word in enumerate(_DIGITS)}
 _NUMBER: Final = re.compile(
@@ -120,31 +117,6 @@ def _mentions(text: str, options: Sequence[str]) -> set[str]:
     }
 
 
-def read_list(text: str) -> list[str]:
-    """The entries of a list in a reply: a JSON array of strings, bullets or numbers, else lines, else commas.
-
-    Raises:
-        ReplyProblem: there is no entry.
-    """
-    text = text.strip()
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError):
-        data = None
-    if isinstance(data, list) and all(isinstance(entry, str) for entry in data):
-        entries = data
-    else:
-        lines = [line for line in text.splitlines() if line.strip()]
-        entries = [found.group(1) for line in lines if (found := _BULLET.match(line))]
-        if not entries:
-            rows = lines[1:] if len(lines) > 1 and lines[0].rstrip().endswith(":") else lines
-            entries = rows if len(rows) > 1 else re.split(r",\s+(?:and )?|;\s*|\s+and\s+", rows[0]) if rows else []
-    bare = [entry.strip().strip("*_").rstrip(",;").strip('"“”').strip() for entry in entries]
-    if found_entries := [entry for entry in bare if entry]:
-        return found_entries
-    raise ReplyProblem("There is no list in it; give one entry a line, each after a dash.")
-
-
 def read_score(text: str, low: float, high: float) -> float:
     """The score in a reply, `low` to `high`.
 
@@ -176,38 +148,3 @@ def _scores(text: str, high: float) -> list[float]:
             continue
         found.append(float(_SCORE_WORDS.get(said.lower(), said)))
     return found
-
-
-def read_sections(text: str, headers: Sequence[str], *, optional: Sequence[str] = ()) -> dict[str, str]:
-    """The text under each of `headers`, in the caller's spelling and order; what stands before the first is left out.
-
-    A header is a line, or begins one: `[Setting]`, `## Setting`, `**Setting:**`, `Setting: ...`.
-
-    Raises:
-        ReplyProblem: a header that is not in `optional` is missing or has no text.
-    """
-    known = [(header, Labels([header])) for header in sorted(headers, key=len, reverse=True)]
-    parts: dict[str, list[str]] = {}
-    current = None
-    for line in text.splitlines():
-        name, rest = _headed(line, known)
-        if name is not None:
-            current = name
-            parts.setdefault(name, []).append(rest)
-        elif current is not None:
-            parts[current].append(line)
-    found = {name: "\n".join(lines).strip() for name, lines in parts.items()}
-    missing = [header for header in headers if not found.get(header) and header not in optional]
-    if missing:
-        raise ReplyProblem(f"These sections are missing or empty: {', '.join(missing)}. Give each under its heading.")
-    return {header: found[header] for header in headers if found.get(header)}
-
-
-def _headed(line: str, known: Sequence[tuple[str, Labels]]) -> tuple[str | None, str]:
-    """The header that a line is or begins with, and the rest of the line."""
-    for header, labels in known:
-        if labels.heads(line):
-            return header, ""
-        if length := labels.prefix(line):
-            return header, line[length:]
-    return None, line

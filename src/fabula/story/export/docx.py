@@ -62,7 +62,7 @@ def _line(text: str) -> str:
 
 def _drop_thumbnail(document: Document) -> None:
     """Take out the picture of another document that python-docx's template carries."""
-    from docx.opc.constants import RELATIONSHIP_TYPE  # noqa: PLC0415 - as in `render`
+    from docx.opc.constants import RELATIONSHIP_TYPE  # noqa: PLC0415 - an extra, loaded where it is used
 
     relations = document.part.package.rels
     for key in [key for key, relation in relations.items() if relation.reltype == RELATIONSHIP_TYPE.THUMBNAIL]:
@@ -81,9 +81,9 @@ def _set_properties(document: Document, meta: Meta) -> None:
 
 
 def _set_styles(document: Document, font: str, language: str) -> None:
-    from docx.enum.text import WD_ALIGN_PARAGRAPH  # noqa: PLC0415 - as in `render`
-    from docx.oxml.ns import qn  # noqa: PLC0415 - as in `render`
-    from docx.shared import Inches, Pt  # noqa: PLC0415 - as in `render`
+    from docx.enum.text import WD_ALIGN_PARAGRAPH  # noqa: PLC0415 - an extra, loaded where it is used
+    from docx.oxml.ns import qn  # noqa: PLC0415 - an extra, loaded where it is used
+    from docx.shared import Inches, Pt  # noqa: PLC0415 - an extra, loaded where it is used
 
     normal = document.styles["Normal"]
     normal.font.name, normal.font.size = font, Pt(12)
@@ -100,7 +100,7 @@ def _set_styles(document: Document, font: str, language: str) -> None:
 
 
 def _style(document: Document, name: str) -> ParagraphStyle:
-    from docx.enum.style import WD_STYLE_TYPE  # noqa: PLC0415 - as in `render`
+    from docx.enum.style import WD_STYLE_TYPE  # noqa: PLC0415 - an extra, loaded where it is used
 
     style: ParagraphStyle = document.styles.add_style(name, WD_STYLE_TYPE.PARAGRAPH)
     style.base_style = document.styles["Normal"]
@@ -108,8 +108,8 @@ def _style(document: Document, name: str) -> ParagraphStyle:
 
 
 def _set_page(document: Document, header: str) -> None:
-    from docx.enum.text import WD_ALIGN_PARAGRAPH  # noqa: PLC0415 - as in `render`
-    from docx.shared import Inches  # noqa: PLC0415 - as in `render`
+    from docx.enum.text import WD_ALIGN_PARAGRAPH  # noqa: PLC0415 - an extra, loaded where it is used
+    from docx.shared import Inches  # noqa: PLC0415 - an extra, loaded where it is used
 
     section = document.sections[0]
     section.page_width, section.page_height = Inches(8.5), Inches(11)
@@ -125,8 +125,8 @@ def _set_page(document: Document, header: str) -> None:
 
 def _add_page_number(paragraph: Paragraph) -> None:
     """Add a PAGE field; "2" shows until the reader's program counts."""
-    from docx.oxml import OxmlElement  # noqa: PLC0415 - as in `render`
-    from docx.oxml.ns import qn  # noqa: PLC0415 - as in `render`
+    from docx.oxml import OxmlElement  # noqa: PLC0415 - an extra, loaded where it is used
+    from docx.oxml.ns import qn  # noqa: PLC0415 - an extra, loaded where it is used
 
     for kind in ("begin", "instruction", "separate", "text", "end"):
         run = paragraph.add_run("2" if kind == "text" else None)
@@ -150,8 +150,8 @@ def _header_text(meta: Meta) -> str:
 
 
 def _first_page(document: Document, meta: Meta) -> None:
-    from docx.enum.text import WD_TAB_ALIGNMENT  # noqa: PLC0415 - as in `render`
-    from docx.shared import Inches, Pt  # noqa: PLC0415 - as in `render`
+    from docx.enum.text import WD_TAB_ALIGNMENT  # noqa: PLC0415 - an extra, loaded where it is used
+    from docx.shared import Inches, Pt  # noqa: PLC0415 - an extra, loaded where it is used
 
     lines = [line for line in map(_line, (meta.contact or meta.author).splitlines()) if line] or [""]
     lines[0] += f"\tabout {rounded(meta.words):,} words"

@@ -1,4 +1,4 @@
-"""A graph as GraphML, node-link JSON, or a Mermaid diagram; whatever is in a name, the output is well-formed."""
+"""A graph as GraphML or a Mermaid diagram; whatever is in a name, the output is well-formed."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ MAX_DRAWN: Final = 60
 _LABEL: Final = 60
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufdcf\ufdf0-\ufffd\U00010000-\U0010ffff]")
 _TURNING: Final = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-_ATTRIBUTES: Final = ("value", "scene", "step", "last_step", "last_actor", "modality", "source", "denied")
-_TYPES: Final = {"scene": "int", "step": "int", "last_step": "int", "denied": "boolean"}
+_ATTRIBUTES: Final = ("value", "scene", "modality", "source", "denied")
+_TYPES: Final = {"scene": "int", "denied": "boolean"}
 
 
 def graphml(graph: Graph) -> str:
@@ -55,19 +55,6 @@ def _plain(name: str, value: object) -> str:
 def _xml(text: str) -> str:
     """`text` as XML may hold it: control characters become U+FFFD."""
     return escape(_NOT_XML.sub("\ufffd", text))
-
-
-def node_link(graph: Graph) -> dict[str, Any]:
-    """The graph as plain data for JSON, in the node-link form that networkx and d3 read."""
-    return {
-        "directed": True,
-        "multigraph": True,
-        "nodes": [{"id": node.id, "kind": node.kind, "label": node.label, **node.attributes} for node in graph.nodes],
-        "links": [
-            {"source": edge.source, "target": edge.target, "relation": edge.relation, **edge.attributes}
-            for edge in graph.edges
-        ],
-    }
 
 
 def mermaid(graph: Graph, most: int = MAX_DRAWN) -> str:

@@ -1,4 +1,4 @@
-"""The world as a graph: MAGNET's (section 3.3) and, in the same form, that of any facts.
+"""Facts about the world as a graph, in the form of MAGNET's (section 3.3).
 
 Nodes are the world, entities and state variables. The world `contains` entities; it and they have `has_state` edges to
 their variables; a variable is `about` entities. A fact about an entity that concerns others is an edge between them,
@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.story import slug
 from fabula.story.personas import KEY
-from fabula.story.world.flat import WORLD, variables
-from fabula.story.world.state import NOW
+from fabula.story.world.flat import WORLD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from fabula.story.world.facts import Entity, Fact, Moment, Value
+    from fabula.story.world.facts import Entity, Fact
     from fabula.story.world.state import WorldState
 
 STATE: Final = "state"
@@ -52,40 +51,12 @@ class Graph:
     edges: tuple[Edge, ...]
 
 
-def magnet_graph(world: WorldState, *, step: int | None = None, at: Moment | None = None) -> Graph:
-    """The graph of W: the world, its characters, and a node for each variable, with their edges."""
-    builder = _Builder(world)
-    for entity in world.entities():
-        if entity.kind == "character":
-            builder.entity(entity.name)
-    for v in variables(world, step=step, at=at):
-        builder.state(v.key, {"value": v.value, "last_step": v.step, "last_actor": v.actor}, v.about)
-    row = None if step is None else world.step(step)
-    for fact in world.snapshot(at or (row.at if row else NOW)):
-        if fact.about and world.index.owner(fact.subject) != WORLD and (step is None or (fact.step or 0) <= step):
-            builder.fact(fact)
-    return builder.graph({"step": step})
-
-
-def graph_of_flat(view: Mapping[str, Value]) -> Graph:
-    """The state nodes of a flat view and their `has_state` edges."""
-    nodes = [Node(WORLD, WORLD, WORLD)]
-    nodes += [Node(f"{STATE}:{key}", STATE, key, {"value": value}) for key, value in view.items()]
-    return Graph(tuple(nodes), tuple(Edge(WORLD, "has_state", node.id) for node in nodes[1:]))
-
-
-def flat_of(graph: Graph) -> dict[str, Value]:
-    """The flat view of a graph: the variables that the world has, in the order of their nodes."""
-    owned = {edge.target for edge in graph.edges if edge.source == WORLD and edge.relation == "has_state"}
-    return {node.label: node.attributes["value"] for node in graph.nodes if node.id in owned}
-
-
 def graph_of(world: WorldState, facts: Iterable[Fact]) -> Graph:
     """The graph of some of the world's facts."""
     builder = _Builder(world)
     for fact in facts:
         builder.fact(fact)
-    return builder.graph({})
+    return builder.graph()
 
 
 class _Builder:
@@ -142,7 +113,6 @@ class _Builder:
         else:
             self.state(fact.slot, attributes, (), mine, f"{mine}:{slug(fact.slot)}")
 
-    def graph(self, attributes: Mapping[str, Any]) -> Graph:
+    def graph(self) -> Graph:
         """All nodes and edges, the world first."""
-        known = {name: value for name, value in attributes.items() if value is not None}
-        return Graph((Node(WORLD, WORLD, WORLD, known), *self._nodes.values()), tuple(self._edges))
+        return Graph((Node(WORLD, WORLD, WORLD), *self._nodes.values()), tuple(self._edges))

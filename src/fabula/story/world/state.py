@@ -15,7 +15,7 @@ from fabula.story.world.index import Index
 from fabula.story.world.store import Batch, SceneRow, StepRow, Store, entities_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from fabula.story.world.index import Key
@@ -108,18 +108,6 @@ class WorldState:
         gone = [f for f in self.facts() if f.step is not None and f.step >= first]
         self._change([], gone, f"step {first} was taken back", Batch(steps_from=first))
         return len(gone)
-
-    def withdraw(self, numbers: Collection[int], reason: str) -> None:
-        """Let facts count no more; they are kept, with the reason.
-
-        Raises:
-            UsageError: there is no such fact, or no reason.
-            ProjectError: the file cannot be written.
-        """
-        if not reason.strip():
-            raise UsageError("A fact is withdrawn for a reason. Give it.")
-        facts = [self.fact(number) for number in numbers]
-        self._change([], [fact for fact in facts if not fact.withdrawn], one_line(reason))
 
     def replace_origin(self, origin: str, facts: Iterable[Fact]) -> tuple[int, int, int]:
         """Make `facts` the ones that come from a file: those that are new are added, those that are gone withdrawn.
@@ -302,11 +290,6 @@ class WorldState:
     def index(self) -> Index:
         """The facts in memory, to be read only."""
         return self._index
-
-    @property
-    def last_scene(self) -> int:
-        """The number of the last scene in which something is told; 0 for none."""
-        return next((fact.told.scene for fact in reversed(self.facts())), 0)
 
     def fact(self, number: int) -> Fact:
         """The fact of that id.
