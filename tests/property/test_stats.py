@@ -12,12 +12,13 @@ import scipy.stats  # noqa: F401 - loaded here, so that no drawn case pays for i
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabula.stats.agreement import Coefficient, Level, agreement, cohen_kappa, fleiss_kappa, krippendorff_alpha, tally
+from fabula.stats.agreement import Coefficient, Level, agreement, cohen_kappa, fleiss_kappa, krippendorff_alpha
 from fabula.stats.bootstrap import bootstrap_mean
 from fabula.stats.bradley_terry import fit, strongly_connected, with_prior
 from fabula.stats.correlation import COEFFICIENTS, correlation, kendall_b, pairwise_accuracy, pearson, spearman
 from fabula.stats.estimate import Estimate, Scored, Unscored
 from fabula.stats.ranking import Comparison, bradley_terry, rank_systems
+from tallies import tally
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

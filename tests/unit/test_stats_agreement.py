@@ -17,9 +17,9 @@ from fabula.stats.agreement import (
     fleiss_kappa,
     icc,
     krippendorff_alpha,
-    tally,
 )
 from fabula.stats.estimate import Estimate, Unscored
+from tallies import tally
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -111,11 +111,6 @@ def test_cohen_kappa_equals_that_of_statsmodels(weights: None, theirs: str | Non
 def test_kappa_of_labels_of_any_kind() -> None:
     assert cohen_kappa(["yes", "no", "yes", None], ["yes", "no", "no", None]) == pytest.approx(0.6363, abs=1e-3)
     assert cohen_kappa([True, False], [False, True]) == pytest.approx(-1)
-
-
-def test_labels_are_tallied() -> None:
-    assert tally([["a", "b"], ["b", None], [None, None]]).tolist() == [[1, 1], [0, 1], [0, 0]]
-    assert tally([]).shape == (0, 0)
 
 
 def test_items_with_fewer_ratings_count_as_far_as_they_go() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fabula.base.errors import UnknownNameError
-from fabula.stats.bradley_terry import fit, fit_davidson, strongly_connected
+from fabula.stats.bradley_terry import fit, strongly_connected
 from fabula.stats.comparisons import (
     first_position_rate,
     length_against_wins,
@@ -20,7 +20,7 @@ from fabula.stats.comparisons import (
     tie_share,
 )
 from fabula.stats.estimate import Estimate, Scored, Unscored
-from fabula.stats.ranking import Comparison, bradley_terry, davidson, rank_systems
+from fabula.stats.ranking import Comparison, bradley_terry, rank_systems
 from ground_truth import data_folder
 
 if TYPE_CHECKING:
@@ -158,9 +158,9 @@ def test_impossible_wins_are_refused(wins: list[list[float]]) -> None:
 
 def test_a_fit_that_comes_to_no_end_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fabula.stats.bradley_terry._STEPS", 1)
-    for found in (bradley_terry(wins_of(4, 9, 3)), davidson(wins_of(4, 9, 3), np.ones((4, 4)))):
-        assert (found.log, found.finite, found.connected) == (None, False, True)
-        assert found.note.startswith("The fit did not come to an end.")
+    found = bradley_terry(wins_of(4, 9, 3))
+    assert (found.log, found.finite, found.connected) == (None, False, True)
+    assert found.note.startswith("The fit did not come to an end.")
 
 
 def test_impossible_shapes_and_priors_are_refused() -> None:
@@ -168,50 +168,6 @@ def test_impossible_shapes_and_priors_are_refused() -> None:
         bradley_terry([[1, 2]])
     with pytest.raises(ValueError, match="A prior is 0 or a number of imagined ties from 1e-06 on, not -1"):
         bradley_terry([[0, 1], [1, 0]], prior=-1)
-    with pytest.raises(ValueError, match="symmetric matrix of the same size"):
-        davidson([[0, 1], [1, 0]], [[0, 1], [2, 0]])
-
-
-def test_davidson_fits_wins_and_ties_of_two_systems_exactly() -> None:
-    # With two systems there are as many parameters as shares: s = sqrt(wins), nu = ties / sqrt(wins x losses).
-    found = davidson([[0, 16], [4, 0]], [[0, 6], [6, 0]])
-    assert found.log == pytest.approx([math.log(4) / 2, -math.log(4) / 2])
-    assert found.ties == pytest.approx(6 / 8)
-
-
-def test_davidson_is_at_a_maximum() -> None:
-    wins, ties = wins_of(5, 12, 1) + 1, np.full((5, 5), 3.0)
-    ties[0, 1] = ties[1, 0] = 9
-    np.fill_diagonal(ties, 0)
-    found = davidson(wins, ties)
-    assert found.log is not None
-
-    def likelihood(strength: Array, nu: float) -> float:
-        total = 0.0
-        for i in range(5):
-            for j in range(i):
-                a, b, both = strength[i], strength[j], math.log(nu) + (strength[i] + strength[j]) / 2
-                sum_ = np.logaddexp(np.logaddexp(a, b), both)
-                total += wins[i, j] * (a - sum_) + wins[j, i] * (b - sum_) + ties[i, j] * (both - sum_)
-        return total
-
-    best = likelihood(found.log, found.ties)
-    for index in range(5):
-        for step in (-1e-3, 1e-3):
-            assert likelihood(found.log + step * np.eye(5)[index], found.ties) < best
-    assert likelihood(found.log, found.ties * 1.001) < best
-    assert likelihood(found.log, found.ties / 1.001) < best
-    warm = fit_davidson(wins[None] * (1 - np.eye(5)), ties[None], start=np.full(6, 0.3))
-    assert warm[0, :-1] == pytest.approx(found.log)
-
-
-def test_davidson_without_ties_is_bradley_terry_and_says_what_it_lacks() -> None:
-    wins = wins_of(4, 9, 3)
-    assert davidson(wins, np.zeros((4, 4))).log == pytest.approx(logs(wins))
-    lacking = davidson([[0, 3], [0, 0]], [[0, 1], [1, 0]], names=["a", "b"])
-    assert lacking.note.startswith("Ties apart: The wins alone give no finite strengths: a won all")
-    assert (lacking.finite, lacking.connected) == (False, True)
-    assert davidson([[0, 3], [0, 0]], [[0, 1], [1, 0]], prior=0.1).finite
 
 
 def verdicts(systems: int, prompts: int, seed: int = 1, *, spread: float = 1.0) -> list[Comparison]:
@@ -262,23 +218,6 @@ def test_the_bootstrap_fits_what_it_says() -> None:
     expected = np.quantile(np.array(drawn), [0.025, 0.975], axis=0)
     assert [number(s).low for s in strengths] == pytest.approx(expected[0].tolist())
     assert [number(s).high for s in strengths] == pytest.approx(expected[1].tolist())
-
-
-def test_davidson_ranks_with_intervals_too() -> None:
-    made = verdicts(3, 30)
-    ranking = rank_systems(["s0", "s1", "s2"], made, resamples=50, model="davidson", prior=0.1)
-    tied = np.zeros((3, 3))
-    for c in made:
-        if c.score == 0.5:
-            tied[int(c.first[1]), int(c.second[1])] += 1
-    tied += tied.T
-    expected = davidson(ranking.wins - tied / 2, tied, prior=0.1).log
-    assert [number(s).value for s in ranking.strengths] == pytest.approx(expected)
-    assert number(ranking.strengths[0]).low is not None
-    assert "Davidson, prior 0.1" in number(ranking.strengths[0]).method
-    # Some resamples hold no tie: these are fitted without the parameter.
-    few = [*(c for c in made if c.score != 0.5), Comparison("p0", "s0", "s1", 0.5)]
-    assert number(rank_systems(["s0", "s1", "s2"], few, resamples=50, model="davidson").strengths[0]).low is not None
 
 
 def test_resamples_without_finite_strengths_are_counted() -> None:

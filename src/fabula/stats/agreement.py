@@ -38,22 +38,8 @@ Coefficient: TypeAlias = Literal[
     "icc 3,k",
 ]
 _TWO: Final = 2  # it takes so many to agree
+_FEW_LABELS: Final = 12
 _ROUNDING: Final = 1e-12
-
-
-def tally(labels: Sequence[Sequence[Hashable | None]]) -> Array:
-    """How often each item (row) got each label (column, in the order of first use); `None` is no rating."""
-    columns: dict[Hashable, int] = {}
-    for row in labels:
-        for label in row:
-            if label is not None:
-                columns.setdefault(label, len(columns))
-    counts = np.zeros((len(labels), len(columns)))
-    for item, row in enumerate(labels):
-        for label in row:
-            if label is not None:
-                counts[item, columns[label]] += 1
-    return counts
 
 
 def fleiss_kappa(counts: ArrayLike) -> float | None:
@@ -216,6 +202,8 @@ def agreement(
 
 def _fleiss_of(table: Array) -> float | Unscored:
     used = np.unique(table[~np.isnan(table)])
+    if len(used) > _FEW_LABELS:
+        return Unscored(f"kappa is for a few labels, not for {len(used)} different ratings")
     return _fleiss((table[:, :, None] == used).sum(axis=1).astype(np.float64))
 
 

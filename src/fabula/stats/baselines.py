@@ -43,11 +43,6 @@ def _drawn(text: str) -> float:
     return float((int.from_bytes(digest[:8], "big") >> (64 - _BITS)) / (1 << _BITS))
 
 
-def first_position(texts: Sequence[str]) -> tuple[float, ...]:
-    """The first text is the best one, the next comes next: 0, -1, -2, ..."""
-    return tuple(-float(index) for index in range(len(texts)))
-
-
 def orderings(texts: Sequence[str], seed: int = 1) -> Mapping[str, tuple[float, ...]]:
     """The scores of the trivial baselines that put texts in an order of their own, by name."""
     return {
@@ -55,8 +50,3 @@ def orderings(texts: Sequence[str], seed: int = 1) -> Mapping[str, tuple[float, 
         "type-token ratio": type_token_ratio(texts),
         "random": random_scores(texts, seed),
     }
-
-
-def baselines(texts: Sequence[str], seed: int = 1) -> Mapping[str, tuple[float, ...]]:
-    """The scores of every trivial baseline by its name; `texts` stand in the order of showing."""
-    return {"constant": constant(texts), **orderings(texts, seed), "first position": first_position(texts)}

@@ -1,4 +1,4 @@
-"""Strengths of systems from a matrix of wins: the Bradley-Terry model, and Davidson's with a parameter for ties.
+"""Strengths of systems from a matrix of wins: the Bradley-Terry model, a tie being half a win for each.
 
 Bradley and Terry (1952): i beats j with probability s_i / (s_i + s_j). The likelihood is concave in the log strengths
 and has a finite maximum exactly where chains of wins lead from every system to every other (Ford 1957). Newton's
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -39,14 +39,12 @@ class Strengths:
         connected: comparisons link all systems, directly or through others (a prior does not count).
         finite: there is an estimate.
         note: why there is none, with the systems it is due to, or what a prior had to carry; else empty.
-        ties: Davidson's nu; 0 where ties were counted as half a win each.
     """
 
     log: NDArray[np.float64] | None
     connected: bool
     finite: bool
     note: str = ""
-    ties: float = 0.0
 
 
 def bradley_terry(wins: ArrayLike, *, prior: float = 0.0, names: Sequence[str] = ()) -> Strengths:
@@ -64,38 +62,11 @@ def bradley_terry(wins: ArrayLike, *, prior: float = 0.0, names: Sequence[str] =
     note = _note(trouble, prior, len(table))
     if trouble and not (prior and len(table) > 1):
         return Strengths(None, len(parts) == 1, finite=False, note=note)
-    return _arrived(fit(with_prior(table, prior)[None])[0], len(parts) == 1, note)
-
-
-def davidson(wins: ArrayLike, ties: ArrayLike, *, prior: float = 0.0, names: Sequence[str] = ()) -> Strengths:
-    """Strengths with a parameter for ties (Davidson 1970); `ties[i, j]` is how often i and j tied, apart from the wins.
-
-    i and j tie with probability nu sqrt(s_i s_j) / (s_i + s_j + nu sqrt(s_i s_j)). Without ties it is `bradley_terry`.
-    There is an estimate where the wins alone lead from every system to every other. `prior` adds to the wins so many
-    imagined comparisons between every two systems, half of them won by each.
-
-    Raises:
-        ValueError: a matrix is not square, they differ in size, ties are not symmetric, or a number is negative or
-            not finite.
-    """
-    table, drawn = _checked(wins, prior), _checked(ties, prior)
-    if table.shape != drawn.shape or not np.array_equal(drawn, drawn.T):
-        raise ValueError("Ties are a symmetric matrix of the same size as the wins.")
-    if not drawn.any():
-        return bradley_terry(table, prior=prior, names=names)
-    trouble = _trouble(table, _parts(table), names)
-    connected = len(_parts(table + drawn)) == 1
-    note = _note(f"Ties apart: {trouble}" if trouble else "", prior, len(table))
-    if trouble and not prior:
-        return Strengths(None, connected, finite=False, note=note)
-    found = fit_davidson(with_prior(table, prior)[None], drawn[None])[0]
-    return _arrived(found[:-1], connected, note, float(found[-1]))
-
-
-def _arrived(log: Array, connected: bool, note: str, nu: float = -np.inf) -> Strengths:  # noqa: FBT001 - a field
+    log = fit(with_prior(table, prior)[None])[0]
     if np.isnan(log).any():
-        return Strengths(None, connected, finite=False, note=f"The fit did not come to an end. {_OFFER}")
-    return Strengths(log, connected, finite=True, note=note, ties=float(np.exp(nu)))
+        note = f"The fit did not come to an end. {_OFFER}"
+        return Strengths(None, len(parts) == 1, finite=False, note=note)
+    return Strengths(log, len(parts) == 1, finite=True, note=note)
 
 
 def fit(wins: Array, start: Array | None = None) -> Array:
@@ -107,34 +78,16 @@ def fit(wins: Array, start: Array | None = None) -> Array:
     log = np.zeros(wins.shape[:2])
     if start is not None:
         log += start
-    _climb(log, lambda left: _newton(wins[left], log[left]))
-    return np.asarray(log - log.mean(axis=1, keepdims=True), dtype=np.float64)
-
-
-def fit_davidson(wins: Array, ties: Array, start: Array | None = None) -> Array:
-    """Centred log strengths, and log nu behind them (matrices x systems + 1), of matrices of wins and of ties.
-
-    The wins of each have to be strongly connected, and each has to hold a tie.
-    """
-    at = np.zeros((len(wins), wins.shape[1] + 1))
-    if start is not None:
-        at += start
-    _climb(at, lambda left: _newton_davidson(wins[left], ties[left], at[left]))
-    at[:, :-1] -= at[:, :-1].mean(axis=1, keepdims=True)
-    return at
-
-
-def _climb(at: Array, newton: Callable[[NDArray[np.int64]], tuple[Array, Array]]) -> None:
-    """Move each row of `at` to its maximum by the steps that `newton` gives; rows that do not get there become NaN."""
-    left = np.arange(len(at))
+    left = np.arange(len(log))
     for _ in range(_STEPS):
-        step, size = newton(left)
+        step, size = _newton(wins[left], log[left])
         # At this length the likelihood grows for certain; near the maximum it is nearly 1.
-        at[left] += step * (np.log1p(size) / np.maximum(size, np.finfo(np.float64).tiny))[:, None]
+        log[left] += step * (np.log1p(size) / np.maximum(size, np.finfo(np.float64).tiny))[:, None]
         left = left[size > _CLOSE]
         if not len(left):
             break
-    at[left] = np.nan
+    log[left] = np.nan
+    return np.asarray(log - log.mean(axis=1, keepdims=True), dtype=np.float64)
 
 
 def _newton(wins: Array, log: Array) -> tuple[Array, Array]:
@@ -144,12 +97,8 @@ def _newton(wins: Array, log: Array) -> tuple[Array, Array]:
     won = wins * loses  # written without cancellation: a million wins to one leave digits enough
     slope = (won - won.transpose(0, 2, 1)).sum(axis=2)
     matrix = _laplacian((wins + wins.transpose(0, 2, 1)) * beats * loses)
-    step = _solved(matrix, slope)
+    step = np.asarray(np.linalg.solve(matrix, slope[:, :, None])[:, :, 0], dtype=np.float64)
     return step, np.asarray(np.ptp(step, axis=1), dtype=np.float64)
-
-
-def _solved(matrix: Array, slope: Array) -> Array:
-    return np.asarray(np.linalg.solve(matrix, slope[:, :, None])[:, :, 0], dtype=np.float64)
 
 
 def _laplacian(weight: Array) -> Array:
@@ -160,25 +109,6 @@ def _laplacian(weight: Array) -> Array:
     matrix = total.mean(axis=1)[:, None, None] / len(systems) - weight
     matrix[:, systems, systems] += total
     return np.asarray(matrix, dtype=np.float64)
-
-
-def _newton_davidson(wins: Array, ties: Array, at: Array) -> tuple[Array, Array]:
-    """The same with log nu as the last parameter. A tie counts half a point; the points of a pair sum to 1."""
-    count = wins.shape[1]
-    apart = (at[:, :-1, None] - at[:, None, :-1]) / 2
-    tied = 1 / (1 + np.exp(np.logaddexp(apart, -apart) - at[:, -1, None, None]))
-    mean = (1 - tied) * _share(2 * apart) + tied / 2
-    games = wins + wins.transpose(0, 2, 1) + ties
-    matrix = np.empty((len(at), count + 1, count + 1))
-    # Variance of the points of a game; its covariance with there being a tie; variance of the latter.
-    matrix[:, :-1, :-1] = _laplacian(games * (mean * (1 - mean) - tied / 4))
-    matrix[:, -1, :-1] = matrix[:, :-1, -1] = (games * tied * (0.5 - mean)).sum(axis=2)
-    matrix[:, -1, -1] = (games * tied * (1 - tied)).sum(axis=(1, 2)) / 2
-    slope = np.empty_like(at)
-    slope[:, :-1] = (wins + ties / 2 - games * mean).sum(axis=2)
-    slope[:, -1] = (ties - games * tied).sum(axis=(1, 2)) / 2
-    step = _solved(matrix, slope)
-    return step, np.asarray(np.ptp(step[:, :-1], axis=1) + np.abs(step[:, -1]), dtype=np.float64)
 
 
 def _share(ahead: Array) -> Array:

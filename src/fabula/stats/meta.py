@@ -12,24 +12,32 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from fabula.stats.agreement import fleiss_kappa, icc, krippendorff_alpha
+from fabula.stats.agreement import Coefficient, agreement
 from fabula.stats.baselines import constant, length, random_scores, type_token_ratio
-from fabula.stats.bootstrap import Resampling, bootstrap
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.meta_pairs import Pairs
 from fabula.stats.meta_stories import Stories
-from fabula.stats.verdicts import JUDGE, PAIR, Figure, by_rater, grouped
+from fabula.stats.verdicts import JUDGE, PAIR, Figure, by_rater
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
-    from fabula.stats.verdicts import Array, Trivial, Verdict
+    from fabula.stats.bootstrap import Resampling
+    from fabula.stats.verdicts import Trivial, Verdict
 
 PEOPLE: Final = "people"
 _FIRST: Final = "scores are given to one story at a time"
-_FEW_LABELS: Final = 12
+_OF_PAIRS: Final[Mapping[str, Coefficient]] = {
+    "Fleiss' kappa": "fleiss",
+    "Krippendorff's alpha, nominal": "alpha nominal",
+}
+_OF_SCORES: Final[Mapping[str, Coefficient]] = {
+    "Fleiss' kappa": "fleiss",
+    "Krippendorff's alpha, ordinal": "alpha ordinal",
+    "Krippendorff's alpha, interval": "alpha interval",
+    "ICC(1,1)": "icc 1,1",
+    "ICC(2,1)": "icc 2,1",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,47 +135,19 @@ def _beats(
 
 
 def _among(human: Sequence[Verdict], resampling: Resampling) -> list[Figure]:
-    """How far people agree among themselves: kappa, alpha and ICC, drawn by prompt."""
+    """How far people agree among themselves: kappa, alpha and ICC, drawn by prompt where there are several."""
     prompts, raters, table = by_rater(human)
     if len(raters) < PAIR:
         return [Figure(PEOPLE, "agreement", Unscored("there is one rater", len(table)))]
+    whole = ~np.isnan(table).any(axis=1)  # rated by all, which ICC needs
     of_pairs = all(verdict.pair is not None for verdict in human)
-    units = grouped(prompts)
-    if len(units) < PAIR:
-        units = list(np.arange(len(table))[:, None])
-    whole = table[~np.isnan(table).any(axis=1)]
-    measures: dict[str, Callable[[Array], float | None]] = {"Fleiss' kappa": _fleiss}
-    if of_pairs:
-        measures["Krippendorff's alpha, nominal"] = lambda rows: krippendorff_alpha(rows, "nominal")
-    else:
-        measures["Krippendorff's alpha, ordinal"] = lambda rows: krippendorff_alpha(rows, "ordinal")
-        measures["Krippendorff's alpha, interval"] = lambda rows: krippendorff_alpha(rows, "interval")
-        measures["ICC(1,1)"] = lambda rows: icc(_complete(rows), "1,1")
-        measures["ICC(2,1)"] = lambda rows: icc(_complete(rows), "2,1")
     found = []
-    for name, measure in measures.items():
-
-        def drawn(
-            chosen: Sequence[NDArray[np.int64]], measure: Callable[[Array], float | None] = measure
-        ) -> float | None:
-            return measure(table[np.concatenate(chosen)])
-
-        method = f"{name} of {len(raters)} raters on {len(table)} {'pairs' if of_pairs else 'stories'}, drawn by prompt"
-        if name.startswith("ICC"):
-            method += f"; {len(whole)} that all of them rated"
-        scored = bootstrap(units, drawn, resamples=resampling.resamples, seed=resampling.seed, method=method)
-        found.append(Figure(PEOPLE, name, replace(scored, n=len(table))))
+    for name, coefficient in (_OF_PAIRS if of_pairs else _OF_SCORES).items():
+        rows = np.flatnonzero(whole) if coefficient.startswith("icc") else np.arange(len(table))
+        groups = [prompts[row] for row in rows] if len(set(prompts)) > 1 else None
+        scored = agreement(table[rows], coefficient, groups, resamples=resampling.resamples, seed=resampling.seed)
+        if isinstance(scored, Estimate):
+            units = "pairs" if of_pairs else "stories"
+            scored = replace(scored, method=f"{name} of {len(raters)} raters on {len(rows)} {units}; {scored.method}")
+        found.append(Figure(PEOPLE, name, scored))
     return found
-
-
-def _fleiss(table: Array) -> float | None:
-    """Fleiss' kappa; `None` where there are too many different values to be labels."""
-    used = np.unique(table[~np.isnan(table)])
-    if len(used) > _FEW_LABELS:
-        return None
-    return fleiss_kappa((table[:, :, None] == used).sum(axis=1))
-
-
-def _complete(table: Array) -> Array:
-    """The rows that every rater rated."""
-    return table[~np.isnan(table).any(axis=1)]

@@ -7,7 +7,7 @@ strengths of a Bradley-Terry model fitted on it, centred at 0.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -17,14 +17,11 @@ from fabula.stats.bradley_terry import (
     WEAK_PRIOR,
     Strengths,
     bradley_terry,
-    davidson,
     fit,
-    fit_davidson,
     strongly_connected,
     with_prior,
 )
 from fabula.stats.comparisons import (
-    TIE,
     Comparison,
     first_position_rate,
     length_against_wins,
@@ -43,9 +40,8 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = NDArray[np.float64]
 
-__all__ = ["WEAK_PRIOR", "Comparison", "Ranking", "Strengths", "bradley_terry", "davidson", "rank_systems"]
+__all__ = ["WEAK_PRIOR", "Comparison", "Ranking", "Strengths", "bradley_terry", "rank_systems"]
 
-Model: TypeAlias = Literal["bradley-terry", "davidson"]
 _AT_ONCE: Final = 1 << 18  # cells of matrices fitted at a time: what a processor's cache holds
 _LEVEL: Final = 0.95
 
@@ -94,7 +90,6 @@ def rank_systems(
     resamples: int = 1000,
     seed: int = 1,
     prior: float = 0.0,
-    model: Model = "bradley-terry",
 ) -> Ranking:
     """The strengths of the systems, each with its interval by prompt, and the measures of the judge's biases.
 
@@ -109,20 +104,23 @@ def rank_systems(
     for name in {name for c in comparisons for name in (c.first, c.second)} - set(names):
         raise UnknownNameError("system", name, names)
     ordered = sorted(comparisons, key=lambda c: c.prompt)
-    tables, fitter = _Tables.of(names, ordered), _Fit(model, prior, names)
-    found = fitter.one(tables.won.sum(axis=0), tables.tied.sum(axis=0))
+    by_prompt = _wins_by_prompt(names, ordered)
+    prompts, wins = len(by_prompt), by_prompt.sum(axis=0)
+    found = bradley_terry(wins, prior=prior, names=names)
     drawn = np.empty((0, len(names)))
-    strengths: tuple[Scored, ...] = (Unscored(found.note, len(tables)),) * len(names)
+    strengths: tuple[Scored, ...] = (Unscored(found.note, prompts),) * len(names)
     if found.log is not None:
-        drawn = fitter.drawn(tables, found.log, resamples, seed)
+        drawn = _drawn_strengths(by_prompt, found.log, prior, resamples, seed)
+        method = "log strength centred at 0, Bradley-Terry, ties half a win each"
+        method += (f", prior {prior:g}" if prior else "") + f", drawn by {prompts} prompts"
         strengths = tuple(
-            estimated(value, len(tables), column, level=_LEVEL, method=fitter.method(len(tables)))
+            estimated(value, prompts, column, level=_LEVEL, method=method)
             for value, column in zip(found.log.tolist(), drawn.T, strict=True)
         )
     resampling = {"resamples": resamples, "seed": seed}
     return Ranking(
         tuple(names),
-        tables.won.sum(axis=0) + tables.tied.sum(axis=0) / 2,
+        wins,
         strengths,
         tie_share(ordered, **resampling),
         first_position_rate(ordered, **resampling),
@@ -130,82 +128,40 @@ def rank_systems(
         longer_wins(ordered, **resampling),
         length_against_wins(ordered, **resampling),
         len(ordered),
-        len(tables),
+        prompts,
         _notes(found, drawn),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Tables:
-    """Decided wins and ties of each prompt (prompts x systems x systems), prompts in sorted order."""
-
-    won: NDArray[np.float64]
-    tied: NDArray[np.float64]
-
-    def __len__(self) -> int:
-        return len(self.won)
-
-    @classmethod
-    def of(cls, names: Sequence[str], comparisons: Sequence[Comparison]) -> _Tables:
-        """Those of verdicts on the named systems."""
-        place = {name: index for index, name in enumerate(names)}
-        prompt = {name: index for index, name in enumerate(sorted({c.prompt for c in comparisons}))}
-        won = np.zeros((len(prompt), len(names), len(names)))
-        tied = np.zeros_like(won)
-        for c in comparisons:
-            at, i, j = prompt[c.prompt], place[c.first], place[c.second]
-            if c.score == TIE:
-                tied[at, [i, j], [j, i]] += 1
-            else:
-                won[at, [i, j], [j, i]] += (c.score, 1 - c.score)
-        return cls(won, tied)
+def _wins_by_prompt(names: Sequence[str], comparisons: Sequence[Comparison]) -> Array:
+    """Wins on each prompt, ties half a win each (prompts x systems x systems), prompts in sorted order."""
+    place = {name: index for index, name in enumerate(names)}
+    prompt = {name: index for index, name in enumerate(sorted({c.prompt for c in comparisons}))}
+    wins = np.zeros((len(prompt), len(names), len(names)))
+    for c in comparisons:
+        at, i, j = prompt[c.prompt], place[c.first], place[c.second]
+        wins[at, [i, j], [j, i]] += (c.score, 1 - c.score)
+    return wins
 
 
-@dataclass(frozen=True, slots=True)
-class _Fit:
-    """How strengths are got from tables of wins and ties."""
+def _drawn_strengths(wins: Array, start: Array, prior: float, resamples: int, seed: int) -> Array:
+    """Log strengths of each resample of the prompts (resamples x systems), NaN where they are not finite.
 
-    model: Model
-    prior: float
-    names: Sequence[str]
-
-    def one(self, won: Array, tied: Array) -> Strengths:
-        """Of one table."""
-        if self.model == "davidson":
-            return davidson(won, tied, prior=self.prior, names=self.names)
-        return bradley_terry(won + tied / 2, prior=self.prior, names=self.names)
-
-    def many(self, won: Array, tied: Array, start: Array) -> Array:
-        """Log strengths of many tables (tables x systems), NaN where there are none; `start` are similar ones."""
-        ties = np.asarray(tied.any(axis=(1, 2)) & (self.model == "davidson"), dtype=np.bool_)
-        wins = with_prior(np.where(ties[:, None, None], won, won + tied / 2), self.prior)
-        finite = strongly_connected(wins)
-        logs = np.full(won.shape[:2], np.nan)
-        if (plain := finite & ~ties).any():
-            logs[plain] = fit(wins[plain], start)
-        if (with_ties := finite & ties).any():
-            logs[with_ties] = fit_davidson(wins[with_ties], tied[with_ties])[:, :-1]
-        return logs
-
-    def drawn(self, tables: _Tables, start: Array, resamples: int, seed: int) -> Array:
-        """Log strengths of each resample of the prompts (resamples x systems)."""
-        size = len(self.names)
-        blocks = [np.empty((0, size))]
-        if len(tables) > 1:
-            won, tied = (table.reshape(len(tables), -1) for table in (tables.won, tables.tied))
-            at_once = max(1, _AT_ONCE // size**2)
-            for counts in draw_counts(len(tables), resamples, seed):
-                for first in range(0, len(counts), at_once):
-                    chosen = counts[first : first + at_once]
-                    each = [(chosen @ table).reshape(-1, size, size) for table in (won, tied)]
-                    blocks.append(self.many(each[0], each[1], start))
-        return np.concatenate(blocks)
-
-    def method(self, prompts: int) -> str:
-        """In words, for an estimate."""
-        model = "Davidson" if self.model == "davidson" else "Bradley-Terry, ties half a win each"
-        prior = f", prior {self.prior:g}" if self.prior else ""
-        return f"log strength centred at 0, {model}{prior}, drawn by {prompts} prompts"
+    `start` are those of all prompts, which are near.
+    """
+    prompts, size = wins.shape[:2]
+    blocks: list[Array] = [np.empty((0, size))]
+    at_once = max(1, _AT_ONCE // size**2)
+    for counts in draw_counts(prompts, resamples, seed) if prompts > 1 else ():
+        for first in range(0, len(counts), at_once):
+            sums = counts[first : first + at_once] @ wins.reshape(prompts, -1)
+            tables = with_prior(sums.reshape(-1, size, size), prior)
+            finite = strongly_connected(tables)
+            logs = np.full(tables.shape[:2], np.nan)
+            if finite.any():
+                logs[finite] = fit(tables[finite], start)
+            blocks.append(logs)
+    return np.concatenate(blocks)
 
 
 def _notes(found: Strengths, drawn: Array) -> tuple[str, ...]:

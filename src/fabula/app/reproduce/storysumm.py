@@ -10,6 +10,7 @@ from fabula.app.reproduce.rows import FULL, Row, Table, missing, number
 from fabula.data.reading import Record, json_object, wanted
 from fabula.data.storysumm import Summary, detectors, predictions, summaries
 from fabula.stats.agreement import cohen_kappa
+from fabula.stats.classification import Confusion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,7 +33,7 @@ _DIGITS: Final = {
 def _measures(given: Sequence[Summary], said: Labels) -> dict[str, float | None]:
     """The columns of the table for summaries and what a detector said of each (faithful or not)."""
     people = [summary.faithful for summary in given]
-    right = sum(a and b for a, b in zip(people, said, strict=True))
+    beside = Confusion.of(people, said)
 
     def caught(difficulty: str) -> float | None:
         hits = [not s for summary, s in zip(given, said, strict=True) if summary.difficulty == difficulty]
@@ -41,18 +42,16 @@ def _measures(given: Sequence[Summary], said: Labels) -> dict[str, float | None]
     return {
         "cohen_kappa": cohen_kappa(people, said),
         "pct_faithful": 100 * sum(said) / len(said),
-        "precision": right / sum(said) if any(said) else None,
-        "recall": right / sum(people) if any(people) else None,
+        "precision": beside.precision,
+        "recall": beside.recall,
         "pct_easy": caught("easy"),
         "pct_hard": caught("hard"),
-        "balanced_accuracy": _balanced(people, said),
+        "balanced_accuracy": _per_cent(beside.balanced_accuracy),
     }
 
 
-def _balanced(people: Labels, said: Labels) -> float | None:
-    """Mean of both sides' recalls, in per cent; `None` where one side is empty."""
-    sides = [[s == p for p, s in zip(people, said, strict=True) if p is side] for side in (True, False)]
-    return 100 * sum(sum(side) / len(side) for side in sides) / 2 if all(sides) else None
+def _per_cent(share: float | None) -> float | None:
+    return None if share is None else 100 * share
 
 
 def _tuned(given: Sequence[Summary], scores: Mapping[str, float]) -> float:
@@ -60,7 +59,7 @@ def _tuned(given: Sequence[Summary], scores: Mapping[str, float]) -> float:
     people = [summary.faithful for summary in given]
 
     def accuracy(threshold: float) -> float:
-        return _balanced(people, [scores[summary.id] > threshold for summary in given]) or 0.0
+        return Confusion.of(people, [scores[one.id] > threshold for one in given]).balanced_accuracy or 0.0
 
     return max((float(step) for step in np.linspace(0, 1, _STEPS)), key=accuracy)
 
