@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from fabula.app.reproduce.rows import Outcome, Row
+    from fabula.app.reproduce.rows import Outcome, PublishedNumber
 
 
 def put(path: Path, data: object) -> None:
@@ -29,7 +29,7 @@ def of(folder: Path, name: str) -> Outcome:
     return outcome
 
 
-def told(rows: Sequence[Row]) -> dict[str, tuple[str, str, bool | None]]:
+def told(rows: Sequence[PublishedNumber]) -> dict[str, tuple[str, str, bool | None]]:
     return {row.name: (row.published, row.recomputed, row.match) for row in rows}
 
 

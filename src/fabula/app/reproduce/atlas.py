@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fabula.app.reproduce.rows import Row, Table, counts, missing, number
+from fabula.app.reproduce.rows import PublishedNumber, Table, counts, missing, number
 from fabula.craft.matching import match_findings
 from fabula.data.atlas import AGGREGATE, Printed, candidates, detections, table
 from fabula.stats.classification import Confusion
@@ -57,8 +57,8 @@ def _name(row: Printed) -> str:
     return f"{'aggregate' if row.story == AGGREGATE else f'story {row.story}'}, {row.method}"
 
 
-def _shares(which: int) -> Callable[[Path], Iterator[Row]]:
-    def rows(data: Path) -> Iterator[Row]:
+def _shares(which: int) -> Callable[[Path], Iterator[PublishedNumber]]:
+    def rows(data: Path) -> Iterator[PublishedNumber]:
         printed = _printed(data, which)
         for row in printed:
             accuracy = _accuracy(printed, row)
@@ -78,7 +78,7 @@ def _accuracy(printed: Sequence[Printed], row: Printed) -> Confusion:
     return sum((Confusion(r.tp, r.fp, r.fn) for r in chosen), Confusion(0, 0, 0))
 
 
-def _matching(data: Path) -> Iterator[Row]:
+def _matching(data: Path) -> Iterator[PublishedNumber]:
     folder = data / "atlas"
     gold, found = candidates(folder), detections(folder)
     for row in _printed(data, 10):

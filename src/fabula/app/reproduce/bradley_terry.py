@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from fabula.app.reproduce.rows import Row, Table, number
+from fabula.app.reproduce.rows import PublishedNumber, Table, number
 from fabula.data.reading import json_object, wanted
 from fabula.stats.bradley_terry import bradley_terry
 
@@ -19,14 +19,14 @@ _SYSTEMS: Final = ("Character Simulation", "Agents' Room", "Dramatron")
 _DEVELOPMENT: Final = (((0, 41, 47), (15, 0, 33), (9, 23, 0)), (0.8751, -0.2209, -0.6542))
 
 
-def _rows(names: Sequence[str], wins: object, expected: Sequence[float], digits: int) -> Iterator[Row]:
+def _rows(names: Sequence[str], wins: object, expected: Sequence[float], digits: int) -> Iterator[PublishedNumber]:
     strengths = bradley_terry(np.asarray(wins, dtype=np.float64))
     for n, (name, published) in enumerate(zip(names, expected, strict=True)):
         value = None if strengths.log is None else float(strengths.log[n])
         yield number(name, published, digits, value)
 
 
-def _paper(data: Path) -> Iterator[Row]:
+def _paper(data: Path) -> Iterator[PublishedNumber]:
     whole = json_object(wanted(data / "bradley_terry", "seed*.json"))
     known = {name: whole.record(name) for name in whole.fields}
     for criterion, record in known.items():
@@ -37,7 +37,7 @@ def _paper(data: Path) -> Iterator[Row]:
         yield from _rows([f"Development, {system}" for system in _SYSTEMS], wins, expected, 4)
 
 
-def _synthetic(data: Path) -> Iterator[Row]:
+def _synthetic(data: Path) -> Iterator[PublishedNumber]:
     for path in sorted((data / "bradley_terry").glob("synthetic_*.json*")):
         record = json_object(path)
         expected = record.numbers("log_centred")

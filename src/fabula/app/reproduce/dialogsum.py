@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fabula.app.reproduce.rows import FULL, Row, Table, missing, number
+from fabula.app.reproduce.rows import FULL, PublishedNumber, Table, missing, number
 from fabula.craft.tokens import tokeniser
 from fabula.data.dialogsum import scored_summaries
 from fabula.evaluators.rouge.scoring import VARIANTS, scores
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def _rows(data: Path) -> Iterator[Row]:
+def _rows(data: Path) -> Iterator[PublishedNumber]:
     tokens = tokeniser("rouge-stems")
     for item in scored_summaries(data / "dialogsum"):
         values = scores(item.references[0], item.output, tokens, [name for name in item.rouge if name in VARIANTS])

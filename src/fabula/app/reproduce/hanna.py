@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from fabula.app.reproduce.rows import FULL, Row, Table, missing, number
+from fabula.app.reproduce.rows import FULL, PublishedNumber, Table, missing, number
 from fabula.data.hanna import PEOPLE, correlations, criteria, measured_stories, metrics
 from fabula.evaluators.surface.hanna import hanna_text
 from fabula.stats.correlation import COEFFICIENTS, by_row
@@ -39,7 +39,7 @@ def _system_level(one: Array, other: Array, coefficient: Coefficient) -> float |
 _LEVELS: Final = {"story": _story_level, "system": _system_level}
 
 
-def _correlations(data: Path) -> Iterator[Row]:
+def _correlations(data: Path) -> Iterator[PublishedNumber]:
     """All metrics x criteria x coefficients x levels: absolute values, the human stories left out."""
     folder = data / "hanna"
     people, measured = criteria(folder).without(PEOPLE), metrics(folder).without(PEOPLE)
@@ -55,7 +55,7 @@ def _correlations(data: Path) -> Iterator[Row]:
                 yield number(name, cell, FULL, value, group=metric)
 
 
-def _text_measures(data: Path) -> Iterator[Row]:
+def _text_measures(data: Path) -> Iterator[PublishedNumber]:
     for story in measured_stories(data / "hanna"):
         values = hanna_text(story.story, story.prompt, "spacy")
         for name, cell in story.measures.items():

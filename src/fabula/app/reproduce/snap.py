@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fabula.app.reproduce.rows import Row, Table, number
+from fabula.app.reproduce.rows import PublishedNumber, Table, number
 from fabula.data.reading import json_object, wanted
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ _QUESTIONS: Final = ("continuity", "information appropriateness", "non-redundanc
 _WEIGHED: Final = ("coherence", "connectivity", "personality")
 
 
-def _table_4(data: Path) -> Iterator[Row]:
+def _table_4(data: Path) -> Iterator[PublishedNumber]:
     printed = json_object(wanted(data / "snap", "published*.json")).record("table4_human")
     for system in printed.fields:
         for question, cell in zip(_QUESTIONS, printed.numbers(system), strict=True):
@@ -24,7 +24,7 @@ def _table_4(data: Path) -> Iterator[Row]:
             yield number(f"{system}, {question}", cell, 4, round(cell * _PEOPLE) / _PEOPLE)
 
 
-def _weights(data: Path) -> Iterator[Row]:
+def _weights(data: Path) -> Iterator[PublishedNumber]:
     published = json_object(wanted(data / "snap", "published*.json"))
     component = published.numbers("nmf_first_component")
     for name, cell, value in zip(_WEIGHED, published.numbers("sum_normalised"), component, strict=True):

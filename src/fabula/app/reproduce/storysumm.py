@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from fabula.app.reproduce.rows import FULL, Row, Table, missing, number
+from fabula.app.reproduce.rows import FULL, PublishedNumber, Table, missing, number
 from fabula.data.reading import Record, json_object, wanted
 from fabula.data.storysumm import Summary, detectors, predictions, summaries
 from fabula.stats.agreement import cohen_kappa
@@ -64,7 +64,7 @@ def _tuned(given: Sequence[Summary], scores: Mapping[str, float]) -> float:
     return max((float(step) for step in np.linspace(0, 1, _STEPS)), key=accuracy)
 
 
-def _rows(data: Path) -> Iterator[Row]:
+def _rows(data: Path) -> Iterator[PublishedNumber]:
     folder = data / "storysumm"
     given, published = summaries(folder), json_object(wanted(folder, "expected.json"))
     there = detectors(folder)
@@ -84,7 +84,9 @@ def _at_one(scores: Mapping[str, float]) -> Callable[[Summary], bool]:
     return lambda summary: scores[summary.id] == 1
 
 
-def _tuned_rows(detector: str, given: Sequence[Summary], scores: Mapping[str, float], printed: Record) -> Iterator[Row]:
+def _tuned_rows(
+    detector: str, given: Sequence[Summary], scores: Mapping[str, float], printed: Record
+) -> Iterator[PublishedNumber]:
     splits = {split: [summary for summary in given if summary.split == split] for split in ("val", "test")}
     threshold = _tuned(splits["val"], scores)
     yield number(f"{detector}, threshold", printed.number("threshold"), FULL, threshold)
@@ -95,7 +97,7 @@ def _tuned_rows(detector: str, given: Sequence[Summary], scores: Mapping[str, fl
 
 def _compared(
     name: str, given: Sequence[Summary], printed: Record, faithful: Callable[[Summary], bool]
-) -> Iterator[Row]:
+) -> Iterator[PublishedNumber]:
     values = _measures(given, [faithful(summary) for summary in given])
     for column, digits in _DIGITS.items():
         yield number(f"{name}, {column}", printed.number(column), digits, values[column])

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from fabula.app.reproduce.rows import FULL, Row, Table, missing, number
+from fabula.app.reproduce.rows import FULL, PublishedNumber, Table, missing, number
 from fabula.data.reading import Record, json_object, wanted
 from fabula.data.ttcw import PEOPLE, RANKED, experts, majority_scores, model_scores, models, verdicts
 from fabula.stats.agreement import fleiss_kappa
@@ -67,7 +67,7 @@ def _ranked(scores: Mapping[tuple[int, str], int], plot: int) -> list[float]:
 
 def _rows_of_model(
     model: str, printed: Record, values: Sequence[float] | None, labels: Callable[[int], Sequence[str]]
-) -> Iterator[Row]:
+) -> Iterator[PublishedNumber]:
     """The rows of one model; `values` are as many as it has printed numbers, or `None`."""
     if model not in printed.fields:
         yield missing(model, "", "its published numbers are not there")
@@ -81,11 +81,11 @@ def _rows_of_model(
             yield number(name, cell, 2, values[n] if n < len(values) else None)
 
 
-def _figure(key: str, coefficient: Coefficient) -> Callable[[Path], Iterator[Row]]:
+def _figure(key: str, coefficient: Coefficient) -> Callable[[Path], Iterator[PublishedNumber]]:
     def labels(cells: int) -> list[str]:
         return [*(f"story {n}" for n in range(cells - 1)), "average"]
 
-    def rows(data: Path) -> Iterator[Row]:
+    def rows(data: Path) -> Iterator[PublishedNumber]:
         folder = data / "ttcw"
         printed, judged = json_object(wanted(folder, "published*.json")).record(key), _Judged.of(folder)
         for model in PUBLIC:
@@ -96,7 +96,7 @@ def _figure(key: str, coefficient: Coefficient) -> Callable[[Path], Iterator[Row
     return rows
 
 
-def _rows_of_table_1(data: Path) -> Iterator[Row]:
+def _rows_of_table_1(data: Path) -> Iterator[PublishedNumber]:
     folder = data / "ttcw"
     printed = json_object(wanted(folder, "published*.json")).record("table1").record("baseline")
     judged = _Judged.of(folder)
@@ -124,7 +124,7 @@ def _mean_kappa(given: Sequence[ExpertVerdict], key: Callable[[ExpertVerdict], H
     return sum(_or_zero(_kappa(group)) for group in groups.values()) / len(groups)
 
 
-def _rows_of_kappa(data: Path) -> Iterator[Row]:
+def _rows_of_kappa(data: Path) -> Iterator[PublishedNumber]:
     given = experts(data / "ttcw")
     yield number("all stories, pooled", 0.426, 3, _kappa(given))
     yield number("mean over plots", 0.414, 3, _mean_kappa(given, lambda verdict: verdict.plot))
@@ -136,7 +136,7 @@ def _share(given: Sequence[bool]) -> float:
     return sum(given) / len(given)
 
 
-def _rows_of_people(data: Path) -> Iterator[Row]:
+def _rows_of_people(data: Path) -> Iterator[PublishedNumber]:
     folder = data / "ttcw"
     given, expected = experts(folder), json_object(wanted(folder, "expected_human.json"))
     yield from _pass_rates(given, expected)
@@ -146,7 +146,7 @@ def _rows_of_people(data: Path) -> Iterator[Row]:
         yield number(f"kappa of test {test}", per_test.number(test), FULL, value)
 
 
-def _pass_rates(given: Sequence[ExpertVerdict], expected: Record) -> Iterator[Row]:
+def _pass_rates(given: Sequence[ExpertVerdict], expected: Record) -> Iterator[PublishedNumber]:
     one, most = expected.record("pass_rate_individual"), expected.record("pass_rate_majority")
     scores = majority_scores(given)
     tests = len({verdict.test for verdict in given})

@@ -20,7 +20,7 @@ from fabula.data.sets import SETS, find_set
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fabula.app.reproduce.rows import Outcome, Row
+    from fabula.app.reproduce.rows import Outcome, PublishedNumber
     from fabula.cli.terminal import Terminal
 
 _LONG = 30  # rows; a longer table is summed up where it was not asked for by name
@@ -68,14 +68,14 @@ def _rendered(outcome: Outcome, *, whole: bool) -> str:
     return f"{heading}\n" + aligned([("  row", "published", "recomputed", "match"), *lines], right=(1, 2))
 
 
-def _line(row: Row) -> tuple[str, str, str, str]:
+def _line(row: PublishedNumber) -> tuple[str, str, str, str]:
     match = f"not available: {row.why}" if row.match is None else "yes" if row.match else "NO"
     return f"  {row.name}", row.published, row.recomputed, match
 
 
-def _folded(rows: Sequence[Row]) -> Iterator[tuple[str, str, str, str]]:
+def _folded(rows: Sequence[PublishedNumber]) -> Iterator[tuple[str, str, str, str]]:
     """One line for each family of rows, and one for each row that differs."""
-    families: dict[str, list[Row]] = {}
+    families: dict[str, list[PublishedNumber]] = {}
     for row in rows:
         families.setdefault(row.family, []).append(row)
     for name, members in families.items():
