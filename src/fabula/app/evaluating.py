@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fabula.app.writing import Prepared, first_error, recorded_run
+from fabula.app.writing import Prepared, recorded_run
 from fabula.base.errors import ProjectError
 from fabula.base.files import write_atomically
 from fabula.engine.journal import Journal
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from fabula.app.writing import Options
-    from fabula.engine.context import RunContext
     from fabula.engine.dry_run import DryRun
     from fabula.evaluators import Evaluator
     from fabula.measure.items import Item
@@ -71,7 +70,7 @@ async def evaluate_in(task: Task, settings: Settings, options: Options) -> Evalu
         try:
             context = prepared.context(journal, "frozen" if options.frozen else "live", cast)
             with recorded_run(prepared, context):
-                report = await _report(task, context)
+                report = await task.evaluator.evaluate(task.items, Run(context), task.config)
         finally:
             await cast.close()
     if task.folder is not None:
@@ -87,17 +86,10 @@ async def dry_run_evaluation(task: Task, settings: Settings, options: Options) -
         cast = prepared.cast()
         try:
             context = prepared.context(journal, "dry", cast)
-            await _report(task, context)
+            await task.evaluator.evaluate(task.items, Run(context), task.config)
         finally:
             await cast.close()
     return context.dry_run
-
-
-async def _report(task: Task, context: RunContext) -> Report:
-    try:
-        return await task.evaluator.evaluate(task.items, Run(context), task.config)
-    except BaseExceptionGroup as group:  # calls side by side failed; the first of ours says enough
-        raise first_error(group) from group
 
 
 def _journal(folder: Path | None) -> Journal:

@@ -17,7 +17,7 @@ _NOISE: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PublishedNumber:
     """One published number, or a few that belong together, and what it is now.
 
     Attributes:
@@ -51,24 +51,24 @@ class Row:
         return data | {"recomputed": self.recomputed, "value": self.value}
 
 
-def number(name: str, published: float, digits: int, value: float | None, group: str = "") -> Row:
+def number(name: str, published: float, digits: int, value: float | None, group: str = "") -> PublishedNumber:
     """The row of a number published with `digits` decimals; what lies half-way may have been rounded either way."""
     printed = f"{published:.{digits}f}"
     if value is None or not math.isfinite(value):
-        return Row(name, printed, "undefined", match=False, group=group)
+        return PublishedNumber(name, printed, "undefined", match=False, group=group)
     off = abs(value - published)
     match = off <= 0.5 * 10.0**-digits + _NOISE if digits < FULL else off <= _NOISE
-    return Row(name, printed, printed if match else f"{value:.{digits}f}", match, value, group=group)
+    return PublishedNumber(name, printed, printed if match else f"{value:.{digits}f}", match, value, group=group)
 
 
-def counts(name: str, published: str, recomputed: str) -> Row:
+def counts(name: str, published: str, recomputed: str) -> PublishedNumber:
     """The row of numbers that are exact, as "12 / 0 / 4"."""
-    return Row(name, published, recomputed, published == recomputed)
+    return PublishedNumber(name, published, recomputed, published == recomputed)
 
 
-def missing(name: str, published: str, why: str) -> Row:
+def missing(name: str, published: str, why: str) -> PublishedNumber:
     """The row of a number whose data are not there."""
-    return Row(name, published, why=why)
+    return PublishedNumber(name, published, why=why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Table:
     title: str
     data: str
     files: tuple[str, ...]
-    rows: Callable[[Path], Iterable[Row]]
+    rows: Callable[[Path], Iterable[PublishedNumber]]
     modules: tuple[str, ...] = ()
 
 
@@ -97,7 +97,7 @@ class Outcome:
     """What came of a table: its rows, or why it is not available; `read` are the files it was made from."""
 
     table: Table
-    rows: tuple[Row, ...] = ()
+    rows: tuple[PublishedNumber, ...] = ()
     absent: str = ""
     read: tuple[Path, ...] = field(default=())
 
