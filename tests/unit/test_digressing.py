@@ -135,7 +135,7 @@ class Character:
         self.asked.append(request)
         text = request.messages[-1].content
         if request.role == "npc":
-            for mark in ("Now comes this: ", "What comes about here is still this: "):
+            for mark in ("Next comes this: ", "This is still to come about: "):
                 if mark in text:
                     told = text.partition(mark)[2].partition(".")[0]
                     return f"[Mara: (turn {len(self.asked)}) {told}, and {len(self.asked)}.]"

@@ -139,7 +139,7 @@ async def test_later_windows_are_told_the_cast_and_the_scenes_so_far() -> None:
     shown = second.messages[-1].content
     assert "- Mara: keeper" in shown
     assert "- Part 1\n" in shown
-    assert "If the first paragraphs go on with the scene found last" in shown
+    assert "If the first paragraphs continue the scene found last" in shown
 
 
 async def test_a_scene_goes_on_over_the_border_of_a_window() -> None:

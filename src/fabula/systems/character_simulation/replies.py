@@ -26,7 +26,7 @@ def verdict_type(names: Sequence[str], events: int, *, numbered: bool) -> type[A
         event=(_event(events, numbered=numbered), Field(description="the event of the outline")),
         character=(_one_of(names), Field(description="who still has to play it")),
     )
-    what = "events not covered yet, each as event : character; none if all are covered"
+    what = "the events that are not yet covered; none if all are covered"
     return create_model(
         "Verdict",
         uncovered=(_list_of(uncovered, short(events), Field(description=what)), ...),

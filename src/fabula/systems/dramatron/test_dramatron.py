@@ -1010,7 +1010,7 @@ async def test_by_schema_the_lists_are_typed_and_the_files_are_as_ever() -> None
         "**Character:** Mara **Description:** Mara keeps the lamp.\n**Character:** Tobias **Description:** T."
     )
     assert len(story.scenes) == 3
-    assert "These scenes are planned already" in prompt(asked[3])
+    assert "These scenes are already planned" in prompt(asked[3])
     assert not [request for request in asked[1:4] if "**" in prompt(request).partition("These scenes")[0]]
 
 

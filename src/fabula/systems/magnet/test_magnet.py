@@ -457,7 +457,7 @@ async def test_in_improved_mode_the_story_has_its_words_and_an_ending() -> None:
     last = [request for request in asked if request.path.endswith("tell")][-1].messages[-1].content
     assert "This paragraph ends the story" in last
     goals = [request for request in asked if request.path.endswith("set_goal")]
-    assert "The story comes to its end" in goals[-1].messages[-1].content
+    assert "story is coming to its end" in goals[-1].messages[-1].content
 
 
 async def test_prompts_do_not_grow_with_the_story() -> None:
@@ -648,7 +648,7 @@ async def test_a_paragraph_that_contradicts_is_sent_back_once_with_a_concrete_no
     written = await write(script, "improved", words="600", paragraph_words=100, max_steps=3)
     mended = [request for request in written.asked if "/mend/" in request.path and request.path.endswith("tell")]
     assert [request.path for request in mended] == [f"chapter-1/step/{step}/mend/tell" for step in (2, 3)]
-    assert 'A first version did not: Earlier it says "' in mended[0].messages[-1].content
+    assert 'A first version did not agree: Earlier it says "' in mended[0].messages[-1].content
     assert LANTERNS[2, True] in written.story.text
     assert LANTERNS[3, False] in written.story.text, "the second version is no better"
     assert any(note.startswith("In 3 steps: 2 paragraphs written again") for note in written.noted)

@@ -370,13 +370,13 @@ async def test_the_reminder_names_the_point_and_the_faithful_prompt_has_none() -
         troupe = Troupe({1: ["(looks) You ran."]})
         await (await session_of(troupe, preset)).begin()
         assert (
-            "What comes about here is still this: Tobias brings Mara a letter." in troupe.prompts("answer")[0]
+            "This is still to come about: Tobias brings Mara a letter." in troupe.prompts("answer")[0]
         ) is there
         assert "You speak first." in troupe.prompts("answer")[0]
 
 
 async def test_freedom_changes_the_first_rule() -> None:
-    rules = {"rails": "you put aside", "guided": "you bring it back to the story", "loose": "You may follow the player"}
+    rules = {"rails": "you set aside", "guided": "you bring it back to the story", "loose": "You may follow the player"}
     for freedom, rule in rules.items():
         troupe = Troupe()
         await (await session_of(troupe, freedom=freedom)).begin()
