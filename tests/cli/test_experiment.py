@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from commandline import BRIEF, script_of
+from fabula.cli.commands.experiment import Watch
 from fabula.cli.terminal import Terminal
-from fabula.cli.watch import Watch
 from fabula.engine.events import CallFinished, CallRetried, RunFinished, RunStarted
 from fabula.models.base import Usage
 

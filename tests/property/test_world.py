@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 from fabula.story import one_line, readable
 from fabula.story.world import NOW, Entity, Fact, Moment, WorldState
 from fabula.story.world.chains import contradicts
-from fabula.story.world.export import graphml, mermaid
 from fabula.story.world.facts import CHANGES, DURABILITIES, problems_of
 from fabula.story.world.file import parse_world, write_world
 from fabula.story.world.flat import Write, commit, flat, flat_hash, updates_of
-from fabula.story.world.graph import graph_of
+from fabula.story.world.graph import graph_of, graphml, mermaid
 
 if TYPE_CHECKING:
     from fabula.story.world.facts import Value

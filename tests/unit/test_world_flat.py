@@ -8,9 +8,8 @@ import pytest
 
 from fabula.base.errors import UsageError
 from fabula.story.world import Entity, Fact, Moment, WorldState
-from fabula.story.world.export import graphml, mermaid
 from fabula.story.world.flat import Write, commit, flat, near_keys, updates_of, variables
-from fabula.story.world.graph import graph_of
+from fabula.story.world.graph import graph_of, graphml, mermaid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What a run took, by role: heard from its events, printed as a table."""
+"""What a run took, by role, and what a dry run expects: as tables for the terminal and as JSON data."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from fabula.engine.events import CallFinished
 from fabula.models.base import NOTHING_USED, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from fabula.engine.dry_run import DryRun
     from fabula.engine.events import Event
+    from fabula.project.folder import Change
 
 
 @dataclass
@@ -73,3 +75,34 @@ def _row(name: str, usage: Usage) -> tuple[str, ...]:
 def usage_data(usage: Usage) -> dict[str, Any]:
     """Usage as JSON data; an unknown cost is null."""
     return {name: value for name, value in asdict(usage).items() if name != "first"}
+
+
+def calls_table(expected: DryRun) -> str:
+    """A row for each call that would be asked, and the sum."""
+    rows = [("call", "role", "by", "prompt", "reply", "cost")]
+    rows += [(c.path, c.role, c.performer, f"{c.prompt:,}", f"{c.reply:,}", dollars(c.cost)) for c in expected.planned]
+    prompt = sum(call.prompt for call in expected.planned)
+    reply = sum(call.reply for call in expected.planned)
+    rows.append(("all", "", "", f"{prompt:,}", f"{reply:,}", dollars(expected.cost)))
+    return table(rows, right=(3, 4, 5))
+
+
+def changes_list(changes: Sequence[Change]) -> str:
+    """A line for each changed file."""
+    return "\n".join(
+        f"  {change.file}" + (f" ({change.path})" if change.file == "story.md" else "") for change in changes
+    )
+
+
+def planned(expected: DryRun, changes: Sequence[Change] = ()) -> dict[str, Any]:
+    """A dry run as JSON data; token counts are estimates, an unknown cost is null."""
+    return {
+        "changed": [{"artefact": change.path, "file": change.file} for change in changes],
+        "calls": [
+            {"path": c.path, "role": c.role, "by": c.performer, "prompt": c.prompt, "reply": c.reply, "cost": c.cost}
+            for c in expected.planned
+        ],
+        "tokens": expected.tokens,
+        "cost": expected.cost,
+        "replayed": expected.replayed,
+    }

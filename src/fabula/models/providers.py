@@ -304,3 +304,9 @@ def _anthropic_schema(model_id: str) -> bool:
     from pydantic_ai.profiles.anthropic import anthropic_model_profile  # noqa: PLC0415 - half a second of import
 
     return bool((anthropic_model_profile(model_id) or {}).get("supports_json_schema_output"))
+
+
+def keys_set(environ: Mapping[str, str]) -> dict[str, bool]:
+    """For each variable that may hold a provider's key, whether it holds one; never what it holds."""
+    names = dict.fromkeys(name for kind in KINDS.values() for name in kind.keys)
+    return {name: bool(environ.get(name, "").strip()) for name in names}

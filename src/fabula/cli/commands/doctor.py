@@ -5,19 +5,20 @@ from __future__ import annotations
 import platform
 import shutil
 import sys
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
 from fabula.base.errors import FabulaError
 from fabula.base.version import __version__
-from fabula.cli.machine import Check, keys_set
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, Where, bundled
 from fabula.cli.terminal import table
 from fabula.models.known import KNOWN, installed, models_home
+from fabula.models.providers import keys_set
 from fabula.project.folder import Project
 
 if TYPE_CHECKING:
@@ -27,6 +28,15 @@ if TYPE_CHECKING:
 
 _OLDEST, _NEWEST = (3, 11), (3, 13)
 _LOW_DISK = 500_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing looked at: "good", "missing" (some things will not work) or "bad" (it must be corrected)."""
+
+    name: str
+    state: Literal["good", "missing", "bad"]
+    about: str
 
 
 @bundled

@@ -10,10 +10,10 @@ import typer
 
 from fabula.app.writing import Options, dry_run
 from fabula.cli.asked import changes_of, check
+from fabula.cli.bill import calls_table, planned
 from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Choices, Common, Limits, bundled
 from fabula.cli.people import People
-from fabula.cli.plan_table import calls_table, planned
 from fabula.cli.progress import counted, duration
 from fabula.cli.session import Session
 from fabula.models.base import NOTHING_USED

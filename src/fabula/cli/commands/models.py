@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fabula.cli.bill import dollars, usage_data
-from fabula.cli.machine import key_names, keys_set
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
 from fabula.cli.progress import duration
@@ -17,6 +16,7 @@ from fabula.cli.terminal import table
 from fabula.models.base import Message, Request, Sampling
 from fabula.models.known import KNOWN, find, installed, local_path, models_home
 from fabula.models.prices import cost, price_of
+from fabula.models.providers import KINDS, keys_set
 from fabula.project.casting import SERVERS, Environment, base_sampling, full_name, open_model
 from fabula.project.settings import ModelTable
 
@@ -87,7 +87,7 @@ def _key(form: str, keys: dict[str, bool]) -> str:
     kind = form.partition(":")[0]
     if kind not in SERVERS:
         return ""
-    names = key_names(kind)
+    names = KINDS[kind].keys
     return f"key set: {_yes(any(keys[name] for name in names))} ({' or '.join(names)})"
 
 

@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
 from fabula.base.errors import UsageError
+from fabula.base.files import read_text
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
 from fabula.cli.progress import counted
-from fabula.cli.scored_plans import scored_plans
 from fabula.cli.session import near
 from fabula.cli.terminal import table
-from fabula.project.folder import Project
+from fabula.project.folder import MAX_FILE, Project
 from fabula.systems.snap.config import PUBLISHED
 from fabula.systems.snap.learning import SCALE, learn
+from fabula.systems.snap.scores import read_lines, read_scores
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fabula.stats.estimate import Estimate
     from fabula.systems.snap.learning import Learned
+    from fabula.systems.snap.scores import Row
 
 _HELP: Final = "Learn the weights of SNAP's planning filter."
 _SYSTEM: Final = "snap"
 _DIGITS: Final = 4
-
 snap = typer.Typer(help=_HELP, rich_markup_mode="rich", add_completion=False)
+_ARTEFACT: Final = "plan/scores"
+_FILES: Final = "*plan-scores.csv"
+_LARGEST: Final = 50_000_000
 
 
 @snap.callback()
@@ -134,3 +139,60 @@ def _data(learned: Learned, weights: Sequence[float], places: Sequence[Path], ta
         "setting": f"weights = {list(weights)}",
         "written": str(target.settings_file) if target else None,
     }
+
+
+def scored_plans(places: Sequence[Path]) -> tuple[Row, ...]:
+    """The rows of tables (CSV, JSON lines) and of projects' own scores, those of chat sessions too.
+
+    Cells of different places stay apart.
+
+    Raises:
+        UsageError: a place is neither, a table cannot be read, or a project has no scored plans.
+        ProjectError: a folder is no project.
+    """
+    found = []
+    for place in places:
+        rows = _of_project(place) if place.is_dir() else _of_file(place)
+        found += [replace(row, cell=f"{place}:{row.cell}" if row.cell else "") for row in rows]
+    return tuple(found)
+
+
+def _of_file(file: Path) -> tuple[Row, ...]:
+    """The rows of one table."""
+    readers = {".csv": read_scores, ".jsonl": read_lines}
+    if file.suffix.lower() not in readers:
+        raise UsageError(f"{file} is no table of scores. Give a .csv or .jsonl file, or a project folder.")
+    rows = readers[file.suffix.lower()](read_text(file, _LARGEST), str(file))
+    if not rows:
+        raise UsageError(f"{file} has no plans. Give one line for each plan that was scored.")
+    return rows
+
+
+def _of_project(folder: Path) -> list[Row]:
+    """The rows of a project's tables as they stand now: edited files, else what the journal has."""
+    project = Project.open(folder)
+    rows: list[Row] = []
+    with project.journal as journal:
+        places = journal.places()
+        for path in journal.paths():
+            if path != _ARTEFACT and not path.endswith(f"/{_ARTEFACT}"):
+                continue
+            file = project.folder / places[path] if path in places else None
+            rows += _of_cell(path, file, journal.newest(path) or "")
+        known = {project.folder / file for file in places.values()}
+    for file in sorted((project.folder / "plan").glob(_FILES)):
+        if file not in known:
+            rows += _of_cell(file.stem, file, "")
+    if not rows:
+        raise UsageError(
+            f"{near(folder)} has no scored plans. A cell's plans are scored where the planner gave two or more that "
+            "differ: write or talk with plan_filter = true and candidates = 3."
+        )
+    return rows
+
+
+def _of_cell(path: str, file: Path | None, kept: str) -> list[Row]:
+    """A cell's rows; its candidates are compared with each other, whatever the table calls the cell."""
+    there = file is not None and file.is_file()
+    text, name = (read_text(file, MAX_FILE), near(file)) if file and there else (kept, path)
+    return [replace(row, cell=path) for row in read_scores(text, str(name))]

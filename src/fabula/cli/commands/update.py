@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fabula.cli.asked import check
+from fabula.cli.bill import calls_table, changes_list, planned
 from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Common, Limits, Where, bundled
-from fabula.cli.plan_table import calls_table, changes_list, planned
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
 

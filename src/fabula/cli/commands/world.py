@@ -19,10 +19,9 @@ from fabula.cli.terminal import table
 from fabula.project.folder import MAX_FILE, Project
 from fabula.story import Story, one_line
 from fabula.story.world import NOW, Moment, WorldState
-from fabula.story.world.export import graphml, mermaid
 from fabula.story.world.facts import name_key
 from fabula.story.world.file import fact_data, parse_world, read_world, write_world
-from fabula.story.world.graph import graph_of
+from fabula.story.world.graph import graph_of, graphml, mermaid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
