@@ -72,7 +72,7 @@ def first_position_rate(comparisons: Sequence[Comparison], *, resamples: int = 1
 def order_consistency(comparisons: Sequence[Comparison], *, resamples: int = 1000, seed: int = 1) -> Scored:
     """The share of pairs of stories on which a rater's verdicts in the two orders agree, 0 to 1; n is the pairs.
 
-    Agents' Room, section 6 (90.2 %). Two verdicts agree if both prefer the same story or both say the same. Several
+    Agents' Room, section 7 (90.2 %). Two verdicts agree if both prefer the same story or both say the same. Several
     verdicts in one order are each compared with each in the other; what was seen in one order only is left out.
     """
     orders: dict[tuple[str, str, str, str], tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))

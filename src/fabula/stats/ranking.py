@@ -1,6 +1,6 @@
 """Ranking systems from side-by-side verdicts: Bradley-Terry strengths with intervals by prompt, and the judge's biases.
 
-Agents' Room section 6 and Character Simulation section 5: a matrix of wins over all pairs and prompts, and the log
+Agents' Room section 6.2 and Character Simulation section 5: a matrix of wins over all pairs and prompts, and the log
 strengths of a Bradley-Terry model fitted on it, centred at 0.
 """
 
@@ -22,6 +22,7 @@ from fabula.stats.bradley_terry import (
     with_prior,
 )
 from fabula.stats.comparisons import (
+    TIE,
     Comparison,
     first_position_rate,
     length_against_wins,
@@ -111,7 +112,8 @@ def rank_systems(
     strengths: tuple[Scored, ...] = (Unscored(found.note, prompts),) * len(names)
     if found.log is not None:
         drawn = _drawn_strengths(by_prompt, found.log, prior, resamples, seed)
-        method = "log strength centred at 0, Bradley-Terry, ties half a win each"
+        method = "log strength centred at 0, Bradley-Terry"
+        method += ", ties half a win each" if any(c.score == TIE for c in ordered) else ""
         method += (f", prior {prior:g}" if prior else "") + f", drawn by {prompts} prompts"
         strengths = tuple(
             estimated(value, prompts, column, level=_LEVEL, method=method)
@@ -134,7 +136,7 @@ def rank_systems(
 
 
 def _wins_by_prompt(names: Sequence[str], comparisons: Sequence[Comparison]) -> Array:
-    """Wins on each prompt, ties half a win each (prompts x systems x systems), prompts in sorted order."""
+    """W: the wins on each prompt, a tie as half a win each (prompts x systems x systems), prompts in sorted order."""
     place = {name: index for index, name in enumerate(names)}
     prompt = {name: index for index, name in enumerate(sorted({c.prompt for c in comparisons}))}
     wins = np.zeros((len(prompt), len(names), len(names)))

@@ -40,7 +40,7 @@ class Ours:
         cautions: the judge's prompt has what appendix D of Agents' Room asks of people.
         guard: the judge's prompt says that orders inside a story are a part of the story.
         ties: "half" a win for each side, or "none" for either.
-        prior: imagined ties between every two systems; above 0 it gives a strength also to who always wins.
+        prior: imagined ties between every two systems; above 0 even a system that always wins has a strength.
         resamples: of the bootstrap by prompt.
         seed: of the bootstrap.
     """

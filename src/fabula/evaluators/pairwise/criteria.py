@@ -46,7 +46,7 @@ def questions_in(said: str) -> tuple[str, ...]:
     """The questions that a list with commas names, in the papers' order.
 
     Raises:
-        UnknownNameError: one of them is none.
+        UnknownNameError: one is not a known question.
         UsageError: it names none.
     """
     wanted = {" ".join(name.replace("_", " ").replace("-", " ").lower().split()) for name in said.split(",")} - {""}

@@ -145,7 +145,7 @@ def _mean(values: Sequence[float], of: Sequence[Comparison], draws: Mapping[str,
         [c.prompt for c in of],
         resamples=draws["resamples"],
         seed=draws["seed"],
-        method="share of its verdicts won, ties half",
+        method="share of its verdicts won" + (", ties half" if TIE in values else ""),
     )
 
 

@@ -101,7 +101,7 @@ class PairChoice:
         items: the two ids in their order.
         names: of their systems, in the same order.
         score: of the first of them, corrected for the order of showing: 1 better, 0 worse, 0.5 the same.
-        weighed: the score comes of probabilities.
+        weighed: the score comes from probabilities.
     """
 
     rater: str

@@ -1,4 +1,4 @@
-"""The surface measures of Agents' Room (section 5, Table 2), and a few more that need no model."""
+"""The surface measures of Agents' Room (section 6.2, Table 2), and a few more that need no model."""
 
 from __future__ import annotations
 

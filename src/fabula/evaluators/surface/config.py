@@ -18,7 +18,7 @@ class Config:
         repetition: of trigrams (those that stood before, of all), or of sentences (those that hold such a trigram).
         overlap: share of all trigrams of the story that are in the prompt, or of its distinct ones.
         pronouns: a sentence starts with a personal pronoun (I, you, he ...), or with any (also my, this, nobody ...).
-        more: also sentences, dialogue share and sentence lengths, which the paper has not.
+        more: also sentences, dialogue share and sentence lengths, which the paper does not have.
         hanna: also HANNA's length, Repetition-n and Novelty-n, n = 1, 2, 3.
         hanna_tokens: their tokeniser; its paper's is spacy, which is an extra.
         resamples: bootstrap draws behind an interval.

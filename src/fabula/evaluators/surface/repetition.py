@@ -1,4 +1,4 @@
-"""Trigram repetition within and between stories, and overlap with the prompt (Agents' Room, section 5).
+"""Trigram repetition within and between stories, and overlap with the prompt (Agents' Room, section 6.2).
 
 The formulas are those of the code of Goldfarb-Tarrant et al. (2020), which the paper cites: within a story
 100 (total - distinct) / total trigrams; between stories 100 (1 - distinct / total) over all of a system's stories.
