@@ -27,8 +27,8 @@ def weather_report(request: Request) -> str:
     return f"A lighthouse on a bare cape, one night in November. Wind from the north-west, force {force} at midnight."
 
 
-async def at_the_desk(request: Request) -> str:
-    """The person: shown the prompt of the role, asked for a text. A real one would use an input box or a chat."""
+async def at_the_keyboard(request: Request) -> str:
+    """The person, who sees the prompt of the role and gives a text. A real one would use an input box or a chat."""
     print(f"The person plays {request.role!r} and was shown {len(request.messages[-1].content):,} characters.")
     return "Mara counted to nine. Then she put the letter into the stove and watched it burn, and lit the lamp."
 
@@ -43,8 +43,8 @@ def main(folder: Path) -> fabula.Story:
             "roles": {"setting": {"play": f"{__file__}:weather_report"}, "climax": {"play": "me"}},
         },
     )
-    wishes = fabula.Options(person=at_the_desk)
-    return asyncio.run(fabula.write_in(project, project.settings, wishes)).story
+    options = fabula.Options(person=at_the_keyboard)
+    return asyncio.run(fabula.write_in(project, project.settings, options)).story
 
 
 if __name__ == "__main__":

@@ -24,13 +24,13 @@ ORDER = ("Central Conflict", "Character Descriptions", "Climax", "Exposition", "
 
 
 def in_medias_res(scratchpad: Scratchpad, agents: tuple[Agent, ...]) -> str | None:
-    """The label of the agent who comes next, or `None` when the story is whole."""
+    """The label of the agent who comes next, or `None` when the story is complete."""
     present = {agent.label for agent in agents}
     return next((label for label in ORDER if label in present and not scratchpad.has(label)), None)
 
 
 def main(folder: Path) -> fabula.Story:
-    """The story, told in that order."""
+    """The story, written in that order."""
     return fabula.write(
         "A keeper's lamp is to be switched off. It ends with hope.",
         folder=folder,
