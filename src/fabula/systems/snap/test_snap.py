@@ -369,9 +369,7 @@ async def test_the_reminder_names_the_point_and_the_faithful_prompt_has_none() -
     for preset, there in PRESETS:
         troupe = Troupe({1: ["(looks) You ran."]})
         await (await session_of(troupe, preset)).begin()
-        assert (
-            "This is still to come about: Tobias brings Mara a letter." in troupe.prompts("answer")[0]
-        ) is there
+        assert ("This is still to come about: Tobias brings Mara a letter." in troupe.prompts("answer")[0]) is there
         assert "You speak first." in troupe.prompts("answer")[0]
 
 
