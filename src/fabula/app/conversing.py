@@ -136,12 +136,9 @@ async def conversing(project: Project, settings: Settings, options: Options) -> 
         FabulaError: any of its kinds.
     """
     prepared = Prepared(settings, options)
-    with project.lock(), project.journal as journal:
-        project.take_over(journal, project.changes(journal))
+    with project.recorded() as journal:
         project.begin(journal)
-        cast = prepared.cast()
-        try:
-            context = prepared.context(journal, "frozen" if options.frozen else "live", cast)
+        async with prepared.opened(journal) as context:
 
             def on_kept(kept: Kept) -> None:
                 if not kept.path.startswith("chat/"):  # what a session makes for itself stays in the journal
@@ -157,8 +154,6 @@ async def conversing(project: Project, settings: Settings, options: Options) -> 
             yield Conversing(project, prepared, context, narrative, config)
             if context.mode == "live":
                 journal.end_run()
-        finally:
-            await cast.close()
 
 
 async def _narrative(project: Project, run: Run) -> str:

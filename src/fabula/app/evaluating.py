@@ -66,13 +66,9 @@ async def evaluate_in(task: Task, settings: Settings, options: Options) -> Evalu
     """
     prepared = Prepared(settings, options, task.evaluator)
     with _journal(task.folder) as journal:
-        cast = prepared.cast()
-        try:
-            context = prepared.context(journal, "frozen" if options.frozen else "live", cast)
+        async with prepared.opened(journal) as context:
             with recorded_run(prepared, context):
                 report = await task.evaluator.evaluate(task.items, Run(context), task.config)
-        finally:
-            await cast.close()
     if task.folder is not None:
         _write(task.folder, report)
     return Evaluation(report, context.budget)
@@ -83,12 +79,8 @@ async def dry_run_evaluation(task: Task, settings: Settings, options: Options) -
     prepared = Prepared(settings, options, task.evaluator)
     there = task.folder is not None and (task.folder / ".fabula" / "journal.db").exists()
     with _journal(task.folder if there else None) as journal:
-        cast = prepared.cast()
-        try:
-            context = prepared.context(journal, "dry", cast)
+        async with prepared.opened(journal, dry=True) as context:
             await task.evaluator.evaluate(task.items, Run(context), task.config)
-        finally:
-            await cast.close()
     return context.dry_run
 
 

@@ -80,12 +80,9 @@ async def plan_in(project: Project, settings: Settings, options: Options) -> Pla
         FabulaError: any of its kinds; all finished calls are kept and the same command goes on from there.
     """
     prepared = Prepared(settings, options)
-    with project.lock(), project.journal as journal:
-        project.take_over(journal, project.changes(journal))
+    with project.recorded() as journal:
         project.begin(journal)
-        cast = prepared.cast()
-        try:
-            context = prepared.context(journal, "frozen" if options.frozen else "live", cast)
+        async with prepared.opened(journal) as context:
             context.on_kept = lambda kept: project.write_kept(journal, kept)
             context.approve = options.approve
             with recorded_run(prepared, context):
@@ -94,8 +91,6 @@ async def plan_in(project: Project, settings: Settings, options: Options) -> Pla
                     project.take_over(journal, [Change(PLAN, PLAN_FILE, plain(write_plan(plan)))])
                     if project.brief == _NO_BRIEF:
                         write_atomically(project.brief_file, Brief(plan.as_brief(), plan.title).write())
-        finally:
-            await cast.close()
     return Planned(plan, context.budget)
 
 
@@ -103,13 +98,9 @@ async def dry_run_plan_in(project: Project, settings: Settings, options: Options
     """What `plan_in` would ask and cost now. Asks nobody, writes nothing."""
     prepared = Prepared(settings, options)
     with project.journal as journal:
-        cast = prepared.cast()
-        try:
-            context = prepared.context(journal, "dry", cast)
+        async with prepared.opened(journal, dry=True) as context:
             context.pending = {change.path: change.text for change in project.changes(journal)}
             await _plan(project, settings, context)
-        finally:
-            await cast.close()
     return context.dry_run
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +25,7 @@ from fabula.story import Brief, Story
 from fabula.systems import find
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 
     from fabula.engine.dry_run import DryRun
     from fabula.engine.events import Event, Kept, Listener
@@ -95,12 +95,26 @@ class Prepared:
         """What is run."""
         return self.other or find(self.settings.system)
 
-    def context(self, journal: Journal, mode: Mode, cast: Cast) -> RunContext:
-        """What all scopes of a run share.
+    @asynccontextmanager
+    async def opened(
+        self, journal: Journal, *, dry: bool = False, supplied: Supplied | None = None
+    ) -> AsyncIterator[RunContext]:
+        """The context of one run; its cast is closed at the end unless it is `supplied`.
 
         Raises:
             JournalVersionError: an older fabula recorded what the journal holds.
         """
+        cast = supplied.cast if supplied else self._cast()
+        try:
+            context = self._context(journal, "dry" if dry else "frozen" if self.options.frozen else "live", cast)
+            if supplied:
+                context.budget = supplied.budget
+            yield context
+        finally:
+            if not supplied:
+                await cast.close()
+
+    def _context(self, journal: Journal, mode: Mode, cast: Cast) -> RunContext:
         journal.check_current()
         overrides = Path(self.settings.prompts) if self.settings.prompts else None
         return RunContext(
@@ -115,9 +129,7 @@ class Prepared:
             prices={name: Price(p.input, p.output, p.cached) for name, p in self.settings.prices.items()},
         )
 
-    def cast(self) -> Cast:
-        """Who plays the system's roles; to be closed by who asked for it."""
-
+    def _cast(self) -> Cast:
         def retried(model: str, attempt: int, wait: float, reason: str) -> None:
             self.options.emit(CallRetried(model, attempt, wait, reason))
 
@@ -141,22 +153,14 @@ async def write_in(project: Project, settings: Settings, options: Options, suppl
         FabulaError: any of its kinds; all finished calls are kept and the same command goes on from there.
     """
     prepared, brief = Prepared(settings, options), project.brief
-    with project.lock(), project.journal as journal:
-        project.take_over(journal, project.changes(journal))
+    with project.recorded() as journal:
         project.begin(journal)
-        cast = supplied.cast if supplied else prepared.cast()
-        try:
-            context = prepared.context(journal, "frozen" if options.frozen else "live", cast)
+        async with prepared.opened(journal, supplied=supplied) as context:
             context.on_kept = lambda kept: project.write_kept(journal, kept)
             context.approve = options.approve
-            if supplied:
-                context.budget = supplied.budget
             with recorded_run(prepared, context):
                 story = await prepared.write(brief, context)
                 project.write_story(journal, story)
-        finally:
-            if not supplied:
-                await cast.close()
     return Outcome(story, context.budget)
 
 
@@ -206,13 +210,9 @@ async def dry_run(brief: Brief, settings: Settings, options: Options) -> DryRun:
 
 
 async def _dry_run(prepared: Prepared, journal: Journal, brief: Brief, pending: Mapping[str, str]) -> DryRun:
-    cast = prepared.cast()
-    try:
-        context = prepared.context(journal, "dry", cast)
+    async with prepared.opened(journal, dry=True) as context:
         context.pending = pending
         await prepared.write(brief, context)
-    finally:
-        await cast.close()
     return context.dry_run
 
 

@@ -70,17 +70,17 @@ class Evaluating:
         terminal, settings = self.terminal, self.settings
         planned = None
         if task.evaluator.roles and not (terminal.quiet or self.limits.frozen):
-            planned = asyncio.run(dry_run_evaluation(task, settings, self._wishes(None)))
+            planned = asyncio.run(dry_run_evaluation(task, settings, self._options(None)))
             calls = f"about {counted(len(planned.planned), 'call')} to make" if planned.planned else "nothing to ask"
             kept = f", {counted(planned.replayed, 'call')} in the journal" if planned.replayed else ""
             where = f", in {near(task.folder)}" if task.folder else ""
             terminal.advise(f"{task.evaluator.name}, {settings.model}{where}: {calls}{kept}")
         progress = Progress(terminal, time.monotonic, planned.planned if planned else ())
         terminal.aside = progress.aside
-        work = evaluate_in(task, settings, self._wishes(progress))
+        work = evaluate_in(task, settings, self._options(progress))
         return asyncio.run(stoppable(work, "the same command")).report
 
-    def _wishes(self, progress: Progress | None) -> Options:
+    def _options(self, progress: Progress | None) -> Options:
         limits, where = self.limits, self.folder or Path()
         return Options(
             budget_tokens=limits.budget_tokens,

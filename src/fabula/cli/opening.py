@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,8 +11,6 @@ from fabula.engine.events import RECORD
 from fabula.project.folder import Project
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from fabula.cli.options import Common
     from fabula.engine.journal import Journal
 
@@ -38,16 +35,3 @@ def project_of(common: Common, where: str = "") -> Project:
 def authored(journal: Journal) -> dict[str, str]:
     """The files of the artefacts that a person may want to read, by path; records of a run are none of them."""
     return {path: file for path, file in journal.places().items() if not file.endswith(f".{RECORD}")}
-
-
-@contextmanager
-def recorded(project: Project) -> Iterator[Journal]:
-    """The open journal of a project that this process alone changes; edits found in its files are taken over first.
-
-    Raises:
-        ProjectError: another process is at work on it.
-        JournalError: the journal cannot be used.
-    """
-    with project.lock(), project.journal as journal:
-        project.take_over(journal, project.changes(journal))
-        yield journal

@@ -114,7 +114,7 @@ class Session:
         try:
             while True:
                 try:
-                    return asyncio.run(stoppable(work(self._wishes(progress)), again))
+                    return asyncio.run(stoppable(work(self._options(progress)), again))
                 except AnotherTakeError as wanted:
                     with self.project.lock(), self.project.journal as journal:
                         journal.decide(wanted.path, "retake")
@@ -129,7 +129,7 @@ class Session:
         total, calls = self.bill.total, counted(sum(self.bill.calls.values()), "call")
         return f"{calls}, {self.bill.tokens:,} tokens, {duration(total.seconds)}, cost {dollars(total.cost)}"
 
-    def _wishes(self, progress: Progress) -> Options:
+    def _options(self, progress: Progress) -> Options:
         people = People(self.terminal, self.project.folder, self.limits.approve)
         tokens, usd = self.limits.budget_tokens, self.limits.budget_usd
         return Options(

@@ -217,6 +217,18 @@ class Project:
             if scene.text and (slug(scene.label), scene.text) not in before and scene.text != _newest(journal, path):
                 yield Change(path, STORY, scene.text)
 
+    @contextmanager
+    def recorded(self) -> Iterator[Journal]:
+        """The open journal of a project that this process alone changes; edits found in its files are taken over first.
+
+        Raises:
+            ProjectError: another process is at work on it.
+            JournalError: the journal cannot be used.
+        """
+        with self.lock(), self.journal as journal:
+            self.take_over(journal, self.changes(journal))
+            yield journal
+
     def take_over(self, journal: Journal, changes: list[Change]) -> None:
         """Record changed files as edits, and write each artefact's file. What is pinned is pinned with its new text."""
         for change in changes:

@@ -1,4 +1,4 @@
-"""A turn in the pending: its pieces as they come, what it took, and how it ends."""
+"""A turn that is being made: its pieces as they come, what it took, and how it ends."""
 
 from __future__ import annotations
 

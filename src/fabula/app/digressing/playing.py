@@ -96,15 +96,11 @@ async def digress_in(
 async def dry_run_digressions(settings: Settings, options: Options, wanted: Conversation, journal: Journal) -> DryRun:
     """What `digress_in` would ask, beyond what is in the journal. Asks nobody and writes nothing."""
     prepared = Prepared(settings, options)
-    cast = prepared.cast()
-    try:
-        context = prepared.context(journal, "dry", cast)
+    async with prepared.opened(journal, dry=True) as context:
         config = prepared.method.config(settings.preset, settings.config)
         talk: Talk = await prepared.method.algorithm.open_talk(wanted.narrative, Run(context), config, wanted.parties)
         sessions = [open_session(None, talk, context, name=name) for name in wanted.names()]
         await side_by_side(_converse(session, wanted, number) for number, session in enumerate(sessions, 1))
-    finally:
-        await cast.close()
     return context.dry_run
 
 

@@ -75,7 +75,7 @@ async def forecast(experiment: Experiment, how: How) -> Forecast:
     alike: dict[tuple[str, str], DryRun] = {}
     trials = missing(experiment, retry=how.retry)
     for trial in trials:
-        lines[trial.contender.label].add(await _rehearsed(experiment, trial, options, alike))
+        lines[trial.contender.label].add(await _dry_run_of(experiment, trial, options, alike))
     found = Forecast(list(lines.values()), done=len(experiment.trials) - len(trials))
     items = _items(experiment, trials)
     for measure in experiment.measures if items else ():
@@ -87,7 +87,7 @@ async def forecast(experiment: Experiment, how: How) -> Forecast:
     return found
 
 
-async def _rehearsed(
+async def _dry_run_of(
     experiment: Experiment, trial: Trial, options: Options, alike: dict[tuple[str, str], DryRun]
 ) -> DryRun:
     """The dry run of a trial; those that differ in the seed alone, and have not begun, are alike."""

@@ -219,7 +219,7 @@ class _Session:
         for measure in self.experiment.measures if items else ():
             task = Task(measure.evaluator, items, measure.config, self.experiment.evaluation(measure))
             try:
-                done = await evaluate_in(task, measure.settings, self._wishes(measure))
+                done = await evaluate_in(task, measure.settings, self._options(measure))
             except BudgetError as error:
                 cap = self.whole.tokens if self.whole.tokens is not None else self.whole.usd
                 self.stopped = f"The budget of the experiment ({cap:,}) does not reach for {measure.label}. {error}"
@@ -231,7 +231,7 @@ class _Session:
             self.whole.spent_usd += done.budget.spent_usd
             self.reports[measure.label] = done.report
 
-    def _wishes(self, measure: Measure) -> Options:
+    def _options(self, measure: Measure) -> Options:
         tokens, usd = self.whole.tokens, self.whole.usd
         return Options(
             budget_tokens=None if tokens is None else max(tokens - self.whole.spent_tokens, 0),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fabula.base.errors import UsageError
-from fabula.cli.opening import authored, project_of, recorded, terminal_of
+from fabula.cli.opening import authored, project_of, terminal_of
 from fabula.cli.options import Artefact, Common, Limits, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
@@ -32,7 +32,7 @@ def pin(
     if all_:
         _pin_all(terminal, project)
         return
-    with recorded(project) as journal:
+    with project.recorded() as journal:
         path = project.artefact(journal, artefact)
         journal.decide(path, "pin", _text(journal, path))
     _done(terminal, project, path, "pinned", f"{path} is pinned: it stays as it is until `fabula unpin {path}`.")
@@ -40,7 +40,7 @@ def pin(
 
 def _pin_all(terminal: Terminal, project: Project) -> None:
     """Pin what is not pinned. A project of an older fabula goes on from here: nothing of it can be asked unseen."""
-    with recorded(project) as journal:
+    with project.recorded() as journal:
         paths = [path for path in authored(journal) if path != STORY and not _is_pinned(journal, path)]
         for path in paths:
             journal.decide(path, "pin", _text(journal, path))
@@ -54,7 +54,7 @@ def _pin_all(terminal: Terminal, project: Project) -> None:
 def unpin(common: Common, artefact: Artefact) -> None:
     """Let a pinned artefact change again."""
     terminal, project = terminal_of(common), project_of(common)
-    with recorded(project) as journal:
+    with project.recorded() as journal:
         path = project.artefact(journal, artefact)
         if not _is_pinned(journal, path):
             raise UsageError(f"{path} is not pinned. `fabula status` shows what is.")
@@ -67,7 +67,7 @@ def unpin(common: Common, artefact: Artefact) -> None:
 def retake(common: Common, artefact: Artefact) -> None:
     """Have an artefact written anew, with another draw."""
     terminal, project = terminal_of(common), project_of(common)
-    with recorded(project) as journal:
+    with project.recorded() as journal:
         path = project.artefact(journal, artefact)
         _unpinned(journal, path)
         if journal.override(path) is not None:
@@ -89,7 +89,7 @@ def continue_(common: Common, artefact: Artefact) -> None:
     terminal, project = terminal_of(common), project_of(common)
     session = Session(terminal, project, project.settings, Limits())
     session.dry_run()  # what stands in the way of any run is reported as that
-    with recorded(project) as journal:
+    with project.recorded() as journal:
         path = project.artefact(journal, artefact)
         _unpinned(journal, path)
         text = _text(journal, path)
@@ -112,7 +112,7 @@ def _calls_to_continue(session: Session, path: str) -> str:
     try:
         return counted(len(session.dry_run()[0].planned), "call")
     except UsageError as error:
-        with recorded(session.project) as journal:
+        with session.project.recorded() as journal:
             journal.decide(path, "undo", target=journal.decisions()[-1].id)
         raise UsageError(
             f"{session.settings.system} cannot continue {path}. Write on in its file, or say `fabula retake {path}`."
@@ -126,7 +126,7 @@ def approve(
 ) -> None:
     """Approve an artefact, or all that wait."""
     terminal, project = terminal_of(common), project_of(common)
-    with recorded(project) as journal:
+    with project.recorded() as journal:
         asked = [project.artefact(journal, artefact)] if artefact else list(authored(journal))
         waiting = [path for path in asked if _source(journal, path) in {"", "continued"}]
         approved = [path for path in waiting if not journal.approved(path, _text(journal, path))]
@@ -141,7 +141,7 @@ def approve(
 def undo(common: Common, where: Where = "") -> None:
     """Take your last decision back: an edit, pin, retake, continuation or approval."""
     terminal, project = terminal_of(common), project_of(common, where)
-    with recorded(project) as journal:
+    with project.recorded() as journal:
         decisions = journal.decisions()
         if not decisions:
             raise UsageError("There is no decision to take back. `fabula history ARTEFACT` lists earlier texts.")

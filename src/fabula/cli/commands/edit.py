@@ -11,7 +11,7 @@ import typer
 
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import read_text
-from fabula.cli.opening import project_of, recorded, terminal_of
+from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Artefact, Common, bundled
 from fabula.cli.session import near
 from fabula.project.folder import MAX_FILE
@@ -37,7 +37,7 @@ def edit(
     if sum((text is not None, file is not None, to is not None, revert)) > 1:
         raise UsageError("More than one new text is named. Give one of --text, --file, --to and --revert.")
     terminal, project = terminal_of(common), project_of(common)
-    with recorded(project) as journal:
+    with project.recorded() as journal:
         path = project.artefact(journal, artefact)
         before = journal.newest(path)
         if revert:

@@ -11,7 +11,7 @@ import typer
 from fabula.base.errors import ProjectError, UnknownNameError, UsageError
 from fabula.base.files import read_text
 from fabula.cli.asked import changes_of, check
-from fabula.cli.opening import project_of, recorded, terminal_of
+from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Choices, Common, Limits, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
@@ -147,7 +147,7 @@ def _lay(project: Project, name: str, text: str, given: str, terminal: Terminal)
     before = read_text(file, MAX_FILE) if file.exists() else ""
     if plain(before) == plain(text):
         return
-    with recorded(project):
+    with project.recorded():
         project.write_given(name, text)
     if plain(before):
         terminal.advise(
