@@ -137,7 +137,7 @@ def test_several_characters_come_and_go(cli: Cli) -> None:
 def test_too_long_a_message_is_refused_and_the_conversation_goes_on(cli: Cli) -> None:
     ran = talk(cli, "--json", stdin="x" * 100_000 + "\n\nHm.\n")
     assert ran.code == 0
-    assert "Your message has 100,000 letters; 4,000 are the most." in ran.err
+    assert "Your message has 100,000 characters; 4,000 are the most." in ran.err
     assert [turn["said"] for turn in ran.json["turns"]] == ["", "Hm."]
 
 

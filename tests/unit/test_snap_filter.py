@@ -212,7 +212,7 @@ def test_tables_of_ones_own_need_the_three_scores_alone() -> None:
         (f"{HEAD}\n1,nan,3", r"x, line 2: connectivity is 'nan'\. Give a number of 0 or more"),
         (f"{HEAD}\n\n,2,3", r"x, line 3: coherence is ''\. Give a number of 0 or more"),
         (f"{HEAD},plan\n1,2,3,one", r"x, line 2: plan is 'one'\. Give the plan's number"),
-        (f'{HEAD},steps\n1,2,3,"a"b', r"x, line 2: .* Correct the line; it is no CSV"),
+        (f'{HEAD},steps\n1,2,3,"a"b', r"x, line 2: .* Correct the line; it is not valid CSV"),
     ],
 )
 def test_a_table_that_cannot_be_read_is_named_by_line(text: str, told: str) -> None:
@@ -223,8 +223,8 @@ def test_a_table_that_cannot_be_read_is_named_by_line(text: str, told: str) -> N
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("{", r"x, line 2: this is no JSON .* Correct the line, or remove it"),
-        ("[1]", r"x, line 2: this is no JSON object\. Give one with coherence, connectivity, personality"),
+        ("{", r"x, line 2: this is not valid JSON .* Correct the line, or remove it"),
+        ("[1]", r"x, line 2: this is not a JSON object\. Give one with coherence, connectivity, personality"),
         ('{"coherence": 1}', r"x, line 2 has no column connectivity, personality"),
         ('{"coherence": true, "connectivity": 1, "personality": 1}', r"x, line 2: coherence is True"),
         ('{"coherence": 1, "connectivity": null, "personality": 1}', r"x, line 2: connectivity is None"),

@@ -59,7 +59,7 @@ class Candidate:
         score: 0 to 1; orders candidates, and is no probability.
         tight: the detector's strict rule holds too, so that it can be reported without a model.
         cues: words near the later passage that may explain the change, as "change: moved"; evidence for a verifier,
-            never a reason to drop the candidate (world_state 4.2).
+            never a reason to drop the candidate, since such words also stand where nothing is explained.
     """
 
     detector: str
@@ -162,7 +162,7 @@ def collisions(claims: Iterable[Claim], *, most_values: int = MOST_VALUES) -> It
     """Pairs of claims on one slot whose values differ.
 
     Each distinct value is compared with the first statement of every earlier value, and each statement with the
-    one before it, once for every two values in that order (world_state 4.3, item 4). Claims of two known owners never
+    one before it, once for every two values in that order. Claims of two known owners never
     meet. A slot with more than `most_values` values gives nothing.
     """
     for group in by_key(claims).values():

@@ -80,7 +80,7 @@ def split(text: str, form: Form | None = None, scene_words: int = SCENE_WORDS) -
 
     JSON is the paper's array of `{_id, title, subtitle, content}` (scene number = `_id` + 1); a manuscript has fabula's
     scene marks; Fountain and other screenplays have scene headings; Markdown has headings or rules; prose is cut at
-    chapter lines, and where it has none at the paragraph's end nearest to every `scene_words` words (magnet_atlas 6.1).
+    chapter lines, and where it has none at the paragraph's end nearest to every `scene_words` words.
 
     Raises:
         UsageError: there are no words in it, or `form` is "json" and it is none.

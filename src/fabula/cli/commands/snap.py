@@ -52,7 +52,7 @@ def _fit(
     over: Annotated[
         Literal["cells", "all"] | None,
         typer.Option(
-            help="Min-max among the plans of a cell, as the filter does it, or among all, as the paper learns.",
+            help="Min-max among the plans of a cell, as the filter does it, or among all, as the paper seems to.",
             show_default="cells, where all plans name theirs",
         ),
     ] = None,

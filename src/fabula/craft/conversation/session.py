@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 FOLDER: Final = "chat"
 FORMAT: Final = 1
-LONGEST: Final = 4000  # letters of a player's message: a prompt stays bounded by its cell
+LONGEST: Final = 4000  # characters of a player's message: a prompt stays bounded by its cell
 
 
 @dataclass
@@ -105,7 +105,7 @@ class Session:
         After the end of a cell the message begins the next one; a single full stop does so without saying anything.
 
         Raises:
-            UsageError: the message is empty or has more than 4,000 letters, or the story is over.
+            UsageError: the message is empty or has more than 4,000 characters, or the story is over.
             FabulaError: no answer came; the session stands as before.
         """
         said = said_by_player(message)
@@ -286,10 +286,10 @@ def said_by_player(message: str) -> str:
     """A player's message as it is kept: one text without blank lines at its ends.
 
     Raises:
-        UsageError: it is empty, or has more than 4,000 letters.
+        UsageError: it is empty, or has more than 4,000 characters.
     """
     if len(message) > LONGEST:
-        raise UsageError(f"Your message has {len(message):,} letters; {LONGEST:,} are the most. Say less at a time.")
+        raise UsageError(f"Your message has {len(message):,} characters; {LONGEST:,} are the most. Say less at a time.")
     said = " ".join(plain(readable(message)).split())
     if not said:
         raise UsageError("Your message is empty. Say something, or /next to let the story go on.")

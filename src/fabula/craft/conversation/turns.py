@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fabula.engine.events import Event
     from fabula.engine.run import Run
 
-SURE: Final = 24  # letters of a message by which it is judged
+SURE: Final = 24  # characters of a message by which it is judged
 _FEW: Final = 2  # words that anybody may say twice
 _WORDS: Final = 25  # of a turn, for estimates
 _SHORT: Final = 96  # tokens of a turn, with aids
@@ -122,7 +122,7 @@ def said_before(lines: Sequence[Line], who: str) -> tuple[Line, ...]:
 
 
 def _lead(moment: Moment, attempt: int) -> str:
-    """The first letters of a turn: of an action, or, where that has gone wrong, of speech alone.
+    """The first characters of a turn: of an action, or, where that has gone wrong, of speech alone.
 
     The smallest models can speak, and cannot say what they do in parentheses.
     """
@@ -188,7 +188,7 @@ class Draw:
         """Whether a turn can be kept: it plays a part and says or does something.
 
         With aids it has to say something, and neither says nor does the same again. It is judged by its action and
-        the first letters of its message, a short one by all of it.
+        the first characters of its message, a short one by all of it.
         """
         begin = said.message[:SURE].casefold()
         if leaves_part(said.message[: 2 * SURE]):
@@ -223,7 +223,7 @@ class Hearing:
     """Shows a reply as it comes: whole pieces of what the turn will be, no marks and no foreign speaker's words.
 
     Nothing is shown before it is clear that the draw is kept, so that nothing need be taken back: not before 48
-    letters of the message are there, or all of it. The action has to wait with it, since a draw is refused for its
+    characters of the message are there, or all of it. The action has to wait with it, since a draw is refused for its
     message, and the next one has another action.
 
     Attributes:

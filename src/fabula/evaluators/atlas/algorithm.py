@@ -47,10 +47,10 @@ if TYPE_CHECKING:
     from fabula.measure.items import Item
     from fabula.measure.report import Report
 
-KNOWN_TOKENS: Final = 12_000  # of previous world states in a prompt; above that, those that the scene names
+KNOWN_TOKENS: Final = 12_000  # of previous world states in a prompt (ours); those that the scene names come first
 WHOLE_TOKENS: Final = 30_000  # of text that is verified against; above that, what lies between and names the entity
 _REST_TOKENS: Final = 3_000  # of instructions, proposals and schema beside the text
-_PER_1000_WORDS: Final = 3.2  # proposals (127 for 40,000 words), for estimates
+_PER_1000_WORDS: Final = 3.2  # proposals, for estimates; the paper gives no number, this one is ours
 _SHORT: Final = 4  # letters of words that name nothing in particular
 
 
@@ -104,6 +104,7 @@ async def atlas(check: StoryCheck) -> tuple[list[Found], dict[str, Any]]:
         proposed = [begin(propose(check, scene, graphs[n], graphs[:n])) for n, scene in enumerate(scenes) if n > 0]
     proposals = [proposal for of_scene in proposed for proposal in await of_scene]
     names = frozenset(word for entity in table.entities for word in words(entity.name))
+    # Ours: of proposals about the same two scenes that say nearly the same, the first alone is verified.
     kept, repeated = merged(proposals, names)
     check.counts["proposals"] += len(proposals)
     check.counts["merged_proposals"] += repeated
@@ -132,7 +133,8 @@ async def _joined(graph: Branch[SceneGraph], before: Sequence[Branch[SceneGraph]
 async def scene_graph(check: StoryCheck, scene: NumberedScene) -> SceneGraph:
     """The graph of a scene, with ids of its own.
 
-    "Only nodes and edges recognized by the schema are retained"; so is, here, only what has evidence in the scene.
+    "Only nodes and edges recognized by the schema are retained." Here they must also quote evidence that stands in the
+    scene, and an entity must take part in an event. An attribute that quotes nothing keeps its node's evidence.
 
     Raises:
         ModelError: the model did not answer.
@@ -173,6 +175,10 @@ async def propose(
     check: StoryCheck, scene: NumberedScene, graph: Branch[SceneGraph], earlier: Sequence[Branch[SceneGraph]]
 ) -> list[Proposal]:
     """What a scene is thought to contradict, from its own facts and text and the facts of the scenes before it.
+
+    Of these, what holds for a moment only is left out (attributes marked `passing`, edges of `graph.PASSING`), since a
+    later scene cannot contradict it; so is what is beyond `KNOWN_TOKENS`, entities that the scene names coming first.
+    Both are ours.
 
     Raises:
         ModelError: the model did not answer.
@@ -348,7 +354,7 @@ def _attributes(check: StoryCheck, replies: Sequence[AttributeReply], nodes: Seq
 def valid_proposals(
     check: StoryCheck, replies: Iterable[ProposalReply], *, later: int | None = None, counted: str = ""
 ) -> Iterator[Proposal]:
-    """The proposals that can be findings: two scenes of the story, the earlier first, and short clauses.
+    """The proposals that can be findings: two scenes of the story, the earlier first, and clauses that are valid.
 
     With `later` the second scene is that one. The others are dropped and counted; their names begin with `counted`.
     """
@@ -369,7 +375,10 @@ def valid_proposals(
 def _facts_by_entity(
     graphs: Sequence[SceneGraph], scene: NumberedScene, most: int, *, lasting: bool
 ) -> list[tuple[str, list[str]]]:
-    """Facts by entity, each with its scene; where they have more than `most` tokens, those that the scene names."""
+    """Facts by entity, each with its scene, in `most` tokens; entities that the scene names come first.
+
+    What does not fit is left out, whoever it concerns.
+    """
     found: dict[str, list[str]] = {}
     for graph in graphs:
         for entity, fact in graph.facts(lasting=lasting):
@@ -388,7 +397,7 @@ def _facts_by_entity(
 
 
 def _usual_proposals(scenes: Sequence[NumberedScene]) -> list[Proposal]:
-    """As many proposals as the paper had in a story of 100 pages, in proportion, to estimate what a check costs."""
+    """Made-up proposals to estimate what a check costs, as many for 1,000 words as we expect of a story."""
     total = sum(count_words(scene.text) for scene in scenes)
     first, last = scenes[0].number, scenes[-1].number
     return [Proposal(first, last, f"fact {n}", f"event {n}") for n in range(round(_PER_1000_WORDS * total / 1000))]

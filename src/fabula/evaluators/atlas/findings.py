@@ -38,11 +38,12 @@ _OF_DETECTOR: Final = {
     "life": "life",
 }  # fmt: skip
 _ID_LETTERS: Final = 8
-_SAME, _SAME_NAMED = 0.5, 0.3  # specification 6.5
+# Share of common words from which on two proposals are one; the second holds where they share a name.
+_SAME, _SAME_NAMED = 0.5, 0.3
 _SAME_ATTRIBUTE: Final = 0.5
 _FEWEST_QUOTED: Final = 3
 _FEWEST: Final = 3  # letters of a word that can be a name
-_CLAUSE_WORDS: Final = 15  # at most (specification 6.5)
+_CLAUSE_WORDS: Final = 15  # at most: the paper's findings are short clauses, and a longer one says several things
 _FRAME_WORDS: Final = frozenset({"happens", "established"})  # of the sentence around the clauses
 
 
@@ -180,7 +181,9 @@ def key_of(*parts: str) -> str:
 
 
 def merged(proposals: Iterable[Proposal], names: frozenset[str]) -> tuple[list[Proposal], int]:
-    """Proposals without those that repeat an earlier one of the same scenes, and how many did (specification 6.5).
+    """Proposals without those that repeat an earlier one of the same two scenes, and how many did.
+
+    The paper verifies all of them. Here each goes to the verifier once, since a second verdict costs as much again.
 
     Args:
         proposals: better ones first.

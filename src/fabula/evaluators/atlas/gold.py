@@ -95,7 +95,7 @@ def _entries(text: str, path: str) -> list[Any]:
         return [json.loads(line) for line in text.splitlines() if line.strip()]
     except (ValueError, RecursionError) as error:
         raise UsageError(
-            f"{path} is neither a JSON array nor JSON lines ({error}). Give the known errors so."
+            f"{path} is neither a JSON array nor JSON lines ({error}). Give the known errors in one of these forms."
         ) from error
 
 
@@ -153,7 +153,7 @@ def _greedy(found: Sequence[Detected], known: Sequence[Known], alike: Callable[[
 
 
 def _strict(one: Detected, other: Known) -> float:
-    """The published rule: the same two scenes, fact like fact and event like event."""
+    """The strict rule (ours, as the paper states none): the same two scenes, fact like fact and event like event."""
     if (one.finding.x, one.finding.y) != (other.finding.x, other.finding.y):
         return 0.0
     scores = _like(one.finding.fact, other.finding.fact), _like(one.finding.event, other.finding.event)

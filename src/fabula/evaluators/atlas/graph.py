@@ -23,24 +23,29 @@ def _pairs(*ranges: _Range) -> frozenset[tuple[str, str]]:
     return frozenset((a, b) for sources, targets in ranges for a in sources for b in targets)
 
 
-# The paper names the relations; what each may join is ours.
+# The paper names the relations, in five functional groups; what each may join is ours.
 RELATIONS: Final[Mapping[str, frozenset[tuple[str, str]]]] = {
+    # event-role edges
     "performs": _pairs((_ACTING, (EVENT,))),
     "undergoes": _pairs((_ACTING, (EVENT,))),
     "experiences": _pairs((("Character",), (EVENT,))),
+    # social edges
     "kinship_with": _pairs((("Character",), ("Character",))),
     "affinity_with": _pairs((("Character",), ("Character",))),
     "hostility_with": _pairs((("Character",), ("Character",))),
     "affiliated_with": _pairs((("Character", "Concept"), ("Concept",))),
+    # inter-event edges
     "precedes": _pairs(((EVENT,), (EVENT,))),
     "occurs_after": _pairs(((EVENT,), (EVENT,))),
     "causes": _pairs(((EVENT,), (EVENT,))),
     "contrasts_with": _pairs(((EVENT,), (EVENT,))),
     "references": _pairs(((EVENT,), (EVENT,))),
+    # spatiotemporal edges
     "occurs_at": _pairs(((EVENT,), ("Location", "Vehicle"))),
     "occurs_on": _pairs(((EVENT,), ("TimePoint",))),
     "located_at": _pairs((_ACTING, ("Location", "Vehicle"))),
     "present_on": _pairs((_ACTING, ("TimePoint",))),
+    # object-related edges
     "possesses": _pairs((("Character", "Concept"), ("Object", "Vehicle"))),
     "uses": _pairs((("Character",), ("Object", "Vehicle")), (("Object",), ("Object",))),
     "part_of": _pairs(
@@ -52,7 +57,8 @@ RELATIONS: Final[Mapping[str, frozenset[tuple[str, str]]]] = {
     "is_a": _pairs((_ACTING, ("Concept",))),
 }
 SYMMETRIC: Final = frozenset({"kinship_with", "affinity_with", "hostility_with"})
-# True for a moment: not held against later scenes (specification 6.4).
+# What such an edge says holds for a moment: people and things move, so a later scene that says otherwise is no error.
+# Later scenes are not shown these edges (ours).
 PASSING: Final = frozenset({"located_at", "present_on", "uses"})
 _FEWEST_EVENTS: Final = 3  # with fewer ATLAS is blind (section 5.1)
 _DETERMINERS: Final = frozenset({"the", "a", "an", "his", "her", "their", "my", "our"})
@@ -102,7 +108,10 @@ def allowed(relation: str, source: str, target: str) -> bool:
 
 
 def normal(edge: Edge) -> Edge:
-    """The edge in its one form: `precedes` for `occurs_after` turned round, symmetric ones by the order of ids."""
+    """The edge in its one form (ours), so that what is said twice is kept once.
+
+    An `occurs_after` is turned round into a `precedes`; symmetric edges go from the smaller id to the larger one.
+    """
     turned = Edge(edge.target, edge.relation, edge.source, edge.scene, edge.evidence)
     if edge.relation == "occurs_after":
         return Edge(edge.target, "precedes", edge.source, edge.scene, edge.evidence)
@@ -178,7 +187,7 @@ class EntityTable:
     _known: dict[tuple[str, str], Entity] = field(default_factory=dict)
 
     def entity(self, type_: str, name: str, aliases: tuple[str, ...], scene: int) -> Entity:
-        """The entity that a scene names so; a new one where there is none yet."""
+        """The entity that a scene calls by this name; a new one where there is none yet."""
         forms = [form for given in (name, *aliases) if (form := bare(given))]
         found = next((self._known[type_, form] for form in forms if (type_, form) in self._known), None)
         if found is None and type_ == "Character":

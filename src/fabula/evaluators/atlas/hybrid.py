@@ -1,4 +1,6 @@
-"""Ours (world_state 4.3): rules and a model propose from local facts; a model verifies in local windows.
+"""Ours: rules and a model propose from local facts; a model verifies in local windows.
+
+No prompt grows with the story, as those of the paper's way do, which is why a book costs about a sixth of it.
 
 1. Rules propose without a model.
 2. The story is cut into pieces, and one call takes the facts out of each.

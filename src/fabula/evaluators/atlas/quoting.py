@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fabula.continuity import NumberedScene
     from fabula.continuity.book import Line
 
-NEARLY: Final = 0.8  # token F1 of the best window (specification 6.6)
+NEARLY: Final = 0.8  # token F1 of the best window: models change a word or two when they copy
 _STRETCH, _GAP = 3, 40  # words that a quotation with words left out may reach over: so many for each, and so many more
 _FEWEST_NEARLY: Final = 4  # shorter quotations have to stand there word for word
 

@@ -1,4 +1,4 @@
-"""What a verdict is worth: it counts only where its quotations stand in the story (specification 6.6)."""
+"""What a verdict is worth: it counts only where its quotations stand in the story, so none is made up."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""MAGNET's world state W: variables that actions overwrite, committed step by step (sections 3.3 and 4 of the paper).
+"""MAGNET's world state W: variables that actions overwrite, committed step by step (section 3.3; Algorithm 1, line 13).
 
-W is no store of its own. A variable is a fact about the subject "world", its key the slot; what a key holds now is the
+W has no store of its own. A variable is a fact about the subject "world", its key the slot; what a key holds now is the
 last write. So W at any earlier step is a question like any other, and every write keeps who made it and when.
 """
 

@@ -26,7 +26,7 @@ from fabula.story.personas import Persona, Personas, parse_personas, write_perso
 from fabula.story.sentences import sentences
 from fabula.story.world import Moment, WorldState
 from fabula.systems.magnet.checking import Continuity
-from fabula.systems.magnet.records import Attempt, Proposal, Records
+from fabula.systems.magnet.records import Attempt, ProposedAction, Records
 from fabula.systems.magnet.shapes import ActionReply, Critique, NextGoal, choice_shape, narration_shape
 from fabula.systems.magnet.state import FlatWorld, shown
 
@@ -188,7 +188,7 @@ async def timesteps(now: Progress, run: Run) -> None:
 
 
 async def timestep(now: Progress, run: Run) -> bool:
-    """Algorithm 1: story generation for one timestep, from `now` into `now`; whether a goal ended with it.
+    """Algorithm 1: story generation for one timestep, which changes `now`. Returns whether the goal was to be replaced.
 
     Costs two calls a character, two more for every revision, one for the narrator (two with `plain_paragraph`), and one
     where a goal follows.
@@ -203,7 +203,7 @@ async def timestep(now: Progress, run: Run) -> bool:
     # Action Generation + Critic Revision
     C = present(now)  # noqa: N806 - the paper's name
     witnesses = None if len(C) == len(now.characters) else tuple(c.name for c in C)  # of what happens; None for all
-    proposed = await side_by_side(proposal(now, run.scope(c.name), c, witnesses) for c in C)  # lines 1 to 7
+    proposed = await side_by_side(proposed_action(now, run.scope(c.name), c, witnesses) for c in C)  # 1 to 7
     actions = [a for a in proposed if a is not None]  # who gave none that can be read is absent
 
     if actions:
@@ -236,14 +236,17 @@ async def timestep(now: Progress, run: Run) -> bool:
 # Action Generation + Critic Revision: lines 1 to 7 --------------------------------------------------------------------
 
 
-async def proposal(now: Progress, run: Run, c: Persona, witnesses: tuple[str, ...] | None) -> Proposal | None:
+async def proposed_action(
+    now: Progress, run: Run, c: Persona, witnesses: tuple[str, ...] | None
+) -> ProposedAction | None:
     """Lines 2 to 6 for one character: an action, revised until the critic takes it; `None` where none can be read.
 
-    An action that was not taken after MAX_REVISIONS
-    is `forced`: it may happen, and changes nothing unless `strict_paper` has it as line 6 does.
+    An action that the critic did not take within MAX_REVISIONS is `forced`: it may happen, but its updates and its
+    `goal_reached` count with `strict_paper` alone, as in line 6. Both come from the critic: an action without a
+    readable critique changes nothing and reaches no goal, and without a critic no goal is ever completed.
     """
     paper, attempts = now.config.paper, list[Attempt]()
-    found: Proposal | None = None
+    found: ProposedAction | None = None
     for revision in range(paper.max_revisions + 1):  # line 2: repeat
         here = run.scope("again", revision) if revision else run
         a = await character_agent(now, here, c, attempts[-1] if attempts else Attempt(""))  # line 3
@@ -252,7 +255,7 @@ async def proposal(now: Progress, run: Run, c: Persona, witnesses: tuple[str, ..
         r = await critic(now, here, c, a) if paper.critic else None  # line 4
         revise = r is not None and r.revise
         attempts.append(Attempt(a, (r.feedback or "find another action") if r is not None and revise else ""))
-        found = Proposal(c.name, a, forced=revise, attempts=tuple(attempts), lone=paper.critic and r is None)
+        found = ProposedAction(c.name, a, forced=revise, attempts=tuple(attempts), lone=paper.critic and r is None)
         if r is not None and (paper.strict_paper or not revise):  # line 6
             updates, refused = now.world.writes_of(r.world_updates, c.name, witnesses)
             found = replace(found, world_updates=updates, refused=refused, goal_reached=r.goal_reached)
@@ -362,16 +365,16 @@ class Selected:
     `world_updates` are the narrator's own, where there is no critic to name them.
     """
 
-    order: tuple[Proposal, ...]
+    order: tuple[ProposedAction, ...]
     paragraph: str = ""
     world_updates: tuple[Write, ...] = ()
 
 
-async def narrator(now: Progress, run: Run, actions: Sequence[Proposal]) -> Selected:
+async def narrator(now: Progress, run: Run, actions: Sequence[ProposedAction]) -> Selected:
     """Line 8, NARRATOR(actions, g, W, s): which actions happen, in which order, and the paragraph about them.
 
-    With `plain_paragraph` the paragraph is written by another call. Where nothing can be read, the first action that
-    the critic took happens.
+    With `plain_paragraph` the paragraph is written by another call. Where nothing can be read, or nothing is chosen
+    twice, the first action that the critic took happens; without `plain_paragraph` its words are the paragraph.
     """
     paper, with_text = now.config.paper, not now.config.ours.plain_paragraph
     updates = not paper.critic and paper.world_updates
@@ -404,8 +407,11 @@ async def narrator(now: Progress, run: Run, actions: Sequence[Proposal]) -> Sele
     return Selected((first,), first.action if with_text else "")
 
 
-def _until_reached(chosen: list[Proposal], config: Config) -> tuple[Proposal, ...]:
-    """Without what would happen after the goal is reached."""
+def _until_reached(chosen: list[ProposedAction], config: Config) -> tuple[ProposedAction, ...]:
+    """The chosen actions up to the one that reaches the goal (ours: `truncate_after_goal`); the others change nothing.
+
+    A paragraph that came with the choice is not cut, so that it may describe actions whose updates W never gets.
+    """
     if config.ours.truncate_after_goal:
         for place, a in enumerate(chosen, 1):
             if a.goal_reached:
@@ -453,7 +459,7 @@ async def _prose(
 def remember(
     now: Progress,
     run: Run,
-    actions: Sequence[Proposal],
+    actions: Sequence[ProposedAction],
     selected: Selected,
     made: Commit | None,
     story: Sequence[str],
@@ -501,16 +507,17 @@ def goal_ends(now: Progress, *, reached: bool) -> Status | None:
 def due(t: int, k: int, config: Config, *, reached: bool) -> Status | None:
     """Why a goal is replaced after timestep `t`, or `None`; `k` is the stall count before it.
 
-    A domain shift goes before a stall, and a stall before completion; a goal that is completed at its stall step was
-    completed. `stall_rule` "text" replaces a goal in its 15th step, as section 3.1 says, "algorithm" in its 16th, as
-    line 22 has it.
+    A domain shift goes before everything else, as in Algorithm 1. A goal that is reached in the very step in which it
+    would be left as stalled is "complete" here, whatever `stall_rule` is; in the paper line 22 comes before line 25,
+    so that it is "stalled". `stall_rule` "text" leaves a goal in its 15th step, as section 3.1 says, "algorithm" in
+    its 16th, as line 22 has it. Without `goal_shifts` a goal that is reached is still replaced.
     """
     paper = config.paper
     if paper.goal_shifts and t % paper.domain_shift_steps == 0:  # line 19
         return "domain_shift"
     steps = k + 1 if paper.stall_rule == "text" else k
     if paper.goal_shifts and steps >= paper.stall_steps:  # line 22
-        return "complete" if reached else "stalled"
+        return "complete" if reached else "stalled"  # ours: line 22 says "stalled" in both cases
     return "complete" if reached else None  # line 25
 
 

@@ -15,15 +15,17 @@ class Paper:
         domain_shift_steps: every so many steps the story turns to another domain (section 3.1: 40).
         stall_rule: "text" (in the 15th step, section 3.1) or "algorithm" (in the 16th, Algorithm 1, line 22).
         max_revisions: MAX_REVISIONS (Algorithm 1, line 5); the paper gives no value.
-        recent_actor: paragraphs that a character is shown (section 3.2 says "recent").
-        recent_narrator: paragraphs that narrator and critic are shown (section 3.2 says "prior").
-        recent_goals: paragraphs that the goal generator is shown (section 3.2 says "recent").
-        slice_max: variables of W_c (Algorithm 1, line 3); the paper does not define W_c.
+        recent_actor: paragraphs that a character is shown (section 3.2 says "recent"; the number is ours).
+        recent_narrator: paragraphs that the narrator is shown (section 3.2 says "prior"; the number is ours), and the
+            critic with `critic_history`.
+        recent_goals: paragraphs that the goal generator is shown (section 3.2 says "recent"; the number is ours).
+        slice_max: variables of W_c (Algorithm 1, line 3); the paper does not define W_c, and the number is ours.
         strict_paper: what a refused action changes is committed too, and the critic sees no history (Algorithm 1,
             lines 4 to 6).
-        critic: off is the ablation of section 4.4: the first action counts.
-        world_updates: off drops all commits (section 4.4).
-        goal_shifts: off keeps a goal until it is reached (section 4.4).
+        critic: off is the ablation of section 4.4: the first action counts, and no goal is ever completed, since only
+            the critic says that one is reached.
+        world_updates: off drops all commits (section 4.4); characters are then shown no world, all others the author's.
+        goal_shifts: off keeps a goal until it is reached, when it is still replaced (section 4.4).
         actor_temperature: of the characters (appendix A.1); 0 leaves it to the model.
         critic_temperature: of the critic (appendix A.1); 0 leaves it to the model.
         narrator_temperature: of the narrator (appendix A.1); 0 leaves it to the model.
@@ -50,11 +52,16 @@ class Paper:
 
 @dataclass(frozen=True, slots=True)
 class Ours:
-    """What the paper does not have; the defaults leave it as the paper has it, as far as it says anything.
+    """What the paper does not have.
+
+    The defaults are those of the preset faithful. They leave things as the paper has them, but for `critic_history` and
+    `truncate_after_goal`, which are on there too.
 
     Attributes:
         critic_history: the critic sees recent paragraphs and the character's last actions (the paper's does not).
-        truncate_after_goal: nothing happens after a chosen action that reaches the goal.
+        truncate_after_goal: nothing is committed after a chosen action that reaches the goal. The paragraph leaves it
+            out too where it is written after the choice (`plain_paragraph`), not where it came with it. `strict_paper`
+            does not switch this off.
         present_only: those act who are where the story is; off, as in the paper, everybody does.
         state_max: variables of W that critic, narrator and goal generator are shown, so that prompts do not grow with
             the story; 0 shows all, as in the paper.
@@ -67,7 +74,7 @@ class Ours:
         plain_paragraph: the narrator chooses in one call and writes in another; else both come as JSON.
         plain_action: a character says its action in plain words; else as JSON.
         check: the detectors of continuity errors look at every paragraph, and what they find is written again once.
-        instruction_first: what is wanted stands before what is given; else after it.
+        instruction_first: what is wanted stands before what is given; else after it. The paper prints no prompts.
         characters: how many to make where the author gives none.
     """
 
@@ -97,7 +104,7 @@ class Config:
 
     @classmethod
     def faithful(cls) -> Config:
-        """The paper."""
+        """The paper, as far as `paper.toml` names no deviation."""
         return cls()
 
     @classmethod

@@ -43,8 +43,8 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
-    """actions[c] of Algorithm 1, line 6: a character's last action of a step, and what its critic made of it.
+class ProposedAction:
+    """actions[c] of Algorithm 1, line 6: the action that a character proposes, and what its critic made of it.
 
     Attributes:
         world_updates: what it changes once it is selected.
@@ -81,8 +81,8 @@ class Records:
         self,
         t: int,
         goal: int,
-        actions: Sequence[Proposal],
-        selected: Sequence[Proposal],
+        actions: Sequence[ProposedAction],
+        selected: Sequence[ProposedAction],
         made: Commit | None,
         story: Sequence[str],
         absent: int = 0,

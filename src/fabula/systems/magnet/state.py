@@ -1,4 +1,7 @@
-"""W, the world state of section 3.3, as a run keeps it: a flat view of the world, and what prompts show of it.
+"""W, the world state of section 3.3, as a run keeps it: the dictionary of its variables, and what prompts show of it.
+
+The paper's directed graph is made from the same facts by `magnet_graph` in `fabula.story.world.graph`; the agents see
+the dictionary alone.
 
 W is committed step by step into a world in memory, which is made again whenever the run goes through its steps; each
 chapter's part of it is kept with the chapter (`records.py`). Added here is W_c, which the paper does not define.
@@ -38,7 +41,8 @@ class FlatWorld:
     """W in its flat view: variables in the order of insertion, each with the points that it has for each character.
 
     Attributes:
-        world: where commits go; `fabula.story.world.flat.variables` of it gives the same variables.
+        world: where commits go. `fabula.story.world.flat.variables` gives these variables from it, and with them those
+            that the system sets itself (current_goal and others), which prompts do not show.
         personas: all characters.
     """
 
@@ -73,7 +77,10 @@ class FlatWorld:
         return {key: variable.value for key, variable in self.variables.items()}
 
     def commit(self, step: int, at: Moment, writes: Sequence[Write], system: Mapping[str, Value]) -> Commit:
-        """Write a step's updates into W, in order; see `fabula.story.world.flat.commit`."""
+        """Algorithm 1, line 13, for all updates of a step: `flat.commit` writes them into the world; the view follows.
+
+        What the step did is returned; see `fabula.story.world.flat.commit`, also for what is refused and raised.
+        """
         made = flat.commit(self.world, step, writes, at=at, system=system)
         lost = {refused.key for refused in made.refused}
         for write in writes:

@@ -1,9 +1,9 @@
 """SNAP: a narrative in cells; each is planned, the plans are filtered, the best is talked through and summed up.
 
-First the loop over the cells (sections 4.1 and 5.3) and what is done in each (`Snap`), then the parts in the paper's
-order: who is in a cell (3.1), the planning model (4.3), the planning filter (4.4), the agent model (4.5), the summary
-model (4.6). What two agents do here a person does with one of them in `fabula chat`: with the same `Snap`, in a session
-of `fabula.craft.conversation`.
+First the loop over the cells (section 4.1) and what is done in each (`Snap`, which holds the agent model, 4.5), then
+the other parts in the paper's order: who is in a cell (3.1), the planning model (4.3), the planning filter (4.4), how
+the plan is followed (ours), the summary model (4.6). What two agents do here a person does with one of them in `fabula
+chat`: with the same `Snap`, in a session of `fabula.craft.conversation`.
 """
 
 from __future__ import annotations
@@ -71,18 +71,18 @@ _PLAN_WORDS: Final = 300  # for estimates
 _LOW, _HIGH = 1, 5
 _SCORES: Final = tuple(str(score) for score in range(_LOW, _HIGH + 1))
 _ONE_TOKEN: Final = Sampling(temperature=1.0, top_p=1.0, frequency_penalty=0.0, presence_penalty=0.0, max_tokens=1)
-_NEXT: Final = 0.1  # likeness to the next sub-plan below which a turn is not about it
+_NEXT: Final = 0.1  # likeness to the next sub-plan below which an exchange is not about it
 _TOKENS_A_WORD: Final = 2
 _ROOM: Final = 0.8  # of a summary model's window, as tokens are estimates
 # With aids for small models:
 _FEW_STEPS: Final = 8
-_OTHER_STORY: Final = 0.25  # coherence by words; the paper's own plans have 0.26 to 0.65 (Tables 14 to 26), prattle 0.1
+_OTHER_STORY: Final = 0.25  # coherence by words: plans of the paper have 0.26 to 0.65 (Tables 14 to 26), other text 0.1
 _LABEL_TOKENS, _PLAN_TOKENS = 700, 640
 _SEGMENT_TOKENS, _DIALOGUE_TOKENS = 1200, 1500
 
 
 async def write(brief: Brief, run: Run, config: Config) -> Story:
-    """The narrative as a dialogue between two agents, cell by cell (sections 4.1 and 5.3)."""
+    """The narrative as a dialogue, cell by cell (section 4.1), between two agents as in section 5.3."""
     snap = await open_talk(await narrative_of(run, brief), run, config)
     story = Story.of(brief)
     summaries: Summaries = {}
@@ -91,7 +91,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
         cell = await snap.cell(here, number, summaries)  # who is in it (3.1), planning (4.3), filtering (4.4)
 
         async def talked_through(own: Run, cell: Cell = cell, before: Summaries = summaries) -> str:
-            # The agent (4.5) and the player's agent in turn, until EOD.
+            # The agent (4.5) and the player's agent in turn, until EOD. Only the first of them has a plan.
             return await conversation(snap, own, cell, before, config.paper.max_turns)
 
         read = partial(_dialogue, parties=snap.parties)
@@ -151,6 +151,8 @@ class Snap:
         player = self.parties.player
         return replace(cell, steps=await plan_of(run, cell, player, summaries.get(player, ""), self.config))
 
+    # the agent model (section 4.5)
+
     async def answer(self, run: Run, moment: Moment) -> Said:
         """One turn of the agent (Table 8); 1 call, more where a draw is not usable."""
         ours, steps = self.config.ours, moment.cell.steps
@@ -165,7 +167,7 @@ class Snap:
         return await self._turn(run, moment, "npc", "answer", fields, [step.title for step in ahead])
 
     async def play(self, run: Run, moment: Moment) -> Said:
-        """One turn of the player's character by a model (section 5.3)."""
+        """One turn of the player's character by a model (section 5.3); unlike the paper's it has no plan of its own."""
         fields = self._known(run, moment, "player")
         fields["partners"] = [name for name in self.parties.others if name in moment.cell.present]
         return await self._turn(run, moment, "player", "play", fields, ["listens"] if self.config.ours.lenient else [])
@@ -192,10 +194,11 @@ class Snap:
         }
 
     def progress(self, state: State, words: str, answer: Said) -> Progress:
-        """Where the plan stands after a turn, and whether the cell is over (Table 8, rules 2, 4 and 9).
+        """Where the plan stands after an exchange, and whether the cell is over (Table 8, rules 2, 4 and 9).
 
-        The agent's EOD ends the cell, but never in its first turn, and with `enforce` at the last sub-plan alone; so
-        does a last sub-plan that stalls.
+        The agent's EOD ends the cell, but never in its first turn. In faithful mode EOD alone counts: which sub-plan is
+        being served is recorded, and the agent is not told. With `enforce` EOD counts at the last sub-plan alone, and
+        with `turns_per_step` a last sub-plan that stalls ends the cell too.
         """
         ours = self.config.ours
         if not state.steps:
@@ -432,8 +435,8 @@ async def best_plan(
 ) -> tuple[Step, ...]:
     """P_best, the plan with the highest sum S (equation 2); the first of several. One plan is not scored.
 
-    The scores are kept as `plan/cell-N-plan-scores.csv`, and the choice is made from what stands there: who edits a
-    score changes the choice, who removes a line excludes its plan.
+    The scores are kept as `plan/cell-N-plan-scores.csv`, and the choice is made from that file: an edited score changes
+    the choice, and a plan whose line is removed cannot be chosen.
 
     Raises:
         UsageError: an edited table cannot be read, or is of other plans.
@@ -487,7 +490,7 @@ def _are_of(rows: Sequence[Row], plans: Sequence[tuple[Step, ...]]) -> bool:
 async def _scored(run: Run, plans: Sequence[tuple[Step, ...]], segment: str, persona: str, config: Config) -> str:
     """C1, C2 and C3 of each plan, as a table: coherence, connectivity (Table 6), personality (Table 7)."""
     near = await coherences(plans, segment, run, config.paper)
-    # Another take of the scores alone counts beside the plan's takes.
+    # New scores may be drawn for the same plans (`fabula retake`): such takes are added to those of the plans.
     judging = replace(run, take=run.take + run.within(SCORES).take)
     story = shown(segment, run, "judge")
     judged = await side_by_side(
@@ -512,7 +515,7 @@ async def _judged(run: Run, plan: str, segment: str, persona: str, config: Confi
 async def g_eval(run: Run, config: Config, prompt: str, **fields: str) -> float:
     """The mean of samples of one token, or the expected score by the tokens' probabilities (section 5.1).
 
-    Answers that are no score do not count; without any, the score is the lowest.
+    Replies in which no score can be read are left out; where there is no other, the score is 1 (both are ours).
     """
     paper = config.paper
     gives_logprobs = run.context.cast.assignment("judge").performer.capabilities.logprobs
@@ -539,32 +542,32 @@ def _mean(texts: Sequence[str]) -> float:
     return sum(found) / len(found) if found else float(_LOW)
 
 
-# the agent model: how the plan goes on (section 4.5) ------------------------------------------------------------------
+# following the plan (ours: enforce, turns_per_step) -------------------------------------------------------------------
 
 
 def turns_allowed(turns_per_step: int, freedom: Freedom) -> int:
-    """Turns after which a sub-plan is left: half as many on rails, twice as many where it is loose; 0 sets no bound."""
+    """Exchanges after which a sub-plan is left: half as many on rails, twice as many when loose; 0 sets no bound."""
     if freedom == "guided" or not turns_per_step:
         return turns_per_step
     return max(turns_per_step // 2, 1) if freedom == "rails" else turns_per_step * 2
 
 
 def next_step(steps: Sequence[Step], step: int, stayed: int, words: str, most: int) -> tuple[int, int, bool]:
-    """Which sub-plan the next turn serves, judged from the words of this one; no model is asked.
+    """Which sub-plan the next exchange serves, judged from the words of this one; no model is asked.
 
     The plan goes on when the words are nearer to the next sub-plan than to this one, and when this one has had its
-    turns. It never goes further than one, and never back (Table 8, rule 2).
+    exchanges. It never goes further than one, and never back (Table 8, rule 2).
 
     Args:
         steps: the plan.
-        step: number of the sub-plan that the turn served.
-        stayed: turns that this sub-plan had before.
-        words: of the turn.
-        most: turns after which a sub-plan counts as stalled; 0 sets no bound.
+        step: number of the sub-plan that the exchange served.
+        stayed: exchanges that this sub-plan had before.
+        words: of the exchange, the player's and the answer's.
+        most: exchanges after which a sub-plan counts as stalled; 0 sets no bound.
 
     Returns:
-        The sub-plan of the next turn, the turns it has had, and whether the plan is done: its last sub-plan has had
-        its turns.
+        The sub-plan of the next exchange, the exchanges it has had, and whether the plan is done: its last sub-plan has
+        had its exchanges.
     """
     stayed += 1
     stalled = bool(most) and stayed >= most
@@ -579,7 +582,7 @@ def next_step(steps: Sequence[Step], step: int, stayed: int, words: str, most: i
 
 
 async def summary_of(run: Run, before: str, lines: Sequence[Line], config: Config) -> str:
-    """A summary, kept as `plan/cell-N-summary.md`."""
+    """A summary for the next cell, kept as `plan/cell-N-summary.md`; the last cell has none."""
     words, role, ours = config.paper.summary_words, "summariser", config.ours
     before = before if ours.carry else ""
 

@@ -17,7 +17,7 @@ class Paper:
     Attributes:
         player: the player's character; empty takes the first that the first cell names.
         npc: who answers; commas separate several. Empty takes the second.
-        sentences: of a cell, about (section 3.1: 10).
+        sentences: of a cell, about (section 3.1: 10); up to 30 % more or fewer, so that it ends with a paragraph.
         candidates: plans to choose from in a cell; the paper does not say how many.
         plan_filter: the best plan is chosen (section 4.4); else the first one counts.
         weights: of coherence, connectivity and personality (equation 1); `fabula snap fit` learns one's own.
@@ -31,7 +31,8 @@ class Paper:
         turn_temperature: of the agents' turns (section 5.1).
         instruction_first: the planner reads what is wanted before what is given (Table 5); else after it.
         summary_words: that a summary should have at most; the paper does not say.
-        max_turns: of a cell in the automatic mode; the paper does not say.
+        max_turns: exchanges (player and answer) of a cell in the automatic mode; in the first one the agent speaks
+            alone. The paper does not say.
     """
 
     player: str = ""
@@ -64,7 +65,8 @@ class Ours:
 
     Attributes:
         freedom: how far the player may lead away: "rails", "guided" (the paper) or "loose".
-        turns_per_step: turns after which a sub-plan that stalls is left; 0 leaves it to the agent, as in the paper.
+        turns_per_step: exchanges (player and answer) after which a sub-plan that stalls is left; 0 leaves it to the
+            agent, as in the paper.
         enforce: the agent is reminded of its sub-plan, and EOD counts at the last one alone; else wherever it is
             written, but in the first turn.
         tries: draws of a turn that is not usable.

@@ -58,18 +58,19 @@ class Learned:
 def learn(rows: Sequence[Row], over: Over | None = None, *, resamples: int = 1000, seed: int = 1) -> Learned:
     """The weights of coherence, connectivity and personality, by the factorisation of section 4.4.
 
-    The paper brings scores to 0..1 over all plans. The filter does it among the plans of a cell, because a sum there
-    is compared with no other cell's; weights are for that scale, so by default they are learned on it where the rows
-    tell their cells, else over all. Intervals are bootstraps over cells (over plans where there are none).
+    The paper normalises scores to 0..1 and does not say among which plans; when it learns, we take it to be among all.
+    The filter does it among the plans of a cell, because a sum there is compared with no other cell's; weights are for
+    that scale, so by default they are learned on it where the rows name their cells, else over all. Intervals are
+    bootstraps over cells (over plans where there are none).
 
     Args:
         rows: of one or more tables.
-        over: "cells" or "all"; `None` takes cells where all rows tell theirs.
+        over: "cells" or "all"; `None` takes cells where all rows name theirs.
         resamples: draws behind the intervals.
         seed: of the draws.
 
     Raises:
-        UsageError: there are too few plans, some tell no cell, or a criterion tells no plans apart.
+        UsageError: there are too few plans, some name no cell, or a criterion has the same score for all plans.
     """
     have_cells = bool(rows) and all(row.cell for row in rows)
     if over == "cells" and not have_cells:

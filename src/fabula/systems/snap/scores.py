@@ -27,7 +27,7 @@ CRITERIA: Final = ("coherence", "connectivity", "personality")
 COLUMNS: Final = ("cell", "plan", *CRITERIA, "sum", "chosen", "steps")
 _KNOWN: Final = ("story", *COLUMNS)
 _DIGITS: Final = 6  # of a score; what is written is what counts
-_WIDE: Final = 200  # letters of a headline that are shown
+_WIDE: Final = 200  # characters of a headline that are shown
 _MARK: Final = "yes"
 
 
@@ -53,7 +53,7 @@ class Row:
 
 
 def min_max(scores: Matrix) -> Matrix:
-    """Each column of `scores` (plans x criteria) normalised to 0..1; a column of equal values is 0."""
+    """Each column of `scores` (plans x criteria) normalised to 0..1; a column of equal values becomes 0 (ours)."""
     low, high = scores.min(axis=0), scores.max(axis=0)
     spread = high - low
     return (scores - low) / np.where(spread > 0, spread, 1.0)  # type: ignore[no-any-return] # numpy's own types
@@ -95,7 +95,7 @@ def read_scores(text: str, name: str) -> tuple[Row, ...]:
     try:
         lines = [(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)]
     except csv.Error as error:
-        raise UsageError(f"{name}, line {reader.line_num}: {error}. Correct the line; it is no CSV.") from error
+        raise UsageError(f"{name}, line {reader.line_num}: {error}. Correct the line; it is not valid CSV.") from error
     if not lines:
         raise UsageError(f"{name} is empty. Give a table with a line {','.join(CRITERIA)} and one line for each plan.")
     head = [cell.strip().lower() for cell in lines[0][1]]
@@ -123,9 +123,9 @@ def _rows_in(text: str, name: str) -> Iterator[Row]:
         try:
             fields = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise UsageError(f"{where}: this is no JSON ({error}). Correct the line, or remove it.") from error
+            raise UsageError(f"{where}: this is not valid JSON ({error}). Correct the line, or remove it.") from error
         if not isinstance(fields, dict):
-            raise UsageError(f"{where}: this is no JSON object. Give one with {', '.join(CRITERIA)}.")
+            raise UsageError(f"{where}: this is not a JSON object. Give one with {', '.join(CRITERIA)}.")
         _check_columns(fields, where)
         yield _row(where, fields)
 

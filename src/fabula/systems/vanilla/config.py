@@ -15,7 +15,8 @@ class Paper:
         player: the player's character; empty takes the name that the narrative repeats most.
         npc: who answers; commas separate several. Empty takes the name that comes next.
         turn_temperature: of the turns (section 5.1).
-        max_turns: in the automatic mode; the paper does not say.
+        max_turns: exchanges (player and answer) in the automatic mode; in the first one the agent speaks alone. The
+            paper does not say.
     """
 
     player: str = ""
