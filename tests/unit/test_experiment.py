@@ -109,7 +109,7 @@ def test_settings_reach_runs_and_judges_and_files_in_them_are_found(home: Path) 
     assert writer == f"scripted:{home / 'script.toml'}"
     assert found.trials[0].settings.sampling.temperature == 0.5
     judge = {measure.label: measure for measure in found.measures}["pairwise"]
-    assert (judge.config.samples, judge.settings.sampling.temperature) == (2, None)
+    assert (judge.config.paper.samples, judge.settings.sampling.temperature) == (2, None)
     assert judge.settings.prices["openai:x"].output == 2.0
     assert [measure.label for measure in found.measures] == ["surface", "pairwise", "rouge"]
 

@@ -52,7 +52,7 @@ def test_a_system_and_an_evaluator_are_methods() -> None:
 
 def test_values_are_converted_to_the_types_of_their_fields() -> None:
     config = find("pairwise").config("faithful", {"samples": "3", "assess": "false"})
-    assert (config.samples, config.assess) == (3, False)
+    assert (config.paper.samples, config.ours.assess) == (3, False)
 
 
 def test_what_does_not_fit_is_named() -> None:
