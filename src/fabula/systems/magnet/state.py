@@ -1,7 +1,7 @@
 """W, the world state of section 3.3, as a run keeps it: the dictionary of its variables, and what prompts show of it.
 
-The paper's directed graph is made from the same facts by `magnet_graph` in `fabula.story.world.graph`; the agents see
-the dictionary alone.
+The paper's directed graph is drawn from the same facts by `fabula.story.world.graph`, for people; the agents see the
+dictionary alone.
 
 W is committed step by step into a world in memory, which is made again whenever the run goes through its steps; each
 chapter's part of it is kept with the chapter (`records.py`). Added here is W_c, which the paper does not define.
