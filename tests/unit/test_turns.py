@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fabula.engine.replies.turns import leaves_part, read_turn, repeats
+from fabula.engine.replies.turns import leaves_part, read_turn, repeats_earlier
 
 NAMES = ("Mara Quill", "Tobias", "Narration")
 
@@ -62,6 +62,6 @@ def test_a_turn_that_speaks_as_a_model_or_of_the_play_leaves_its_part(said: str,
 
 def test_a_turn_repeats_what_is_more_alike_than_the_threshold() -> None:
     told = ["The boats are home.", "Put it there."]
-    assert repeats("the boats are home!", told, 0.9)
-    assert not repeats("Eleven went out at six.", told, 0.6)
-    assert not repeats("x", [], 0.0)
+    assert repeats_earlier("the boats are home!", told, 0.9)
+    assert not repeats_earlier("Eleven went out at six.", told, 0.6)
+    assert not repeats_earlier("x", [], 0.0)

@@ -24,7 +24,7 @@ class Method:
     Attributes:
         name: as users type it, with hyphens.
         paper: what `paper.toml` says: title, authors, year, venue, summary, roles, deviations.
-        package: the package whose module `algorithm` holds its `Config` and its function.
+        package: the package above its folder, whose modules `config` and `algorithm` hold `Config` and function.
     """
 
     name: str

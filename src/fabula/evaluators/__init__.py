@@ -1,7 +1,8 @@
 """Ways of measuring stories. A folder here with a `paper.toml` is an evaluator; nothing lists them.
 
-An evaluator's module `algorithm` holds a frozen dataclass `Config` with the presets `Config.faithful()` and
-`Config.improved()`, and `async def evaluate(items, run, config) -> Report`. One that needs no model has no roles.
+An evaluator's module `config` holds a frozen dataclass `Config` with the presets `Config.faithful()` and
+`Config.improved()`, its module `algorithm` holds `async def evaluate(items, run, config) -> Report`. One that needs no
+model has no roles.
 """
 
 from __future__ import annotations

@@ -1,7 +1,11 @@
 """`ratings.jsonl`: single verdicts in one format, whoever gave them: a person, a model or a program.
 
-One JSON object a line. A side-by-side verdict has two items in the order shown; `shown` is the answer as it was given
-("A"), `answer` what it means (the id of an item, or "same"). A score has one item and a number.
+One JSON object a line. `shown` is the answer as it was given, `answer` what it means. There are three kinds:
+
+- a choice between two stories: two items in the order shown, and the id of the better one or "same";
+- a score or a finding: one item, and a number or a word;
+- a label of a story beside its reference: two items in the order shown, of which the reference's id begins with
+  `reference:`, and a number from the story's side, above 0 where the story is better.
 """
 
 from __future__ import annotations

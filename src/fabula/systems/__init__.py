@@ -1,7 +1,8 @@
 """Writing methods from papers. A folder here with a `paper.toml` is a system; nothing lists them.
 
-A system's module `algorithm` holds a frozen dataclass `Config`, whose defaults are the paper's values and which has the
-presets `Config.faithful()` and `Config.improved()`, and `async def write(brief, run, config) -> Story`.
+A system's module `config` holds a frozen dataclass `Config`, whose defaults are the paper's values and which has the
+presets `Config.faithful()` and `Config.improved()`; its module `algorithm` holds
+`async def write(brief, run, config) -> Story`.
 """
 
 from __future__ import annotations

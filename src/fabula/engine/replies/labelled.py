@@ -29,7 +29,7 @@ _ROLE: Final = re.compile(r"(?:(?:he|she|they)\s+)?(?:(?:is|was)\s+)?(?:the|a|an
 _ROLE_ENDS: Final = re.compile(r"[,;:.()]|\b(?:who|whose|of|with|and|that|in|at|from|is|was|to)\b")
 
 
-def read_label(line: str, labels: Sequence[str]) -> tuple[str, str] | None:
+def read_labelled_line(line: str, labels: Sequence[str]) -> tuple[str, str] | None:
     """Which of `labels` a line begins with, and what stands behind it; `None` if with none."""
     for label in labels:
         found = re.match(rf"{_LEAD}{_SCENE}{re.escape(label)}{_CLOSE}", line, re.IGNORECASE)

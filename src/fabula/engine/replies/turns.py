@@ -66,7 +66,7 @@ def leaves_part(text: str) -> bool:
     return bool(_MODEL.search(text) or _SORRY.match(text) or _STAGE.search(text))
 
 
-def repeats(text: str, earlier: Iterable[str], threshold: float) -> bool:
+def repeats_earlier(text: str, earlier: Iterable[str], threshold: float) -> bool:
     """Whether `text` is more alike than `threshold` (0 to 1, by Levenshtein's distance) to one of `earlier`."""
     from rapidfuzz.distance import Levenshtein  # noqa: PLC0415 - needed by one system alone
 

@@ -1,9 +1,17 @@
-"""Section 3 of the paper: every test put to every story, alone or beside its reference in both orders.
+"""Section 3.2 of the paper, its baseline (section 4.2) and its hybrid (section 5, "ours_opt").
 
-    L+ = LLM(test, reference, candidate)    L- = LLM(test, candidate, reference)
-    Score = number of tests with (L+ - L-) >= 0
+    L+ = LLM(test, reference, candidate)    reference first: how much better the candidate is
+    L- = LLM(test, candidate, reference)    candidate first: how much better the reference is
+    Score = sum over tests of I[(L+ - L-) >= 0]
 
-`evaluate` is the procedure. Below it stand its steps, in order: which calls there are, one call, one test's outcome.
+Labels are stored from the candidate's side, so L+ as it is, and L- with its sign changed: (L+ - L-) is the sum of the
+two stored labels. `evaluate` is the procedure. Below it stand its steps, in order: which method is meant, which calls
+there are, one call, one test's outcome, one story's score.
+
+Where the rest of the paper is: section 3.1 in `making/`; the labels of section 3.2 are read in
+`engine/replies/labels.py`; section 3.3 and appendix A.1 are `prompts/compare.jinja`; section 4.1 is `data/ttcw.py`;
+section 4.2 is `prompts/question.jinja`; section 4.3 (Figures 1 to 3, baselines of Table 1) is `app/reproduce/ttcw.py`
+with `stats/correlation.py`; appendix A.2 is `tests.toml`. Table 2, by dimension, is not reproduced.
 """
 
 from __future__ import annotations
@@ -21,6 +29,7 @@ from fabula.evaluators.ttcw.bank import read_bank
 from fabula.evaluators.ttcw.report import AGAIN, Result, report_of
 from fabula.measure.items import Item
 from fabula.models.base import Sampling
+from fabula.story import slug
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,14 +40,16 @@ if TYPE_CHECKING:
     from fabula.measure.ratings import Rating
     from fabula.measure.report import Report
 
-Place: TypeAlias = Literal["alone", "candidate-first", "reference-first"]
+# How a story is shown: "alone" by the plain method. These words are in the paths of recorded calls.
+Place: TypeAlias = Literal["alone", "reference-first", "candidate-first"]
 
 ROLE: Final = "judge"
 PLAIN_IN_HYBRID: Final = "originality"  # the dimension that section 5 leaves to the plain method
+# Reference first is L+, candidate first is L-. L- is asked first; the lines of `ratings.jsonl` have this order.
 ORDERS: Final[dict[Orders, tuple[Place, ...]]] = {
     "both": ("candidate-first", "reference-first"),
-    "candidate-first": ("candidate-first",),
     "reference-first": ("reference-first",),
+    "candidate-first": ("candidate-first",),
 }
 _SHORT_REPLY: Final = 1024  # tokens of a small judge's reply
 _ANALYSIS_WORDS: Final = 180  # for estimates
@@ -46,7 +57,10 @@ _VERDICT_WORDS: Final = 4
 
 
 async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
-    """Tests passed by each story, of 14; a test is passed where the order-corrected mean is not below 0.
+    """How many tests each story passes, of 14.
+
+    By reference, a test is passed where the mean of its labels from the candidate's side is not below 0; plainly, where
+    the judge says yes.
 
     Raises:
         UsageError: a setting or the tests' file is wrong, or a story has no reference where the method needs one.
@@ -57,7 +71,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     method = method_for(items, config.paper.method)
     bank = read_bank(config.paper.tests).only(config.ours.only)
 
-    # Section 3.2: each test is conducted twice, with the two texts in alternated order.
+    # Section 3.2: each test is conducted twice, with the two texts in alternated order. The plain method asks it once.
     calls = calls_of(items, bank.tests, method, ORDERS[config.paper.orders])
     answers = await side_by_side(ask(call, run, config, bank.version) for call in calls)
 
@@ -67,11 +81,13 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     results = [outcome(answered) for answered in found.values()]
 
     # Section 3.2: the score of a text is the number of tests that it passes.
-    return report_of(items, bank, results, values_of(config) | {"method": method, "tests": bank.version})
+    of_item = {item.id: [result for result in results if result.item.id == item.id] for item in items}
+    passes = {name: passes_of(theirs, bank.dimensions) for name, theirs in of_item.items()}
+    return report_of(items, bank, results, passes, values_of(config) | {"method": method, "tests": bank.version})
 
 
 def method_for(items: Sequence[Item], method: MethodName) -> MethodName:
-    """The method that is meant: "auto" is "reference" where every story has one, else "plain".
+    """Resolve `auto`: "reference" where every story has a reference, else "plain". Other methods are as they are.
 
     Raises:
         UsageError: the method needs a reference that a story does not have.
@@ -93,11 +109,16 @@ def method_for(items: Sequence[Item], method: MethodName) -> MethodName:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A test of a story, alone or beside its reference in one order; asked once for each sample."""
+    """A test of a story, plainly or beside its reference in one order; asked once for each sample."""
 
     item: Item
     test: CreativityTest
     place: Place
+
+    @property
+    def plain(self) -> bool:
+        """Whether the story is shown without its reference, and the answer is yes or no (section 4.2)."""
+        return self.place == "alone"
 
 
 def calls_of(
@@ -134,17 +155,20 @@ async def ask(call: Call, run: Run, config: Config, rubric: str) -> list[Rating]
 
 
 async def _sample(call: Call, run: Run, config: Config, rubric: str) -> Rating:
-    """One answer: the prompt of appendix A.1 or the plain question, and what its reply says."""
-    paper, alone = config.paper, call.place == "alone"
-    prompt, fields = ("question", _question(call, config)) if alone else ("compare", _comparison(call, config))
-    brief = not paper.analyse or (alone and paper.answer == "first")
+    """One answer: the prompt of appendix A.1 or the plain question, and what its reply says.
+
+    A label is stored from the candidate's side (`from_candidates_side`), a plain yes as 1, a plain no as 0.
+    """
+    paper = config.paper
+    prompt, fields = ("question", _question(call, config)) if call.plain else ("compare", _comparison(call, config))
+    brief = not paper.analyse or (call.plain and paper.answer == "first")
     limit = paper.max_tokens or run.reply_tokens(ROLE, short=_SHORT_REPLY)
     sampling = Sampling(temperature=paper.temperature, max_tokens=limit)
     words = min(_VERDICT_WORDS if brief else _ANALYSIS_WORDS, limit or _ANALYSIS_WORDS)
     reply = await run.reply(ROLE, prompt, sampling=sampling, expect=words, **fields)
 
     def read() -> float:
-        if not alone:
+        if not call.plain:
             return float(read_label(reply.text))
         return float(read_yes_no(reply.text, "start" if paper.answer == "first" else "end"))
 
@@ -157,23 +181,30 @@ async def _sample(call: Call, run: Run, config: Config, rubric: str) -> Rating:
         if config.ours.conclude:
             prompt += AGAIN
             value, why = await _conclude(call, run, prompt, reply.text)
-    if alone:
-        shown = "" if value is None else "yes" if value else "no"
-    else:
-        shown = "" if value is None else label_of(int(value))
-        value = -value if value and call.place == "reference-first" else value  # from the candidate's side
+    shown, answer = "", value
+    if value is not None:
+        shown = label_of(int(value)) if not call.plain else "yes" if value else "no"
+        answer = value if call.plain else from_candidates_side(value, call.place)
     return rating_of(
         _shown_items(call),
         reply.model,
         evaluator="ttcw",
         rubric=rubric,
         question=call.test.id,
-        answer=value,
+        answer=answer,
         shown=shown,
         unscored=why,
         reason=reply.text,
         call=f"{run.at}/{prompt}",
     )
+
+
+def from_candidates_side(label: float, place: Place) -> float:
+    """How much better the candidate is by a label, which says how much better story A is, the one shown first.
+
+    With the reference first this is L+, with the candidate first it is L- with its sign changed.
+    """
+    return -label if label and place == "reference-first" else label  # a tie stays 0, and does not become -0
 
 
 def _question(call: Call, config: Config) -> dict[str, Any]:
@@ -203,7 +234,7 @@ def _text(item: Item, config: Config) -> str:
 def _shown_items(call: Call) -> list[Item]:
     """The story, or story and reference in the order in which they are shown."""
     item = call.item
-    if call.place == "alone" or item.reference is None:
+    if call.plain or item.reference is None:
         return [item]
     system = "reference" if item.system else ""
     reference = Item(f"reference:{item.prompt or item.id}", item.reference, system, item.prompt)
@@ -242,21 +273,40 @@ _WHERE: Final[dict[Place, str]] = {
 def outcome(answers: Sequence[tuple[Call, Sequence[Rating]]]) -> Result:
     """The outcome of one test for one story, from all its answers.
 
-    By reference, the labels of each order are averaged, and then the two orders, so that a liking for one side cancels
-    out: half of (L+ - L-), whose sign is the formula's. The test is passed where this is not below 0 (section 3.2).
-    Where an order has no readable label there is no outcome. Alone, the test is passed where more than half of the
-    replies say yes (section 4.2).
+    By reference, the labels of each order are averaged, and then the two orders, so that a preference for one position
+    cancels out: half of (L+ - L-), whose sign is the formula's. The test is passed where this is not below 0 (section
+    3.2). Where an order has no readable label there is no outcome. Plainly, the test is passed where the reply says yes
+    (the release of the tests); of several samples more than half have to say so (ours). A sample that cannot be read is
+    left out of its mean.
     """
     call = answers[0][0]
-    by_reference = call.place != "alone"
     ratings = tuple(rating for _, several in answers for rating in several)
     means: list[float] = []
     for asked, several in answers:
         values = [float(rating.answer) for rating in several if isinstance(rating.answer, int | float)]
         if not values:
             reason = f"{_WHERE[asked.place]}: {several[0].unscored}"
-            return Result(call.item, call.test, by_reference, None, None, reason, ratings)
+            return Result(call.item, call.test, not call.plain, None, None, reason, ratings)
         means.append(fmean(values))
     value = fmean(means)
-    passed = value >= 0 if by_reference else value > 0.5  # noqa: PLR2004 - half of the replies
-    return Result(call.item, call.test, by_reference, value, passed, "", ratings)
+    passed = value > 0.5 if call.plain else value >= 0  # noqa: PLR2004 - half of the replies
+    return Result(call.item, call.test, not call.plain, value, passed, "", ratings)
+
+
+# one story's score ----------------------------------------------------------------------------------------------------
+
+
+def passes_of(results: Sequence[Result], dimensions: Sequence[str]) -> tuple[int | None, dict[str, int | None]]:
+    """The score of one story, and how many tests of each dimension it passes."""
+    parts = {name: [result for result in results if slug(result.test.dimension) == name] for name in dimensions}
+    return score_of(results), {name: score_of(part) for name, part in parts.items()}
+
+
+def score_of(results: Sequence[Result]) -> int | None:
+    """Sum over tests of I[(L+ - L-) >= 0]: how many are passed (section 3.2).
+
+    A test without outcome counts as not passed; where none has an outcome there is no score (the paper says neither).
+    """
+    if all(result.passed is None for result in results):
+        return None
+    return sum(bool(result.passed) for result in results)

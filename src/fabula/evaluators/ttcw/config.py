@@ -15,12 +15,14 @@ class Paper:
     """Values of the paper.
 
     Attributes:
-        method: "plain" asks yes or no of the story alone (section 4.2), "reference" compares it with a reference
-            (section 3.2), "hybrid" asks the originality tests plainly and the others by reference (section 5); "auto"
-            is "reference" where every story has a reference, else "plain" (ours).
+        method: "plain" asks yes or no of the story without a reference (the baseline of section 4.2, which takes it
+            from the authors of the tests), "reference" compares it with a reference (section 3.2), "hybrid" asks the
+            originality tests plainly and the others by reference (section 5, "ours_opt" in appendix A.3); "auto" is
+            "reference" where every story has a reference, else "plain" (ours).
         analyse: the judge writes an analysis before the label (section 3.3).
         orders: which of the two stories stands first; "both" asks each test twice (section 3.2).
-        samples: replies to each prompt; their mean counts (section 3.2 has one).
+        samples: replies to each prompt; the mean of those that can be read counts (section 3.2 has one reply; plainly,
+            more than half have to say yes, which is ours).
         temperature: of the judge; the paper names none.
         max_tokens: bounds each reply, for which the paper names no value; none is the model's own limit.
         answer: where the plain method has its yes or no: the "first" word of the reply, as in the release of the tests,
@@ -44,9 +46,10 @@ class Ours:
 
     Attributes:
         conclude: where no verdict can be read in a reply, the judge is asked once more which one it amounts to.
-        guard: stories are marked off, and what they say to their critic is called a part of them.
-        look: the judge is shown what to gather before judging (the published tests have such lines, the release's
-            prompt leaves them out).
+        guard: the prompt says that a story's words to its critic are part of the story and not to be obeyed, and no
+            line of a story can pass for the line that closes it.
+        look: the judge is shown what to gather before judging (the published tests have such lines, the prompt of the
+            release leaves them out).
         only: tests to be put, by name or dimension, with commas between them; empty puts all.
         resamples: of the bootstrap.
     """

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SCORE: Final = "score"
 AGAIN: Final = "_again"  # ends the path of a call in which the judge says what its text amounts to
-_MOST_LOST: Final = 0.5  # a judge that changes its mind with the side more often than this is not to be trusted
+_LEAST_CONSISTENT: Final = 0.5  # the report warns of a judge whose order consistency is below this
 _TRIVIAL: Final = {
     "length": "words of the story",
     "type-token ratio": "different words of the story, divided by all",
@@ -37,8 +37,8 @@ class Result:
     """A test's outcome for a story.
 
     Attributes:
-        value: by reference, the order-corrected mean of the labels, -2 to 2; alone, the share of replies that say yes;
-            `None` where there is none.
+        value: by reference, the mean of the labels from the story's side, -2 to 2; plainly, the share of replies that
+            say yes; `None` where there is none.
         passed: whether the test is passed; `None` where there is no value.
         reason: why there is no value.
         ratings: all answers.
@@ -58,17 +58,19 @@ class Result:
         return sum(rating.answer is not None for rating in self.ratings)
 
 
-def report_of(items: Sequence[Item], bank: Bank, results: Sequence[Result], how: Mapping[str, Any]) -> Report:
-    """The report on all stories."""
+def report_of(
+    items: Sequence[Item],
+    bank: Bank,
+    results: Sequence[Result],
+    passes: Mapping[str, tuple[int | None, Mapping[str, int | None]]],
+    how: Mapping[str, Any],
+) -> Report:
+    """The report on all stories; `passes` has each story's score, and its tests passed by dimension."""
     of_item = {item.id: [result for result in results if result.item.id == item.id] for item in items}
-    scores = {
-        name: sum(bool(result.passed) for result in found)
-        for name, found in of_item.items()
-        if any(result.passed is not None for result in found)
-    }
+    scores = {name: score for name, (score, _) in passes.items() if score is not None}
     resamples = int(how["resamples"])
     sides = _side_rows(results)
-    rows = [row for found in of_item.values() for row in _story_rows(found, bank)]
+    rows = [row for name, found in of_item.items() for row in _story_rows(found, *passes[name])]
     rows += _system_rows(items, scores, resamples) + sides + _baseline_rows(items, scores, len(bank.tests), resamples)
     return Report(
         "ttcw",
@@ -86,11 +88,13 @@ def report_of(items: Sequence[Item], bank: Bank, results: Sequence[Result], how:
     )
 
 
-def _story_rows(found: Sequence[Result], bank: Bank) -> list[Row]:
+def _story_rows(found: Sequence[Result], score: int | None, by_dimension: Mapping[str, int | None]) -> list[Row]:
     """Score, dimensions and single tests of one story."""
     name = found[0].item.id
-    parts = {part: [r for r in found if slug(r.test.dimension) == part] for part in bank.dimensions}
-    rows = [Row(name, SCORE, _passes(found)), *(Row(name, part, _passes(theirs)) for part, theirs in parts.items())]
+    rows = [Row(name, SCORE, _passes(found, score))]
+    for dimension, passed in by_dimension.items():
+        theirs = [result for result in found if slug(result.test.dimension) == dimension]
+        rows.append(Row(name, dimension, _passes(theirs, passed)))
     for result in found:
         rows.append(Row(name, f"passed/{result.test.id}", _passed(result)))
         if result.by_reference:
@@ -98,16 +102,15 @@ def _story_rows(found: Sequence[Result], bank: Bank) -> list[Row]:
     return rows
 
 
-def _passes(found: Sequence[Result]) -> Scored:
-    """How many tests are passed, of those that have an outcome; n is how many have one.
+def _passes(found: Sequence[Result], passed: int | None) -> Scored:
+    """How many tests are passed, with an interval; n is how many have an outcome.
 
     The interval is Wilson's for a share, times n: how far the number may lie from that of many tests of this kind.
     """
     lost = sum(result.passed is None for result in found)
     n = len(found) - lost
-    if not n:
+    if passed is None:
         return Unscored(f"none of {len(found)} tests has an answer that can be read")
-    passed = sum(bool(result.passed) for result in found)
     low, high = wilson(passed, n)
     method = f"tests passed of {len(found)}, Wilson interval over tests"
     if lost:
@@ -118,14 +121,14 @@ def _passes(found: Sequence[Result]) -> Scored:
 def _passed(result: Result) -> Scored:
     if result.passed is None:
         return Unscored(result.reason, result.answered)
-    rule = "order-corrected mean >= 0" if result.by_reference else "more than half of the answers say yes"
+    rule = "mean of labels >= 0" if result.by_reference else "more than half of the answers say yes"
     return Estimate(float(result.passed), result.answered, method=f"1 where passed: {rule}")
 
 
 def _mean(result: Result) -> Scored:
     if result.value is None:
         return Unscored(result.reason, result.answered)
-    method = "mean of labels -2 to 2, corrected for order; above 0 the story is better than its reference"
+    method = "mean of labels -2 to 2 from the story's side; above 0 the story is better than its reference"
     return Estimate(result.value, result.answered, method=method)
 
 
@@ -143,7 +146,10 @@ def _system_rows(items: Sequence[Item], scores: Mapping[str, int], resamples: in
 
 
 def _side_rows(results: Sequence[Result]) -> list[Row]:
-    """How the judge's labels depend on the side: the share of verdicts for what was shown first, and of kept minds."""
+    """How far labels depend on position; nothing where no test was asked by reference.
+
+    The share of labels for the story shown first, and the share of tests that both orders decide alike.
+    """
     orders = [_by_order(result) for result in results if result.by_reference]
     if not orders:
         return []
@@ -172,7 +178,8 @@ def _baseline_rows(items: Sequence[Item], scores: Mapping[str, int], tests: int,
     if len(items) < 2:  # noqa: PLR2004 - one story is in no order
         return []
     method = (
-        f"tests passed of {tests} by any story, where every answer is yes, every label a tie, or always the same side"
+        f"tests passed of {tests} by any story, where every plain answer is yes and every label a tie "
+        "(in both orders, any one label)"
     )
     rows = [Row("all", "constant", Estimate(tests, tests, method=method), baseline=True)]
     for name, values in orderings([item.story.text for item in items]).items():
@@ -200,14 +207,17 @@ def _notes(items: Sequence[Item], results: Sequence[Result], sides: Sequence[Row
             "this is often so, the judge is too weak for these tests, and its score says little. Take a stronger one."
         )
     kept = next((row.scored for row in sides if row.what == "order consistency"), None)
-    if isinstance(kept, Estimate) and kept.value < _MOST_LOST:
+    if isinstance(kept, Estimate) and kept.value < _LEAST_CONSISTENT:
         notes.append(
             f"In {1 - kept.value:.0%} of the tests the judge changed its mind when the stories changed places. Such a "
             "test has a mean near 0 and is passed by the paper's rule: a judge that always says the same label passes "
             "all of them. Take a stronger judge."
         )
     if how["method"] != "plain" and how["orders"] != "both":
-        notes.append("Each test was asked in one order only, so a liking of the judge for one side is in the numbers.")
+        notes.append(
+            "Tests by reference were asked in one order only, so the numbers include any preference of the judge for "
+            "what is shown first, or last."
+        )
     if len(items) == 1:
         notes.append("One story: compare its score with those of others that were judged in the same way, not alone.")
     return notes

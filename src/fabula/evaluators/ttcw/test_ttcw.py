@@ -18,6 +18,7 @@ from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
+from fabula.evaluators.ttcw.algorithm import from_candidates_side
 from fabula.evaluators.ttcw.bank import read_bank
 from fabula.evaluators.ttcw.making import MAKING
 from fabula.measure.items import Item
@@ -352,6 +353,15 @@ async def test_a_rating_has_the_stories_as_shown_and_the_label_from_the_storys_s
     assert first.call == "lamp/fluency/narrative-ending/candidate-first/compare"
     assert first.rubric.startswith("own-")
     assert (first.kind, first.rater) == ("model", "scripted")
+
+
+@pytest.mark.parametrize(("label", "reference_first", "candidate_first"), [(2, -2, 2), (-1, 1, -1), (0, 0, 0)])
+def test_a_label_for_story_a_is_turned_to_the_candidates_side(
+    label: int, reference_first: int, candidate_first: int
+) -> None:
+    assert from_candidates_side(label, "reference-first") == reference_first
+    assert from_candidates_side(label, "candidate-first") == candidate_first
+    assert str(from_candidates_side(0.0, "reference-first")) == "0.0"
 
 
 async def test_several_stories_have_trivial_measures_and_systems_beside_them() -> None:

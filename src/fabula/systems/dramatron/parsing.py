@@ -19,7 +19,7 @@ from fabula.engine.replies.labelled import (
     first_sentence,
     is_heading_of,
     read_entry,
-    read_label,
+    read_labelled_line,
     reads_as_text,
     split_at_label,
     split_labels,
@@ -223,7 +223,7 @@ class LenientParser:
         """The text before END or the next label."""
         kept = _Draft({"place": ""}, "place")
         for line in _lines(answer):
-            if kept.fields["place"] and read_label(line, (*_FIELD_OF, *_CHARACTER_LABELS)):
+            if kept.fields["place"] and read_labelled_line(line, (*_FIELD_OF, *_CHARACTER_LABELS)):
                 break
             kept.fields["place"] += f"{_unlabelled(line, 'Description')}\n"
         text = kept.text("place")
@@ -248,24 +248,26 @@ def _lines(answer: str) -> Iterator[str]:
 
 
 def _begins_character(line: str) -> bool:
-    return read_label(line, _CHARACTER_LABELS) is not None
+    return read_labelled_line(line, _CHARACTER_LABELS) is not None
 
 
 def _unlabelled(line: str, label: str) -> str:
-    found = read_label(line, (label,))
+    found = read_labelled_line(line, (label,))
     return found[1] if found else line
 
 
 def _character_drafts(answer: str) -> list[_Draft]:
     drafts: list[_Draft] = []
     for line in _lines(answer):
-        if found := read_label(line, _CHARACTER_LABELS):
+        if found := read_labelled_line(line, _CHARACTER_LABELS):
             drafts.append(_Draft())
             name, *rest = split_at_label(found[1], "Description")
             drafts[-1].begin("name", name)
             if rest:
                 drafts[-1].begin("description", rest[0])
-        elif drafts and "description" not in drafts[-1].fields and (found := read_label(line, ("Description",))):
+        elif (
+            drafts and "description" not in drafts[-1].fields and (found := read_labelled_line(line, ("Description",)))
+        ):
             drafts[-1].begin("description", found[1])
         elif drafts and drafts[-1].open == "description":
             drafts[-1].go_on(line)
@@ -282,7 +284,7 @@ def _scene_drafts(answer: str) -> list[_Draft]:
     drafts: list[_Draft] = []
     for line in _lines(answer):
         for piece in split_labels(line, ("Plot element", "Beat")):
-            found = read_label(piece, tuple(_FIELD_OF))
+            found = read_labelled_line(piece, tuple(_FIELD_OF))
             name = _FIELD_OF[found[0]] if found else ""
             if name == "place" or (name and not drafts) or (name and name in drafts[-1].fields):
                 drafts.append(_Draft())

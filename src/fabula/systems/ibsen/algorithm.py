@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import ReplyError
 from fabula.craft.memory import Recall, hashed
-from fabula.engine.replies.turns import leaves_part, repeats
+from fabula.engine.replies.turns import leaves_part, repeats_earlier
 from fabula.engine.roles import is_person
 from fabula.engine.run import side_by_side
 from fabula.models.base import Sampling
@@ -540,7 +540,7 @@ async def speak(actor: Actor, director: Director, line: Turn, instruction: str, 
         return Turn.of(actor.name, line.text)
     if paper.self_check:
         text = await _checked(actor, text, play, run)
-    if paper.repeat_threshold and repeats(text, [turn.text for turn in turns], paper.repeat_threshold):
+    if paper.repeat_threshold and repeats_earlier(text, [turn.text for turn in turns], paper.repeat_threshold):
         again, _ = await _line(actor, play, run.scope("anew"), fields, turns[:1])
         text = again if again and not leaves_part(again) else text
     return Turn.of(actor.name, text)

@@ -1,4 +1,4 @@
-"""Settings of what the tests are put to; the paper names none of these values."""
+"""Settings of section 3.1, plot and candidate; the paper names none of these values."""
 
 from __future__ import annotations
 
