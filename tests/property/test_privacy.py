@@ -23,7 +23,7 @@ from fabula.story import Brief
 from fabula.story.plan import Character, Event, Plan, Presence, ScenePlan
 from fabula.story.plan_file import write_plan
 from fabula.systems import find
-from fabula.systems.character_simulation.algorithm import Agent, RolePlay
+from fabula.systems.character_simulation.algorithm import Agent, TimedUnit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -163,13 +163,13 @@ def test_nobody_is_shown_what_they_did_not_witness(
 
 def test_a_scene_that_everybody_hears_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[Turn] = []
-    witness, agents = Agent.witness, RolePlay.agents
+    witness, agents = Agent.witness, TimedUnit.agents
 
     def overheard(self: Agent, turn: Turn) -> Agent:
         heard.append(turn)
         return witness(self, turn)
 
-    async def listening(self: RolePlay) -> dict[str, Agent]:
+    async def listening(self: TimedUnit) -> dict[str, Agent]:
         here = await agents(self)
         return {name: replace(agent, unseen=(*agent.unseen, *heard)) for name, agent in here.items()}
 
@@ -188,7 +188,7 @@ def test_a_scene_that_everybody_hears_is_found_out(monkeypatch: pytest.MonkeyPat
         assert not asyncio.run(gossip(plan, order, [0, 1], preset))
     with monkeypatch.context() as patched:
         patched.setattr(Agent, "witness", overheard)
-        patched.setattr(RolePlay, "agents", listening)
+        patched.setattr(TimedUnit, "agents", listening)
         for preset in presets:
             heard.clear()
             assert asyncio.run(gossip(plan, order, [0, 1], preset)), "what Ann said alone is heard by Cyd"

@@ -60,7 +60,8 @@ class Agent:
         kind: planning agents write to the scratchpad only, writing agents also to the story.
         name: of its artefact, and so of its file.
         prompt: its prompt file.
-        words: length of its text where none is asked for; only estimates use it.
+        words: length of its text where none is asked for: for estimates, and to bound a small model's reply that is a
+            part of the story (`Prose.usual`).
         weight: its share of the story's words.
         guide: what its section is for, after appendix C; shown in improved mode.
     """
@@ -297,7 +298,8 @@ def _words(agent: Agent, s: Scratchpad, left: list[Agent], brief: Brief, config:
 def with_plan(s: Scratchpad, plan: Plan) -> Scratchpad:
     """The scratchpad with a plan's conflict, characters, setting and scenes as the planning agents' notes.
 
-    A note that the plan has nothing for is left to its agent.
+    They are added whatever the variant: with a plan, the writing agents of the variant `write` read them too. A note
+    that the plan has nothing for is left to its agent, where the variant has one.
     """
     notes = {
         "conflict": plan.conflict,

@@ -15,7 +15,7 @@ class Paper:
     Attributes:
         variant: which agents take part (section 5, "Agents' Room Variants").
         orchestrator: "deterministic" (section 4.1), "llm", or a Python function as `file.py:name`.
-        max_steps: T of Algorithm 1; the paper gives no value, ten agents need ten.
+        max_steps: T of Algorithm 1; the paper gives no value; 20, over twice the nine it needs.
         max_tokens: target length of one reply (section 5); 0 is the model's own limit.
         instruction_first: an agent's instruction stands before the scratchpad (appendix B); else after it, which lets
             prefix caches hit.

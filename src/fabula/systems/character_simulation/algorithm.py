@@ -1,10 +1,10 @@
 """Character Simulation: scenes are role-played in the order of time, then rewritten in the order of telling.
 
-From top to bottom: both steps (section 3.2), the sortings (P_c and o_c), Algorithm 1, its director agent D, its
-character agents A, and the rewrite step.
+From top to bottom: both steps (section 3.2), the sortings (P_c and o_c), from scene to scene (M), Algorithm 1, its
+director agent D, its character agents A, and the rewrite step.
 
-Knowledge is private by construction: an agent learns of a turn through `Agent.witness` alone, which `role_play` calls
-for those who are present. A prompt to a character is made from its own `Agent`, its sheet and the scene it stands in.
+Knowledge is private by construction: an agent learns of a turn only through `Agent.witness`, which is called for those
+who are present. A prompt to a character is made from its own `Agent`, its sheet and the scene that it is in.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ _LABELS: Final = (
 async def write(brief: Brief, run: Run, config: Config) -> Story:
     """Both steps of section 3.2: role-play in the order of time (P_c), rewrite in the order of telling (P_p).
 
-    Scenes without a common character are played side by side: agents learn of turns by witnessing them alone, so that
-    such scenes cannot touch each other. A scene is rewritten as soon as it is played and the one before it is written.
+    Scenes without a common character are played side by side: agents learn of turns only by witnessing them, so such
+    scenes cannot affect each other. A scene is rewritten as soon as it is played and the one before it is written.
     """
     options = PlanOptions(scenes=config.ours.scenes, characters=config.ours.characters)
     p_p = await plan_for(run, brief, options)
     run.check_cast("character", [character.name for character in p_p.characters])
-    p_c = _role_plays(p_p, await sort_scenes(p_p, run, config))
-    of_scene: dict[str, list[RolePlay]] = {}
+    p_c = _units_in_time(p_p, await sort_scenes(p_p, run, config))
+    of_scene: dict[str, list[TimedUnit]] = {}
     for unit in p_c:
         of_scene.setdefault(unit.scene.name, []).append(unit)
     story = Story(brief.title or p_p.title)
@@ -77,12 +77,12 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
         nonlocal story
         for scene in p_p.scenes:
             units = of_scene[scene.name]
-            histories = [(await unit.played).history for unit in units]
+            histories = [(await unit.outcome).history for unit in units]
             label = f"Scene {scene.name}" if slug(scene.name) in _TAKEN else scene.name
             task = RewriteTask(brief, p_p, scene, units[0].people, histories, story, config)
             story = story.add(label, await run.keep(slug(label), task.write, folder="story"))
 
-    await side_by_side([*(role_play_step(unit, run, config) for unit in p_c), rewrite_step()])
+    await side_by_side([*(play_unit(unit, run, config) for unit in p_c), rewrite_step()])
     return story
 
 
@@ -111,7 +111,9 @@ async def sort_scenes(plan: Plan, run: Run, config: Config) -> tuple[str, ...]:
             )
             names = found.scenes
         except ReplyError as error:
-            if not own.unless_made_up(lambda: config.ours.lenient_order, instead=True):
+            # The order in an estimate is made up: where it does not fit the plan, that is nobody's mistake.
+            stands_in = own.unless_made_up(lambda: config.ours.lenient_order, instead=True)
+            if not stands_in:
                 raise
             own.note(f"No order of time could be read; the order of telling stands in. {error}")
             names = plan.assumed_chronology()
@@ -177,64 +179,67 @@ def _each_once(events: list[str], points: list[tuple[int, str]]) -> tuple[str, .
     return tuple(texts[number] for number in order)
 
 
-# the role-playing step: from scene to scene ---------------------------------------------------------------------------
+# the role-playing step: from scene to scene (M) -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
-    """What was played: the chat history H, and the agents as they stand after it."""
+class Outcome:
+    """What playing a unit gives: the chat history H, and the agents as they are after it."""
 
     history: tuple[Turn, ...]
-    agents: Mapping[str, Agent]
+    agents: AgentMap
 
 
 @dataclass(eq=False, slots=True)
-class RolePlay:
-    """A unit of P_c: a scene, or those of its events that happen at one time.
+class TimedUnit:
+    """A unit of P_c at its place in time: a scene, or those of its events that happen at one time.
 
     Attributes:
-        unit: the scene, and its events in the order of telling.
+        planned: the scene, and its events in the order of telling.
         name: of its artefact.
         people: who is there, and what each of them wants in the scene.
         before: for each of them the unit that they come from, if there is one.
-        played: is there once the unit was played.
+        outcome: is there once the unit was played.
     """
 
-    unit: Unit
+    planned: Unit
     name: str
     people: tuple[tuple[Character, str], ...]
-    before: Mapping[str, RolePlay]
-    played: asyncio.Future[Played] = field(default_factory=asyncio.Future)
+    before: Mapping[str, TimedUnit]
+    outcome: asyncio.Future[Outcome] = field(default_factory=asyncio.Future)
 
     @property
     def scene(self) -> ScenePlan:
         """The scene that it belongs to."""
-        return self.unit.scene
+        return self.planned.scene
 
     async def agents(self) -> AgentMap:
-        """Those who are there, as the units before left them; whoever was in none of these begins here."""
+        """M for this unit (Algorithm 1, lines 5 to 9): everybody who is there, before the first turn.
+
+        An agent that exists already comes as the last unit it was in left it (line 6); any other is new (line 8).
+        """
         return {
-            name: (await self.before[name].played).agents[name] if name in self.before else Agent(name)
+            name: (await self.before[name].outcome).agents[name] if name in self.before else Agent(name)
             for name in self.scene.present
         }
 
 
-def _role_plays(plan: Plan, order: Sequence[str]) -> list[RolePlay]:
-    """All units in the order of time; each follows the latest ones before it in which its characters are."""
+def _units_in_time(plan: Plan, order: Sequence[str]) -> list[TimedUnit]:
+    """All units in the order of time; each follows the latest ones before it that its characters are in."""
     sheets = {character.name: character for character in plan.characters}
-    latest_of: dict[str, RolePlay] = {}
+    latest_of: dict[str, TimedUnit] = {}
     units = plan.units(order)
-    plays = []
+    timed = []
     for unit, name in zip(units, _names(plan, units), strict=True):
         people = tuple((sheets[presence.name], presence.goal) for presence in unit.scene.characters)
         before = {who: latest_of[who] for who in unit.scene.present if who in latest_of}
-        plays.append(RolePlay(unit, name, people, before))
-        latest_of |= dict.fromkeys(unit.scene.present, plays[-1])
-    return plays
+        timed.append(TimedUnit(unit, name, people, before))
+        latest_of |= dict.fromkeys(unit.scene.present, timed[-1])
+    return timed
 
 
 def _names(plan: Plan, units: Sequence[Unit]) -> Iterator[str]:
-    """Names of the units' artefacts: the scene's, and from its second unit on a number behind it; no two are alike."""
+    """Names of the units' artefacts: the scene's, from its second unit on with a number after it; no two are alike."""
     taken = {slug(scene.name) for scene in plan.scenes}
     for unit in units:
         name = slug(unit.scene.name)
@@ -245,31 +250,35 @@ def _names(plan: Plan, units: Sequence[Unit]) -> Iterator[str]:
         yield name
 
 
-async def role_play_step(play: RolePlay, run: Run, config: Config) -> None:
-    """Play a unit, or let its characters live through a transcript that a person wrote or keeps."""
+async def play_unit(unit: TimedUnit, run: Run, config: Config) -> None:
+    """Play a unit, or let its characters live through a transcript that a person wrote, edited or pinned.
+
+    Which of the two it is, the transcript says: with the very turns that were just made, the agents stay as Algorithm 1
+    left them; with any others, they live through those instead (`lived_through`).
+    """
     place = run.scope("role-play")
-    made: tuple[Turn, ...] | None = None
-    m: AgentMap = {}
+    made: Outcome | None = None
 
     async def make(own: Run) -> str:
-        nonlocal made, m
-        o_c = await chronological_outline(play.unit, run.scope("outline", play.name), config)
-        m = await play.agents()  # waits for the units before; they are played while the outline is made
-        h = await role_play(SceneInPlay(play, o_c, own, config), m)
-        made = tuple(replace(turn, command="") for turn in h)
-        m = own.passed_on(m)
+        nonlocal made
+        o_c = await chronological_outline(unit.planned, run.scope("outline", unit.name), config)
+        m = await unit.agents()  # waits for the units before; they are played while the outline is made
+        h = await role_play(SceneInPlay(unit, o_c, own, config), m)
+        made = Outcome(tuple(replace(turn, command="") for turn in h), m)  # as `turns_of` reads them: without commands
         return transcript(h)
 
-    as_made, h = await place.keep_as(
-        lambda text: (turns_of(text) == made, turns_of(text)), play.name, make, folder="role-play"
-    )
-    if not as_made:
-        own = place.within(play.name)
-        m = await lived_through(h, SceneInPlay(play, (), own, config), await play.agents())
-        m = own.passed_on(m)
+    def read(text: str) -> tuple[tuple[Turn, ...], AgentMap | None]:
+        turns = turns_of(text)
+        return turns, made.agents if made is not None and made.history == turns else None
+
+    h, m = await place.keep_as(read, unit.name, make, folder="role-play")
+    if m is None:
+        own = place.within(unit.name)
+        m = await lived_through(h, SceneInPlay(unit, (), own, config), await unit.agents())
+        m = own.passed_on(m)  # later units wait for these agents on a line of work of their own
     if not config.ours.carry_unseen:  # the paper's chat history begins anew with each scene
         m = {name: replace(agent, unseen=()) for name, agent in m.items()}
-    play.played.set_result(Played(h, m))
+    unit.outcome.set_result(Outcome(h, m))
 
 
 # Algorithm 1 ----------------------------------------------------------------------------------------------------------
@@ -279,7 +288,7 @@ async def role_play_step(play: RolePlay, run: Run, config: Config) -> None:
 class SceneInPlay:
     """The scene S_i as Algorithm 1 takes it, with its outline o_c, and where its calls are made."""
 
-    play: RolePlay
+    unit: TimedUnit
     outline: tuple[str, ...]
     run: Run
     config: Config
@@ -287,7 +296,7 @@ class SceneInPlay:
     @property
     def names(self) -> tuple[str, ...]:
         """Who can be chosen to speak."""
-        return self.play.scene.present
+        return self.unit.scene.present
 
 
 async def role_play(s_i: SceneInPlay, m: AgentMap) -> list[Turn]:
@@ -303,19 +312,19 @@ async def role_play(s_i: SceneInPlay, m: AgentMap) -> list[Turn]:
         direction = await d.next_speaker_and_command(h)  # lines 4 and 10: one call, as appendix B.1.2 has it
         if direction is None:  # ours: the director goes in circles
             break
-        a_i = m[direction.speaker]  # lines 5 to 9: `RolePlay.agents` has added whoever is new
+        a_i = m[direction.speaker]  # lines 5 to 9 were done before: `TimedUnit.agents` put everybody present into M
         a_i = m[a_i.name] = await update_state(a_i, s_i, len(h) + 1)  # line 11
         h_i = await get_response(a_i, h, direction, s_i)  # line 12
         h.append(h_i)  # line 13
-        m |= {name: m[name].witness(h_i) for name in s_i.names}
+        m |= {name: m[name].witness(h_i) for name in s_i.names}  # A.update_state's new history: all present witness h_i
     return h  # line 15
 
 
 async def lived_through(h: Sequence[Turn], s_i: SceneInPlay, m: AgentMap) -> AgentMap:
-    """M after turns that a person wrote or keeps: everybody takes them in as if they had been played so.
+    """M after turns that a person wrote, edited or pinned: everybody takes them in as if they had just been played.
 
-    The calls are those of `role_play` without the director and the responses, so turns that stand as they were played
-    cost nothing.
+    The calls are those of `role_play` without the director and the responses, so turns left as they were played cost
+    nothing.
     """
     for number, turn in enumerate(h, 1):
         if turn.name in s_i.names:
@@ -406,8 +415,8 @@ class Director:
             "director",
             prompt,
             sampling=_sampling(s_i.run, s_i.config, "director", most),
-            scene=s_i.play.scene,
-            people=s_i.play.people,
+            scene=s_i.unit.scene,
+            people=s_i.unit.people,
             outline=s_i.outline,
             history=_fitting(h, s_i, "director"),
             numbered=ours.numbered,
@@ -437,7 +446,7 @@ class Agent:
 
 
 async def update_state(agent: Agent, s_i: SceneInPlay, turn: int) -> Agent:
-    """The agent after taking in all it had not: memory and physical state, updated side by side."""
+    """The agent after taking in what it has not yet taken in: memory and physical state, updated side by side."""
     if not agent.unseen and not s_i.config.ours.update_always:
         return agent
     memory, state = await side_by_side(_updated(agent, s_i, turn, kind) for kind in ("memory", "state"))
@@ -464,7 +473,11 @@ async def _updated(agent: Agent, s_i: SceneInPlay, turn: int, kind: str) -> str:
 async def get_response(agent: Agent, h: Sequence[Turn], direction: Direction, s_i: SceneInPlay) -> Turn:
     """The agent's turn in the third person, by its goal, physical state and memory (section 3.2.1).
 
-    A turn in plain text is drawn again, a bounded number of times, if it is empty.
+    Its own name is the role that is asked, so that each character can be cast by name; everybody else is played by the
+    system's open role, `character` (`open_role` in paper.toml).
+
+    A turn in plain text is drawn again, a bounded number of times, if it is empty; then a sentence made of the
+    director's command stands in.
     """
     config, command = s_i.config, direction.command
     character, wants = _sheet(agent, s_i)
@@ -497,7 +510,7 @@ async def get_response(agent: Agent, h: Sequence[Turn], direction: Direction, s_
 
 def _sheet(agent: Agent, s_i: SceneInPlay) -> tuple[Character, str]:
     """The agent's character, and what it wants in the scene."""
-    return next((sheet, wants) for sheet, wants in s_i.play.people if sheet.name == agent.name)
+    return next((sheet, wants) for sheet, wants in s_i.unit.people if sheet.name == agent.name)
 
 
 def _fitting(turns: Sequence[Turn], s_i: SceneInPlay, role: str) -> tuple[Turn, ...]:

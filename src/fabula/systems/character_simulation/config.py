@@ -31,7 +31,7 @@ class Paper:
 
 @dataclass(frozen=True, slots=True)
 class Ours:
-    """What the paper does not have; the defaults leave it as it is.
+    """What the paper does not have; with the defaults all is as in the paper.
 
     Attributes:
         instruction_first: what is wanted stands before what is given (appendix B); else after it.
@@ -41,7 +41,7 @@ class Ours:
         fit_prompts: prompts show as much as the model's context holds; else all, as in the paper.
         tell_uncovered: what the director found uncovered enters its next command's prompt.
         min_turns: turns before the director is asked for the first time whether the scene ends (Algorithm 1, line 3).
-        repeat_limit: so many commands given again end a scene; 0 only notes them.
+        repeat_limit: this many repeated commands end a scene; 0 only notes them.
         update_always: a character's memory and state are updated also where it has seen nothing new (line 11).
         carry_unseen: what a character witnessed after its last turn in a scene is taken in later; else it is lost.
         lenient_order: the order of telling stands in where no order of time could be read; else that is an error.
