@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.app.experiment.budgets import RunBudget, WholeBudgetError
 from fabula.app.experiment.dry import forecast
 from fabula.app.experiment.grid import read_experiment
 from fabula.app.experiment.pages import as_page
 from fabula.app.experiment.results import Outcome, outcome_of, record_outcome
-from fabula.app.experiment.shared_models import SharedModels
+from fabula.app.experiment.sharing import RunBudget, SharedModels, WholeBudgetError
 from fabula.app.experiment.tables import COLUMNS, as_csv, as_data, complete
 from fabula.app.experiment.working import How, run_experiment
 from fabula.base.errors import BudgetError, PausedError, ProjectError, UsageError
@@ -109,7 +108,7 @@ def test_settings_reach_runs_and_judges_and_files_in_them_are_found(home: Path) 
     assert writer == f"scripted:{home / 'script.toml'}"
     assert found.trials[0].settings.sampling.temperature == 0.5
     judge = {measure.label: measure for measure in found.measures}["pairwise"]
-    assert (judge.config.samples, judge.settings.sampling.temperature) == (2, None)
+    assert (judge.config.paper.samples, judge.settings.sampling.temperature) == (2, None)
     assert judge.settings.prices["openai:x"].output == 2.0
     assert [measure.label for measure in found.measures] == ["surface", "pairwise", "rouge"]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import RefusalError, ReplyError
 from fabula.engine.events import TextArrived
-from fabula.engine.replies.dialogue import Said, as_turn, first_sentences, read_coming, read_said, repeats
+from fabula.engine.replies.dialogue import Said, as_turn, first_sentences, read_coming, read_said, repeats_rules
 from fabula.engine.replies.turns import leaves_part
 from fabula.models.base import Sampling
 
@@ -197,7 +197,7 @@ class Draw:
             return any(map(str.isalpha, said.text))
         return (
             any(map(str.isalpha, begin))
-            and not repeats(said.message, self.rules)
+            and not repeats_rules(said.message, self.rules)
             and not any(_again(begin, line.message.casefold(), last=line is self.before[-1]) for line in self.before)
             and _acts(said.action, self.before[-1].action if self.before else "")
         )
@@ -249,7 +249,7 @@ class Hearing:
         self._raw += event.text
         coming = read_coming(as_turn(self._raw, draw.lead), draw.name, draw.names)
         judged = coming.whole or len(coming.said.message) >= 2 * SURE
-        if judged and coming.settled and draw.usable(coming.said) and not repeats(coming.settled, draw.rules):
+        if judged and coming.settled and draw.usable(coming.said) and not repeats_rules(coming.settled, draw.rules):
             self._show(draw.shortened(replace(coming.said, message=coming.settled)).text)
 
     def end(self, text: str) -> None:

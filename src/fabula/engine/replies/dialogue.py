@@ -118,7 +118,7 @@ def as_turn(text: str, lead: str) -> str:
     return lead[:-1] + _CLOSING.sub("]", text[len(lead) :], count=1)
 
 
-def repeats(message: str, rules: str) -> bool:
+def repeats_rules(message: str, rules: str) -> bool:
     """Whether a message of three words or more is, or begins with, words of the prompt's rules."""
     words = _WORD.findall(message.casefold())[:_RUN]
     return len(words) >= _LEAST_RUN and f" {' '.join(words)} " in _in_words(rules)
