@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.app.experiment.budgets import RunBudget, WholeBudgetError
 from fabula.app.experiment.dry import forecast
 from fabula.app.experiment.grid import read_experiment
 from fabula.app.experiment.pages import as_page
 from fabula.app.experiment.results import Outcome, outcome_of, record_outcome
-from fabula.app.experiment.shared_models import SharedModels
+from fabula.app.experiment.sharing import RunBudget, SharedModels, WholeBudgetError
 from fabula.app.experiment.tables import COLUMNS, as_csv, as_data, complete
 from fabula.app.experiment.working import How, run_experiment
 from fabula.base.errors import BudgetError, PausedError, ProjectError, UsageError

@@ -15,7 +15,7 @@ from fabula.craft.digressions import Utterance, dialogue_with_marks
 from fabula.craft.packing import last_of
 from fabula.engine.prompts import Prompts
 from fabula.engine.replies.dialogue import first_sentences, read_said
-from fabula.engine.replies.obeying import says
+from fabula.engine.replies.turns import says
 from fabula.engine.run import Run, side_by_side
 from fabula.measure.items import Item
 from fabula.models.base import Sampling

@@ -2,8 +2,7 @@
 
     spec      the file: what is written in `exp.toml`, checked field by field
     grid      what follows from it: the contenders, and every run with its folder
-    budgets   budgets of single runs within one of the whole
-    shared_models   models that runs side by side share
+    sharing   what runs side by side share: models, and the budget of the whole
     working   writes what is missing, then measures
     dry       what that would ask and cost
     results   what is there: stories, calls, costs, estimates for each contender

@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from fabula.app.evaluating import Task, evaluate_in
-from fabula.app.experiment.budgets import RunBudget, WholeBudgetError
 from fabula.app.experiment.results import (
     Outcome,
     Results,
@@ -22,7 +21,7 @@ from fabula.app.experiment.results import (
     record_outcome,
     spent_in,
 )
-from fabula.app.experiment.shared_models import SharedModels
+from fabula.app.experiment.sharing import RunBudget, SharedModels, WholeBudgetError
 from fabula.app.writing import Options, Supplied, write_in
 from fabula.base.errors import BudgetError, FabulaError, PausedError, ProjectError, UsageError
 from fabula.base.files import write_atomically

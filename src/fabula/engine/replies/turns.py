@@ -1,4 +1,4 @@
-"""One character's turn out of a reply, and whether a turn was said before."""
+"""One character's turn out of a reply; whether it was said before, leaves the play, or says a word it was asked for."""
 
 from __future__ import annotations
 
@@ -72,3 +72,10 @@ def repeats_earlier(text: str, earlier: Iterable[str], threshold: float) -> bool
 
     said = text.casefold()
     return any(Levenshtein.normalized_similarity(said, other.casefold()) > threshold for other in earlier)
+
+
+def says(text: str, word: str) -> bool:
+    """Whether `word` (or a run of words) stands in a text as a word of its own, whatever its capitals."""
+    wanted = " ".join(word.split())
+    alone = re.compile(rf"(?<!\w){re.escape(wanted)}(?!\w)", re.IGNORECASE)
+    return bool(wanted) and alone.search(" ".join(text.split())) is not None

@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.craft.measuring import by_system, prompt_of
-from fabula.engine.replies.obeying import says
+from fabula.engine.replies.turns import says
 from fabula.measure.report import Report, Row
 from fabula.stats.bootstrap import bootstrap_mean
 from fabula.stats.estimate import Unscored

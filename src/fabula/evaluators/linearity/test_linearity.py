@@ -9,7 +9,7 @@ import pytest
 from fabula.base.errors import UsageError
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
-from fabula.engine.replies.obeying import says
+from fabula.engine.replies.turns import says
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find

@@ -1,7 +1,7 @@
 """The world of a story: typed facts with two times, who witnessed them, and what became of them.
 
-`WorldState` records facts and answers questions; `flat` is MAGNET's view of it; `graph`, `export` and `file` hand it
-on.
+`WorldState` records facts and answers questions; `flat` is MAGNET's view of it; `graph` and `file`
+write it for other programs and people.
 """
 
 from __future__ import annotations
