@@ -33,7 +33,7 @@ TABLES: Final = {
 # What a field is for. A field that is missing here, or gone from the program, stops the generator.
 MEANINGS: Final = {
     "Settings.system": "Writing system; see [systems](systems.md).",
-    "Settings.preset": "`faithful`: the paper as it is. `improved`: with length control, replies without chatter, cached prompts.",
+    "Settings.preset": "`faithful`: the paper as it is. `improved`: with length control and our checks.",
     "Settings.seed": "Seed of all draws. Another seed is another story.",
     "Settings.aids": "Help for small models: `auto` gives it to models known to be small, and never in `faithful`.",
     "Settings.model": "Model of every role that has none of its own.",

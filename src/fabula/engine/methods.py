@@ -6,7 +6,7 @@ import tomllib
 from dataclasses import dataclass, fields, is_dataclass, replace
 from importlib import import_module
 from inspect import cleandoc
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args, get_type_hints
 
 from fabula.base.errors import ConfigError, UnknownNameError
 
@@ -15,6 +15,22 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Preset: TypeAlias = Literal["faithful", "improved"]
+
+
+class Presets:
+    """What the `Config` of every method has in common: two presets. Its defaults are the paper's values."""
+
+    __slots__ = ()
+
+    @classmethod
+    def faithful(cls) -> Self:
+        """The paper."""
+        return cls()
+
+    @classmethod
+    def improved(cls) -> Self:
+        """What we would use; a `Config` says here what differs from the paper."""
+        return cls()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from fabula.base.errors import UsageError
+from fabula.engine.methods import Presets
 
 MethodName: TypeAlias = Literal["paper", "hybrid", "rules"]
 AttrMode: TypeAlias = Literal["scene", "node"]
@@ -47,7 +48,7 @@ class Ours:
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
+class Config(Presets):
     """Settings; the defaults are the paper's.
 
     Attributes:
@@ -57,11 +58,6 @@ class Config:
 
     paper: Paper = field(default_factory=Paper)
     ours: Ours = field(default_factory=Ours)
-
-    @classmethod
-    def faithful(cls) -> Config:
-        """The paper."""
-        return cls()
 
     @classmethod
     def improved(cls) -> Config:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from fabula.engine.methods import Presets
+
 
 @dataclass(frozen=True, slots=True)
-class Config:
+class Config(Presets):
     """Settings.
+
+    `faithful` is the usual code: stories are cut at the model's limit.
 
     Attributes:
         model: a name of the package transformers, or a folder that holds a model.
@@ -30,11 +34,6 @@ class Config:
     embedder: str = "transformers"
     resamples: int = 1000
     seed: int = 1
-
-    @classmethod
-    def faithful(cls) -> Config:
-        """The usual code: stories are cut at the model's limit."""
-        return cls()
 
     @classmethod
     def improved(cls) -> Config:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from fabula.engine.methods import Presets
+
 
 @dataclass(frozen=True, slots=True)
 class Paper:
@@ -44,7 +46,7 @@ class Ours:
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
+class Config(Presets):
     """Settings; the defaults are the paper's.
 
     Attributes:
@@ -54,11 +56,6 @@ class Config:
 
     paper: Paper = field(default_factory=Paper)
     ours: Ours = field(default_factory=Ours)
-
-    @classmethod
-    def faithful(cls) -> Config:
-        """The paper."""
-        return cls()
 
     @classmethod
     def improved(cls) -> Config:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fabula.engine.methods import Presets
+
 
 @dataclass(frozen=True, slots=True)
-class Config:
+class Config(Presets):
     """Settings.
+
+    `faithful` is the paper's question without a guard.
 
     Attributes:
         within: turns of the characters in which the dialogue has to be back; the answer to the digression is the first.
@@ -24,11 +28,6 @@ class Config:
     reach: int = 30
     checks: int = 8
     resamples: int = 1000
-
-    @classmethod
-    def faithful(cls) -> Config:
-        """The paper's question without a guard."""
-        return cls()
 
     @classmethod
     def improved(cls) -> Config:

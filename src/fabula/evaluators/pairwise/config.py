@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from fabula.base.errors import ConfigError
+from fabula.engine.methods import Presets
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +61,11 @@ class Ours:
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
+class Config(Presets):
     """Settings."""
 
     paper: Paper = field(default_factory=Paper)
     ours: Ours = field(default_factory=Ours)
-
-    @classmethod
-    def faithful(cls) -> Config:
-        """The papers."""
-        return cls()
 
     @classmethod
     def improved(cls) -> Config:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fabula.engine.methods import Presets
 from fabula.evaluators.rouge.scoring import VARIANTS
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
+class Config(Presets):
     """Settings; the defaults give what rouge-score gives without any.
+
+    `faithful` is what Agents' Room prints: ROUGE-L.
 
     Attributes:
         variants: which, with commas between them: rouge1, rouge2, rougeL (whole texts), rougeLsum (line by line).
@@ -24,11 +27,6 @@ class Config:
     parts: bool = False
     resamples: int = 1000
     seed: int = 1
-
-    @classmethod
-    def faithful(cls) -> Config:
-        """What Agents' Room prints: ROUGE-L."""
-        return cls()
 
     @classmethod
     def improved(cls) -> Config:

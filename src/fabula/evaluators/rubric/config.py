@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from fabula.engine.methods import Presets
+
 
 @dataclass(frozen=True, slots=True)
 class Paper:
@@ -41,8 +43,10 @@ class Ours:
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
+class Config(Presets):
     """Settings; the defaults are the paper's.
+
+    `faithful` asks in one random order, as the paper does.
 
     Attributes:
         paper: values of the paper.
@@ -51,11 +55,6 @@ class Config:
 
     paper: Paper = field(default_factory=Paper)
     ours: Ours = field(default_factory=Ours)
-
-    @classmethod
-    def faithful(cls) -> Config:
-        """The paper: one random order."""
-        return cls()
 
     @classmethod
     def improved(cls) -> Config:

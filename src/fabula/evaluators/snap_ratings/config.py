@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from fabula.engine.methods import Presets
+
 Scoring: TypeAlias = Literal["samples", "chances", "reasoned"]
 
 
@@ -50,8 +52,10 @@ class Ours:
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
+class Config(Presets):
     """Settings; the defaults are the paper's.
+
+    `faithful` has the paper's three criteria, each the mean of twenty numbers.
 
     Attributes:
         paper: values of the paper.
@@ -60,11 +64,6 @@ class Config:
 
     paper: Paper = field(default_factory=Paper)
     ours: Ours = field(default_factory=Ours)
-
-    @classmethod
-    def faithful(cls) -> Config:
-        """The paper: three criteria, the mean of twenty numbers."""
-        return cls()
 
     @classmethod
     def improved(cls) -> Config:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from fabula.engine.methods import Presets
+
 
 @dataclass(frozen=True, slots=True)
-class Config:
+class Config(Presets):
     """Settings; the paper names neither its tokeniser nor its formulas, so these are the usual ones, each by name.
 
     Attributes:
@@ -37,11 +39,6 @@ class Config:
     hanna_tokens: str = "spacy"
     resamples: int = 1000
     seed: int = 1
-
-    @classmethod
-    def faithful(cls) -> Config:
-        """The paper's measures."""
-        return cls()
 
     @classmethod
     def improved(cls) -> Config:

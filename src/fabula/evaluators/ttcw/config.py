@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from fabula.engine.methods import Presets
+
 MethodName: TypeAlias = Literal["auto", "plain", "reference", "hybrid"]
 Orders: TypeAlias = Literal["both", "candidate-first", "reference-first"]
 Answer: TypeAlias = Literal["first", "last"]
@@ -62,16 +64,14 @@ class Ours:
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
-    """Settings."""
+class Config(Presets):
+    """Settings.
+
+    `faithful` is by reference, in both orders, analysis first.
+    """
 
     paper: Paper = field(default_factory=Paper)
     ours: Ours = field(default_factory=Ours)
-
-    @classmethod
-    def faithful(cls) -> Config:
-        """The paper: by reference, both orders, analysis first."""
-        return cls()
 
     @classmethod
     def improved(cls) -> Config:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from fabula.engine.methods import Presets
+
 Variant: TypeAlias = Literal["plan", "write", "plan+write"]
 
 
@@ -46,16 +48,11 @@ class Ours:
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
+class Config(Presets):
     """Settings of a room."""
 
     paper: Paper = Paper()
     ours: Ours = Ours()
-
-    @classmethod
-    def faithful(cls) -> Config:
-        """The paper."""
-        return cls()
 
     @classmethod
     def improved(cls) -> Config:

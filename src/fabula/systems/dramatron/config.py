@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from fabula.engine.methods import Presets
+
 Mode: TypeAlias = Literal["screenplay", "story"]
 Examples: TypeAlias = Literal["classical", "three-step", "none"]
 Summary: TypeAlias = Literal["logline", "logline+previous", "logline+all"]
@@ -81,8 +83,10 @@ class Ours:
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
+class Config(Presets):
     """Settings; `improved` names every difference from the paper and its release.
+
+    `faithful` is the paper and its release.
 
     Attributes:
         paper: Values of the paper and its release.
@@ -91,11 +95,6 @@ class Config:
 
     paper: Paper = field(default_factory=Paper)
     ours: Ours = field(default_factory=Ours)
-
-    @classmethod
-    def faithful(cls) -> Config:
-        """The paper and its release."""
-        return cls()
 
     @classmethod
     def improved(cls) -> Config:

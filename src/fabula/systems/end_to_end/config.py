@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fabula.engine.methods import Presets
+
 
 @dataclass(frozen=True, slots=True)
 class Paper:
@@ -32,16 +34,11 @@ class Ours:
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
+class Config(Presets):
     """Settings of the baseline."""
 
     paper: Paper = Paper()
     ours: Ours = Ours()
-
-    @classmethod
-    def faithful(cls) -> Config:
-        """The paper."""
-        return cls()
 
     @classmethod
     def improved(cls) -> Config:

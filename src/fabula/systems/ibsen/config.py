@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from fabula.engine.methods import Presets
 from fabula.models.base import Sampling
 
 if TYPE_CHECKING:
@@ -138,16 +139,14 @@ class Ours:
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
-    """IBSEN's settings."""
+class Config(Presets):
+    """IBSEN's settings.
+
+    `faithful` is the paper, and its release for what the paper leaves open.
+    """
 
     paper: Paper = field(default_factory=Paper)
     ours: Ours = field(default_factory=Ours)
-
-    @classmethod
-    def faithful(cls) -> Config:
-        """The paper, and the release for what the paper leaves open."""
-        return cls()
 
     @classmethod
     def improved(cls) -> Config:

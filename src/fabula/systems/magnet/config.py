@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from fabula.engine.methods import Presets
+
 
 @dataclass(frozen=True, slots=True)
 class Paper:
@@ -96,16 +98,14 @@ class Ours:
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
-    """Settings of MAGNET; `improved` names every difference from the paper."""
+class Config(Presets):
+    """Settings of MAGNET; `improved` names every difference from the paper.
+
+    `faithful` is the paper, as far as `paper.toml` names no deviation.
+    """
 
     paper: Paper = field(default_factory=Paper)
     ours: Ours = field(default_factory=Ours)
-
-    @classmethod
-    def faithful(cls) -> Config:
-        """The paper, as far as `paper.toml` names no deviation."""
-        return cls()
 
     @classmethod
     def improved(cls) -> Config:

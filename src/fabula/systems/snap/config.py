@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from fabula.craft.conversation.lines import Freedom  # noqa: TC001 - settings are read by their types
+from fabula.engine.methods import Presets
 
 PUBLISHED: Final = (1.1618, 1.4210, 1.4323)  # equation 1: coherence, connectivity, personality
 
@@ -83,16 +84,11 @@ class Ours:
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
+class Config(Presets):
     """Settings of SNAP."""
 
     paper: Paper = field(default_factory=Paper)
     ours: Ours = field(default_factory=Ours)
-
-    @classmethod
-    def faithful(cls) -> Config:
-        """The paper."""
-        return cls()
 
     @classmethod
     def improved(cls) -> Config:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from fabula.craft.conversation.lines import Freedom  # noqa: TC001 - settings are read by their types
+from fabula.engine.methods import Presets
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +47,11 @@ class Ours:
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
+class Config(Presets):
     """Settings of Vanilla."""
 
     paper: Paper = field(default_factory=Paper)
     ours: Ours = field(default_factory=Ours)
-
-    @classmethod
-    def faithful(cls) -> Config:
-        """The paper."""
-        return cls()
 
     @classmethod
     def improved(cls) -> Config:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from fabula.engine.methods import Presets
+
 What: TypeAlias = Literal["plot", "candidate"]
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
+class Config(Presets):
     """Settings.
+
+    `faithful` asks one call for a plot and one for a candidate.
 
     Attributes:
         what: "plot" takes the plot out of each story, "candidate" writes a story for each plot.
@@ -27,11 +31,6 @@ class Config:
     sentences: int = 1
     length_control: bool = False
     max_tokens: int | None = 4096
-
-    @classmethod
-    def faithful(cls) -> Config:
-        """One call for a plot, one for a candidate."""
-        return cls()
 
     @classmethod
     def improved(cls) -> Config:
