@@ -53,8 +53,8 @@ def test_it_is_shown_as_plain_text(cli: Cli, card: Path) -> None:
 
 
 def test_as_json_for_programs(cli: Cli, card: Path) -> None:
-    told = cli("card", str(card), "--json").json["cards"][0]
-    assert (told["name"], told["version"], told["greetings"], told["lorebook"]) == (
+    data = cli("card", str(card), "--json").json["cards"][0]
+    assert (data["name"], data["version"], data["greetings"], data["lorebook"]) == (
         "Mara",
         2,
         ["Ten boats.", "Eleven."],
@@ -107,7 +107,7 @@ def test_what_the_lorebook_tells_can_be_tried(cli: Cli, card: Path, here: Path) 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         ((), "Give a character card"),
         (("--from", "cast.yaml", "Tobias"), "--from goes with --to json or --to png"),
@@ -125,10 +125,10 @@ def test_what_the_lorebook_tells_can_be_tried(cli: Cli, card: Path, here: Path) 
     ],
 )
 def test_what_does_not_go_together_is_said(
-    cli: Cli, card: Path, here: Path, arguments: tuple[str, ...], told: str
+    cli: Cli, card: Path, here: Path, arguments: tuple[str, ...], expected: str
 ) -> None:
     ran = cli("card", *arguments)
     assert ran.code == 2
-    assert told in ran.err
+    assert expected in ran.err
     assert "Traceback" not in ran.err
     assert not (here / "x.png").exists()

@@ -160,7 +160,7 @@ def test_a_written_story_of_any_system_can_be_talked_to(cli: Cli, project: Path)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         (("chat", "nowhere.md"), "There is no file or folder nowhere.md."),
         (("chat", "lamp.md", "--as", "Tobias", "--with", "Marla"), "Unknown character 'Marla'. Did you mean 'Mara'?"),
@@ -173,12 +173,12 @@ def test_a_written_story_of_any_system_can_be_talked_to(cli: Cli, project: Path)
         (("chat", "blank.md"), "The story blank.md is empty."),
     ],
 )
-def test_what_cannot_be_is_told_before_anything_is_made(cli: Cli, arguments: tuple[str, ...], told: str) -> None:
+def test_what_cannot_be_is_told_before_anything_is_made(cli: Cli, arguments: tuple[str, ...], expected: str) -> None:
     (cli.folder / "blank.md").write_text("# Nothing\n\n...\n")
     ran = cli(*arguments)
     assert ran.code == 2
-    assert told in ran.err
-    if "session" not in told:
+    assert expected in ran.err
+    if "session" not in expected:
         assert not (cli.folder / "lamp").exists()
 
 

@@ -97,13 +97,13 @@ def test_the_papers_way_asks_for_graphs_and_says_what_it_dropped(cli: Cli, story
     (story / "atlas.toml").write_text(script_of(replies), encoding="utf-8")
     ran = cli("check", "story.md", "--preset", "faithful", "--set", "attr_mode=scene", "--json", *MODEL)
     assert ran.code == 0, ran.err
-    (told,) = ran.json["details"]["stories"]
-    assert told["counts"]["dropped_attribute_without_evidence"] == 2
-    assert [entity["id"] for entity in told["by"]["entities"]] == ["object:umbrella"]
-    assert [one["hallucination"] for one in told["findings"]] == [
+    (data,) = ran.json["details"]["stories"]
+    assert data["counts"]["dropped_attribute_without_evidence"] == 2
+    assert [entity["id"] for entity in data["by"]["entities"]] == ["object:umbrella"]
+    assert [one["hallucination"] for one in data["findings"]] == [
         "In scene 1, Mara's umbrella being blue was established, yet in scene 2, it being red happens"
     ]
-    assert "intra_scene" in told
+    assert "intra_scene" in data
     assert ran.json["asked"] == 11
 
 
@@ -143,8 +143,8 @@ def test_projects_and_layouts_are_read(cli: Cli, story: Path, project: Path) -> 
     )
     ran = cli("check", "scenes.json", "script.fountain", str(project), "--no-model", "--json")
     assert ran.code == 0, ran.err
-    told = {one["id"]: (one["form"], one["mended"]) for one in ran.json["details"]["stories"]}
-    assert told == {
+    values = {one["id"]: (one["form"], one["mended"]) for one in ran.json["details"]["stories"]}
+    assert values == {
         "scenes": ("json", {"reordered": 1}),
         "script": ("fountain", {}),
         "lamp": ("manuscript", {}),

@@ -44,8 +44,8 @@ def test_edit_goes_back_to_a_version_and_reverts(cli: Cli, project: Path) -> Non
     cli("edit", "characters", "--text", "Two.", "-C", "lamp")
     assert cli("edit", "characters", "--to", "2", "-C", "lamp").code == 0
     assert characters(project) == "One."
-    told = cli("edit", "characters", "--revert", "-C", "lamp", "--json").json
-    assert told == {"artefact": "characters", "file": "plan/characters.md", "changed": True, "words": 13}
+    data = cli("edit", "characters", "--revert", "-C", "lamp", "--json").json
+    assert data == {"artefact": "characters", "file": "plan/characters.md", "changed": True, "words": 13}
     assert characters(project) == OLD
     assert cli("update", "lamp", "--json").json["asked"] == 0
     assert cli("edit", "characters", "--revert", "-C", "lamp").err == "fabula: characters has no edit to take back.\n"
@@ -98,16 +98,16 @@ def test_a_pin_holds_whatever_changes_above(cli: Cli, project: Path, write_scrip
     calls = [call["path"] for call in cli("update", "lamp", "--dry-run", "--json").json["calls"]]
     assert "setting/setting" not in calls
     assert "plot/plot" in calls
-    told = cli("unpin", "setting", "-C", "lamp", "--json").json
-    assert told["state"] == "unpinned"
+    data = cli("unpin", "setting", "-C", "lamp", "--json").json
+    assert data["state"] == "unpinned"
     assert "setting/setting" in [c["path"] for c in cli("update", "lamp", "--dry-run", "--json").json["calls"]]
     assert cli("unpin", "setting", "-C", "lamp").err.startswith("fabula: setting is not pinned.")
 
 
 def test_a_retake_asks_again_and_keeps_the_old_text(cli: Cli, project: Path, write_script: Callable[..., None]) -> None:
     assert cli("retake", "resolution", "-C", "lamp").code == 0
-    told = cli("update", "lamp", "--yes", "--json").json
-    assert set(told["bill"]) == {"resolution"}
+    data = cli("update", "lamp", "--yes", "--json").json
+    assert set(data["bill"]) == {"resolution"}
 
 
 def test_a_retake_of_an_edited_text_drops_the_edit(cli: Cli, project: Path) -> None:

@@ -78,16 +78,16 @@ def test_what_was_said_is_not_said_again_and_a_judge_can_come_later(cli: Cli) ->
         "rate", "digressions/dialogues.jsonl", "--evaluator", "linearity", "--set", "within=2", *MODEL, "--json"
     )
     assert rated.code == 0, rated.err
-    told = {(row["of"], row["what"]): row.get("value") for row in rated.json["rows"]}
-    assert told["snap", "back within 2"] == 1.0
+    values = {(row["of"], row["what"]): row.get("value") for row in rated.json["rows"]}
+    assert values["snap", "back within 2"] == 1.0
 
 
 def test_a_model_can_be_the_player(cli: Cli) -> None:
     ran = digress(cli, "--player", "model", "--kinds", "reality", "--system", "vanilla", "--json")
     assert ran.code == 0, ran.err
     assert ran.json["bill"].keys() == {"npc", "player"}
-    told = ran.json["details"]["digressions"]
-    assert [one["said"] for one in told] == [["Tobias", "What is a computer?"]]
+    data = ran.json["details"]["digressions"]
+    assert [one["said"] for one in data] == [["Tobias", "What is a computer?"]]
 
 
 def test_an_estimate_asks_nobody_and_writes_nothing(cli: Cli) -> None:
@@ -96,9 +96,9 @@ def test_an_estimate_asks_nobody_and_writes_nothing(cli: Cli) -> None:
     assert "vanilla  lamp" in ran.out
     assert "The judge: 48 calls of one word at most." in ran.out
     assert not (cli.folder / "digressions").exists()
-    told = digress(cli, "--estimate", "--json").json
-    assert told["digressions"] == 8
-    assert told["runs"][1]["calls"] == 17
+    data = digress(cli, "--estimate", "--json").json
+    assert data["digressions"] == 8
+    assert data["runs"][1]["calls"] == 17
 
 
 @pytest.mark.parametrize(

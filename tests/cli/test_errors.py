@@ -197,7 +197,7 @@ def test_a_key_is_nowhere(cli: Cli, monkeypatch: pytest.MonkeyPatch, write_scrip
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"):
         monkeypatch.setenv(name, KEY)
     write_script(setting=f"The keeper's word was {KEY} and nobody knew it.")
-    told = ""
+    text = ""
     for arguments in (
         ("write", "brief.md", *SCRIPT),
         ("models",),
@@ -210,6 +210,6 @@ def test_a_key_is_nowhere(cli: Cli, monkeypatch: pytest.MonkeyPatch, write_scrip
         ("models", "check", "openai-chat:x", "--base-url", f"http://127.0.0.1:9/{KEY}"),
     ):
         ran = cli(*arguments)
-        told += ran.out + ran.err
-    assert KEY not in told
-    assert "[key]" in told  # a model that says it: shown without
+        text += ran.out + ran.err
+    assert KEY not in text
+    assert "[key]" in text  # a model that says it: shown without

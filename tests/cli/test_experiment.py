@@ -47,9 +47,9 @@ def test_the_estimate_asks_nobody_and_says_what_comes(cli: Cli, exp: Path) -> No
     assert rows["surface"][:2] == ["4", "0"]
     assert "Nothing was asked. Next: `fabula experiment exp.toml`." in ran.err
     assert not (exp.parent / "exp").exists()
-    told = cli("experiment", "exp.toml", "--estimate", "--json").json
-    assert [line["calls"] for line in told["contenders"]] == [18, 2]
-    assert told["cost"] == 0
+    data = cli("experiment", "exp.toml", "--estimate", "--json").json
+    assert [line["calls"] for line in data["contenders"]] == [18, 2]
+    assert data["cost"] == 0
 
 
 def test_runs_are_told_one_by_one_and_the_reports_lie_in_the_folder(cli: Cli, exp: Path) -> None:

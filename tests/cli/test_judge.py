@@ -49,15 +49,15 @@ def stories(here: Path) -> Path:
 
 @pytest.mark.usefixtures("stories")
 def test_prints_both_orders_what_comes_of_them_and_the_reasons(cli: Cli) -> None:
-    told = cli("judge", "cape.md", "harbour.md", *FAITHFUL)
-    table = {line.split()[0]: line.split()[1:] for line in told.out.splitlines()[1:6] if line}
+    ran = cli("judge", "cape.md", "harbour.md", *FAITHFUL)
+    table = {line.split()[0]: line.split()[1:] for line in ran.out.splitlines()[1:6] if line}
     assert table["plot"] == ["cape", "cape", "cape"]
     assert table["creativity"] == ["cape", "harbour", "same"]
     assert table["development"] == ["same", "same", "same"]
     assert table["overall"] == ["cape", "cape", "cape"]
-    assert "A being cape, B harbour:" in told.out
-    assert "The second has a storm." in told.out
-    assert "about 2 calls to make" in told.err
+    assert "A being cape, B harbour:" in ran.out
+    assert "The second has a storm." in ran.out
+    assert "about 2 calls to make" in ran.err
 
 
 @pytest.mark.usefixtures("stories")
@@ -79,9 +79,9 @@ def test_verdicts_are_kept_as_ratings(cli: Cli, stories: Path) -> None:
 
 def test_a_judge_without_verdicts_is_counted(cli: Cli, stories: Path) -> None:
     (stories / "judge.toml").write_text('[replies]\njudge = "Fine weather."\n', encoding="utf-8")
-    told = cli("judge", "cape.md", "harbour.md", *FAITHFUL)
-    assert "not scored" in told.out
-    assert "10 of 10 verdicts could not be had" in told.out
+    ran = cli("judge", "cape.md", "harbour.md", *FAITHFUL)
+    assert "not scored" in ran.out
+    assert "10 of 10 verdicts could not be had" in ran.out
 
 
 def test_what_cannot_be_judged_is_an_error_that_says_what_to_do(cli: Cli, stories: Path) -> None:
@@ -95,7 +95,7 @@ def test_what_cannot_be_judged_is_an_error_that_says_what_to_do(cli: Cli, storie
         (("cape.md", "none.md"), "is empty"),
         (("cape.md", "harbour.md", "--set", "questions=plto"), "question"),
     ):
-        told = cli("judge", *words)
-        assert told.code == 2, told.err
-        assert message in told.err
+        ran = cli("judge", *words)
+        assert ran.code == 2, ran.err
+        assert message in ran.err
     assert not (stories / "evaluation").exists()

@@ -31,14 +31,14 @@ def test_status_tells_texts_changes_spending_and_what_is_next(cli: Cli, project:
 
 def test_status_as_json(cli: Cli, project: Path) -> None:
     (project / "plan/plot.md").write_text("Another plot.\n")
-    told = cli("status", "lamp", "--json").json
-    assert told["to_ask"] == 5
-    assert told["changed"] == ["plan/plot.md"]
-    assert told["words"] == 69
-    assert told["last_run"]["error"] == ""
-    assert told["total"]["cost"] == 0.0
-    assert told["settings"]["config"] == {"length_control": False}
-    assert {a["path"]: a["state"] for a in told["artefacts"]}["plot"] == "changed by you, not taken over yet"
+    data = cli("status", "lamp", "--json").json
+    assert data["to_ask"] == 5
+    assert data["changed"] == ["plan/plot.md"]
+    assert data["words"] == 69
+    assert data["last_run"]["error"] == ""
+    assert data["total"]["cost"] == 0.0
+    assert data["settings"]["config"] == {"length_control": False}
+    assert {a["path"]: a["state"] for a in data["artefacts"]}["plot"] == "changed by you, not taken over yet"
 
 
 def test_status_of_a_new_project(cli: Cli) -> None:
@@ -64,9 +64,9 @@ def test_show_prints_the_story_an_artefact_or_the_prompts(cli: Cli, project: Pat
     asked = cli("show", "characters", "--prompts", "-C", "lamp")
     assert "=== characters/character  role character" in asked.out
     assert "A girl lights a lighthouse" in asked.out
-    told = cli("show", "characters", "--prompts", "-C", "lamp", "--json").json
-    assert [call["path"] for call in told["calls"]] == ["characters/character"]
-    assert told["calls"][0]["messages"][-1]["role"] == "user"
+    data = cli("show", "characters", "--prompts", "-C", "lamp", "--json").json
+    assert [call["path"] for call in data["calls"]] == ["characters/character"]
+    assert data["calls"][0]["messages"][-1]["role"] == "user"
     assert len(cli("show", "--prompts", "-C", "lamp", "--json").json["calls"]) == 9
     assert [s["label"] for s in cli("show", "-C", "lamp", "--json").json["scenes"]][2] == "Climax"
 
@@ -84,10 +84,10 @@ def test_history_lists_versions_and_differences(cli: Cli, project: Path) -> None
 
 @pytest.mark.parametrize("name", ["md", "txt", "epub", "docx", "json"])
 def test_export_writes_every_format(cli: Cli, project: Path, name: str) -> None:
-    told = cli("export", "lamp", "--format", name, "--json").json
-    file = Path(told["file"])
+    data = cli("export", "lamp", "--format", name, "--json").json
+    file = Path(data["file"])
     assert file.name == f"the-lamp.{name}"
-    assert file.stat().st_size == told["bytes"]
+    assert file.stat().st_size == data["bytes"]
     if name in {"epub", "docx"}:
         assert zipfile.is_zipfile(file)
 
@@ -119,7 +119,7 @@ def test_systems_are_listed_and_told(cli: Cli) -> None:
     ran = cli("systems")
     assert "agents-room" in ran.out
     assert "end-to-end" in ran.out
-    told = cli("systems", "agents-room")
+    second = cli("systems", "agents-room")
     for part in (
         "Paper: Agents' Room",
         "rising_action",
@@ -127,7 +127,7 @@ def test_systems_are_listed_and_told(cli: Cli) -> None:
         "Deviations from the paper:",
         "Help for small models (--aids on|off)",
     ):
-        assert part in told.out
+        assert part in second.out
     data = cli("systems", "agents-room", "--json").json
     fields = {setting["field"]: setting for setting in data["settings"]}
     assert (fields["tidy"]["faithful"], fields["tidy"]["improved"]) == (False, True)
@@ -136,8 +136,8 @@ def test_systems_are_listed_and_told(cli: Cli) -> None:
 
 def test_models_are_listed_with_what_one_should_know(cli: Cli) -> None:
     ran = cli("models")
-    told = cli("models", "--json").json
-    for known, data in zip(KNOWN.values(), told["known"], strict=True):
+    found = cli("models", "--json").json
+    for known, data in zip(KNOWN.values(), found["known"], strict=True):
         assert known.sha256 in ran.out
         assert known.licence in ran.out
         assert (data["name"], data["size"], data["sha256"]) == (known.name, known.size, known.sha256)
@@ -167,14 +167,14 @@ def test_models_pull_uses_what_is_known(cli: Cli, monkeypatch: pytest.MonkeyPatc
 def test_doctor_tells_what_is_there(cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-0123456789")
     monkeypatch.setenv("FABULA_MODELS", str(cli.folder / "none"))
-    told = cli("doctor", "lamp", "--json")
-    checks = {check["name"]: check for check in told.json["checks"]}
-    assert told.json["keys"]["ANTHROPIC_API_KEY"] is True
+    ran = cli("doctor", "lamp", "--json")
+    checks = {check["name"]: check for check in ran.json["checks"]}
+    assert ran.json["keys"]["ANTHROPIC_API_KEY"] is True
     assert checks["model smollm2"] == {
         "name": "model smollm2", "state": "missing", "about": "not here; `fabula models pull smollm2` fetches it",
     }  # fmt: skip
     assert checks["project"]["about"].endswith("9 calls in the journal")
-    assert "0123456789" not in told.out + told.err
+    assert "0123456789" not in ran.out + ran.err
 
 
 def test_doctor_finds_a_damaged_journal(cli: Cli, project: Path) -> None:

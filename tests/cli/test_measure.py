@@ -78,8 +78,8 @@ def test_references_are_found_by_prompt(cli: Cli, stories: Path) -> None:
         "None of the 2 references in gold is for a prompt of the stories"
         in cli("measure", "set", "--reference", "gold").err
     )
-    told = cli("measure", "lamp.md", "--reference", "set").err
-    assert "set holds two references for one prompt" in told
+    text = cli("measure", "lamp.md", "--reference", "set").err
+    assert "set holds two references for one prompt" in text
 
 
 @pytest.mark.usefixtures("stories")
@@ -126,7 +126,7 @@ def test_settings_reach_the_evaluators_that_have_them(cli: Cli) -> None:
 
 @pytest.mark.usefixtures("stories")
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [
         (("lamp.md", "--set", "token=words"), "Unknown setting of `fabula measure` 'token'. Did you mean 'tokens'?"),
         (("lamp.md", "--set", "rouge.stemer=1"), "Unknown setting of rouge 'stemer'. Did you mean 'stemmer'?"),
@@ -152,10 +152,10 @@ def test_settings_reach_the_evaluators_that_have_them(cli: Cli) -> None:
         (("absent.md",), "Cannot read absent.md"),
     ],
 )
-def test_what_cannot_be_measured_is_named(cli: Cli, words: tuple[str, ...], told: str) -> None:
+def test_what_cannot_be_measured_is_named(cli: Cli, words: tuple[str, ...], expected: str) -> None:
     ran = cli("measure", *words)
-    assert ran.code == (1 if "folder" in told else 2)
-    assert told in ran.err
+    assert ran.code == (1 if "folder" in expected else 2)
+    assert expected in ran.err
 
 
 def test_an_empty_story_and_a_bad_line_are_named(cli: Cli, here: Path) -> None:

@@ -52,25 +52,25 @@ def files(here: Path) -> Path:
     return here
 
 
-def numbers(told: dict[str, Any], of: str, what: str) -> dict[str, Any]:
-    (row,) = [row for row in told["rows"] if (row["of"], row["what"]) == (of, what)]
+def numbers(found: dict[str, Any], of: str, what: str) -> dict[str, Any]:
+    (row,) = [row for row in found["rows"] if (row["of"], row["what"]) == (of, what)]
     assert isinstance(row, dict)
     return row
 
 
 def test_a_judge_that_agrees_beats_the_baselines_and_is_said_so(cli: Cli, files: Path) -> None:
-    told = cli("meta", "sound.jsonl", "people.jsonl", "--stories", "even.jsonl", "--json").json
-    assert numbers(told, "judge", "plot: stories: spearman")["value"] == pytest.approx(1, abs=1e-12)
-    assert numbers(told, "judge", "plot: stories: accuracy")["value"] == 1
-    assert numbers(told, "judge", "plot: systems: kendall")["value"] == pytest.approx(1, abs=1e-12)
-    length = numbers(told, "length", "plot: stories: accuracy")
+    data = cli("meta", "sound.jsonl", "people.jsonl", "--stories", "even.jsonl", "--json").json
+    assert numbers(data, "judge", "plot: stories: spearman")["value"] == pytest.approx(1, abs=1e-12)
+    assert numbers(data, "judge", "plot: stories: accuracy")["value"] == 1
+    assert numbers(data, "judge", "plot: systems: kendall")["value"] == pytest.approx(1, abs=1e-12)
+    length = numbers(data, "length", "plot: stories: accuracy")
     assert (length["baseline"], length["n"]) == (True, 8)
     assert length["value"] < 1
-    constant = numbers(told, "constant", "plot: stories: accuracy")
+    constant = numbers(data, "constant", "plot: stories: accuracy")
     assert (constant["value"], constant["low"], constant["high"]) == (0.5, 0.5, 0.5)
-    assert told["questions"]["plot"]["beats_baselines"] is True
-    assert numbers(told, "people", "plot: Krippendorff's alpha, interval")["n"] == 24
-    assert numbers(told, "first position", "plot: stories: accuracy")["unscored"]
+    assert data["questions"]["plot"]["beats_baselines"] is True
+    assert numbers(data, "people", "plot: Krippendorff's alpha, interval")["n"] == 24
+    assert numbers(data, "first position", "plot: stories: accuracy")["unscored"]
 
 
 def test_a_judge_that_loves_length_does_not_and_is_said_so(cli: Cli, files: Path) -> None:
@@ -97,13 +97,13 @@ def test_choices_are_compared_pair_by_pair(cli: Cli, files: Path) -> None:
     lines(files / "hp.jsonl", people)
     lines(files / "jp.jsonl", judge)
     lines(files / "first.jsonl", first)
-    told = cli("meta", "jp.jsonl", "hp.jsonl", "--stories", "stories.jsonl", "--json").json
-    accuracy = numbers(told, "judge", "overall: pairs: accuracy")
+    data = cli("meta", "jp.jsonl", "hp.jsonl", "--stories", "stories.jsonl", "--json").json
+    accuracy = numbers(data, "judge", "overall: pairs: accuracy")
     assert (accuracy["value"], accuracy["n"]) == (1, 24)
-    assert numbers(told, "length", "overall: pairs: accuracy")["value"] == 0
-    assert numbers(told, "first position", "overall: pairs: accuracy")["value"] == 0.5
-    assert numbers(told, "judge", "overall: systems: spearman")["value"] == pytest.approx(1, abs=1e-12)
-    assert numbers(told, "people", "overall: Krippendorff's alpha, nominal")["n"]
+    assert numbers(data, "length", "overall: pairs: accuracy")["value"] == 0
+    assert numbers(data, "first position", "overall: pairs: accuracy")["value"] == 0.5
+    assert numbers(data, "judge", "overall: systems: spearman")["value"] == pytest.approx(1, abs=1e-12)
+    assert numbers(data, "people", "overall: Krippendorff's alpha, nominal")["n"]
     ran = cli("meta", "first.jsonl", "hp.jsonl")
     assert "The judge does not beat the trivial baseline" in ran.out
 
@@ -126,9 +126,9 @@ def test_what_has_no_answer_is_counted_never_dropped_in_silence(cli: Cli, files:
     odd = {**known, "rater": "o", "answer": "lovely"}
     with (files / "sound.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps(missing) + "\n" + json.dumps(odd) + "\n")
-    told = cli("meta", "sound.jsonl", "people.jsonl", "--json").json
-    assert "sound.jsonl: 1 ratings have no answer and are left out." in told["notes"]
-    assert "sound.jsonl: answers that are no score and no choice are left out: 'lovely' (1)." in told["notes"]
+    data = cli("meta", "sound.jsonl", "people.jsonl", "--json").json
+    assert "sound.jsonl: 1 ratings have no answer and are left out." in data["notes"]
+    assert "sound.jsonl: answers that are no score and no choice are left out: 'lovely' (1)." in data["notes"]
 
 
 def test_yes_and_no_are_scores_and_a_reference_is_not_a_story(cli: Cli, files: Path) -> None:
@@ -139,14 +139,14 @@ def test_yes_and_no_are_scores_and_a_reference_is_not_a_story(cli: Cli, files: P
     ]  # fmt: skip
     lines(files / "yes.jsonl", people)
     lines(files / "beside.jsonl", beside)
-    told = cli("meta", "beside.jsonl", "yes.jsonl", "--json").json
-    row = numbers(told, "judge", "plot: stories: accuracy")
+    data = cli("meta", "beside.jsonl", "yes.jsonl", "--json").json
+    row = numbers(data, "judge", "plot: stories: accuracy")
     assert (row["value"], row["n"]) == (pytest.approx(5 / 6), 8)
-    assert numbers(told, "people", "plot: agreement")["unscored"] == "there is one rater"
+    assert numbers(data, "people", "plot: agreement")["unscored"] == "there is one rater"
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "expected"),
     [
         ('{"rater": "a"}', "other.jsonl, line 1: kind: Field required. Correct the line or take it out."),
         (json.dumps(score("a", "x", "p", 1, "style")), "no common question: plot in the one, style in the other."),
@@ -154,11 +154,11 @@ def test_yes_and_no_are_scores_and_a_reference_is_not_a_story(cli: Cli, files: P
         (f'{json.dumps(score("a", "x", "p", 1))}\n' * 2, "other.jsonl, line 2: the same verdict stands in line 1."),
     ],
 )  # fmt: skip
-def test_files_that_cannot_be_compared_are_named_errors(cli: Cli, files: Path, line: str, told: str) -> None:
+def test_files_that_cannot_be_compared_are_named_errors(cli: Cli, files: Path, line: str, expected: str) -> None:
     (files / "other.jsonl").write_text(line + "\n", encoding="utf-8")
     ran = cli("meta", "sound.jsonl", "other.jsonl")
     assert ran.code == 2
-    assert told in ran.err
+    assert expected in ran.err
 
 
 def test_a_rater_or_evaluator_that_is_not_there_is_named(cli: Cli, files: Path) -> None:

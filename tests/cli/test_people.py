@@ -108,9 +108,9 @@ def test_at_a_terminal_one_accepts_edits_retakes_and_stops(cli: Cli, monkeypatch
     assert (cli.folder / "brief/plan/characters.md").read_text() == "Mara, by hand.\n"
     kinds = [version["source"] for version in cli("history", "characters", "-C", "brief", "--json").json["versions"]]
     assert kinds == ["made", "edited"]
-    told = cli("write", "brief", "--json").json
-    assert told["words"] == 69
-    assert told["project_bill"]["conflict"]["reply"] == 32  # asked twice, paid twice
+    data = cli("write", "brief", "--json").json
+    assert data["words"] == 69
+    assert data["project_bill"]["conflict"]["reply"] == 32  # asked twice, paid twice
 
 
 def test_the_budget_holds_over_retakes(cli: Cli) -> None:
@@ -267,7 +267,7 @@ def test_a_director_judges_whether_a_scene_is_over(cli: Cli, playhouse: tuple[st
     said = f"{two}1: m\nperhaps\nno\n1\nmara\nThank them.\n/hand-back\n"
     ran = cli(*WRITE, *playhouse, *more, stdin=said)
     assert ran.code == 0, ran.err
-    asked = "events not covered yet, each as event : character; none if all are covered (event (1): character (Mara | "
+    asked = "the events that are not yet covered; none if all are covered (event (1): character (Mara | The fishermen)"
     assert asked in ran.err
     assert "is the whole outline covered, so that the scene ends (y/n): Say y or n." in ran.err
     assert len(turns(cli.folder, "the-wreck")) == 3

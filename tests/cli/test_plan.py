@@ -81,11 +81,11 @@ def test_a_sound_plan_is_shown_in_both_orders(cli: Cli, files: Path) -> None:
 
 
 def test_a_sound_plan_as_json(cli: Cli, files: Path) -> None:
-    told = cli("plan", "plan.yaml", "--json").json
-    assert told["order"] == ["The letter", "The storm"]
-    assert told["anachronies"] == 1
-    assert [scene["events"] for scene in told["scenes"]] == [2, 1]
-    assert told["file"] == "plan.yaml"
+    data = cli("plan", "plan.yaml", "--json").json
+    assert data["order"] == ["The letter", "The storm"]
+    assert data["anachronies"] == 1
+    assert [scene["events"] for scene in data["scenes"]] == [2, 1]
+    assert data["file"] == "plan.yaml"
     assert files.is_dir()
 
 
@@ -150,9 +150,9 @@ def test_a_budget_stops_planning_and_a_higher_one_goes_on(cli: Cli, files: Path)
     ran = cli(*asked, *SCRIPT, "--budget-tokens", "4500")
     assert ran.code == 1
     assert "Stopped before the budget of 4,500 tokens is passed" in ran.err
-    told = cli(*asked, "--json").json
-    assert told["replayed"] >= 1
-    assert told["asked"] + told["replayed"] == 9
+    data = cli(*asked, "--json").json
+    assert data["replayed"] >= 1
+    assert data["asked"] + data["replayed"] == 9
     assert files.is_dir()
 
 

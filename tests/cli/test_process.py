@@ -81,8 +81,8 @@ def test_a_signal_stops_cleanly_and_the_run_goes_on_later(
     err = waiting.stderr.read()
     assert err.splitlines()[-1] == "fabula: Stopped. Every finished call is kept; go on with `fabula write brief`."
     assert "Traceback" not in err
-    told = cli("write", "brief", "--json", stdin="A storm.\n.\n").json
-    assert told["replayed"] == 3
+    data = cli("write", "brief", "--json", stdin="A storm.\n.\n").json
+    assert data["replayed"] == 3
 
 
 def test_a_second_process_gets_a_clear_error(waiting: subprocess.Popen[str], cli: Cli) -> None:

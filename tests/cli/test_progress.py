@@ -42,9 +42,9 @@ def clock() -> Clock:
 
 @pytest.fixture
 def progress(clock: Clock) -> Progress:
-    told = Progress(Terminal(environ={}), clock, [planned("climax", 20), planned("ending", 40)])
-    told(RunStarted("agents-room"))
-    return told
+    found = Progress(Terminal(environ={}), clock, [planned("climax", 20), planned("ending", 40)])
+    found(RunStarted("agents-room"))
+    return found
 
 
 def test_who_is_at_work_and_how_fast(progress: Progress, clock: Clock) -> None:

@@ -32,17 +32,17 @@ def entries(here: Path) -> Path:
 
 @pytest.mark.usefixtures("entries")
 def test_prints_strengths_the_judge_the_baselines_and_where_the_report_is(cli: Cli) -> None:
-    told = cli("rank", "entries", *FAITHFUL, *OVERALL)
-    lines = told.out.splitlines()
+    ran = cli("rank", "entries", *FAITHFUL, *OVERALL)
+    lines = ran.out.splitlines()
     assert lines[0] == "overall"
     assert lines[1].split()[:2] == ["system", "strength"]
     assert lines[2].split()[0] == "cape"
     assert lines[3].split()[0] == "harbour"
     assert "0.75" in lines[2]
     for word in ("first position wins", "order consistency", "longer wins", "type-token ratio", "random"):
-        assert word in told.out
-    assert "about 4 calls to make" in told.err
-    assert "evaluation/pairwise.html" in told.err
+        assert word in ran.out
+    assert "about 4 calls to make" in ran.err
+    assert "evaluation/pairwise.html" in ran.err
 
 
 def test_writes_a_page_a_picture_the_numbers_and_the_verdicts(cli: Cli, entries: Path) -> None:
@@ -96,9 +96,9 @@ def test_what_cannot_be_ranked_is_an_error_that_says_what_to_do(cli: Cli, entrie
         (("--ratings", "none.jsonl"), "none.jsonl"),
         (("entries", "--set", "tie=half"), "setting of pairwise"),
     ):
-        told = cli("rank", *words)
-        assert told.code == 2
-        assert message in told.err
+        ran = cli("rank", *words)
+        assert ran.code == 2
+        assert message in ran.err
     assert not (entries.parent / "evaluation").exists()
 
 
@@ -106,6 +106,6 @@ def test_one_system_only_is_named(cli: Cli, entries: Path) -> None:
     for path in (entries / "harbour").iterdir():
         path.unlink()
     (entries / "harbour").rmdir()
-    told = cli("rank", "entries", *FAITHFUL)
-    assert told.code == 2, told.err
-    assert "All 2 stories are of one system, cape. Give stories of another one to compare it with." in told.err
+    ran = cli("rank", "entries", *FAITHFUL)
+    assert ran.code == 2, ran.err
+    assert "All 2 stories are of one system, cape. Give stories of another one to compare it with." in ran.err

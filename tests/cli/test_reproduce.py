@@ -61,17 +61,17 @@ def test_a_number_that_differs_is_shown_and_ends_with_1(cli: Cli, data: Path) ->
     ran = cli("reproduce", "snap", "--data", str(data))
     assert ran.code == 1
     assert ["connectivity", "0.5100", "0.5000", "NO"] in words(ran.out)
-    told = cli("reproduce", "snap", "--data", str(data), "--json")
-    assert told.code == 1
-    assert (told.json["matching"], told.json["differing"]) == (10, 1)
-    (wrong,) = [row for table in told.json["tables"] for row in table["rows"] if row["match"] is False]
+    second = cli("reproduce", "snap", "--data", str(data), "--json")
+    assert second.code == 1
+    assert (second.json["matching"], second.json["differing"]) == (10, 1)
+    (wrong,) = [row for table in second.json["tables"] for row in table["rows"] if row["match"] is False]
     assert (wrong["name"], wrong["published"], wrong["recomputed"], wrong["value"]) == (
         "connectivity",
         "0.5100",
         "0.5000",
         0.5,
     )
-    assert len(told.json["tables"][0]["files"][0]["sha256"]) == 64
+    assert len(second.json["tables"][0]["files"][0]["sha256"]) == 64
 
 
 def test_a_table_that_was_named_and_is_absent_ends_with_1(cli: Cli, data: Path) -> None:
@@ -95,7 +95,7 @@ def test_long_tables_are_folded_unless_asked_for(cli: Cli, data: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         ((), "No data folder is given"),
         (("--data", "nowhere"), "There is no data folder nowhere"),
@@ -104,12 +104,12 @@ def test_long_tables_are_folded_unless_asked_for(cli: Cli, data: Path) -> None:
     ],
 )
 def test_what_cannot_be_done_is_said(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], told: str
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], expected: str
 ) -> None:
     monkeypatch.delenv("FABULA_DATA", raising=False)
     ran = cli("reproduce", *arguments)
     assert ran.code == 2
-    assert told in ran.err
+    assert expected in ran.err
 
 
 def test_a_file_that_was_changed_since_it_was_pinned_is_refused(cli: Cli, data: Path) -> None:
@@ -131,5 +131,5 @@ def test_fetching_shows_the_licence_and_pins_checksums(
     assert "Licence: CC BY 4.0" in ran.err
     assert "do not publish the plain text" in ran.err
     assert ran.out.count("(pinned now)") == 4
-    told = cli("reproduce", "--fetch", "tell-me-a-story", "--data", str(tmp_path / "new"), "--json")
-    assert [file["checked"] for file in told.json["files"]] == ["as at the first fetch"] * 4
+    second = cli("reproduce", "--fetch", "tell-me-a-story", "--data", str(tmp_path / "new"), "--json")
+    assert [file["checked"] for file in second.json["files"]] == ["as at the first fetch"] * 4

@@ -99,7 +99,7 @@ def test_people_answer_a_sheet_and_their_agreement_is_told_beside_decoys(cli: Cl
     lines = [json.loads(line) for line in (stories / "sheet.jsonl").read_text(encoding="utf-8").splitlines()]
     assert len(lines) == 6 + 2
     assert all(line["unscored"] == "not answered yet" and "systems" not in line for line in lines)
-    ids = {told["id"] for told in _annotations(stories)}
+    ids = {found["id"] for found in _annotations(stories)}
     for line in lines:
         del line["unscored"]
         line |= {"rater": "Ines", "answer": "yes" if line["question"].removeprefix("accept/") in ids else "no"}
@@ -117,8 +117,8 @@ def test_people_answer_a_sheet_and_their_agreement_is_told_beside_decoys(cli: Cl
 
 
 def _annotations(folder: Path) -> list[dict[str, str]]:
-    told = json.loads((folder / "evaluation" / "editorial.json").read_text(encoding="utf-8"))
-    found: list[dict[str, str]] = told["details"]["annotations"]
+    data = json.loads((folder / "evaluation" / "editorial.json").read_text(encoding="utf-8"))
+    found: list[dict[str, str]] = data["details"]["annotations"]
     return found
 
 
@@ -131,8 +131,8 @@ def test_choices_of_people_are_compared_with_the_scores(cli: Cli, stories: Path)
     (stories / "people.jsonl").write_text(json.dumps({**choice, "answer": "lamp"}) + "\n", encoding="utf-8")
     ran = cli("review", "lamp.md", "other.md", "--with", "rubric", "--people", "people.jsonl", "--json", *JUDGE)
     assert ran.code == 0, ran.err
-    told = {(row["of"], row["what"]): row["value"] for row in ran.json["agreement"]["rows"]}
-    assert told == {("people", "prefer/story"): 1, ("people", "prefer"): 1, ("length", "prefer"): 1}
+    values = {(row["of"], row["what"]): row["value"] for row in ran.json["agreement"]["rows"]}
+    assert values == {("people", "prefer/story"): 1, ("people", "prefer"): 1, ("length", "prefer"): 1}
 
 
 def test_an_editor_without_answers_gives_no_count(cli: Cli, stories: Path) -> None:

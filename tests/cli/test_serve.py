@@ -58,8 +58,8 @@ def test_a_server_is_started_asked_and_ended(tale: Path, own_token: bool, monkey
     if own_token:
         monkeypatch.setenv("FABULA_SERVE", f"{TOKEN}, another-token-of-16")
         words += ["--token-env", "FABULA_SERVE"]
-    told = [sys.executable, "-m", "fabula", "serve", str(tale), *words]
-    with subprocess.Popen(told, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    result = [sys.executable, "-m", "fabula", "serve", str(tale), *words]
+    with subprocess.Popen(result, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             address = process.stdout.readline().removeprefix("Listening at ").strip()

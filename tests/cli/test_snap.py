@@ -55,8 +55,8 @@ OPTIONS = (
 def lamp(cli: Cli) -> Path:
     """A project `lamp` of two cells, each with three scored plans."""
     (cli.folder / "play.py").write_text(PLAY, encoding="utf-8")
-    told = "".join(f"{role} = {json.dumps(text)}\n" for role, text in REPLIES.items())
-    (cli.folder / "play.toml").write_text(f"[replies]\n{told}", encoding="utf-8")
+    shown = "".join(f"{role} = {json.dumps(text)}\n" for role, text in REPLIES.items())
+    (cli.folder / "play.toml").write_text(f"[replies]\n{shown}", encoding="utf-8")
     (cli.folder / "lamp.md").write_text(STORY, encoding="utf-8")
     ran = cli("write", "lamp.md", "--out", "lamp", *OPTIONS)
     assert ran.code == 0, ran.err
@@ -80,17 +80,17 @@ def test_weights_of_a_table_are_told_with_what_they_rest_on(cli: Cli) -> None:
     assert "drawn by 30 plans; percentile bootstrap, 1,000 resamples." in ran.out
     assert "too narrow" not in ran.out
     assert "`--write` puts them into the project that -C names." in ran.err
-    told = cli("snap", "fit", "own.csv", "--json").json
+    data = cli("snap", "fit", "own.csv", "--json").json
     normal = (scores - scores.min(0)) / (scores.max(0) - scores.min(0))
     _, values, right = np.linalg.svd(normal)
     expected = 4.0151 * np.abs(right[0]) / np.abs(right[0]).sum()
-    assert [weight["value"] for weight in told["weights"].values()] == pytest.approx(expected.tolist())
-    assert [weight["published"] for weight in told["weights"].values()] == [1.1618, 1.4210, 1.4323]
-    assert told["explained"]["value"] == pytest.approx(values[0] ** 2 / (values**2).sum())
-    assert (told["plans"], told["cells"], told["over"], told["scale"]) == (30, None, "all", 4.0151)
+    assert [weight["value"] for weight in data["weights"].values()] == pytest.approx(expected.tolist())
+    assert [weight["published"] for weight in data["weights"].values()] == [1.1618, 1.4210, 1.4323]
+    assert data["explained"]["value"] == pytest.approx(values[0] ** 2 / (values**2).sum())
+    assert (data["plans"], data["cells"], data["over"], data["scale"]) == (30, None, "all", 4.0151)
     lines = ran.out.splitlines()
     assert lines[-2:] == ["[config]", f"weights = {[round(float(value), 4) for value in expected]}"]
-    assert told["setting"] == lines[-1]
+    assert data["setting"] == lines[-1]
     name, weight, low, _, high, *_ = lines[3].split()
     assert (name, float(weight)) == ("coherence", round(float(expected[0]), 4))
     assert float(low) < float(weight) < float(high)
@@ -101,9 +101,9 @@ def test_a_table_with_cells_is_learned_from_cell_by_cell(cli: Cli) -> None:
     rows = [line.split(",") for line in (cli.folder / "own.csv").read_text().splitlines()]
     objects = [dict(zip(rows[0], [*map(float, row[:3]), row[3]], strict=True)) for row in rows[1:]]
     (cli.folder / "own.jsonl").write_text("\n".join(map(json.dumps, objects)), encoding="utf-8")
-    told = cli("snap", "fit", "own.csv", "--json").json
-    assert (told["over"], told["cells"], told["plans"]) == ("cells", 10, 31)
-    assert cli("snap", "fit", "own.jsonl", "--json").json["weights"] == told["weights"]
+    data = cli("snap", "fit", "own.csv", "--json").json
+    assert (data["over"], data["cells"], data["plans"]) == ("cells", 10, 31)
+    assert cli("snap", "fit", "own.jsonl", "--json").json["weights"] == data["weights"]
     both = cli("snap", "fit", "own.csv", "own.csv", "own.jsonl", "--json").json
     assert (both["cells"], both["plans"]) == (20, 62), "a file that is named twice counts once; files' cells are apart"
     ran = cli("snap", "fit", "own.csv")
@@ -113,12 +113,12 @@ def test_a_table_with_cells_is_learned_from_cell_by_cell(cli: Cli) -> None:
 
 
 def test_a_projects_own_plans_are_learned_from_and_the_weights_written(cli: Cli, lamp: Path) -> None:
-    told = cli("snap", "fit", "lamp", "--json").json
-    assert (told["plans"], told["cells"], told["written"]) == (6, 2, None)
+    data = cli("snap", "fit", "lamp", "--json").json
+    assert (data["plans"], data["cells"], data["written"]) == (6, 2, None)
     before = Settings.read(lamp / "fabula.toml")
     ran = cli("snap", "fit", "-C", "lamp", "--write")
     assert ran.code == 0, ran.err
-    weights = [round(weight["value"], 4) for weight in told["weights"].values()]
+    weights = [round(weight["value"], 4) for weight in data["weights"].values()]
     assert f"weights = {weights} is written to lamp/fabula.toml." in ran.out
     after = Settings.read(lamp / "fabula.toml")
     assert after.config == dict(before.config) | {"weights": weights}
@@ -158,7 +158,7 @@ def test_chat_sessions_count_and_files_without_a_journal(cli: Cli, lamp: Path) -
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         (HEAD, "own.csv has no plans. Give one line for each plan that was scored."),
         (f"{HEAD}\n1,2,3", "Weights are learned from two plans or more; there is 1."),
@@ -169,16 +169,16 @@ def test_chat_sessions_count_and_files_without_a_journal(cli: Cli, lamp: Path) -
         ("", "own.csv is empty. Give a table with a line coherence,connectivity,personality"),
     ],
 )
-def test_a_table_that_cannot_be_used_is_a_named_error(cli: Cli, text: str, told: str) -> None:
+def test_a_table_that_cannot_be_used_is_a_named_error(cli: Cli, text: str, expected: str) -> None:
     (cli.folder / "own.csv").write_text(text, encoding="utf-8")
     ran = cli("snap", "fit", "own.csv")
     assert ran.code == 2
-    assert told in ran.err
+    assert expected in ran.err
 
 
 def test_places_that_cannot_be_used_are_named_errors(cli: Cli, project: Path) -> None:
     table(cli.folder / "own.csv")
-    for arguments, code, told in (
+    for arguments, code, found in (
         (("lamp",), 2, "lamp has no scored plans. A cell's plans are scored where the planner gave two or more that"),
         (("own.txt",), 2, "own.txt is no table of scores. Give a .csv or .jsonl file, or a project folder."),
         (("gone.csv",), 2, "Cannot read gone.csv: No such file or directory."),
@@ -188,7 +188,7 @@ def test_places_that_cannot_be_used_are_named_errors(cli: Cli, project: Path) ->
         (("own.csv", "--write"), 2, ". is written by agents-room"),
     ):
         ran = cli("snap", "fit", *arguments)
-        assert (ran.code, told in ran.err) == (code, True), ran.err
+        assert (ran.code, found in ran.err) == (code, True), ran.err
 
 
 def test_the_group_says_what_it_can_do(cli: Cli) -> None:

@@ -23,19 +23,19 @@ def edited(project: Path) -> Path:
 
 
 def test_a_dry_run_names_changes_and_dependants_and_does_nothing(cli: Cli, edited: Path) -> None:
-    told = cli("update", "lamp", "--dry-run", "--json").json
-    assert told["done"] is False
-    assert told["changed"] == [{"artefact": "characters", "file": "plan/characters.md"}]
-    assert {call["path"] for call in told["calls"]} == BELOW_CHARACTERS
-    assert told["cost"] == 0.0
+    data = cli("update", "lamp", "--dry-run", "--json").json
+    assert data["done"] is False
+    assert data["changed"] == [{"artefact": "characters", "file": "plan/characters.md"}]
+    assert {call["path"] for call in data["calls"]} == BELOW_CHARACTERS
+    assert data["cost"] == 0.0
     assert cli("status", "lamp", "--json").json["runs"] == 1
 
 
 def test_update_asks_exactly_the_dependants(cli: Cli, edited: Path) -> None:
-    told = cli("update", "lamp", "--yes", "--json").json
-    assert told["asked"] == len(BELOW_CHARACTERS)
-    assert told["replayed"] == 1
-    assert set(told["bill"]) == {
+    data = cli("update", "lamp", "--yes", "--json").json
+    assert data["asked"] == len(BELOW_CHARACTERS)
+    assert data["replayed"] == 1
+    assert set(data["bill"]) == {
         "setting", "plot", "exposition", "rising_action", "climax", "falling_action", "resolution",
     }  # fmt: skip
     assert (edited / "plan/characters.md").read_text() == "Mara, seventeen. Jonas is her uncle.\n"
@@ -63,8 +63,8 @@ def test_at_a_terminal_update_asks(cli: Cli, edited: Path) -> None:
 def test_an_edit_in_story_md_is_taken_over(cli: Cli, project: Path) -> None:
     story = project / "story.md"
     story.write_text(story.read_text().replace("The storm broke the window.", "The wind broke the door."))
-    told = cli("update", "lamp", "--yes", "--json").json
-    assert set(told["bill"]) == {"falling_action", "resolution"}
+    data = cli("update", "lamp", "--yes", "--json").json
+    assert set(data["bill"]) == {"falling_action", "resolution"}
     assert "The wind broke the door." in (project / "story/03-climax.md").read_text()
     assert "The wind broke the door." in story.read_text()
 
@@ -75,8 +75,8 @@ def test_a_stopped_update_does_not_turn_the_old_story_into_edits(
     write_script(setting="A mill by a river.", exposition="The wheel stood still.", climax=None)
     assert cli("update", "lamp", "--yes").code == 1  # no reply for the climax: stopped midway
     assert (edited / "story/01-exposition.md").read_text() == "The wheel stood still.\n"
-    told = cli("update", "lamp", "--dry-run", "--json").json
-    assert told["changed"] == []
+    data = cli("update", "lamp", "--dry-run", "--json").json
+    assert data["changed"] == []
 
 
 def test_nothing_to_do_is_said(cli: Cli, project: Path) -> None:

@@ -94,8 +94,8 @@ def test_every_step_has_a_record_and_what_went_wrong_is_counted(cli: Cli, tale: 
     assert second["conflicts"] == ["lamp_lit"]
     assert second["refused"] == [{"key": "turn", "why": "the key is reserved"}]
     assert first["event"]["status"] == "stalled"
-    told = cli("write", tale).err
-    assert "In 2 steps: 1 refused keys, 1 keys written twice in a step" in told
+    text = cli("write", tale).err
+    assert "In 2 steps: 1 refused keys, 1 keys written twice in a step" in text
 
 
 def test_a_run_asks_nobody_to_approve_its_records(cli: Cli, tale: str) -> None:

@@ -35,13 +35,13 @@ def test_the_bill_names_every_role_and_its_cost(cli: Cli) -> None:
 
 def test_json_is_one_document_and_progress_is_on_stderr(cli: Cli) -> None:
     ran = cli("write", "brief.md", *SCRIPT, "--json")
-    told = ran.json
-    assert told["words"] == 69
-    assert told["asked"] == 9
-    assert told["replayed"] == 0
-    assert told["bill"]["climax"] == {"prompt": told["bill"]["climax"]["prompt"], "cached": 0, "reply": 13,
+    data = ran.json
+    assert data["words"] == 69
+    assert data["asked"] == 9
+    assert data["replayed"] == 0
+    assert data["bill"]["climax"] == {"prompt": data["bill"]["climax"]["prompt"], "cached": 0, "reply": 13,
                                       "seconds": 0.0, "cost": 0.0}  # fmt: skip
-    assert told["files"]["climax"] == "story/03-climax.md"
+    assert data["files"]["climax"] == "story/03-climax.md"
     assert "story/climax" in ran.err
 
 

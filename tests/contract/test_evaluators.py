@@ -50,9 +50,9 @@ async def test_reports_numbers_with_their_n_and_method(case: Measurement) -> Non
     assert report.evaluator == case.evaluator.name
     assert report.rows
     for row in report.rows:
-        told = row.scored.as_data()
-        assert told["n"] >= 0
-        assert told.get("unscored") or told["method"], row
+        data = row.scored.as_data()
+        assert data["n"] >= 0
+        assert data.get("unscored") or data["method"], row
     json.dumps(report.as_data(), allow_nan=False)
     assert parse_ratings(write_ratings(report.ratings)) == report.ratings
 

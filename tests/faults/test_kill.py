@@ -31,8 +31,8 @@ FILES = ["01-exposition.md", "02-rising-action.md", "03-climax.md", "04-falling-
 def write(folder: Path, log: Path, moment: str = "never", dies_at: int = 0) -> int:
     """Write in a process of its own; gives its exit status."""
     script = ROOM.folder / "script.toml"
-    told = [sys.executable, "-c", CHILD, str(folder), str(script), str(log), moment, str(dies_at)]
-    return subprocess.run(told, check=False, timeout=120).returncode
+    command = [sys.executable, "-c", CHILD, str(folder), str(script), str(log), moment, str(dies_at)]
+    return subprocess.run(command, check=False, timeout=120).returncode
 
 
 @pytest.fixture(scope="module")

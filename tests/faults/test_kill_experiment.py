@@ -84,7 +84,7 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONHASHSEED": "1"}
 
 
-def told(folder: Path) -> tuple[Any, Counter[str]]:
+def outcome(folder: Path) -> tuple[Any, Counter[str]]:
     """The report, and how often each call was answered."""
     data = json.loads((folder / "exp" / "report.json").read_text(encoding="utf-8"))
     return data, Counter((folder / "log").read_text(encoding="utf-8").split())
@@ -96,8 +96,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Counter[str]]:
     folder = ready(tmp_path_factory.mktemp("whole") / "here")
     done = run(folder)
     assert done.returncode == 0, done.stderr
-    assert told(folder)[1].total() == RUNS + VERDICTS
-    return told(folder)
+    assert outcome(folder)[1].total() == RUNS + VERDICTS
+    return outcome(folder)
 
 
 @pytest.mark.parametrize("dies_at", [4, RUNS + 1, RUNS + VERDICTS])
@@ -108,7 +108,7 @@ def test_killed_and_started_again_makes_no_call_twice(
     assert run(folder, dies_at=dies_at).returncode == -signal.SIGKILL
     again = run(folder)
     assert again.returncode == 0, again.stderr
-    assert told(folder) == whole
+    assert outcome(folder) == whole
 
 
 def test_an_interrupt_stops_cleanly_and_says_how_to_go_on(tmp_path: Path, whole: tuple[Any, Counter[str]]) -> None:
@@ -118,4 +118,4 @@ def test_an_interrupt_stops_cleanly_and_says_how_to_go_on(tmp_path: Path, whole:
     assert "Stopped. Every finished call is kept; go on with `fabula experiment exp.toml`." in stopped.stderr
     assert "Traceback" not in stopped.stderr
     assert run(folder).returncode == 0
-    assert told(folder) == whole
+    assert outcome(folder) == whole

@@ -42,7 +42,7 @@ def made(folder: Path) -> Path:
 
 
 def write(project: Path, log: Path, moment: str = "never", dies_at: int = 0) -> int:
-    told = [
+    command = [
         sys.executable,
         "-c",
         CHILD,
@@ -52,7 +52,7 @@ def write(project: Path, log: Path, moment: str = "never", dies_at: int = 0) -> 
         moment,
         str(dies_at),
     ]
-    return subprocess.run(told, check=False, timeout=120).returncode
+    return subprocess.run(command, check=False, timeout=120).returncode
 
 
 def files(project: Path) -> dict[str, str]:

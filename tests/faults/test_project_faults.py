@@ -85,7 +85,7 @@ def foreign(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "kind", "told"),
+    ("damage", "kind", "expected"),
     [
         (garbage, JournalDamagedError, r"is damaged .*Move it away: your texts in plan/ and story/ stay"),
         (truncated, JournalDamagedError, r"is damaged .*Move it away"),
@@ -95,13 +95,13 @@ def foreign(file: Path) -> None:
     ],
 )
 async def test_a_journal_that_cannot_be_used_is_named_and_nothing_is_touched(
-    home: Project, damage: Callable[[Path], None], kind: type[Exception], told: str
+    home: Project, damage: Callable[[Path], None], kind: type[Exception], expected: str
 ) -> None:
     await write(home)
     damage(journal_file(home))
     before, journal = texts(home), journal_file(home).read_bytes()
     for work in (write_in, dry_run_in):
-        with pytest.raises(kind, match=told) as caught:
+        with pytest.raises(kind, match=expected) as caught:
             await work(home, home.settings, Options())
         assert ONE_SENTENCE_OR_TWO.fullmatch(str(caught.value))
     assert texts(home) == before
@@ -139,7 +139,7 @@ async def test_without_its_journal_an_edited_story_is_not_lost(home: Project) ->
 
 
 @pytest.mark.parametrize(
-    ("code", "told"),
+    ("code", "expected"),
     [
         (errno.ENOSPC, r"Cannot write .*\. The disk or quota is full\. Free some space and run the command again"),
         (errno.EACCES, r"Cannot write .*\. There is no permission to write there\. Change the permissions or choose"),
@@ -147,7 +147,7 @@ async def test_without_its_journal_an_edited_story_is_not_lost(home: Project) ->
     ],
 )
 async def test_a_disk_that_takes_no_file_ends_the_run_and_nothing_is_lost(
-    home: Project, monkeypatch: pytest.MonkeyPatch, code: int, told: str
+    home: Project, monkeypatch: pytest.MonkeyPatch, code: int, expected: str
 ) -> None:
     full = False
 
@@ -162,7 +162,7 @@ async def test_a_disk_that_takes_no_file_ends_the_run_and_nothing_is_lost(
 
     real = files._write_synced
     monkeypatch.setattr(files, "_write_synced", synced)
-    with pytest.raises(ProjectError, match=told) as caught:
+    with pytest.raises(ProjectError, match=expected) as caught:
         await write(home, fill)
     assert ONE_SENTENCE_OR_TWO.fullmatch(str(caught.value))
     with home.journal as journal:
@@ -233,8 +233,8 @@ with Project.open(Path(sys.argv[1])).lock():
 @pytest.fixture
 def holder(home: Project) -> Iterator[subprocess.Popen[str]]:
     """A second process that holds the project."""
-    told = [sys.executable, "-c", HOLDER, str(home.folder)]
-    with subprocess.Popen(told, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    command = [sys.executable, "-c", HOLDER, str(home.folder)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "held\n"
         yield process
@@ -244,8 +244,8 @@ def holder(home: Project) -> Iterator[subprocess.Popen[str]]:
 async def test_the_second_of_two_processes_is_told_who_holds_the_project(
     home: Project, holder: subprocess.Popen[str]
 ) -> None:
-    told = rf"The project .*tale is in use by process {holder.pid}\. Wait for it to end, or stop it\."
-    with pytest.raises(ProjectError, match=told):
+    message = rf"The project .*tale is in use by process {holder.pid}\. Wait for it to end, or stop it\."
+    with pytest.raises(ProjectError, match=message):
         await write(home)
     assert (await dry_run_in(home, home.settings, Options()))[0].planned, "an estimate disturbs nobody"
 
@@ -317,7 +317,7 @@ async def test_an_edit_in_the_whole_story_is_kept_and_what_follows_it_is_written
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "expected"),
     [
         (
             lambda text: re.sub(r"<!-- .* -->\n", "", text),
@@ -329,13 +329,13 @@ async def test_an_edit_in_the_whole_story_is_kept_and_what_follows_it_is_written
     ],
 )
 async def test_a_whole_story_whose_scenes_are_lost_is_named_and_left(
-    home: Project, change: Callable[[str], str], told: str
+    home: Project, change: Callable[[str], str], expected: str
 ) -> None:
     await write(home)
     home.story_file.write_text(change(home.story_file.read_text(encoding="utf-8")), encoding="utf-8")
     before = texts(home)
     for work in (write_in, dry_run_in):
-        with pytest.raises(UsageError, match=told):
+        with pytest.raises(UsageError, match=expected):
             await work(home, home.settings, Options())
     assert texts(home) == before
     home.story_file.rename(home.folder / "old.txt")  # as the message says

@@ -186,10 +186,10 @@ async def test_openai_speaks_responses_and_openai_chat_speaks_chat_completions()
 async def test_turns_arrive_in_order_and_whole(kind: str) -> None:
     turns = (*MESSAGES, Message("assistant", "She did."), Message("user", "Why?"))
     _, _, body = await ask(Answer(), kind, Request(turns))
-    told = str(body)
-    places = [told.index(turn.content) for turn in turns if turn.role != "system"]
+    text = str(body)
+    places = [text.index(turn.content) for turn in turns if turn.role != "system"]
     assert places == sorted(places)
-    assert "You are terse." in told
+    assert "You are terse." in text
     roles = [turn["role"] for turn in body.get("messages") or body.get("input") or body.get("contents") or ()]
     answers = "model" if kind == "google" else "assistant"
     assert [role for role in roles if role != "system"] == ["user", answers, "user"]

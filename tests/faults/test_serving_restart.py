@@ -41,13 +41,13 @@ def running(folder: Path, hangs_at: int = 0) -> Iterator[tuple[subprocess.Popen[
             process.kill()
 
 
-def say(client: httpx.Client, told: list[dict[str, str]], session: str = "") -> str:
+def say(client: httpx.Client, shown: list[dict[str, str]], session: str = "") -> str:
     """The answer to a conversation; it is added to what is told."""
     headers = {"X-Fabula-Session": session} if session else {}
-    response = client.post("/chat/completions", json={"model": MODEL, "messages": told}, headers=headers)
+    response = client.post("/chat/completions", json={"model": MODEL, "messages": shown}, headers=headers)
     assert response.status_code == 200, response.text
     message = response.json()["choices"][0]["message"]
-    told.append({"role": "assistant", "content": message["content"]})
+    shown.append({"role": "assistant", "content": message["content"]})
     return str(message["content"])
 
 
@@ -55,10 +55,10 @@ def test_every_session_goes_on_after_the_server_was_killed_in_the_middle_of_answ
     conversations = [[{"role": "user", "content": f"I am number {n}."}] for n in range(SESSIONS)]
     names = [f"session-{n}" if n % 2 else "" for n in range(SESSIONS)]  # every other one tells its history alone
     with running(tmp_path, hangs_at=SESSIONS + 1) as (process, client), ThreadPoolExecutor(SESSIONS) as threads:
-        for told, name in zip(conversations, names, strict=True):
-            say(client, told, name)
-        begun = [[*told, {"role": "user", "content": "Who are you?"}] for told in conversations]
-        waiting = [threads.submit(say, client, told, name) for told, name in zip(begun, names, strict=True)]
+        for shown, name in zip(conversations, names, strict=True):
+            say(client, shown, name)
+        begun = [[*shown, {"role": "user", "content": "Who are you?"}] for shown in conversations]
+        waiting = [threads.submit(say, client, shown, name) for shown, name in zip(begun, names, strict=True)]
         assert process.stdout is not None
         assert [process.stdout.readline() for _ in waiting] == ["hangs\n"] * SESSIONS
         process.send_signal(signal.SIGKILL)
@@ -66,11 +66,11 @@ def test_every_session_goes_on_after_the_server_was_killed_in_the_middle_of_answ
         assert all(isinstance(done.exception(), httpx.HTTPError) for done in waiting)
 
     with running(tmp_path) as (_, client):
-        for told, name in zip(conversations, names, strict=True):
-            told.append({"role": "user", "content": "Who are you?"})
-            say(client, told, name)
-            told.append({"role": "user", "content": "And then?"})
-            say(client, told, name)
+        for shown, name in zip(conversations, names, strict=True):
+            shown.append({"role": "user", "content": "Who are you?"})
+            say(client, shown, name)
+            shown.append({"role": "user", "content": "And then?"})
+            say(client, shown, name)
 
     folder = tmp_path / "lamp"
     logs = sessions_in(folder)
@@ -83,11 +83,11 @@ def test_every_session_goes_on_after_the_server_was_killed_in_the_middle_of_answ
 
 
 def test_a_signal_ends_the_server_and_its_project_is_free(tmp_path: Path) -> None:
-    told = [{"role": "user", "content": "Hello."}]
+    messages = [{"role": "user", "content": "Hello."}]
     with running(tmp_path) as (process, client):
-        say(client, told)
+        say(client, messages)
         process.send_signal(signal.SIGINT)
         assert process.wait(60) != 0
     with running(tmp_path) as (_, client):
-        say(client, [*told, {"role": "user", "content": "On."}])
+        say(client, [*messages, {"role": "user", "content": "On."}])
     assert len(sessions_in(tmp_path / "lamp")) == 1

@@ -46,20 +46,20 @@ def script(number: int) -> Path:
 def published() -> Iterator[tuple[int, str, list[Detected], dict[str, Any]]]:
     folder = data_folder("atlas")
     rows = json.loads((folder / "predictions_expected.json").read_text(encoding="utf-8"))
-    told = lines(folder / "predictions.jsonl")
+    data = lines(folder / "predictions.jsonl")
     for row in rows:
-        said = [one["hallucination"] for one in told if (one["story"], one["method"]) == (row["story"], row["method"])]
+        said = [one["hallucination"] for one in data if (one["story"], one["method"]) == (row["story"], row["method"])]
         found = [finding for text in said if (finding := parse_finding(text)) and finding.x < finding.y]
         yield row["story"], row["method"], [Detected(one) for one in found], row
 
 
 def test_published_detections_give_the_published_counts_by_assignment() -> None:
     compared = 0
-    for number, _, told, row in published():
+    for number, _, shown, row in published():
         if number in STORIES:
             known = read_gold(str(script(number) / "annotations.json"), ["script"])["script"]
             assert known is not None
-            found = accuracies(told, known)["assignment"]
+            found = accuracies(shown, known)["assignment"]
             assert (found.tp, found.fp, found.fn) == (row["tp"], row["fp"], row["fn"])
             compared += 1
     assert compared >= 3
@@ -102,12 +102,12 @@ def _confirmed(shown: str, proposals: Sequence[Proposal]) -> Iterator[dict[str, 
     lines_ = shown.splitlines()
     scenes = [(at, int(line.split()[1].rstrip(":"))) for at, line in enumerate(lines_) if line.startswith("Scene ")]
     for at, line in enumerate(lines_):
-        number, dot, told = line.partition(". ")
+        number, dot, found = line.partition(". ")
         if not (dot and number.isdigit()):
             continue
         x, y = [scene for place, scene in scenes if place > at][:2]
         for one in proposals:
-            if told.endswith(f"{one.fact} / {one.event}") and (one.x, one.y) == (x, y) and one.before and one.after:
+            if found.endswith(f"{one.fact} / {one.event}") and (one.x, one.y) == (x, y) and one.before and one.after:
                 said = {"number": int(number), "attribute": one.key, "decision": "error"}
                 yield said | {"quote_x": one.before.quote, "quote_y": one.after.quote}
                 break

@@ -27,24 +27,24 @@ def expected(name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.json")))
 def test_a_real_reply_is_cleaned_as_a_reader_would(name: str) -> None:
-    told = expected(name)
+    found = expected(name)
     text = (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
     cleaned = clean_prose(
-        text, labels=LABELS, last=told["last"], echo=[told["brief"]], finish=told["finish"], kind=told["kind"]
+        text, labels=LABELS, last=found["last"], echo=[found["brief"]], finish=found["finish"], kind=found["kind"]
     )
     words = cleaned.text.split()
-    assert " ".join(words[:6]) == told["begins"]
-    assert " ".join(words[-6:]) == told["ends"]
-    assert count_words(cleaned.text) == told["words"]
-    assert list(dict.fromkeys(dropped.kind for dropped in cleaned.dropped)) == told["dropped"]
-    assert loop_start(cleaned.text, read_sentences(cleaned.text), notes=told["kind"] == "notes") is None
-    assert not words or told["kind"] == "notes" or ends_whole(cleaned.text)
+    assert " ".join(words[:6]) == found["begins"]
+    assert " ".join(words[-6:]) == found["ends"]
+    assert count_words(cleaned.text) == found["words"]
+    assert list(dict.fromkeys(dropped.kind for dropped in cleaned.dropped)) == found["dropped"]
+    assert loop_start(cleaned.text, read_sentences(cleaned.text), notes=found["kind"] == "notes") is None
+    assert not words or found["kind"] == "notes" or ends_whole(cleaned.text)
     assert not any(line.strip(" []#*:") in LABELS for line in cleaned.text.splitlines())
     assert "<<" not in cleaned.text
 
 
 def test_there_are_replies_of_every_kind() -> None:
-    told = [expected(path.stem) for path in FOLDER.glob("*.json")]
-    assert len(told) >= 20
-    assert {kind for one in told for kind in one["dropped"]} >= {"loop", "label", "chatter", "fragment"}
-    assert {one["finish"] for one in told} == {"stop", "length"}
+    data = [expected(path.stem) for path in FOLDER.glob("*.json")]
+    assert len(data) >= 20
+    assert {kind for one in data for kind in one["dropped"]} >= {"loop", "label", "chatter", "fragment"}
+    assert {one["finish"] for one in data} == {"stop", "length"}

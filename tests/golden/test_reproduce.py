@@ -37,9 +37,9 @@ def test_the_matching_of_detections_does_not_hang_on_the_threshold(threshold: fl
     compared = 0
     for row in printed:
         known = [c.finding for c in gold if str(c.story) == row.story and c.gold]
-        told = [d.finding for d in found if (str(d.story), d.method) == (row.story, row.method) and d.finding]
-        if known and told:
-            accuracy = match_findings(told, known, threshold).counts
+        text = [d.finding for d in found if (str(d.story), d.method) == (row.story, row.method) and d.finding]
+        if known and text:
+            accuracy = match_findings(text, known, threshold).counts
             assert (accuracy.tp, accuracy.fp, accuracy.fn) == (row.tp, row.fp, row.fn)
             compared += 1
     assert compared

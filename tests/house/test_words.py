@@ -36,7 +36,7 @@ def raised(function: Function) -> set[str]:
     return {name for name in names if hasattr(errors, name)}
 
 
-def _told(name: str, docstring: str) -> bool:
+def _named(name: str, docstring: str) -> bool:
     """Whether a docstring names the error or a kind of error that it is one of."""
     return any(kind.__name__ in docstring for kind in getattr(errors, name).__mro__ if kind.__name__ != "Exception")
 
@@ -66,8 +66,8 @@ def test_errors_that_a_public_function_raises_are_named() -> None:
             continue  # their docstrings are the help that a person reads
         for name, node in public(module.tree, module.name):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                told = ast.get_docstring(node) or ""
-                if unnamed := {error for error in raised(node) if not _told(error, told)}:
+                found = ast.get_docstring(node) or ""
+                if unnamed := {error for error in raised(node) if not _named(error, found)}:
                     missing[name] = unnamed
     assert not missing
 

@@ -116,8 +116,8 @@ entries = st.fixed_dictionaries(
     st.lists(entries, max_size=6), st.lists(st.sampled_from(["the lamp", "oil", ""]), max_size=3), st.integers(0, 60)
 )
 @FEW
-def test_what_a_book_tells_fits_and_is_in_order(told: list[dict[str, Any]], messages: list[str], budget: int) -> None:
-    book = Lorebook.of({"entries": told})
+def test_what_a_book_tells_fits_and_is_in_order(result: list[dict[str, Any]], messages: list[str], budget: int) -> None:
+    book = Lorebook.of({"entries": result})
     found = scan(book, messages, budget=budget)
     assert found.tokens <= budget
     assert [one.order for one in found.before] == sorted(one.order for one in found.before)

@@ -104,9 +104,9 @@ def test_recorded_calls_come_back_whole_and_in_order(calls: list[tuple[Request, 
         for key, (_, reply) in kept.items():
             assert journal.recorded(key) == reply
         assert journal.count() == len(kept)
-        told = [(call.path, call.messages, call.reply) for call in journal.calls()]
+        heard = [(call.path, call.messages, call.reply) for call in journal.calls()]
     first = {call_key(request, "m", 0): None for request, _ in calls}
-    assert told == [
+    assert heard == [
         (kept[key][0].path, tuple((m.role, m.content) for m in kept[key][0].messages), kept[key][1]) for key in first
     ]
 

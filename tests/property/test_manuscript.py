@@ -18,7 +18,7 @@ labels = texts.filter(lambda label: "-->" not in label)
 scenes = st.lists(st.tuples(labels, texts), max_size=5)
 
 
-def told(title: str, pieces: list[tuple[str, str]]) -> Story:
+def story_of(title: str, pieces: list[tuple[str, str]]) -> Story:
     story = Story(title)
     for label, text in pieces:
         story = story.add(label, text)
@@ -30,7 +30,7 @@ def told(title: str, pieces: list[tuple[str, str]]) -> Story:
 @example(" ", [("a", "# no title")])
 @example("T", [("", ""), ("", "\ufeff\ufeffx")])
 def test_a_story_reads_back_from_its_manuscript_as_it_was(title: str, pieces: list[tuple[str, str]]) -> None:
-    story = told(title, pieces)
+    story = story_of(title, pieces)
     try:
         manuscript = story.manuscript()
     except UsageError:
@@ -48,7 +48,7 @@ def test_any_text_at_all_is_a_manuscript_and_settles_at_once(text: str) -> None:
 @given(texts, scenes)
 def test_windows_line_ends_and_blanks_at_line_ends_change_nothing(title: str, pieces: list[tuple[str, str]]) -> None:
     with contextlib.suppress(UsageError):
-        manuscript = told(title, pieces).manuscript()
+        manuscript = story_of(title, pieces).manuscript()
         assert Story.parse(manuscript.replace("\n", " \r\n")) == Story.parse(manuscript)
 
 
@@ -65,7 +65,7 @@ def test_words_add_up_over_a_blank(one: str, two: str) -> None:
 
 @given(scenes)
 def test_a_story_has_the_words_of_its_text(pieces: list[tuple[str, str]]) -> None:
-    story = told("", pieces)
+    story = story_of("", pieces)
     assert story.words == count_words(story.text)
 
 

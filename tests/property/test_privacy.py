@@ -96,8 +96,8 @@ class Gossips:
                 place = request.path.removesuffix("/respond")
                 own = f"secret-{len(self.said)}"
                 self.said[place] = known | {own}
-                told = f"{request.role} says {own} and {gossip}."
-                said = told if self.numbered else {"response": told}
+                shown = f"{request.role} says {own} and {gossip}."
+                said = shown if self.numbered else {"response": shown}
             case _:
                 said = f"I know {gossip}."
         return said if isinstance(said, str) else json.dumps(said)

@@ -49,7 +49,7 @@ steps = st.lists(
 )
 
 
-def told(world: WorldState) -> list[Fact]:
+def asserted(world: WorldState) -> list[Fact]:
     """All assertions with what became of them; ids, which say when they were recorded, are replaced by places."""
     found = world.facts()
     places = {fact.id: place for place, fact in enumerate(found)}
@@ -74,7 +74,7 @@ def test_it_does_not_matter_when_a_fact_is_recorded(made: list[Fact], data: st.D
         one.add(sorted(spread, key=lambda fact: fact.told))
         for fact in data.draw(st.permutations(spread)):
             other.add([fact])
-        assert told(one) == told(other)
+        assert asserted(one) == asserted(other)
 
 
 @settings(max_examples=40, deadline=None)
@@ -122,9 +122,9 @@ def test_a_world_is_what_it_was_when_it_is_opened_again(made: list[Fact], more: 
             world.same("The keeper", "Mara")
             if made:
                 world.learn(1, "Tobias", Moment(9))
-            before = told(world), world.conflicts(), world.known_to("Tobias"), world.entities()
+            before = asserted(world), world.conflicts(), world.known_to("Tobias"), world.entities()
         with WorldState(file) as world:
-            assert (told(world), world.conflicts(), world.known_to("Tobias"), world.entities()) == before
+            assert (asserted(world), world.conflicts(), world.known_to("Tobias"), world.entities()) == before
             world.add(more)
             after = world.snapshot()
         with WorldState(file) as world:
@@ -140,7 +140,7 @@ def test_names_that_meet_and_part_leave_no_trace(made: list[Fact]) -> None:
         world.same("The keeper", "Mara")
         other.same("The keeper", "Mara")
         other.add(made)
-        assert told(world) == told(other)
+        assert asserted(world) == asserted(other)
         assert world.conflicts() == other.conflicts()
         world.apart("the KEEPER")
         assert (world.facts(), world.snapshot(), world.conflicts()) == before
@@ -154,7 +154,7 @@ def test_what_is_withdrawn_might_never_have_been_there(made: list[Fact], gone: s
         world.add([replace(fact, origin="plan") if number in gone else fact for number, fact in enumerate(made, 1)])
         world.replace_origin("plan", [])
         other.add([fact for number, fact in enumerate(made, 1) if number not in gone])
-        assert told(world) == told(other)
+        assert asserted(world) == asserted(other)
         assert len(world.facts(withdrawn=True)) == len(made)
 
 
@@ -166,7 +166,7 @@ def test_an_exported_world_reads_back(made: list[Fact]) -> None:
         world.describe([Entity("Mara", "character", ("The keeper",))])
         world.add(made)
         parse_world(write_world(world), is_json=True).add_to(other)
-        assert told(other) == told(world)
+        assert asserted(other) == asserted(world)
         assert other.entities() == world.entities()
 
 

@@ -109,8 +109,8 @@ class Cli:
         self.patch.setattr(sys, "stdin", io.StringIO(stdin))
         self.capture.readouterr()
         code = main(list(arguments))
-        told = self.capture.readouterr()
-        return Ran(code, told.out, told.err)
+        ran = self.capture.readouterr()
+        return Ran(code, ran.out, ran.err)
 
     def at_terminal(self) -> None:
         """From now on a person can be asked."""

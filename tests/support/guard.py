@@ -64,9 +64,9 @@ def _watch(event: str, args: tuple[object, ...]) -> None:
     else:
         return
     if not is_local(host):
-        told = f"A test tried to reach {host!r}. Tests stay on this machine: use the fake provider or a scripted model."
-        _REFUSED.append(told)
-        raise NetworkRefusedError(told)
+        text = f"A test tried to reach {host!r}. Tests stay on this machine: use the fake provider or a scripted model."
+        _REFUSED.append(text)
+        raise NetworkRefusedError(text)
 
 
 def _home_in(folder: Path, environ: dict[str, str]) -> None:

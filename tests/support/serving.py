@@ -103,8 +103,8 @@ def project(folder: Path, **settings: Any) -> Project:  # noqa: ANN401 - fields 
     """A project `lamp` below `folder`, made where it is not there."""
     if (folder / "lamp" / "brief.md").exists():
         return Project.open(folder / "lamp")
-    told = {"system": "vanilla", "model": "scripted:none", "config": CONFIG} | settings
-    return Project.create(folder / "lamp", Brief(STORY), told)
+    values = {"system": "vanilla", "model": "scripted:none", "config": CONFIG} | settings
+    return Project.create(folder / "lamp", Brief(STORY), values)
 
 
 @dataclass
@@ -122,10 +122,10 @@ class Here:
 
     async def say(self, *messages: str, **more: Any) -> httpx.Response:  # noqa: ANN401 - fields of a request
         """Send a conversation: the player's words and the character's in turns, the player first."""
-        told = [{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(messages)]
+        heard = [{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(messages)]
         headers = more.pop("headers", {})
         return await self.client.post(
-            "/v1/chat/completions", json={"model": MODEL, "messages": told} | more, headers=headers
+            "/v1/chat/completions", json={"model": MODEL, "messages": heard} | more, headers=headers
         )
 
     async def answer(self, *messages: str, **more: Any) -> str:  # noqa: ANN401 - fields of a request

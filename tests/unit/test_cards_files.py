@@ -201,8 +201,8 @@ BAD: dict[str, tuple[bytes, str]] = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_what_is_no_sound_card_is_refused_in_a_sentence(name: str) -> None:
-    data, told = BAD[name]
-    with pytest.raises(UsageError, match=told) as caught:
+    data, found = BAD[name]
+    with pytest.raises(UsageError, match=found) as caught:
         parse_card(data)
     assert len(str(caught.value)) < 400
 

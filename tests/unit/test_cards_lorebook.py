@@ -21,25 +21,25 @@ def entry(content: str, *keys: str, **more: Any) -> dict[str, Any]:  # noqa: ANN
     return {"content": content, "keys": list(keys), **more}
 
 
-def told(lore: Lorebook, *messages: str, **more: Any) -> list[str]:  # noqa: ANN401 - options of `scan`
+def shown(lore: Lorebook, *messages: str, **more: Any) -> list[str]:  # noqa: ANN401 - options of `scan`
     return [one.content for one in scan(lore, messages, **more).shown]
 
 
 def test_keys_are_whole_words_without_case() -> None:
     lore = book(entry("reef", "the reef", "Cape"))
-    assert told(lore, "He named THE  reef!") == ["reef"]
-    assert told(lore, "the reefs; escape") == []
-    assert told(lore, "(cape)") == ["reef"]
+    assert shown(lore, "He named THE  reef!") == ["reef"]
+    assert shown(lore, "the reefs; escape") == []
+    assert shown(lore, "(cape)") == ["reef"]
 
 
 def test_an_entry_may_want_its_case_or_parts_of_words() -> None:
-    assert told(book(entry("a", "May", case_sensitive=True)), "you may go") == []
-    assert told(book(entry("a", "May", extensions={"case_sensitive": True})), "May comes") == ["a"]
-    assert told(book(entry("a", "sail", extensions={"match_whole_words": False})), "ten sailors") == ["a"]
+    assert shown(book(entry("a", "May", case_sensitive=True)), "you may go") == []
+    assert shown(book(entry("a", "May", extensions={"case_sensitive": True})), "May comes") == ["a"]
+    assert shown(book(entry("a", "sail", extensions={"match_whole_words": False})), "ten sailors") == ["a"]
 
 
 def test_writing_without_blanks_is_matched_within_a_run() -> None:
-    assert told(book(entry("a", "\u706f\u53f0")), "\u4ed6\u770b\u7740\u706f\u53f0\u3002") == ["a"]
+    assert shown(book(entry("a", "\u706f\u53f0")), "\u4ed6\u770b\u7740\u706f\u53f0\u3002") == ["a"]
 
 
 def test_constant_entries_are_told_always_and_disabled_or_empty_ones_never() -> None:
@@ -48,7 +48,7 @@ def test_constant_entries_are_told_always_and_disabled_or_empty_ones_never() -> 
         entry("off", "lamp", enabled=False, constant=True),
         entry(" ", "lamp"),
     )
-    assert told(lore, "the lamp") == told(lore) == ["always"]
+    assert shown(lore, "the lamp") == shown(lore) == ["always"]
 
 
 def test_they_are_told_in_rising_order_before_and_after_the_description() -> None:
@@ -75,27 +75,27 @@ def test_they_are_told_in_rising_order_before_and_after_the_description() -> Non
 def test_secondary_keys(logic: int, yes: str, no: str) -> None:
     extensions = {"selectiveLogic": logic} if logic else {}
     lore = book(entry("x", "lamp", selective=True, secondary_keys=["oil", "wick"], extensions=extensions))
-    assert (told(lore, yes), told(lore, no)) == (["x"], [])
+    assert (shown(lore, yes), shown(lore, no)) == (["x"], [])
     loose = book(entry("x", "lamp", selective=False, secondary_keys=["oil"]))
-    assert told(loose, "lamp") == ["x"]
+    assert shown(loose, "lamp") == ["x"]
 
 
 def test_only_the_latest_messages_are_looked_through() -> None:
     lore = book(entry("x", "lamp"), scan_depth=2)
-    assert told(lore, "lamp", "a", "b") == []
-    assert told(lore, "lamp", "b") == ["x"]
-    assert told(book(entry("x", "lamp"), scan_depth=0), "lamp") == []
-    assert told(book(entry("x", "lamp")), "lamp " + "x" * 30_000) == []
+    assert shown(lore, "lamp", "a", "b") == []
+    assert shown(lore, "lamp", "b") == ["x"]
+    assert shown(book(entry("x", "lamp"), scan_depth=0), "lamp") == []
+    assert shown(book(entry("x", "lamp")), "lamp " + "x" * 30_000) == []
 
 
 def test_entries_call_each_other_only_in_a_recursive_book() -> None:
     entries = (entry("the lamp is old", "cape"), entry("oil is dear", "lamp"), entry("never", "price"))
-    assert told(book(*entries, recursive_scanning=True), "cape") == ["the lamp is old", "oil is dear"]
-    assert told(book(*entries), "cape") == ["the lamp is old"]
+    assert shown(book(*entries, recursive_scanning=True), "cape") == ["the lamp is old", "oil is dear"]
+    assert shown(book(*entries), "cape") == ["the lamp is old"]
 
 
 def test_two_entries_that_call_each_other_end() -> None:
-    assert len(told(book(entry("b", "a"), entry("a", "b"), recursive_scanning=True), "a")) == 2
+    assert len(shown(book(entry("b", "a"), entry("a", "b"), recursive_scanning=True), "a")) == 2
 
 
 def test_what_matters_most_is_kept_where_not_all_fits() -> None:
@@ -124,10 +124,10 @@ def test_decorators_are_followed_where_known_and_never_told() -> None:
         entry("@@dont_activate\nnever", "x"),
         entry("@@depth 4\n@@@dont_activate\n@@role system\nplain", "z"),
     )
-    assert told(lore, "y", "x oil", spoken=2) == ["fallback", "calm", "both"]
-    assert told(lore, "x storm", spoken=3) == ["fallback", "later"]
-    assert told(lore, "y") == ["fallback", "latest"]
-    assert told(book(entry("@@scan_depth 2\n@@@dont_activate\nknown", "x")), "x") == ["known"]
+    assert shown(lore, "y", "x oil", spoken=2) == ["fallback", "calm", "both"]
+    assert shown(lore, "x storm", spoken=3) == ["fallback", "later"]
+    assert shown(lore, "y") == ["fallback", "latest"]
+    assert shown(book(entry("@@scan_depth 2\n@@@dont_activate\nknown", "x")), "x") == ["known"]
 
 
 def test_patterns_are_never_run_but_lists_of_words_are_read() -> None:
@@ -139,9 +139,9 @@ def test_patterns_are_never_run_but_lists_of_words_are_read() -> None:
         entry("evil too", f"/{evil}/"),
         entry("plain", "and/or"),
     )
-    assert told(lore, "a high gale") == ["words"]
-    assert told(lore, "mist and/or rain") == ["regex", "plain"]
-    assert told(lore, "a" * 5000 + "!") == []
+    assert shown(lore, "a high gale") == ["words"]
+    assert shown(lore, "mist and/or rain") == ["regex", "plain"]
+    assert shown(lore, "a" * 5000 + "!") == []
     assert lore.notes == ("2 patterns are not used as a key: patterns from a card are never run.",)
 
 
@@ -157,7 +157,7 @@ def test_a_lorebook_file_is_read_too_and_fields_of_other_kinds_are_passed_over()
             },
         }
     )
-    assert told(lore, "oil") == ["x"]
+    assert shown(lore, "oil") == ["x"]
     assert (lore.name, lore.budget, lore.entries[0].order) == ("", None, 100)
     with pytest.raises(UsageError, match="entries is no list of objects"):
         Lorebook.of({"entries": {"0": {}}})

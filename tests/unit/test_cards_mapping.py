@@ -50,12 +50,12 @@ def test_a_card_becomes_a_persona() -> None:
 
 def test_orders_to_a_model_are_never_taken_over() -> None:
     assert "Ignore" not in persona_of(CARD).block + character_of(CARD).setup
-    assert [told.split()[0] for told in left_out(CARD)] == ["First", "The", "Orders"]
+    assert [found.split()[0] for found in left_out(CARD)] == ["First", "The", "Orders"]
 
 
 def test_a_personality_in_sentences_stays_one_text() -> None:
-    told = "She is patient, most of the time. Nobody has seen her cry."
-    assert persona_of(CARD.with_data(personality=told)).personality == (told,)
+    text = "She is patient, most of the time. Nobody has seen her cry."
+    assert persona_of(CARD.with_data(personality=text)).personality == (text,)
     assert persona_of(CARD.with_data(personality="")).personality == ()
 
 
@@ -90,9 +90,9 @@ def test_laid_over_a_card_only_what_differs_changes() -> None:
     }
     again = card_of(replace(persona_of(changed), goals=()), changed)
     assert again.raw == CARD.raw
-    told = card_of(replace(persona_of(CARD), description="Gone."), CARD)
-    assert (told.text("description"), told.text("scenario"), told.text("first_mes")) == ("Gone.", "", "Ten.")
-    assert persona_of(told).description == "Gone."
+    found = card_of(replace(persona_of(CARD), description="Gone."), CARD)
+    assert (found.text("description"), found.text("scenario"), found.text("first_mes")) == ("Gone.", "", "Ten.")
+    assert persona_of(found).description == "Gone."
 
 
 def test_an_extension_of_other_kinds_is_passed_over() -> None:

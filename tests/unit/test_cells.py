@@ -7,7 +7,7 @@ from fabula.craft.cells import cells
 from fabula.craft.narratives import check_people
 
 
-def told(first: int, last: int) -> str:
+def numbered(first: int, last: int) -> str:
     return " ".join(f"On day {n} Mara lit the lamp." for n in range(first, last + 1))
 
 
@@ -16,33 +16,33 @@ def sizes(text: str, sentences: int = 10) -> list[int]:
 
 
 def test_a_cell_has_about_ten_sentences() -> None:
-    assert sizes(told(1, 30)) == [10, 10, 10]
-    assert sizes(told(1, 12)) == [12]
-    assert sizes(told(1, 21)) == [10, 11]
+    assert sizes(numbered(1, 30)) == [10, 10, 10]
+    assert sizes(numbered(1, 12)) == [12]
+    assert sizes(numbered(1, 21)) == [10, 11]
 
 
 def test_a_cell_ends_with_the_paragraph_that_ends_nearest() -> None:
-    assert sizes(f"{told(1, 8)}\n\n{told(9, 26)}") == [8, 10, 8]
-    assert sizes(f"{told(1, 5)}\n\n{told(6, 12)}\n\n{told(13, 20)}") == [12, 8]
-    assert sizes(f"{told(1, 3)}\n\n{told(4, 20)}") == [10, 10]
+    assert sizes(f"{numbered(1, 8)}\n\n{numbered(9, 26)}") == [8, 10, 8]
+    assert sizes(f"{numbered(1, 5)}\n\n{numbered(6, 12)}\n\n{numbered(13, 20)}") == [12, 8]
+    assert sizes(f"{numbered(1, 3)}\n\n{numbered(4, 20)}") == [10, 10]
 
 
 def test_cells_together_are_the_narrative() -> None:
-    text = f"  \n{told(1, 8)}\n\n\n {told(9, 26)}\n"
+    text = f"  \n{numbered(1, 8)}\n\n\n {numbered(9, 26)}\n"
     assert "".join(cells(text)) == text
 
 
 @pytest.mark.parametrize(("open_", "close"), ['""', "\u201c\u201d", "\u00ab\u00bb"])
 def test_a_quotation_is_never_split(open_: str, close: str) -> None:
-    speech = f"{open_}{told(1, 15)}{close}"
-    found = cells(f"Mara said: {speech} {told(16, 28)}")
+    speech = f"{open_}{numbered(1, 15)}{close}"
+    found = cells(f"Mara said: {speech} {numbered(16, 28)}")
     assert speech in found[0]
     assert len(found) == 2
 
 
 def test_a_quotation_of_several_paragraphs_is_one() -> None:
-    speech = f"\u201c{told(1, 9)}\n\n\u201c{told(10, 14)}\u201d"
-    found = cells(f"{speech} {told(15, 40)}")
+    speech = f"\u201c{numbered(1, 9)}\n\n\u201c{numbered(10, 14)}\u201d"
+    found = cells(f"{speech} {numbered(15, 40)}")
     assert found[0].startswith(speech)
 
 

@@ -191,20 +191,20 @@ async def test_retry_after_next_stays_where_next_led(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "told"),
+    ("message", "expected"),
     [
         ("", "Your message is empty"),
         (" \n\t", "Your message is empty"),
-        ("x" * 100_000, "has 100,000 letters; 4,000 are"),
+        ("x" * 100_000, "has 100,000 characters; 4,000 are"),
     ],
 )
 async def test_messages_that_cannot_be_answered_leave_the_session_as_it_was(
-    stage: Stage, message: str, told: str
+    stage: Stage, message: str, expected: str
 ) -> None:
     session = await stage.open()
     await session.begin()
     before = session.state, session.files and session.files.log.read_bytes()
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=expected):
         await session.say(message)
     assert before == (session.state, session.files and session.files.log.read_bytes())
 
@@ -343,13 +343,13 @@ async def test_a_log_of_other_people_is_not_gone_on_with(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [("no json\n", "evening.jsonl:1 is no record"), ("[1]\n", ":1 is no record"), ('{"format": 9}\n', "format 9")],
 )
-async def test_a_damaged_log_is_named(stage: Stage, text: str, told: str) -> None:
+async def test_a_damaged_log_is_named(stage: Stage, text: str, expected: str) -> None:
     (stage.folder / "chat").mkdir()
     (stage.folder / "chat/evening.jsonl").write_text(text)
-    with pytest.raises(ProjectError, match=told):
+    with pytest.raises(ProjectError, match=expected):
         await stage.open()
 
 
@@ -395,10 +395,10 @@ async def test_an_answer_comes_in_pieces_that_are_its_text(stage: Stage) -> None
 LONG = "The lamp burned on through all of that long night"
 
 
-def heard(text: str, told: tuple[str, ...] = (), lead: str = "", sentences: int = 0, *, aids: bool = True) -> str:
+def heard(text: str, found: tuple[str, ...] = (), lead: str = "", sentences: int = 0, *, aids: bool = True) -> str:
     """What is shown of a reply before it has ended."""
     pieces: list[str] = []
-    before = [Line("Mara", "", message) for message in told]
+    before = [Line("Mara", "", message) for message in found]
     rules = "Write Mara's next turn, one sentence. She answers what belongs to the story."
     hearing = Hearing(pieces.append)
     hearing.begin(Draw("Mara", ("Tobias", "Mara"), aids, lead, before, rules, sentences), lead)

@@ -98,10 +98,10 @@ def test_what_is_no_contradiction_is_left_alone(detector: str, texts: tuple[str,
 
 
 def test_passages_are_verbatim_and_focus_lies_in_them() -> None:
-    told = scenes("He opened the green door.\n\nNobody spoke.", "“Look,” she said. The blue door stood ajar.")
-    for one in candidates(told):
+    found = scenes("He opened the green door.\n\nNobody spoke.", "“Look,” she said. The blue door stood ajar.")
+    for one in candidates(found):
         for part in (one.before, one.after):
-            text = told[part.scene - 1].text
+            text = found[part.scene - 1].text
             assert text[part.start : part.end] == part.quote
             assert part.start <= part.focus[0] < part.focus[1] <= part.end
             assert part.words in part.quote
@@ -176,20 +176,20 @@ def test_an_unknown_detector_is_refused() -> None:
 
 
 def test_the_same_story_gives_the_same_list() -> None:
-    told = scenes(
+    found = scenes(
         NAMED + "He opened the green door. Three keys lay there.", "Later Okofor took the five keys. The blue door."
     )
-    assert candidates(told) == candidates(told)
+    assert candidates(found) == candidates(found)
 
 
 def test_a_window_holds_both_passages_and_the_change_between() -> None:
-    told = scenes(
+    found = scenes(
         "It rained. He opened the green door. Nobody spoke.",
         "A dog barked. They had repainted the door. A cat slept. One sang. They ate. So it went. Day by day. "
         "It was cold. The blue door stood ajar. Then it closed.",
     )
-    one = next(c for c in candidates(told, detectors=["colour"]))
-    window = Windows(told).around(one, reach=1)
+    one = next(c for c in candidates(found, detectors=["colour"]))
+    window = Windows(found).around(one, reach=1)
     assert window.before.quote == "It rained. He opened the green door. Nobody spoke."
     assert window.after.quote == "It was cold. The blue door stood ajar. Then it closed."
     assert [part.quote for part in window.between] == ["They had repainted the door."]

@@ -99,16 +99,16 @@ def test_wikiplots_are_titles_with_sentences(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("plots", "titles", "told"),
+    ("plots", "titles", "expected"),
     [
         ("One.\n<EOS>\n", "", "the plot that ends in line 2 of 'plots' has no title"),
         ("One.\n<EOS>\n", "A\nB\n", "the title in line 2 of 'titles' has no plot"),
         ("One.\n<EOS>\nTwo.\n", "A\n", "'plots' ends in line 3 within a plot"),
     ],
 )
-def test_wikiplots_that_do_not_fit_are_named(tmp_path: Path, plots: str, titles: str, told: str) -> None:
+def test_wikiplots_that_do_not_fit_are_named(tmp_path: Path, plots: str, titles: str, expected: str) -> None:
     zipped(tmp_path / "plots.zip", {"plots": plots, "titles": titles})
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=expected):
         list(wikiplots.plots(tmp_path))
 
 
@@ -132,11 +132,11 @@ def test_writing_prompts_are_pairs_of_lines(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "told"),
+    ("source", "target", "expected"),
     [("a\nb\n", "x\n", "line 2 of .* has no story"), ("a\n", "x\ny\n", "more stories than")],
 )
-def test_writing_prompts_that_do_not_fit_are_named(tmp_path: Path, source: str, target: str, told: str) -> None:
+def test_writing_prompts_that_do_not_fit_are_named(tmp_path: Path, source: str, target: str, expected: str) -> None:
     (tmp_path / "valid.wp_source").write_text(source)
     (tmp_path / "valid.wp_target").write_text(target)
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=expected):
         list(writing_prompts.stories(tmp_path, "valid"))

@@ -38,7 +38,7 @@ RECORD = Record(
 
 
 @pytest.mark.parametrize(
-    ("read", "told"),
+    ("read", "expected"),
     [
         (lambda: RECORD.text("missing"), "there is no 'missing'"),
         (lambda: RECORD.text("n"), "'n' is not a text"),
@@ -53,10 +53,10 @@ RECORD = Record(
         (lambda: RECORD.record("o").rows("k"), "o: the rows of 'k' differ in length"),
     ],
 )
-def test_a_field_of_another_type_is_named_with_its_line(read: object, told: str) -> None:
+def test_a_field_of_another_type_is_named_with_its_line(read: object, expected: str) -> None:
     with pytest.raises(UsageError, match="x, line 3") as caught:
         read()  # type: ignore[operator] # a lambda of the table above
-    assert told in str(caught.value)
+    assert expected in str(caught.value)
 
 
 def test_records_that_come_twice_are_named() -> None:

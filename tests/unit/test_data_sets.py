@@ -20,7 +20,7 @@ def put(path: Path, rows: Sequence[object]) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def told(story: str, verdict: str, expert: int = 1, test: int = 1) -> dict[str, Any]:
+def annotation(story: str, verdict: str, expert: int = 1, test: int = 1) -> dict[str, Any]:
     number = int(story[0])
     return {
         "story_idx": number,
@@ -35,7 +35,12 @@ def told(story: str, verdict: str, expert: int = 1, test: int = 1) -> dict[str, 
 def test_ttcw_counts_majorities_and_replies_that_begin_with_yes(tmp_path: Path) -> None:
     put(
         tmp_path / "annotations.jsonl",
-        [told("0_GPT4", "Yes", 1), told("0_GPT4", "No", 2), told("0_GPT4", "Yes", 3), told("0_Claude", "No", 1)],
+        [
+            annotation("0_GPT4", "Yes", 1),
+            annotation("0_GPT4", "No", 2),
+            annotation("0_GPT4", "Yes", 3),
+            annotation("0_Claude", "No", 1),
+        ],
     )
     assert dict(ttcw.majority_scores(ttcw.experts(tmp_path))) == {(0, "GPT4"): 1, (0, "Claude"): 0}
     put(
@@ -64,8 +69,13 @@ def test_ttcw_stories_that_are_only_linked_are_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "rows", "load", "message"),
     [
-        ("annotations.jsonl", [told("0_A", "Maybe")], ttcw.experts, "line 1: the verdict is 'Maybe'"),
-        ("annotations.jsonl", [told("0_A", "No"), told("0_A", "No")], ttcw.experts, "line 2: '0_A/1/1' stands already"),
+        ("annotations.jsonl", [annotation("0_A", "Maybe")], ttcw.experts, "line 1: the verdict is 'Maybe'"),
+        (
+            "annotations.jsonl",
+            [annotation("0_A", "No"), annotation("0_A", "No")],
+            ttcw.experts,
+            "line 2: '0_A/1/1' stands already",
+        ),
         ("verdicts_m.jsonl", [{"id": "x", "response": ""}], lambda f: ttcw.verdicts(f, "m"), "the id 'x' is not"),
         (
             "gold.jsonl",

@@ -78,7 +78,7 @@ def test_other_keys_do_not_fit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "told"),
+    ("rows", "expected"),
     [
         ([{"inputs": "a", "targets": "b"}], "line 1: there is no 'example_id'"),
         ([ROWS[0], ROWS[0]], "line 2: '7' stands already"),
@@ -86,10 +86,10 @@ def test_other_keys_do_not_fit(tmp_path: Path) -> None:
         ([{**ROWS[0], "targets": 3}], "line 1: 'targets' is not a text"),
     ],
 )
-def test_a_wrong_line_is_named(tmp_path: Path, rows: list[dict[str, Any]], told: str) -> None:
+def test_a_wrong_line_is_named(tmp_path: Path, rows: list[dict[str, Any]], expected: str) -> None:
     with pytest.raises(UsageError, match="tell-me-a-story-test") as caught:
         stories(sealed(tmp_path, rows), "test")
-    assert told in str(caught.value)
+    assert expected in str(caught.value)
 
 
 def test_what_is_absent_is_named_with_what_fetches_it(tmp_path: Path) -> None:

@@ -137,8 +137,8 @@ class Character:
         if request.role == "npc":
             for mark in ("Next comes this: ", "This is still to come about: "):
                 if mark in text:
-                    told = text.partition(mark)[2].partition(".")[0]
-                    return f"[Mara: (turn {len(self.asked)}) {told}, and {len(self.asked)}.]"
+                    found = text.partition(mark)[2].partition(".")[0]
+                    return f"[Mara: (turn {len(self.asked)}) {found}, and {len(self.asked)}.]"
             said = text.rpartition("[Tobias: ")[2].partition("]")[0] or "Good evening"
             return f"[Mara: (turn {len(self.asked)}) {len(self.asked)} times: {said}]"
         replies = {

@@ -43,8 +43,8 @@ async def test_report_ratings_and_calls_are_kept_and_a_second_run_asks_nobody(tm
     assert done.budget.spent_tokens > 0
     assert isinstance(heard[0], RunStarted)
     assert heard[-1] == RunFinished("pairwise", "")
-    told = json.loads((tmp_path / "pairwise.json").read_text(encoding="utf-8"))
-    assert told == json.loads(json.dumps(done.report.as_data()))
+    data = json.loads((tmp_path / "pairwise.json").read_text(encoding="utf-8"))
+    assert data == json.loads(json.dumps(done.report.as_data()))
     assert read_ratings(tmp_path / RATINGS) == done.report.ratings
     again = await evaluate_in(task(tmp_path), SETTINGS, Options(listeners=[heard.append]))
     assert again.report == done.report

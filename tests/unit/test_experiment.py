@@ -114,7 +114,7 @@ def test_settings_reach_runs_and_judges_and_files_in_them_are_found(home: Path) 
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("briefs = [\n", "exp.toml is no valid TOML: "),
         (SYSTEMS, "exp.toml: briefs: this field is needed. Add it."),
@@ -146,10 +146,10 @@ def test_settings_reach_runs_and_judges_and_files_in_them_are_found(home: Path) 
         (BASE + '[settings]\nprompts = "nowhere"\n', "exp.toml: systems[1]: settings.prompts: "),
     ],
 )  # fmt: skip
-def test_what_is_wrong_in_the_file_is_named_with_its_field(home: Path, text: str, told: str) -> None:
+def test_what_is_wrong_in_the_file_is_named_with_its_field(home: Path, text: str, expected: str) -> None:
     with pytest.raises(UsageError) as caught:
         read(home, text)
-    assert told in str(caught.value)
+    assert expected in str(caught.value)
     assert "exp.toml" in str(caught.value)
 
 
@@ -172,7 +172,7 @@ async def test_an_experiment_writes_measures_and_says_what_it_rests_on(home: Pat
     heard: list[tuple[str, Event]] = []
     ended: list[tuple[str, str]] = []
     results = await do(
-        home, BASE + "replicates = 2\n", hear=lambda *told: heard.append(told),
+        home, BASE + "replicates = 2\n", hear=lambda *found: heard.append(found),
         ended=lambda trial, outcome: ended.append((trial.id, outcome.state)),
     )  # fmt: skip
     assert complete(results)

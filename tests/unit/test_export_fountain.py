@@ -91,7 +91,7 @@ def test_the_title_page_has_what_is_known_and_is_always_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cue", "told"),
+    ("cue", "expected"),
     [
         ("MARA", "MARA"),
         ("MARA:", "MARA"),
@@ -109,9 +109,9 @@ def test_the_title_page_has_what_is_known_and_is_always_there() -> None:
         ("INT. KITCHEN", ""),
     ],
 )
-def test_a_name_in_capitals_above_a_line_is_a_speaker(cue: str, told: str) -> None:
+def test_a_name_in_capitals_above_a_line_is_a_speaker(cue: str, expected: str) -> None:
     (element,) = body(f"{cue}\nHello there.", "")
-    assert element.startswith(f"{told}\n") if told else not element.startswith(("MARA", "@"))
+    assert element.startswith(f"{expected}\n") if expected else not element.startswith(("MARA", "@"))
     assert element.endswith("Hello there.")
 
 
@@ -128,7 +128,7 @@ def test_action_with_one_line_to_be_forced_is_forced_in_all() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("A *soft* and **loud** ***word***.", "A *soft* and **loud** ***word***."),
         ("_Emphasis_ of Markdown.", "*Emphasis* of Markdown."),
@@ -138,8 +138,8 @@ def test_action_with_one_line_to_be_forced_is_forced_in_all() -> None:
         ("*two\nlines*", "*two*\n*lines*"),
     ],
 )
-def test_emphasis_stays_and_other_signs_are_text(text: str, told: str) -> None:
-    assert body(text, "") == [told]
+def test_emphasis_stays_and_other_signs_are_text(text: str, expected: str) -> None:
+    assert body(text, "") == [expected]
 
 
 def test_breaks_and_headings_inside_a_scene_are_centred() -> None:
@@ -156,8 +156,8 @@ HEADING = re.compile(r"(?:INT|EXT|EST|INT\.?/EXT|EXT\.?/INT|I/E)[. ]", re.IGNORE
 @settings(max_examples=150, deadline=None)
 @given(st.text(), st.text(), st.text())
 def test_any_text_can_be_written_and_begins_with_its_title_page(title: str, label: str, text: str) -> None:
-    told = fountain.render(Story().add(label, text), meta(title=title, contact=text)).decode()
-    assert "Draft date: 2026-03-01\n" in told
-    assert "[[" not in told.partition("\n\n")[2]
-    assert "/*" not in told.partition("\n\n")[2]
-    assert told == fountain.render(Story().add(label, text), meta(title=title, contact=text)).decode()
+    page = fountain.render(Story().add(label, text), meta(title=title, contact=text)).decode()
+    assert "Draft date: 2026-03-01\n" in page
+    assert "[[" not in page.partition("\n\n")[2]
+    assert "/*" not in page.partition("\n\n")[2]
+    assert page == fountain.render(Story().add(label, text), meta(title=title, contact=text)).decode()

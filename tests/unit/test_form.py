@@ -63,7 +63,7 @@ def test_a_line_becomes_the_fields_value(field: dict[str, Any], said: str, value
 
 
 @pytest.mark.parametrize(
-    ("field", "said", "told"),
+    ("field", "said", "expected"),
     [
         ({"type": "string"}, "", "Say at least a word."),
         ({"type": "string", "minLength": 3}, "ab", "Say at least 3 characters, not 2."),
@@ -86,14 +86,14 @@ def test_a_line_becomes_the_fields_value(field: dict[str, Any], said: str, value
         ({"anyOf": []}, "x", "Say something else."),
     ],
 )
-def test_what_does_not_fit_is_told_with_what_would(field: dict[str, Any], said: str, told: str) -> None:
+def test_what_does_not_fit_is_told_with_what_would(field: dict[str, Any], said: str, expected: str) -> None:
     with pytest.raises(ValueError, match="Say") as caught:
         value_of(said, field)
-    assert str(caught.value) == told
+    assert str(caught.value) == expected
 
 
 @pytest.mark.parametrize(
-    ("field", "told"),
+    ("field", "expected"),
     [
         ({"type": "string"}, ""),
         ({"type": "boolean"}, " (y/n)"),
@@ -108,8 +108,8 @@ def test_what_does_not_fit_is_told_with_what_would(field: dict[str, Any], said: 
         ({"anyOf": [{"type": "null"}]}, ""),
     ],
 )  # fmt: skip
-def test_a_question_says_what_it_wants(field: dict[str, Any], told: str) -> None:
-    assert asked_as(field) == told
+def test_a_question_says_what_it_wants(field: dict[str, Any], expected: str) -> None:
+    assert asked_as(field) == expected
 
 
 def test_a_person_reads_neither_json_instructions_nor_the_models_words() -> None:
@@ -147,9 +147,9 @@ def asking(**more: Any) -> Request:  # noqa: ANN401 - fields of Request
 async def test_one_of_several_is_chosen_on_a_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    reply, told = await answered(asking(choices=("first", "second")), "third\nsec\n", tmp_path, monkeypatch, capsys)
+    reply, found = await answered(asking(choices=("first", "second")), "third\nsec\n", tmp_path, monkeypatch, capsys)
     assert reply == "second"
-    assert "your choice (first | second): Say one of: first, second." in told
+    assert "your choice (first | second): Say one of: first, second." in found
 
 
 async def test_what_is_not_needed_may_be_left_out(
@@ -157,18 +157,18 @@ async def test_what_is_not_needed_may_be_left_out(
 ) -> None:
     fields = {"sure": {"type": "boolean"}, "note_on_it": {"type": "string"}, "grade": {"type": "integer"}}
     schema = {"type": "object", "properties": fields, "required": ["sure"]}
-    reply, told = await answered(asking(schema=schema), "y\n\n4\n", tmp_path, monkeypatch, capsys)
+    reply, found = await answered(asking(schema=schema), "y\n\n4\n", tmp_path, monkeypatch, capsys)
     assert json.loads(reply) == {"sure": True, "grade": 4}
-    assert "note on it (or nothing): " in told
+    assert "note on it (or nothing): " in found
 
 
 async def test_a_reply_that_is_no_object_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     schema = {"type": "array", "items": NAMES}
-    reply, told = await answered(asking(schema=schema), "mara; old t\n", tmp_path, monkeypatch, capsys)
+    reply, found = await answered(asking(schema=schema), "mara; old t\n", tmp_path, monkeypatch, capsys)
     assert json.loads(reply) == ["Mara", "Old Tom"]
-    assert "your answer (Mara | Old Tom | Old Jonas; put ; between several): " in told
+    assert "your answer (Mara | Old Tom | Old Jonas; put ; between several): " in found
 
 
 async def test_a_form_that_nobody_fills_in_waits(

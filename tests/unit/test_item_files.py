@@ -38,9 +38,9 @@ def test_a_text_file_is_a_story_named_after_it(tmp_path: Path) -> None:
 
 
 def test_json_lines_hold_all_that_is_known(tmp_path: Path) -> None:
-    told = {"id": "x/1", "text": TEXT, "system": "x", "prompt": "1", "brief": "# B\n\nA lamp.", "reference": "Ref.",
+    values = {"id": "x/1", "text": TEXT, "system": "x", "prompt": "1", "brief": "# B\n\nA lamp.", "reference": "Ref.",
             "title": "T"}  # fmt: skip
-    file = put(tmp_path / "set.jsonl", json.dumps(told) + "\n\n" + json.dumps({"id": "y", "text": "Short."}) + "\n")
+    file = put(tmp_path / "set.jsonl", json.dumps(values) + "\n\n" + json.dumps({"id": "y", "text": "Short."}) + "\n")
     first, second = read_items([file])
     assert first.brief == Brief("A lamp.", "B")
     assert first.reference is not None
@@ -73,7 +73,7 @@ def test_projects_are_read_with_their_brief_and_system(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "expected"),
     [
         ("{", "set.jsonl, line 2: no JSON"),
         ("[" * 100_000, "set.jsonl, line 2: no JSON"),
@@ -86,9 +86,9 @@ def test_projects_are_read_with_their_brief_and_system(tmp_path: Path) -> None:
         ('{"id": "a", "text": "x"}', "Two stories have the id 'a'. Rename one"),
     ],
 )
-def test_a_bad_line_is_named(tmp_path: Path, line: str, told: str) -> None:
+def test_a_bad_line_is_named(tmp_path: Path, line: str, expected: str) -> None:
     file = put(tmp_path / "set.jsonl", '{"id": "a", "text": "One."}\n' + line + "\n")
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=expected):
         read_items([file])
 
 
@@ -115,8 +115,8 @@ def test_what_is_no_item_is_said_so(data: object) -> None:
 
 
 def test_a_narrative_comes_with_a_line_or_a_project(tmp_path: Path) -> None:
-    told = {"id": "x", "text": TEXT, "narrative": " A ferry leaves. "}
-    assert item_of(told, "here").narrative == "A ferry leaves."
+    values = {"id": "x", "text": TEXT, "narrative": " A ferry leaves. "}
+    assert item_of(values, "here").narrative == "A ferry leaves."
     folder = project(tmp_path / "ferry")
     assert read_items([folder])[0].narrative == ""
     put(folder / "plan" / "narrative.md", "The last ferry.\n")

@@ -151,12 +151,12 @@ async def test_what_cannot_get_better_is_not_tried_again(error: Exception) -> No
 
 
 async def test_on_retry_hears_model_try_wait_and_reason_before_the_wait() -> None:
-    told: list[tuple[str, int, float, str]] = []
+    rows: list[tuple[str, int, float, str]] = []
     naps = Naps()
     model = limited(FakeModel([busy(retry_after=5.0)]), naps)
-    model.on_retry = lambda *values: told.append(values)
+    model.on_retry = lambda *values: rows.append(values)
     await model.ask(ASKED)
-    assert told == [("fake:one", 1, 5.0, "fake:one is busy.")]
+    assert rows == [("fake:one", 1, 5.0, "fake:one is busy.")]
 
 
 async def test_a_try_that_takes_too_long_is_cut_and_tried_again() -> None:

@@ -61,10 +61,10 @@ def test_within_prompts_that_are_alike_the_mean_is_the_plain_coefficient(values:
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.booleans(), st.sampled_from([0.0, 0.5, 1.0])), min_size=1))
-def test_the_order_in_which_a_pair_is_shown_makes_no_difference(told: list[tuple[str, bool, float]]) -> None:
-    straight = [Verdict(who, ("x", "y"), value) for who, _, value in told]
+def test_the_order_in_which_a_pair_is_shown_makes_no_difference(rows: list[tuple[str, bool, float]]) -> None:
+    straight = [Verdict(who, ("x", "y"), value) for who, _, value in rows]
     turned = [Verdict(v.rater, ("y", "x"), 1 - v.value) if flip else v
-              for v, (_, flip, _) in zip(straight, told, strict=True)]  # fmt: skip
+              for v, (_, flip, _) in zip(straight, rows, strict=True)]  # fmt: skip
     assert preferences_of(turned) == pytest.approx(preferences_of(straight))
     assert scores_of(turned) == pytest.approx(scores_of(straight))
     np.testing.assert_allclose(by_rater(turned)[2], by_rater(straight)[2])

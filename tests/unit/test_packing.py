@@ -73,8 +73,8 @@ def test_a_list_is_told_in_full_near_its_middle_and_in_short_further_off() -> No
     tokens = sum(estimate_tokens(name) + 2 for name in NAMES) + 2 * estimate_tokens(FULL[0])
     found = around(FULL, NAMES, 4, tokens)
     assert len(found) == len(NAMES)
-    assert [at for at, told in enumerate(found) if told == FULL[at]] in ([4, 5], [4])
-    assert all(told in (FULL[at], NAMES[at]) for at, told in enumerate(found))
+    assert [at for at, shown in enumerate(found) if shown == FULL[at]] in ([4, 5], [4])
+    assert all(shown in (FULL[at], NAMES[at]) for at, shown in enumerate(found))
 
 
 def test_a_list_is_cut_far_from_its_middle() -> None:
@@ -90,7 +90,7 @@ def test_a_list_is_cut_far_from_its_middle() -> None:
 def test_a_list_keeps_to_its_tokens_but_for_the_entry_that_matters(at: int, tokens: int) -> None:
     found = around(FULL, NAMES, at, tokens)
     assert FULL[at] in found
-    others = [told for told in found if told not in (FULL[at], ELLIPSIS)]
-    assert sum(estimate_tokens(told) + 2 for told in others) <= tokens
-    order = [FULL.index(told) if told in FULL else NAMES.index(told) for told in found if told != ELLIPSIS]
+    others = [shown for shown in found if shown not in (FULL[at], ELLIPSIS)]
+    assert sum(estimate_tokens(shown) + 2 for shown in others) <= tokens
+    order = [FULL.index(shown) if shown in FULL else NAMES.index(shown) for shown in found if shown != ELLIPSIS]
     assert order == list(range(order[0], order[-1] + 1)), "no gap inside"

@@ -222,8 +222,8 @@ def test_editors_files_and_folders_are_no_artefacts(home: Project, journal: Jour
 def test_two_files_of_one_artefact_are_named(home: Project, journal: Journal) -> None:
     written(home, journal)
     put(home, "story/07-climax.md", "Another.")
-    told = r"story/02-climax.md and story/07-climax.md are both files of 'climax'\. Keep one, or give story/07"
-    with pytest.raises(UsageError, match=told):
+    message = r"story/02-climax.md and story/07-climax.md are both files of 'climax'\. Keep one, or give story/07"
+    with pytest.raises(UsageError, match=message):
         home.changes(journal)
     (home.folder / "story/02-climax.md").unlink()  # the author has renamed it
     assert home.changes(journal) == [Change("climax", "story/07-climax.md", "Another.")]
@@ -232,22 +232,24 @@ def test_two_files_of_one_artefact_are_named(home: Project, journal: Journal) ->
 def test_two_new_files_of_one_artefact_are_named(home: Project, journal: Journal) -> None:
     put(home, "plan/conflict.md", "One.")
     put(home, "plan/01-conflict.md", "Two.")
-    told = r"plan/01-conflict.md and plan/conflict.md were both changed, and differ in 'conflict'\. Make them alike or"
-    with pytest.raises(UsageError, match=told):
+    message = (
+        r"plan/01-conflict.md and plan/conflict.md were both changed, and differ in 'conflict'\. Make them alike or"
+    )
+    with pytest.raises(UsageError, match=message):
         home.changes(journal)
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "expected"),
     [
         (b"caf\xe9", r"conflict.md is not UTF-8 text"),
         (b"a\0b", r"conflict.md holds binary data"),
         (b"x" * (MAX_FILE + 1), r"conflict.md is larger than 2,000,000 bytes"),
     ],
 )
-def test_a_file_that_is_no_text_is_named(home: Project, journal: Journal, data: bytes, told: str) -> None:
+def test_a_file_that_is_no_text_is_named(home: Project, journal: Journal, data: bytes, expected: str) -> None:
     (home.folder / "plan" / "conflict.md").write_bytes(data)
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=expected):
         home.changes(journal)
 
 
@@ -286,8 +288,8 @@ def test_different_edits_in_both_places_are_named(home: Project, journal: Journa
     written(home, journal)
     put(home, STORY, read(home, STORY).replace("Text of climax.", "She waits."))
     put(home, "story/02-climax.md", "She runs.")
-    told = r"story/02-climax.md and story.md were both changed, and differ in 'climax'\. Make them alike or undo one"
-    with pytest.raises(UsageError, match=told):
+    message = r"story/02-climax.md and story.md were both changed, and differ in 'climax'\. Make them alike or undo one"
+    with pytest.raises(UsageError, match=message):
         home.changes(journal)
 
 
@@ -301,8 +303,8 @@ def test_a_lost_scene_mark_is_named_and_no_text_moves_to_another_part(home: Proj
 def test_a_renamed_scene_mark_is_named(home: Project, journal: Journal) -> None:
     written(home, journal)
     put(home, STORY, read(home, STORY) + "\n<!-- scene: Epilogue -->\nYears later.\n")
-    told = r"story.md has a scene that is not in story/: 'epilogue'\. .* or move story.md away; it is written again"
-    with pytest.raises(UsageError, match=told):
+    message = r"story.md has a scene that is not in story/: 'epilogue'\. .* or move story.md away; it is written again"
+    with pytest.raises(UsageError, match=message):
         home.changes(journal)
 
 

@@ -104,7 +104,7 @@ def test_a_prompt_without_a_user_block_is_refused(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "told"),
+    ("source", "expected"),
     [
         (b"{% block user %}{% if %}{% endblock %}", "Expected an expression"),
         (b"{% block user %}{{ named + 1 }}{% endblock %}", "concatenate"),
@@ -115,10 +115,10 @@ def test_a_prompt_without_a_user_block_is_refused(folder: Path) -> None:
     ],
 )
 def test_a_mistake_in_an_override_is_one_sentence_with_the_files_name(
-    folder: Path, overrides: Path, source: bytes, told: str
+    folder: Path, overrides: Path, source: bytes, expected: str
 ) -> None:
     (overrides / "scene.jinja").write_bytes(source)
-    with pytest.raises(ConfigError, match=rf"The prompt file scene.jinja cannot be filled in: .*{told}") as caught:
+    with pytest.raises(ConfigError, match=rf"The prompt file scene.jinja cannot be filled in: .*{expected}") as caught:
         Prompts(folder, overrides).render("scene", {"named": "Mara"})
     assert "\n" not in str(caught.value)
 

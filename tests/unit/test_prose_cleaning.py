@@ -270,9 +270,9 @@ def test_long_prose_without_repeats_is_left_whole() -> None:
 
 
 def test_remarks_on_the_story_are_taken_out_of_the_middle_where_there_are_several() -> None:
-    told = "Mara lit the lamp. {} The boat was late. {} She waited."
+    shown = "Mara lit the lamp. {} The boat was late. {} She waited."
     remarks = ("The story features a girl named Elara.", "The next sentence adds a new twist to it.")
-    cleaned = clean_prose(told.format(*remarks), labels=(), last=False)
+    cleaned = clean_prose(shown.format(*remarks), labels=(), last=False)
     assert cleaned.text == "Mara lit the lamp. The boat was late. She waited."
     assert [dropped.text for dropped in cleaned.dropped] == list(remarks)
 

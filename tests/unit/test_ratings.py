@@ -38,16 +38,16 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(TEXTS, TEXTS, st.one_of(TEXTS, st.floats(-1e9, 1e9)), TEXTS), max_size=5))
-def test_any_texts_come_back(told: list[tuple[str, str, str | float, str]]) -> None:
+def test_any_texts_come_back(rows: list[tuple[str, str, str | float, str]]) -> None:
     ratings = tuple(
         Rating(rater=who, kind="program", items=(f"{n}{item}",), question="q", answer=answer, reason=reason)
-        for n, (who, item, answer, reason) in enumerate(told)
+        for n, (who, item, answer, reason) in enumerate(rows)
     )
     assert parse_ratings(write_ratings(ratings)) == ratings
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "expected"),
     [
         ({"answer": None}, "has an answer, or `unscored` says why"),
         ({"unscored": "but there is one"}, "has an answer, or `unscored` says why"),
@@ -56,14 +56,14 @@ def test_any_texts_come_back(told: list[tuple[str, str, str | float, str]]) -> N
         ({"systems": ("x", "y")}, "1 items have 2 systems; name one for each"),
     ],
 )
-def test_a_rating_that_makes_no_sense_cannot_be_made(fields: dict[str, Any], told: str) -> None:
+def test_a_rating_that_makes_no_sense_cannot_be_made(fields: dict[str, Any], expected: str) -> None:
     known: dict[str, Any] = {"rater": "a", "kind": "person", "items": ("i",), "question": "q", "answer": 1.0}
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=expected):
         Rating(**known | fields)
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "expected"),
     [
         ("{", "line 2: Invalid JSON"),
         ("[1]", "line 2: "),
@@ -76,12 +76,12 @@ def test_a_rating_that_makes_no_sense_cannot_be_made(fields: dict[str, Any], tol
         ('{"rater": "a", "kind": "person", "items": ["i"], "question": "q", "answer": NaN}', "line 2: "),
     ],
 )
-def test_a_bad_line_is_named_with_its_file(tmp_path: Path, line: str, told: str) -> None:
+def test_a_bad_line_is_named_with_its_file(tmp_path: Path, line: str, expected: str) -> None:
     file = tmp_path / "form.jsonl"
     file.write_text(f"{write_line(SCORE)}\n{line}\n", encoding="utf-8")
     with pytest.raises(UsageError) as caught:
         read_ratings(file)
-    assert told in str(caught.value)
+    assert expected in str(caught.value)
     assert str(caught.value).startswith(f"{file}, line 2: ")
     assert str(caught.value).endswith("Correct the line or take it out.")
 

@@ -86,7 +86,7 @@ def test_several_objects_make_a_list_where_one_is_wanted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("No JSON here.", "There is no JSON in it."),
         ("", "There is no JSON in it."),
@@ -98,10 +98,10 @@ def test_several_objects_make_a_list_where_one_is_wanted() -> None:
         ('{"name": "x", "age": ' + "9" * 5000 + "}", "more than 400 digits"),
     ],
 )
-def test_what_cannot_be_read_is_told_in_words_for_the_model(text: str, told: str) -> None:
+def test_what_cannot_be_read_is_told_in_words_for_the_model(text: str, expected: str) -> None:
     with pytest.raises(ReplyProblem) as caught:
         read_json(text, Person)
-    assert told.lower() in str(caught.value).lower()
+    assert expected.lower() in str(caught.value).lower()
     assert str(caught.value) in repair_instruction(str(caught.value))
 
 

@@ -80,20 +80,20 @@ def test_a_page_is_whole_and_holds_nothing_from_elsewhere() -> None:
     assert read.seen.count("html") == read.seen.count("main") == read.seen.count("h1") == 1
     assert "script" not in read.seen
     assert not [value for name, value in read.attributes if name in {"src", "href"} and not str(value).startswith("#")]
-    told = dict(read.attributes)
-    assert told["http-equiv"] == "Content-Security-Policy"
+    found = dict(read.attributes)
+    assert found["http-equiv"] == "Content-Security-Policy"
     assert "default-src 'none'" in whole("x")
     assert "prefers-color-scheme: dark" in whole("x")
 
 
 def test_hostile_text_is_shown_and_never_obeyed() -> None:
-    told = whole(HOSTILE)
-    read = Reader(told)
+    found = whole(HOSTILE)
+    read = Reader(found)
     assert not {"script", "img"} & set(read.seen)
     assert not [name for name, _ in read.attributes if name.startswith("on")]
     assert "<script>alert(1)</script>" in read.text
-    assert not re.search("[\x00\x1b\ud800\u202e]", told)
-    told.encode("utf-8")
+    assert not re.search("[\x00\x1b\ud800\u202e]", found)
+    found.encode("utf-8")
 
 
 @given(st.text(min_size=1, max_size=80))
@@ -132,10 +132,10 @@ def test_a_report_shows_every_number_with_its_interval_n_and_method() -> None:
     section = report_section(report)
     read = Reader(section.body)
     assert section.heading == "pairwise"
-    for told in ("0.875", "0.5 to 1.25", "28", "by prompt", "95 % interval", "not scored", "no lengths", "(baseline)"):
-        assert told in read.text
-    for told in ("Two systems are not connected.", "1 of 1 verdicts could not be had.", "preset: faithful"):
-        assert told in read.text
+    for found in ("0.875", "0.5 to 1.25", "28", "by prompt", "95 % interval", "not scored", "no lengths", "(baseline)"):
+        assert found in read.text
+    for found in ("Two systems are not connected.", "1 of 1 verdicts could not be had.", "preset: faithful"):
+        assert found in read.text
 
 
 def texts_of(svg: str) -> list[str]:

@@ -29,7 +29,7 @@ def of(folder: Path, name: str) -> Outcome:
     return outcome
 
 
-def told(rows: Sequence[PublishedNumber]) -> dict[str, tuple[str, str, bool | None]]:
+def by_name(rows: Sequence[PublishedNumber]) -> dict[str, tuple[str, str, bool | None]]:
     return {row.name: (row.published, row.recomputed, row.match) for row in rows}
 
 
@@ -76,7 +76,7 @@ def ttcw(folder: Path) -> None:
 def test_ttcw_rows_match_differ_or_say_what_is_absent(tmp_path: Path) -> None:
     ttcw(tmp_path)
     spearman = of(tmp_path, "ttcw-figure-1")
-    rows = told(spearman.rows)
+    rows = by_name(spearman.rows)
     assert rows["gpt4, story 0"] == rows["gpt4, average"] == ("-1.00", "-1.00", True)
     assert rows["cgpt, story 0"] == ("0.50", "", None)
     assert (spearman.matching, spearman.differing, spearman.unavailable) == (2, 0, 7)
@@ -85,8 +85,8 @@ def test_ttcw_rows_match_differ_or_say_what_is_absent(tmp_path: Path) -> None:
         "verdicts_cgpt.jsonl is not there",
         "its published numbers are not there",
     }
-    assert told(of(tmp_path, "ttcw-figure-3").rows)["gpt4, story 0"] == ("-1.00", "0.00", False)
-    assert told(of(tmp_path, "ttcw-table-1").rows)["gpt4, accuracy"] == ("0.00", "0.00", True)
+    assert by_name(of(tmp_path, "ttcw-figure-3").rows)["gpt4, story 0"] == ("-1.00", "0.00", False)
+    assert by_name(of(tmp_path, "ttcw-table-1").rows)["gpt4, accuracy"] == ("0.00", "0.00", True)
 
 
 def test_experts_who_agree_have_a_kappa_of_1(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_criterion_that_the_folder_leaves_out_is_taken_from_the_paper(tmp_path
         {"Plot": {"wins": [[0, 1, 1]] + [[1, 0, 1]] * 2, "log_centred": [0, 0, 0]}},
     )
     rows = of(tmp_path, "bradley-terry").rows
-    assert told(rows)["Development, Dramatron"] == ("-0.6542", "-0.6542", True)
+    assert by_name(rows)["Development, Dramatron"] == ("-0.6542", "-0.6542", True)
     put(
         tmp_path / "bradley_terry/seed1.json",
         {"Development": {"wins": [[0, 2, 2], [0, 0, 2], [0, 0, 0]], "log_centred": [1, 0, -1]}},
@@ -119,7 +119,7 @@ def test_atlas_counts_come_from_detections(tmp_path: Path) -> None:
     shares = {"precision": 1.0, "recall": 1.0, "f1": 1.0}
     whole = {"story": 1, "method": "LLM", "tp": 1, "fp": 0, "fn": 0, **shares}
     put(tmp_path / "atlas/table10.json", [whole, whole | {"method": "ATLAS"}, whole | {"story": "Agg"}])
-    assert told(of(tmp_path, "atlas-matching").rows) == {
+    assert by_name(of(tmp_path, "atlas-matching").rows) == {
         "story 1, LLM, TP / FP / FN": ("1 / 0 / 0", "1 / 0 / 0", True),
         "story 1, ATLAS, TP / FP / FN": ("1 / 0 / 0", "", None),
     }
@@ -144,7 +144,7 @@ def test_hanna_leaves_out_people_and_what_is_undefined(tmp_path: Path) -> None:
     hanna(tmp_path)
     outcome = of(tmp_path, "hanna-correlations")
     assert (outcome.matching, outcome.differing, outcome.unavailable) == (6, 1, 1)
-    assert told(outcome.rows)["Flat, X, story level, pearson"] == ("0.100000000", "undefined", False)
+    assert by_name(outcome.rows)["Flat, X, story level, pearson"] == ("0.100000000", "undefined", False)
     assert outcome.rows[-1].why == "there are no scores of N for X_story_kendall"
 
 
@@ -190,7 +190,7 @@ def test_storysumm_tunes_on_one_split_and_decides_above(tmp_path: Path) -> None:
     put(tmp_path / "storysumm/pred_plain.json", {"a": 1, "b": 0, "c": 1, "d": 0})
     put(tmp_path / "storysumm/pred_tuned.json", {"a": 0.9, "b": 0.5, "c": 0.8, "d": 0.1})
     outcome = of(tmp_path, "storysumm")
-    rows = told(outcome.rows)
+    rows = by_name(outcome.rows)
     assert rows["plain, balanced_accuracy"] == ("100.0", "100.0", True)
     assert rows["tuned, threshold"][2]  # the first step above 0.5, not the last that does as well
     assert rows["tuned, val, pct_hard"] == ("100.0", "undefined", False)
@@ -202,5 +202,5 @@ def test_dialogsum_scores_items_and_names_unknown_measures(tmp_path: Path) -> No
     item = {"fname": "t", "summaries": ["the cat sat", "x"], "bart_output": "the cats sitting"}
     rouge = {"rouge1": 2 / 3, "rouge2": 0.5, "rougeL": 2 / 3, "rouge9": 1.0}
     put(tmp_path / "dialogsum/rouge_items.jsonl", [item | {"rouge_vs_summary1": rouge}])
-    rows = told(of(tmp_path, "dialogsum").rows)
+    rows = by_name(of(tmp_path, "dialogsum").rows)
     assert [match for _, _, match in rows.values()] == [True, True, True, None]

@@ -63,7 +63,7 @@ class Room:
     def run(self, script: Script, **more: Any) -> Run:  # noqa: ANN401 - fields of Hands
         return Run(self.context(script, **more))
 
-    def told(self, kind: type[Event]) -> list[Any]:
+    def of_kind(self, kind: type[Event]) -> list[Any]:
         return [event for event in self.heard if isinstance(event, kind)]
 
 
@@ -89,9 +89,9 @@ async def test_a_reply_is_asked_once_and_then_replayed(room: Room) -> None:
         assert await run.scope("verse", 2).ask("poet", "say", what="it") == "A line."
     assert [request.path for request in model.asked] == ["verse/2/say"]
     assert model.asked[0].messages[-1].content == "Say it."
-    assert [event.replayed for event in room.told(CallFinished)] == [False, True]
-    assert [event.performer for event in room.told(CallStarted)] == ["scripted"]
-    assert room.told(TextArrived) == [TextArrived("verse/2/say", "A line.")]
+    assert [event.replayed for event in room.of_kind(CallFinished)] == [False, True]
+    assert [event.performer for event in room.of_kind(CallStarted)] == ["scripted"]
+    assert room.of_kind(TextArrived) == [TextArrived("verse/2/say", "A line.")]
 
 
 @pytest.mark.parametrize("continues", [False, True])
@@ -214,7 +214,7 @@ async def test_a_refusal_is_asked_again_with_another_seed_and_all_tries_are_paid
     assert (reply.text, reply.usage.prompt, reply.usage.reply) == ("A line.", 10, 3)
     assert first is not None
     assert second == first + 1
-    assert room.told(Noted) == [Noted("", "scripted declined at say; asked again with another seed.")]
+    assert room.of_kind(Noted) == [Noted("", "scripted declined at say; asked again with another seed.")]
     assert await Run(room.context({}, model=model)).ask("poet", "say", what="it") == "A line."
     assert len(model.asked) == 2
 
@@ -247,7 +247,7 @@ async def test_what_cannot_be_read_is_sent_back_with_the_reason(room: Room) -> N
     roles = [message.role for message in model.asked[1].messages]
     assert roles == ["user", "assistant", "user"]
     assert model.asked[1].messages[1].content == "no JSON at all"
-    (repaired,) = room.told(Repaired)
+    (repaired,) = room.of_kind(Repaired)
     assert (repaired.path, repaired.attempt) == ("say", 1)
     assert repaired.problem in model.asked[1].messages[2].content
 
@@ -281,7 +281,7 @@ async def test_an_artefact_is_kept_as_a_version_and_announced(room: Room) -> Non
     run = room.run({"poet": "A line."}, on_kept=files.append)
     assert await run.scope("book").keep("verse", making, folder="story") == "A line."
     kept = Kept("book/verse", "story", "A line.", "made")
-    assert files == room.told(Kept) == [kept]
+    assert files == room.of_kind(Kept) == [kept]
     assert room.journal.newest("book/verse") == "A line."
     assert room.journal.calls()[0].path == "book/verse/say"
 
@@ -291,14 +291,14 @@ async def test_a_decided_text_stands_in_and_nobody_is_asked(room: Room, kind: An
     room.journal.decide("verse", kind, "Mine.")
     run = room.run({})
     assert await run.keep("verse", making, folder="story") == "Mine."
-    assert room.told(Kept) == [Kept("verse", "story", "Mine.", source)]
+    assert room.of_kind(Kept) == [Kept("verse", "story", "Mine.", source)]
 
 
 async def test_an_artefact_may_have_a_file_of_another_kind(room: Room) -> None:
     await room.run({"poet": "a: 1"}).keep("plan", making, folder="plan", suffix="yaml")
     room.journal.decide("plan", "edit", "a: 2")
     await room.run({}).keep("plan", making, folder="plan", suffix="yaml")
-    assert [(kept.suffix, kept.source) for kept in room.told(Kept)] == [("yaml", "made"), ("yaml", "edited")]
+    assert [(kept.suffix, kept.source) for kept in room.of_kind(Kept)] == [("yaml", "made"), ("yaml", "edited")]
 
 
 @pytest.mark.parametrize(("kind", "source"), [("edit", "edited"), ("pin", "pinned")])
@@ -308,7 +308,7 @@ async def test_a_text_that_the_author_gave_is_kept_as_theirs(room: Room, kind: A
     assert room.heard == []
     room.journal.decide("book/plan", kind, "a: 1")
     assert await run.given("plan", folder="plan", suffix="yaml") == "a: 1"
-    assert room.told(Kept) == [Kept("book/plan", "plan", "a: 1", source, "yaml")]
+    assert room.of_kind(Kept) == [Kept("book/plan", "plan", "a: 1", source, "yaml")]
     assert [(version.text, version.source) for version in room.journal.versions("book/plan")] == [("a: 1", source)]
 
 
@@ -331,7 +331,7 @@ async def test_a_text_is_continued_where_a_person_wants_that(room: Room) -> None
         for _ in range(2):  # the second time from the journal
             text = await Run(room.context({}, model=model)).keep("verse", making, folder="story", more=following)
             assert text == whole
-    assert room.told(Kept)[-1] == Kept("verse", "story", "One.\n\nTwo.\n\nThree.", "made")
+    assert room.of_kind(Kept)[-1] == Kept("verse", "story", "One.\n\nTwo.\n\nThree.", "made")
     paths = [request.path for request in model.asked]
     assert paths[0] == "verse/say"
     assert all(re.fullmatch(r"verse/more/[0-9a-f]{8}/say", path) for path in paths[1:])
@@ -372,7 +372,7 @@ async def test_a_continued_text_waits_for_approval(room: Room) -> None:
     room.journal.decide("verse", "continue", "One.")
     run = room.run({"poet": "Two."}, approve=approve)
     assert await run.keep("verse", making, folder="story", suffix="txt", more=following) == "One.\n\nTwo. Approved."
-    assert room.told(Kept)[-1] == Kept("verse", "story", "One.\n\nTwo. Approved.", "edited", "txt")
+    assert room.of_kind(Kept)[-1] == Kept("verse", "story", "One.\n\nTwo. Approved.", "edited", "txt")
 
 
 async def test_a_retake_draws_another_reply(room: Room) -> None:
@@ -405,7 +405,7 @@ async def test_a_text_changed_at_approval_is_an_edit(room: Room) -> None:
         run = room.run({"poet": "A line."}, approve=approve)
         assert await run.keep("verse", making, folder="story") == "A LINE."
     assert [(v.text, v.source) for v in room.journal.versions("verse")] == [("A line.", "made"), ("A LINE.", "edited")]
-    assert [event.source for event in room.told(Kept)] == ["made", "edited", "edited"]
+    assert [event.source for event in room.of_kind(Kept)] == ["made", "edited", "edited"]
 
 
 async def test_a_run_that_waits_for_approval_keeps_the_text(room: Room) -> None:
@@ -419,7 +419,7 @@ async def test_a_run_that_waits_for_approval_keeps_the_text(room: Room) -> None:
 
 async def test_a_remark_is_recorded_and_told(room: Room) -> None:
     room.run({}).scope("verse").note("Short.")
-    assert room.told(Noted) == [Noted("verse", "Short.")]
+    assert room.of_kind(Noted) == [Noted("verse", "Short.")]
     assert room.journal._all("SELECT path, text FROM note") == [("verse", "Short.")]
 
 
@@ -510,7 +510,7 @@ async def test_a_dry_run_takes_what_the_author_gave_and_records_nothing(room: Ro
         given, _ = await rehearsed(room, lambda run: run.given("plan", folder="plan"), pending=pending)
         assert given == text
     assert room.journal.newest("plan") is None
-    assert room.told(Kept) == []
+    assert room.of_kind(Kept) == []
 
 
 async def test_a_dry_run_plans_what_follows_a_text(room: Room) -> None:

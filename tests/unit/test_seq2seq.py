@@ -87,7 +87,7 @@ class Library(ModuleType):
     def __init__(self, network: Network) -> None:
         super().__init__("transformers")
         self.opened: list[tuple[str, bool]] = []
-        self.told: list[str] = []
+        self.notes: list[str] = []
         self.fails: Exception | None = None
         self.StoppingCriteriaList = list
         self.AutoTokenizer = SimpleNamespace(from_pretrained=self._open(Tokeniser()))
@@ -95,10 +95,10 @@ class Library(ModuleType):
         self.logging = SimpleNamespace(
             get_verbosity=lambda: 30,
             is_progress_bar_enabled=lambda: True,
-            set_verbosity_error=lambda: self.told.append("error"),
-            set_verbosity=lambda level: self.told.append(str(level)),
-            disable_progress_bar=lambda: self.told.append("no bar"),
-            enable_progress_bar=lambda: self.told.append("bar"),
+            set_verbosity_error=lambda: self.notes.append("error"),
+            set_verbosity=lambda level: self.notes.append(str(level)),
+            disable_progress_bar=lambda: self.notes.append("no bar"),
+            enable_progress_bar=lambda: self.notes.append("bar"),
         )
 
     def _open(self, made: object) -> Any:  # noqa: ANN401 - whatever is opened
@@ -144,8 +144,8 @@ def library(monkeypatch: pytest.MonkeyPatch, network: Network, seeds: list[int])
 
 def saved(folder: Path, **settings: Any) -> Path:  # noqa: ANN401 - any JSON
     folder.mkdir(exist_ok=True)
-    told = {"model_type": "bart", "is_encoder_decoder": True, "max_position_embeddings": 12} | settings
-    (folder / "config.json").write_text(json.dumps(told))
+    values = {"model_type": "bart", "is_encoder_decoder": True, "max_position_embeddings": 12} | settings
+    (folder / "config.json").write_text(json.dumps(values))
     (folder / "tokenizer_config.json").write_text('{"model_max_length": 1000000000000000019884624838656}')
     (folder / "model.safetensors").write_bytes(b"weights")
     return folder
@@ -181,7 +181,7 @@ async def test_it_reads_all_messages_and_writes_one_piece(
     model.clock = lambda: 0.0
     await model.ask(request("Again.", max_tokens=9))
     assert library.opened == [(str(folder), True)] * 2, "tokeniser and network, once, from this machine"
-    assert library.told[-2:] == ["30", "bar"], "the library speaks as before"
+    assert library.notes[-2:] == ["30", "bar"], "the library speaks as before"
     await model.close()
     await model.close()
 
@@ -300,14 +300,14 @@ def test_its_identity_tells_settings_tokeniser_and_weights_apart(model: Seq2SeqM
 
 
 def test_weights_that_differ_in_the_middle_alone_are_told_apart(model: Seq2SeqModel, folder: Path) -> None:
-    told = set()
+    found = set()
     for changed in (None, 3 << 20, 5 << 20):
         weights = bytearray(8 << 20)
         if changed is not None:
             weights[changed : changed + (1 << 16)] = b"x" * (1 << 16)
         (folder / "model.safetensors").write_bytes(weights)
-        told.add(Seq2SeqModel(folder, name=model.name).identity)
-    assert len(told) == 3
+        found.add(Seq2SeqModel(folder, name=model.name).identity)
+    assert len(found) == 3
 
 
 def test_what_it_can_do_is_passed_on_by_who_stands_before_it(model: Seq2SeqModel) -> None:
@@ -386,8 +386,8 @@ def test_without_the_packages_the_extra_to_install_is_named(
     folder: Path, monkeypatch: pytest.MonkeyPatch, package: str
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    told = rf"needs the package {package}, which is not installed\. Say `pip install 'fabula\[seq2seq\]'`"
-    with pytest.raises(UsageError, match=told):
+    message = rf"needs the package {package}, which is not installed\. Say `pip install 'fabula\[seq2seq\]'`"
+    with pytest.raises(UsageError, match=message):
         open_model(f"seq2seq:{folder}", ModelTable(), Environment())
 
 

@@ -122,9 +122,9 @@ async def test_a_body_that_is_too_large_is_refused_whether_its_length_is_told_or
 @pytest.mark.parametrize("letters", [4001, 100_000])
 async def test_a_message_that_is_too_long_is_refused_and_the_session_stands(server: Here, letters: int) -> None:
     first = await server.answer("One.")
-    told = fault(await server.say("One.", first, "x" * letters), 413)
-    assert told["code"] == "message_too_long"
-    assert "4,000 are the most" in told["message"]
+    found = fault(await server.say("One.", first, "x" * letters), 413)
+    assert found["code"] == "message_too_long"
+    assert "4,000 are the most" in found["message"]
     assert (await server.say("One.", first, "x" * 4000)).status_code == 200
     assert len(server.logs()) == 1
 
@@ -193,18 +193,18 @@ async def test_an_answer_that_takes_too_long_is_given_up(tmp_path: Path, stream:
 async def test_a_stream_shows_that_it_lives_and_tells_what_failed(tmp_path: Path) -> None:
     engine = Engine(gate=asyncio.Event())
     body = json.dumps(HELLO | {"stream": True}).encode()
-    told: list[str] = []
+    messages: list[str] = []
 
     async def receive() -> dict[str, Any]:
-        if not told:
-            told.append("")
+        if not messages:
+            messages.append("")
             return {"type": "http.request", "body": body}
         await asyncio.Event().wait()
         return {}
 
     async def send(event: Any) -> None:  # noqa: ANN401 - ASGI's events
-        told.append(event.get("body", b"").decode())
-        if told[-1] == ": in the making\n\n":
+        messages.append(event.get("body", b"").decode())
+        if messages[-1] == ": in the making\n\n":
             engine.fails = OverloadedError("The engine is busy.")
             assert engine.gate is not None
             engine.gate.set()
@@ -213,7 +213,7 @@ async def test_a_stream_shows_that_it_lives_and_tells_what_failed(tmp_path: Path
     scope = {"type": "http", "method": "POST", "path": CHAT, "headers": headers, "query_string": b""}
     async with here(tmp_path, engine, Bounds(patience=0.001)) as server:
         await server.app(scope, receive, send)
-    events = "".join(told).split("\n\n")
+    events = "".join(messages).split("\n\n")
     assert ": in the making" in events
     assert json.loads(events[-2].removeprefix("data: "))["error"]["code"] == "overloaded"
     assert "[DONE]" not in events[-1]
@@ -282,9 +282,9 @@ async def test_a_field_that_is_not_as_it_should_be_is_named(server: Here) -> Non
         response = await server.client.post(
             CHAT, content=json.dumps(body), headers={"content-type": "application/json"}
         )
-        told = fault(response, 422)
-        assert told["code"] == "invalid_field"
-        assert told["param"]
+        found = fault(response, 422)
+        assert found["code"] == "invalid_field"
+        assert found["param"]
 
 
 async def test_an_empty_message_is_told(server: Here) -> None:
@@ -304,8 +304,8 @@ async def test_pictures_and_several_answers_are_refused(server: Here) -> None:
 async def test_an_unknown_model_is_told(server: Here) -> None:
     wrong = ("", "Mara", "fabula/lamp", "fabula/lamp/", "fabula/other/Mara", "gpt-5", "fabula/../lamp/Mara", "\x00")
     for model in wrong:
-        told = fault(await server.say("One.", model=model), 404)
-        assert (told["code"], told["param"]) == ("model_not_found", "model")
+        found = fault(await server.say("One.", model=model), 404)
+        assert (found["code"], found["param"]) == ("model_not_found", "model")
     assert server.logs() == []
 
 

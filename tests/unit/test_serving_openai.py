@@ -73,10 +73,10 @@ def test_an_answer_as_a_stream(client: openai.OpenAI) -> None:
 
 
 def test_several_answer_in_one_scene_and_say_who_speaks(client: openai.OpenAI) -> None:
-    told: list[ChatCompletionMessageParam] = []
+    heard: list[ChatCompletionMessageParam] = []
     for said, who in (("Good evening.", "Henrik"), ("Is there a storm?", "Mara"), ("And you, Mara?", "Mara")):
-        told.append({"role": "user", "content": said})
-        done = client.chat.completions.create(model=BOTH, messages=told)
+        heard.append({"role": "user", "content": said})
+        done = client.chat.completions.create(model=BOTH, messages=heard)
         message = done.choices[0].message
         assert message.content is not None
         assert message.content.startswith(f"{who}: (looks up) ")
@@ -84,7 +84,7 @@ def test_several_answer_in_one_scene_and_say_who_speaks(client: openai.OpenAI) -
         about = done.to_dict()["fabula"]
         assert isinstance(about, dict)
         assert (about["who"], about["present"]) == (who, ["Henrik", "Mara"])
-        told.append({"role": "assistant", "content": message.content})
+        heard.append({"role": "assistant", "content": message.content})
 
 
 def test_several_are_streamed_with_the_name_first(client: openai.OpenAI) -> None:

@@ -42,7 +42,7 @@ async def talked(server: Here, *said: str, **more: Any) -> list[str]:  # noqa: A
     return words
 
 
-async def told(server: Here, *words: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of a request
+async def answered(server: Here, *words: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of a request
     """The field `fabula` of the next answer."""
     response = await server.say(*words, model=BOTH, **more)
     assert response.status_code == 200, response.text
@@ -83,7 +83,7 @@ async def test_a_session_of_the_terminal_goes_on_in_its_own_order(server: Here) 
 
 
 @pytest.mark.parametrize(
-    ("names", "player", "status", "told"),
+    ("names", "player", "status", "expected"),
     [
         ("Mara+Nobody", "", 404, "Unknown character 'Nobody'"),
         ("Mara+mara", "", 400, "are the same"),
@@ -94,10 +94,12 @@ async def test_a_session_of_the_terminal_goes_on_in_its_own_order(server: Here) 
         ("Mara+Henrik", "Henrik", 400, "are the same"),
     ],
 )
-async def test_scenes_that_cannot_be_are_told(server: Here, names: str, player: str, status: int, told: str) -> None:
+async def test_scenes_that_cannot_be_are_told(
+    server: Here, names: str, player: str, status: int, expected: str
+) -> None:
     response = await server.say("One.", model=f"fabula/lamp/{names}", metadata={"player": player})
     assert response.status_code == status
-    assert told in response.json()["error"]["message"]
+    assert expected in response.json()["error"]["message"]
     assert server.logs() == []
     assert not server.engine.asked
 
@@ -152,7 +154,7 @@ async def test_several_go_on_after_a_restart(tmp_path: Path, name: dict[str, Any
     async with here(tmp_path) as server:
         words = await talked(server, "One.", "Two.", **name, metadata={"present": "Mara"})
     async with here(tmp_path) as server:
-        about = await told(server, *words, "Three.", **name)
+        about = await answered(server, *words, "Three.", **name)
         assert (about["who"], about["present"]) == ("Mara", ["Mara"])
         assert all(said in prompt(server) for said in ("One.", "Two.", "Three."))
         assert len(server.logs()) == 1
@@ -186,7 +188,9 @@ async def test_a_secret_told_while_one_is_away_is_not_in_that_ones_prompt(server
     words += ["Keep it to yourself.", await server.answer(*words, "Keep it to yourself.", model=BOTH, **name)]
     assert words[-1].startswith("Mara: "), "who has left is away until he comes back"
     assert "under the stone" in prompt(server)
-    about = await told(server, *words, "Henrik, there you are.", metadata={"present": "tobias, Mara, henrik"}, **name)
+    about = await answered(
+        server, *words, "Henrik, there you are.", metadata={"present": "tobias, Mara, henrik"}, **name
+    )
     assert (about["who"], about["present"]) == ("Henrik", ["Henrik", "Mara"])
     assert "good evening" in prompt(server)
     assert "under the stone" not in prompt(server)
@@ -201,7 +205,7 @@ async def test_what_is_as_wanted_is_not_written_again(server: Here) -> None:
 
 
 @pytest.mark.parametrize(
-    ("metadata", "param", "told"),
+    ("metadata", "param", "expected"),
     [
         ({"present": "Mara, Sigrid"}, "present", "Unknown character of this scene 'Sigrid'"),
         ({"present": "Tobias"}, "present", "Somebody has to be there"),
@@ -211,19 +215,19 @@ async def test_what_is_as_wanted_is_not_written_again(server: Here) -> None:
 )
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_scene_that_cannot_be_so_is_refused_and_leaves_no_trace(
-    server: Here, metadata: dict[str, str], param: str, told: str, *, stream: bool
+    server: Here, metadata: dict[str, str], param: str, expected: str, *, stream: bool
 ) -> None:
     response = await server.say("One.", model=BOTH, metadata=metadata, stream=stream)
     error = response.json()["error"]
     assert (response.status_code, error["type"]) == (400, "invalid_request_error")
     assert (error["code"], error["param"]) == ("invalid_metadata", f"metadata.{param}")
-    assert told in error["message"]
+    assert expected in error["message"]
     assert server.logs() == []
 
 
 async def test_first_words_of_another_scene_are_another_conversation(server: Here) -> None:
     await server.answer("Hello.", model=BOTH, metadata={"present": "Mara"})
-    about = await told(server, "Hello.")
+    about = await answered(server, "Hello.")
     assert (about["who"], about["present"]) == ("Henrik", ["Henrik", "Mara"])
     assert len(server.logs()) == 2
 
@@ -232,15 +236,15 @@ async def test_a_scene_that_failed_at_its_first_words_binds_nobody_else(server: 
     server.engine.fails = ModelUnavailableError("The engine is down.", model="engine")
     assert (await server.say("Hello.", model=BOTH, metadata={"present": "Mara"})).status_code == 503
     server.engine.fails = None
-    assert (await told(server, "Hello."))["present"] == ["Henrik", "Mara"]
+    assert (await answered(server, "Hello."))["present"] == ["Henrik", "Mara"]
 
 
 async def test_who_left_later_is_there_where_the_conversation_branches_off_earlier(server: Here) -> None:
     words = await talked(server, "One.")
     words += ["Two.", await server.answer(*words, "Two.", model=BOTH, metadata={"present": "Mara"})]
-    assert (await told(server, *words, "Three."))["present"] == ["Mara"]
-    assert (await told(server, *words[:2], "Another two."))["present"] == ["Henrik", "Mara"]
-    assert (await told(server, *words, "Another three."))["present"] == ["Mara"]
+    assert (await answered(server, *words, "Three."))["present"] == ["Mara"]
+    assert (await answered(server, *words[:2], "Another two."))["present"] == ["Henrik", "Mara"]
+    assert (await answered(server, *words, "Another three."))["present"] == ["Mara"]
 
 
 async def test_words_that_were_changed_lead_back_to_a_scene_that_began_otherwise(server: Here) -> None:
@@ -255,11 +259,11 @@ async def test_who_is_said_to_be_away_does_not_come_back_with_the_next_cell(tmp_
     away: dict[str, Any] = {"metadata": {"present": "Mara"}, "headers": EVENING}
     async with here(tmp_path, SnapEngine(), system="snap", config=config) as server:
         for said in ("One.", "Two."):
-            about = await told(server, said, **away)
+            about = await answered(server, said, **away)
         assert (about["cell"], about["ends_cell"]) == (1, True)
-        about = await told(server, "Henrik is away; the key is under the stone.", **away)
+        about = await answered(server, "Henrik is away; the key is under the stone.", **away)
         assert (about["cell"], about["who"], about["present"]) == (2, "Mara", ["Mara"])
-        again = await told(server, "Henrik?", metadata={"present": "Henrik, Mara"}, headers=EVENING)
+        again = await answered(server, "Henrik?", metadata={"present": "Henrik, Mara"}, headers=EVENING)
         assert again["who"] == "Henrik"
         assert "under the stone" not in prompt(server)
 

@@ -31,10 +31,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[There]:
 def document(server: There) -> dict[str, Any]:
     """The schema that the server tells."""
     root = server.address.removesuffix("/v1")
-    told = dict(httpx.get(f"{root}/openapi.json", headers=HEADERS, trust_env=False).json())
+    data = dict(httpx.get(f"{root}/openapi.json", headers=HEADERS, trust_env=False).json())
     # Drawn names are never those of characters; so that the drawn conversations are held too, there are two names.
-    told["components"]["schemas"]["ChatRequest"]["properties"]["model"] = {"enum": [MODEL, "fabula/lamp/Nobody"]}
-    return told
+    data["components"]["schemas"]["ChatRequest"]["properties"]["model"] = {"enum": [MODEL, "fabula/lamp/Nobody"]}
+    return data
 
 
 def test_every_address_is_in_the_schema(document: dict[str, Any]) -> None:

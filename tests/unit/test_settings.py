@@ -66,7 +66,7 @@ def test_a_folder_in_its_place_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "expected"),
     [
         ({"sede": 3}, r"fabula.toml: sede: Extra inputs are not permitted \(got 3\)\."),
         ({"seed": "three"}, r"fabula.toml: seed: Input should be a valid integer.*\(got 'three'\)\."),
@@ -77,8 +77,8 @@ def test_a_folder_in_its_place_is_named(tmp_path: Path) -> None:
         ({"prices": {"m": {"input": 1}}}, r"fabula.toml: prices.m.output: Field required"),
     ],
 )
-def test_a_wrong_field_is_named_with_its_value(data: dict[str, Any], told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
+def test_a_wrong_field_is_named_with_its_value(data: dict[str, Any], expected: str) -> None:
+    with pytest.raises(ConfigError, match=expected):
         Settings.of(data, "fabula.toml")
 
 

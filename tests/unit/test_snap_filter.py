@@ -152,10 +152,10 @@ async def test_who_takes_a_line_out_leaves_its_plan_aside(room: Room) -> None:
 async def test_a_table_of_other_plans_is_refused(room: Room, old: str, new: str) -> None:
     await room.best()
     room.journal.decide(f"{AT}/scores", "edit", room.table.replace(old, new))
-    told = r"plan/cell-1-plan-scores\.csv is no table of the 3 plans .* `fabula retake cell-1/plan/scores`"
-    with pytest.raises(UsageError, match=told):
+    message = r"plan/cell-1-plan-scores\.csv is no table of the 3 plans .* `fabula retake cell-1/plan/scores`"
+    with pytest.raises(UsageError, match=message):
         await room.best()
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=message):
         await room.best(mode="dry")
 
 
@@ -201,7 +201,7 @@ def test_tables_of_ones_own_need_the_three_scores_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("\n", r"x is empty\. Give a table with a line coherence,connectivity,personality"),
         ("coherence,personality\n1,2", r"x has no column connectivity\. Give all of"),
@@ -215,13 +215,13 @@ def test_tables_of_ones_own_need_the_three_scores_alone() -> None:
         (f'{HEAD},steps\n1,2,3,"a"b', r"x, line 2: .* Correct the line; it is not valid CSV"),
     ],
 )
-def test_a_table_that_cannot_be_read_is_named_by_line(text: str, told: str) -> None:
-    with pytest.raises(UsageError, match=told):
+def test_a_table_that_cannot_be_read_is_named_by_line(text: str, expected: str) -> None:
+    with pytest.raises(UsageError, match=expected):
         read_scores(text, "x")
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "expected"),
     [
         ("{", r"x, line 2: this is not valid JSON .* Correct the line, or remove it"),
         ("[1]", r"x, line 2: this is not a JSON object\. Give one with coherence, connectivity, personality"),
@@ -230,8 +230,8 @@ def test_a_table_that_cannot_be_read_is_named_by_line(text: str, told: str) -> N
         ('{"coherence": 1, "connectivity": null, "personality": 1}', r"x, line 2: connectivity is None"),
     ],
 )
-def test_a_json_line_that_cannot_be_read_is_named(line: str, told: str) -> None:
-    with pytest.raises(UsageError, match=told):
+def test_a_json_line_that_cannot_be_read_is_named(line: str, expected: str) -> None:
+    with pytest.raises(UsageError, match=expected):
         read_lines(f'{{"coherence": 1, "connectivity": 1, "personality": 1}}\n{line}', "x")
 
 
@@ -289,11 +289,11 @@ async def test_the_model_is_opened_once_off_the_loop_and_not_in_dry_runs(room: R
 
 
 async def test_a_missing_model_is_told_before_anybody_is_asked(room: Room) -> None:
-    for config, told in (
+    for config, found in (
         ({"coherence_embedder": "gone.py:open"}, "'gone.py:open' names no Python function"),
         ({"coherence_model": "no/such/model"}, r"--set coherence_model=FOLDER|pip install 'fabula\[bertscore\]'"),
     ):
-        with pytest.raises(UsageError, match=told):
+        with pytest.raises(UsageError, match=found):
             await open_talk(SEGMENT, room.run(), SYSTEM.config("faithful", {"coherence": "bertscore"} | config))
     assert not room.asked
 
@@ -374,7 +374,7 @@ def test_one_cell_has_no_interval() -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "cells", "over", "told"),
+    ("table", "cells", "over", "expected"),
     [
         ([], [], None, "Weights are learned from two plans or more; there are 0"),
         ([(1, 2, 3)], [], None, "Weights are learned from two plans or more; there is 1"),
@@ -384,8 +384,8 @@ def test_one_cell_has_no_interval() -> None:
         ([(1, 2, 3), (2, 3, 4)], ["a", ""], "cells", r"x, line 3 names no cell\. Add a column `cell` .* --over all"),
     ],
 )
-def test_what_weights_cannot_be_learned_from_is_said(table: Any, cells: Any, over: Any, told: str) -> None:  # noqa: ANN401 - a table of cases
-    with pytest.raises(UsageError, match=told):
+def test_what_weights_cannot_be_learned_from_is_said(table: Any, cells: Any, over: Any, expected: str) -> None:  # noqa: ANN401 - a table of cases
+    with pytest.raises(UsageError, match=expected):
         learn(rows_of(np.array(table, dtype=float).reshape(-1, 3), cells), over)
 
 

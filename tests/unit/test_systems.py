@@ -60,13 +60,13 @@ def test_an_unknown_setting_names_the_nearest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "expected"),
     [
         ({"max_tokens": "many"}, r"agents-room.max_tokens = 'many' does not fit: Input should be a valid integer"),
         ({"variant": "planning"}, r"agents-room.variant = 'planning' does not fit: Input should be 'plan', 'write' or"),
         ({"tidy": "perhaps"}, r"agents-room.tidy = 'perhaps' does not fit: "),
     ],
 )
-def test_a_value_that_does_not_fit_is_named(values: dict[str, Any], told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
+def test_a_value_that_does_not_fit_is_named(values: dict[str, Any], expected: str) -> None:
+    with pytest.raises(ConfigError, match=expected):
         find("agents-room").config("faithful", values)

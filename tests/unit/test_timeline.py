@@ -315,10 +315,10 @@ def keep(project: Project, **artefacts: str) -> None:
 
 def test_the_command_takes_a_plan_file(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", "bell.yaml", "--timeline", "--out", "bell.svg"]) == 0
-    told = capsys.readouterr()
-    assert told.out.startswith("The Bell\n2 scenes; all told as it happens\n")
-    assert "Drawn into bell.svg." in told.err
-    assert "order of time not known for all scenes" in told.err
+    ran = capsys.readouterr()
+    assert ran.out.startswith("The Bell\n2 scenes; all told as it happens\n")
+    assert "Drawn into bell.svg." in ran.err
+    assert "order of time not known for all scenes" in ran.err
     assert "order of time not known" in (here / "bell.svg").read_text(encoding="utf-8")
 
 
@@ -330,9 +330,9 @@ def test_a_file_in_the_way_of_the_picture_is_an_error(here: Path, capsys: pytest
 def test_the_command_reads_plan_and_order_of_a_project(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     keep(project, plan=LAID, order="- Then\n- Now\n")
     assert main(["show", "--timeline", "-C", "bell", "--json"]) == 0
-    told = capsys.readouterr()
-    data = json.loads(told.out)
-    assert told.err == ""
+    ran = capsys.readouterr()
+    data = json.loads(ran.out)
+    assert ran.err == ""
     assert (data["order"], data["order_from"], data["file"]) == (["Then", "Now"], "project", None)
     assert [unit["kind"] for unit in data["units"]] == ["in order", "flashback"]
     assert main(["show", "plan", "--timeline", "-C", "bell", "--quiet"]) == 0
@@ -346,20 +346,20 @@ def test_an_order_that_the_plan_has_outgrown_is_left_aside(
         project, plan=LAID.replace("Then,", "Then, time: 1,").replace("Now,", "Now, time: 2,"), order="- Now\n- Gone\n"
     )
     assert main(["show", "--timeline", "-C", "bell", "--json"]) == 0
-    told = capsys.readouterr()
-    assert "The order names 'Gone'" in told.err
-    assert "not known" not in told.err
-    assert json.loads(told.out)["order_from"] == "plan"
-    assert json.loads(told.out)["order"] == ["Then", "Now"]
+    ran = capsys.readouterr()
+    assert "The order names 'Gone'" in ran.err
+    assert "not known" not in ran.err
+    assert json.loads(ran.out)["order_from"] == "plan"
+    assert json.loads(ran.out)["order"] == ["Then", "Now"]
 
 
 def test_a_plan_laid_into_a_project_is_shown_before_anything_is_written(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["show", "--timeline", "-C", "bell"]) == 1
-    told = capsys.readouterr().err
-    assert told.startswith("fabula: bell has no plan of scenes yet. Write with a system that plans scenes, put a plan ")
-    assert "bell/plan/plan.yaml" in told
+    text = capsys.readouterr().err
+    assert text.startswith("fabula: bell has no plan of scenes yet. Write with a system that plans scenes, put a plan ")
+    assert "bell/plan/plan.yaml" in text
     (project.folder / "plan" / "plan.yaml").write_text(LAID, encoding="utf-8")
     assert main(["show", "plan/plan.yaml", "--timeline", "-C", "bell"]) == 0
     assert capsys.readouterr().out.startswith("The Bell\n")
@@ -369,9 +369,9 @@ def test_a_changed_plan_is_pointed_out(project: Project, capsys: pytest.CaptureF
     keep(project, plan=LAID)
     (project.folder / "plan" / "plan.yaml").write_text(LAID.replace("The Bell", "Bells"), encoding="utf-8")
     assert main(["show", "--timeline", "-C", "bell"]) == 0
-    told = capsys.readouterr()
-    assert told.out.startswith("The Bell\n")
-    assert "plan/plan.yaml was changed since: `fabula update bell` takes it over." in told.err
+    ran = capsys.readouterr()
+    assert ran.out.startswith("The Bell\n")
+    assert "plan/plan.yaml was changed since: `fabula update bell` takes it over." in ran.err
 
 
 def test_what_cannot_be_drawn_is_said(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

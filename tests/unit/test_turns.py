@@ -61,7 +61,7 @@ def test_a_turn_that_speaks_as_a_model_or_of_the_play_leaves_its_part(said: str,
 
 
 def test_a_turn_repeats_what_is_more_alike_than_the_threshold() -> None:
-    told = ["The boats are home.", "Put it there."]
-    assert repeats_earlier("the boats are home!", told, 0.9)
-    assert not repeats_earlier("Eleven went out at six.", told, 0.6)
+    messages = ["The boats are home.", "Put it there."]
+    assert repeats_earlier("the boats are home!", messages, 0.9)
+    assert not repeats_earlier("Eleven went out at six.", messages, 0.6)
     assert not repeats_earlier("x", [], 0.0)

@@ -106,10 +106,10 @@ def test_all_problems_are_told_at_once_but_not_a_thousand() -> None:
     lines = "".join(f"  - subject: Mara\n    slot: s{n}\n    scene: x{n}\n" for n in range(1000))
     with pytest.raises(UsageError) as caught:
         parse_world("facts:\n" + lines, "w.yaml")
-    told = str(caught.value).splitlines()
-    assert len(told) == 51
-    assert told[1].startswith("w.yaml:7: fact 2 > scene: is 'x1'.")
-    assert told[-1] == "w.yaml: More may be wrong; these are the first problems."
+    text = str(caught.value).splitlines()
+    assert len(text) == 51
+    assert text[1].startswith("w.yaml:7: fact 2 > scene: is 'x1'.")
+    assert text[-1] == "w.yaml: More may be wrong; these are the first problems."
 
 
 @pytest.mark.parametrize(
