@@ -429,7 +429,7 @@ async def paragraph(now: Progress, run: Run, selected: Selected, want: WordRange
         return text
     run.note(f"Step {now.t} is written again: {' '.join(wrong)}")
     now.records.counts["rewritten"] += 1
-    again = await _prose(now, run.scope("mend"), selected, want, last=last, wrong=wrong)
+    again = await _prose(now, run.scope("again"), selected, want, last=last, wrong=wrong)
     return min(text, again, key=lambda one: len(now.continuity.objections(now.story, one, now.names)))
 
 

@@ -642,13 +642,13 @@ async def test_a_paragraph_that_contradicts_is_sent_back_once_with_a_concrete_no
     def script(request: Request) -> str:
         if not request.path.endswith("tell"):
             return said(request)
-        step, mended = request.path.split("step/")[1][0], "/mend/" in request.path
-        return f"{LANTERNS[int(step), mended]} {said(request)}"
+        step, rewritten = request.path.split("step/")[1][0], "/again/" in request.path
+        return f"{LANTERNS[int(step), rewritten]} {said(request)}"
 
     written = await write(script, "improved", words="600", paragraph_words=100, max_steps=3)
-    mended = [request for request in written.asked if "/mend/" in request.path and request.path.endswith("tell")]
-    assert [request.path for request in mended] == [f"chapter-1/step/{step}/mend/tell" for step in (2, 3)]
-    assert 'A first version did not agree: Earlier it says "' in mended[0].messages[-1].content
+    rewritten = [request for request in written.asked if "/again/" in request.path and request.path.endswith("tell")]
+    assert [request.path for request in rewritten] == [f"chapter-1/step/{step}/again/tell" for step in (2, 3)]
+    assert 'A first version did not agree: Earlier it says "' in rewritten[0].messages[-1].content
     assert LANTERNS[2, True] in written.story.text
     assert LANTERNS[3, False] in written.story.text, "the second version is no better"
     assert any(note.startswith("In 3 steps: 2 paragraphs written again") for note in written.noted)
