@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 CHILD = """
 import os, signal, sys
 from pathlib import Path
-from fabula.project.folder import casting
+from fabula.project import casting
 from fabula.cli.main import main
 from fabula.models.scripted import ScriptedModel
 
