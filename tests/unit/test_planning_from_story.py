@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from fabula.base.errors import ModelError, ReplyError, UsageError
 from fabula.craft.planning import PROMPTS, plan_from_story
 from fabula.craft.planning.from_story import importance, partition, read_story
+from fabula.engine.aids import USUAL_WINDOW
 from fabula.engine.context import RunContext
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
@@ -292,12 +293,13 @@ def test_any_borders_are_mended_into_a_partition(borders: list[tuple[int, str]])
 
 
 @pytest.mark.skipif(not GROUND_TRUTH.exists(), reason="the real stories are not here: they stay outside the project")
-async def test_real_stories_are_read_whole() -> None:
+@pytest.mark.parametrize(("aids", "most"), [("off", USUAL_WINDOW), ("on", 9000)])
+async def test_real_stories_are_read_whole(aids: Aids, most: int) -> None:
     lines = gzip.decompress(GROUND_TRUTH.read_bytes()).decode().splitlines()
     for story in [json.loads(line)["text"] for line in lines]:
-        plan, model = await read(story)
+        plan, model = await read(story, aids=aids)
         assert not check_plan(plan)
         asked = [numbers(request) for request in model.asked if request.path.endswith("read_cast")]
         paragraphs = [n for window in asked for n in window]
         assert paragraphs == list(range(1, len(paragraphs) + 1))
-        assert max(sum(estimate_tokens(m.content) for m in r.messages) for r in model.asked) < 9000
+        assert max(sum(estimate_tokens(m.content) for m in r.messages) for r in model.asked) < most
