@@ -52,7 +52,8 @@ def reply_to(request: Request) -> str:
     if request.schema is not None:
         return json.dumps(_salted(request.schema, example(request.schema, request.path), salt))
     seed = request.sampling.seed or 0
-    return placeholder(WORDS, f"{request.path}{salt}{seed}")
+    # With commas, as people write: tables that quote them end in a quotation mark.
+    return re.sub(r"(\w+ \w+ \w+) ", r"\1, ", placeholder(WORDS, f"{request.path}{salt}{seed}"))
 
 
 def _salted(schema: Json, value: Any, salt: str, field: str = "") -> Any:  # noqa: ANN401 - JSON data

@@ -445,17 +445,23 @@ async def best_plan(
         return plans[0]
     place = f"{run.at}/{SCORES}"
     file = f"plan/{slug(place)}.{TABLE}"
-    table = await run.given(SCORES, folder="plan", suffix=TABLE)
-    if table is None:  # the calls belong to the plan's own line of work, which goes on from the choice
+
+    def read(text: str) -> tuple[Row, ...]:
+        rows = sorted(read_scores(text, file), key=lambda row: row.plan)
+        return tuple(rows) if _are_of(rows, plans) else ()
+
+    given = await run.given(SCORES, folder="plan", suffix=TABLE)
+    if given is not None:
+        rows = read(given)
+    else:  # the calls belong to the plan's own line of work, which goes on from the choice
         made = await _scored(run, plans, segment, persona, config)
 
         async def keep(own: Run) -> str:
             del own
             return made
 
-        table = await run.keep(SCORES, keep, folder="plan", suffix=TABLE)
-    rows = sorted(read_scores(table, file), key=lambda row: row.plan)
-    if not _are_of(rows, plans):
+        rows = await run.keep_as(read, SCORES, keep, folder="plan", suffix=TABLE)
+    if not rows:
 
         def refuse() -> NoReturn:
             raise UsageError(
