@@ -216,3 +216,21 @@ def test_a_story_of_an_older_fabula_says_how_to_go_on(cli: Cli) -> None:
     assert "An older fabula wrote" in ran.err
     assert cli("pin", "--all", "-C", "old").code == 0
     assert cli("update", "old", "--yes").out.startswith("Nothing has to be asked again.")
+
+
+def test_one_undo_takes_back_the_pinning_of_all_and_the_guard_of_an_older_story_is_back(cli: Cli) -> None:
+    shutil.copytree(FIRST_VERSION, cli.folder / "old")
+    cli("pin", "--all", "-C", "old")
+    undone = cli("undo", "old")
+    assert undone.out.startswith("Taken back: pin --all (")
+    assert "nothing else keeps it" in undone.err
+    assert cli("update", "old", "--dry-run").code == 1
+    assert "pinned" not in cli("status", "old").out
+
+
+def test_an_edit_after_pinning_all_is_taken_back_alone(cli: Cli, project: Path) -> None:
+    cli("pin", "--all", "-C", "lamp")
+    cli("unpin", "climax", "-C", "lamp")
+    assert cli("undo", "lamp").out.startswith("Taken back: unpin of climax (")
+    assert cli("undo", "lamp").out.startswith("Taken back: pin --all (")
+    assert not cli("update", "lamp", "--dry-run", "--json").json["calls"]

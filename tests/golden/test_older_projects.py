@@ -43,9 +43,7 @@ async def test_going_on_would_pay_again_and_is_refused_in_one_sentence(project: 
 def test_with_its_texts_pinned_it_goes_on(project: Project) -> None:
     before = project.story_file.read_text(encoding="utf-8")
     with project.journal as journal:
-        for path in set(journal.places()) - {STORY}:
-            journal.decide(path, "pin", journal.newest(path))
-        journal.upgrade()
+        journal.pin_all(sorted(set(journal.places()) - {STORY}))
     expected, changes = asyncio.run(dry_run_in(project, project.settings, Options()))
     assert (expected.planned, changes) == ([], [])
     outcome = asyncio.run(write_in(project, project.settings, Options()))

@@ -62,3 +62,15 @@ def test_what_does_not_fit_is_named() -> None:
         find("pairwise").config("faithful", {"sampels": 1})
     with pytest.raises(ConfigError, match=r"pairwise.samples = 'many' does not fit: Input should be a valid integer"):
         find("pairwise").config("faithful", {"samples": "many"})
+
+
+def test_a_setting_is_named_alone_with_its_group_or_in_the_table_of_its_group() -> None:
+    pairwise = find("pairwise")
+    for values in ({"samples": 3}, {"paper.samples": 3}, {"paper": {"samples": 3}}):
+        assert pairwise.config("faithful", values).paper.samples == 3
+    with pytest.raises(ConfigError, match=r"'ours.samples' is no setting of pairwise. Write paper.samples or samples"):
+        pairwise.config("faithful", {"ours.samples": 3})
+    with pytest.raises(ConfigError, match=r"'samples' and 'paper.samples' are one setting. Keep one of them\."):
+        pairwise.config("faithful", {"samples": 3, "paper.samples": 4})
+    with pytest.raises(UnknownNameError, match=r"'paper.sampels'"):
+        pairwise.config("faithful", {"paper": {"sampels": 3}})

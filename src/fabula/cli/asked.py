@@ -172,7 +172,8 @@ def _config(choices: Choices, settings: Settings) -> dict[str, Any]:
         said["orchestrator"] = _player(said["orchestrator"])
     whole = find(settings.system).config(settings.preset, said)
     known = {setting.name: setting.value for setting in settings_of(whole)}
-    return {name: known[name.rpartition(".")[2]] for name in said}
+    flat = [name.rpartition(".")[2] for name in said]  # one spelling in the file, whatever was typed
+    return {name: known[name] for name in flat}
 
 
 def _word_range(words: str) -> str:

@@ -58,7 +58,7 @@ _RECORD: Final = (
 _PINS: Final = ("pin", "pin", "unpin"), {"pin": "pinned"}
 _EDITS: Final = ("edit", "continue", "unedit"), {"edit": "edited", "continue": "continued"}
 
-DecisionKind: TypeAlias = Literal["edit", "unedit", "pin", "unpin", "retake", "continue", "approve", "undo"]
+DecisionKind: TypeAlias = Literal["edit", "unedit", "pin", "unpin", "retake", "continue", "approve", "undo", "pin-all"]
 
 
 def call_key(request: Request, identity: str, ordinal: int, take: int = 0) -> str:
@@ -169,8 +169,14 @@ class Journal:
 
     @property
     def older(self) -> bool:
-        """Whether an older fabula recorded calls here, which do not answer what is asked today."""
-        return bool(self._all("PRAGMA user_version")[0][0] < FORMAT and self.count())
+        """Whether an older fabula recorded calls here, which do not answer what is asked today.
+
+        Once all texts are pinned at once (a standing decision "pin-all"), nothing of them can be asked unseen.
+        """
+        written = self._all("PRAGMA user_version")[0][0]
+        return bool(
+            written < FORMAT and self.count() and not self._all("SELECT 1 FROM standing WHERE kind = 'pin-all'")
+        )
 
     def check_current(self) -> None:
         """Refuse to go on from calls that an older fabula recorded, since everything would be asked and paid again.
@@ -185,9 +191,21 @@ class Journal:
                 "what is to be written anew; begin anything else in a new folder."
             )
 
-    def upgrade(self) -> None:
-        """Go on in today's format; calls of an older one stay as a record."""
-        self._write((f"PRAGMA user_version = {FORMAT}", ()))
+    def pin_all(self, paths: Sequence[str]) -> None:
+        """Pin the newest texts of artefacts, as one decision of a person: `last_decisions` gives all of it."""
+        self.decide("*", "pin-all", str(len(paths)))
+        for path in paths:
+            self.decide(path, "pin", self.newest(path))
+
+    def last_decisions(self) -> list[Decision]:
+        """What one `undo` takes back, newest first: the last standing decision, or all of a last `pin_all`."""
+        standing = self.decisions()
+        marks = [n for n, decision in enumerate(standing) if decision.kind == "pin-all"]
+        whole = standing[marks[-1] :] if marks else []
+        pinned = [decision for decision in whole if decision.kind == "pin"]
+        if whole and len(pinned) == len(whole) - 1 == int(whole[0].text or 0):
+            return whole[::-1]
+        return standing[-1:]
 
     def close(self) -> None:
         """Close the file; safe to call twice."""

@@ -78,7 +78,7 @@ class Method:
         """The method's `Config`: a preset with `values` (texts are converted to the field's type) set on top.
 
         A value is named by its field, also where that stands in one of the groups (`paper`, `ours`): "stall_steps" or
-        "paper.stall_steps".
+        "paper.stall_steps"; or all of a group in a table, `{"paper": {"stall_steps": 9}}`.
 
         Raises:
             UnknownNameError: there is no such field or preset.
@@ -88,10 +88,17 @@ class Method:
             raise UnknownNameError("preset", preset, get_args(Preset))
         config = getattr(self.settings_type, preset)()
         known = {setting.name: setting for setting in settings_of(config)}
-        for name, value in (values or {}).items():
+        given: dict[str, str] = {}
+        for name, value in _spread(values or {}, {setting.group for setting in known.values()}):
             setting = known.get(name.rpartition(".")[2])
-            if setting is None or name not in {setting.name, f"{setting.group}.{setting.name}"}:
+            if setting is None:
                 raise UnknownNameError(f"setting of {self.name}", name, known)
+            if name not in {setting.name, setting.full_name}:
+                raise ConfigError(
+                    f"{name!r} is no setting of {self.name}. Write {setting.full_name} or {setting.name}."
+                )
+            if (other := given.setdefault(setting.name, name)) != name:
+                raise ConfigError(f"{self.name}: {other!r} and {name!r} are one setting. Keep one of them.")
             config = setting.set_in(config, _converted(value, setting.hint, f"{self.name}.{name}"))
         return config
 
@@ -106,11 +113,25 @@ class Setting:
     hint: Any
     about: str
 
+    @property
+    def full_name(self) -> str:
+        """The name with its group."""
+        return f"{self.group}.{self.name}" if self.group else self.name
+
     def set_in(self, config: Any, value: object) -> Any:  # noqa: ANN401 - each method has its own Config
         """`config` with another value in this field."""
         if not self.group:
             return replace(config, **{self.name: value})
         return replace(config, **{self.group: replace(getattr(config, self.group), **{self.name: value})})
+
+
+def _spread(values: Mapping[str, Any], groups: set[str]) -> Iterator[tuple[str, Any]]:
+    """The values, those in the table of a whole group named one by one."""
+    for name, value in values.items():
+        if name and name in groups and isinstance(value, dict):
+            yield from ((f"{name}.{inner}", one) for inner, one in value.items())
+        else:
+            yield name, value
 
 
 def settings_of(config: Any, group: str = "") -> list[Setting]:  # noqa: ANN401 - each method has its own Config

@@ -232,7 +232,7 @@ def _calls(file: Path) -> tuple[tuple[CallLine, ...], tuple[str, ...]]:
         return (), ()
     with Journal(file) as journal:
         calls = tuple(CallLine(c.path, c.role, c.performer, c.reply.usage) for c in journal.calls())
-        return calls, tuple(dict.fromkeys(decision.path for decision in journal.decisions()))
+        return calls, tuple(dict.fromkeys(one.path for one in journal.decisions() if one.kind != "pin-all"))
 
 
 def spent_in(folder: Path) -> Iterator[Usage]:

@@ -42,9 +42,8 @@ def _pin_all(terminal: Terminal, project: Project) -> None:
     """Pin what is not pinned. A project of an older fabula goes on from here: nothing of it can be asked unseen."""
     with project.recorded() as journal:
         paths = [path for path in authored(journal) if path != STORY and not _is_pinned(journal, path)]
-        for path in paths:
-            journal.decide(path, "pin", _text(journal, path))
-        journal.upgrade()
+        if paths or journal.older:
+            journal.pin_all(paths)
     terminal.say(f"Pinned: {', '.join(paths)}." if paths else "Everything is pinned already.")
     terminal.advise(f"Next: `fabula unpin ARTEFACT`, then `fabula update {near(project.folder)}`.")
     terminal.document({"project": str(project.folder), "pinned": paths})
@@ -142,15 +141,22 @@ def undo(common: Common, where: Where = "") -> None:
     """Take your last decision back: an edit, pin, retake, continuation or approval."""
     terminal, project = terminal_of(common), project_of(common, where)
     with project.recorded() as journal:
-        decisions = journal.decisions()
+        decisions = journal.last_decisions()
         if not decisions:
             raise UsageError("There is no decision to take back. `fabula history ARTEFACT` lists earlier texts.")
-        last = decisions[-1]
-        journal.decide(last.path, "undo", target=last.id)
-        if last.kind in {"edit", "unedit", "continue", "pin", "unpin"}:
-            _restore(project, journal, last)
-    terminal.say(f"Taken back: {last.kind} of {last.path} ({last.at}).")
-    terminal.advise(f"Next: `fabula update {near(project.folder)}`; what was written before comes from the journal.")
+        for decision in decisions:
+            journal.decide(decision.path, "undo", target=decision.id)
+            if decision.kind in {"edit", "unedit", "continue", "pin", "unpin"}:
+                _restore(project, journal, decision)
+        last, older = decisions[-1], journal.older
+    what = "pin --all" if last.kind == "pin-all" else f"{last.kind} of {last.path}"
+    terminal.say(f"Taken back: {what} ({last.at}).")
+    if older:
+        terminal.advise("Next: `fabula pin --all` again; an older fabula wrote this story, and nothing else keeps it.")
+    else:
+        terminal.advise(
+            f"Next: `fabula update {near(project.folder)}`; what was written before comes from the journal."
+        )
     terminal.document({"undone": {"artefact": last.path, "kind": last.kind, "at": last.at}})
 
 
