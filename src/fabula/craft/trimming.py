@@ -22,7 +22,7 @@ _TARGETS: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
-class _Unit:
+class _Piece:
     """Sentences that stay or go together: their place, words, first and last paragraph."""
 
     start: int
@@ -55,25 +55,25 @@ def trim(text: str, high: int, *, low: int, keep_end: bool) -> str:
     return _build(text, units[:1])
 
 
-def _sentences(text: str) -> list[_Unit]:
+def _sentences(text: str) -> list[_Piece]:
     borders = [end for _, end in paragraph_spans(text)]
-    units: list[_Unit] = []
+    units: list[_Piece] = []
     paragraph = 0
     for start, end in spans(text):
         while start >= borders[paragraph]:
             paragraph += 1
-        units.append(_Unit(start, end, count_words(text[start:end]), paragraph, paragraph))
+        units.append(_Piece(start, end, count_words(text[start:end]), paragraph, paragraph))
     return units
 
 
-def _merge(units: Sequence[_Unit]) -> _Unit:
-    return _Unit(units[0].start, units[-1].end, sum(unit.words for unit in units), units[0].paragraph, units[-1].last)
+def _merge(units: Sequence[_Piece]) -> _Piece:
+    return _Piece(units[0].start, units[-1].end, sum(unit.words for unit in units), units[0].paragraph, units[-1].last)
 
 
-def _quotations(text: str, units: Sequence[_Unit]) -> list[_Unit]:
+def _quotations(text: str, units: Sequence[_Piece]) -> list[_Piece]:
     """Units that leave no quotation open."""
-    found: list[_Unit] = []
-    pending: list[_Unit] = []
+    found: list[_Piece] = []
+    pending: list[_Piece] = []
     for unit in units:
         if pending and pending[-1].paragraph != unit.paragraph:
             found.append(_merge(pending))
@@ -89,10 +89,10 @@ def _open(text: str) -> bool:
     return text.count('"') % 2 == 1 or text.count("“") > text.count("”")
 
 
-def _exchanges(text: str, units: Sequence[_Unit]) -> list[_Unit]:
+def _exchanges(text: str, units: Sequence[_Piece]) -> list[_Piece]:
     """Units in which up to four neighbouring paragraphs of dialogue stand together."""
-    found: list[_Unit] = []
-    talking: list[_Unit] = []
+    found: list[_Piece] = []
+    talking: list[_Piece] = []
     for paragraph in _by_paragraph(_quotations(text, units)):
         if text.startswith(_QUOTES, paragraph[0].start):
             talking += paragraph
@@ -107,8 +107,8 @@ def _exchanges(text: str, units: Sequence[_Unit]) -> list[_Unit]:
     return [*found, _merge(talking)] if talking else found
 
 
-def _by_paragraph(units: Sequence[_Unit]) -> Iterator[list[_Unit]]:
-    group: list[_Unit] = []
+def _by_paragraph(units: Sequence[_Piece]) -> Iterator[list[_Piece]]:
+    group: list[_Piece] = []
     for unit in units:
         if group and group[-1].paragraph != unit.paragraph:
             yield group
@@ -118,7 +118,7 @@ def _by_paragraph(units: Sequence[_Unit]) -> Iterator[list[_Unit]]:
         yield group
 
 
-def _choose(units: Sequence[_Unit], low: int, high: int, ending: int) -> list[_Unit] | None:
+def _choose(units: Sequence[_Piece], low: int, high: int, ending: int) -> list[_Piece] | None:
     """The units to keep, with `low` to `high` words in all; of several choices one that leaves few gaps.
 
     Subset sums as bits of a whole number: bit n of `reachable[k]` tells whether some of the first k free units have n
@@ -141,7 +141,7 @@ def _choose(units: Sequence[_Unit], low: int, high: int, ending: int) -> list[_U
     return min(choices, key=lambda kept: _gaps(units, kept))
 
 
-def _ordered(units: Sequence[_Unit], *, from_middle: bool) -> list[_Unit]:
+def _ordered(units: Sequence[_Piece], *, from_middle: bool) -> list[_Piece]:
     """Units with those that should go first at the end of the list."""
     if not from_middle:
         return list(units)
@@ -149,7 +149,7 @@ def _ordered(units: Sequence[_Unit], *, from_middle: bool) -> list[_Unit]:
     return sorted(units, key=lambda unit: -abs(units.index(unit) - middle)) if len(units) < _TARGETS else _far(units)
 
 
-def _far(units: Sequence[_Unit]) -> list[_Unit]:
+def _far(units: Sequence[_Piece]) -> list[_Piece]:
     middle = int(0.55 * len(units))
     left, right = list(units[:middle]), list(units[middle:][::-1])
     mixed = [unit for pair in zip(left, right, strict=False) for unit in pair]
@@ -157,9 +157,9 @@ def _far(units: Sequence[_Unit]) -> list[_Unit]:
     return [*mixed[: 2 * shorter], *left[shorter:], *right[shorter:]]
 
 
-def _walk(free: Sequence[_Unit], reachable: Sequence[int], words: int) -> list[_Unit]:
+def _walk(free: Sequence[_Piece], reachable: Sequence[int], words: int) -> list[_Piece]:
     """Free units with `words` words together, leaving out what comes last in the list wherever that is possible."""
-    kept: list[_Unit] = []
+    kept: list[_Piece] = []
     for k in range(len(free), 0, -1):
         if not reachable[k - 1] >> words & 1:
             kept.append(free[k - 1])
@@ -167,13 +167,13 @@ def _walk(free: Sequence[_Unit], reachable: Sequence[int], words: int) -> list[_
     return kept
 
 
-def _gaps(units: Sequence[_Unit], kept: Sequence[_Unit]) -> int:
+def _gaps(units: Sequence[_Piece], kept: Sequence[_Piece]) -> int:
     """How often something is left out between two kept units."""
     place = {unit.start: n for n, unit in enumerate(units)}
     return sum(place[b.start] - place[a.start] > 1 for a, b in pairwise(kept))
 
 
-def _build(text: str, kept: Sequence[_Unit]) -> str:
+def _build(text: str, kept: Sequence[_Piece]) -> str:
     """The kept units in order; where something is missing, one blank or a paragraph's end stands."""
     parts = [text[kept[0].start : kept[0].end]]
     for before, unit in pairwise(kept):
