@@ -12,7 +12,7 @@ import pytest
 from fabula import Options, Project, dry_run_in, write_in
 from fabula.base.errors import JournalVersionError
 from fabula.engine.journal import FORMAT, Journal
-from fabula.models.base import NOTHING_USED
+from fabula.models.base import NOTHING_USED, Message, Reply, Request
 from fabula.project.folder import STORY
 from fabula.story import Story
 
@@ -56,3 +56,16 @@ def test_a_new_journal_has_todays_format(tmp_path: Path) -> None:
         assert not journal.older
     with sqlite3.connect(tmp_path / "journal.db") as database:
         assert database.execute("PRAGMA user_version").fetchone() == (FORMAT,)
+
+
+def test_an_older_journal_without_calls_is_todays(tmp_path: Path) -> None:
+    file = tmp_path / "journal.db"
+    with Journal(file):
+        pass
+    with sqlite3.connect(file) as database:
+        database.execute("PRAGMA user_version = 1")
+    with Journal(file) as journal:
+        request = Request((Message("user", "Say it."),), path="verse/say", role="poet")
+        journal.record("key", request, 0, Reply("It."))
+    with Journal(file) as journal:
+        assert not journal.older

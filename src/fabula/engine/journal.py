@@ -163,6 +163,8 @@ class Journal:
             raise JournalVersionError(
                 f"A newer fabula wrote {self._path} (format {written}; this one reads {FORMAT}). Upgrade fabula."
             )
+        if tables and written < FORMAT and not db.execute("SELECT 1 FROM call LIMIT 1").fetchone():
+            db.execute(f"PRAGMA user_version = {FORMAT}")  # no call of an older format is in it
         if not tables:
             stamp = f"PRAGMA application_id = {_APPLICATION_ID}; PRAGMA user_version = {FORMAT};"
             db.executescript(f"BEGIN;{_SCHEMA}{stamp}COMMIT;")
