@@ -30,7 +30,13 @@ def test_a_real_reply_is_cleaned_as_a_reader_would(name: str) -> None:
     found = expected(name)
     text = (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
     cleaned = clean_prose(
-        text, labels=LABELS, last=found["last"], echo=[found["brief"]], finish=found["finish"], kind=found["kind"]
+        text,
+        labels=LABELS,
+        last=found["last"],
+        echo=[found["brief"]],
+        finish=found["finish"],
+        kind=found["kind"],
+        aids=True,
     )
     words = cleaned.text.split()
     assert " ".join(words[:6]) == found["begins"]

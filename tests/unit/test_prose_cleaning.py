@@ -17,7 +17,7 @@ STORY = (
 
 
 def clean(text: str, *, last: bool = False, finish: str = "stop") -> Cleaned:
-    return clean_prose(text, labels=LABELS, last=last, finish=finish)
+    return clean_prose(text, labels=LABELS, last=last, finish=finish, aids=True)
 
 
 def kinds(cleaned: Cleaned) -> list[str]:
@@ -144,7 +144,7 @@ def test_echoes_of_the_prompt_go() -> None:
     brief = "Write a story about a keeper called Maren whose light begins to answer her in the cold northern winter."
     earlier = "Tor rowed the last mile against the tide, with the letters dry under his coat and no light to steer by."
     text = f"[Creative Writing Task] {brief}\n\n{earlier} The oars were heavy.\n\n{earlier}\n\n{STORY}"
-    cleaned = clean_prose(text, labels=LABELS, last=False, echo=[brief, earlier])
+    cleaned = clean_prose(text, labels=LABELS, last=False, echo=[brief, earlier], aids=True)
     assert cleaned.text == "The oars were heavy.\n\n" + STORY
     assert kinds(cleaned).count("echo") == 3
 
@@ -152,7 +152,7 @@ def test_echoes_of_the_prompt_go() -> None:
 def test_a_sentence_that_the_brief_asks_for_stays() -> None:
     wished = "It was the best of lamps, and it was the worst of lamps, and it went out."
     brief = f'Write a story about a lamp. The story should begin with: "{wished}" Make it funny.'
-    cleaned = clean_prose(f"{wished}\n\n{STORY}", labels=LABELS, last=False, echo=[brief])
+    cleaned = clean_prose(f"{wished}\n\n{STORY}", labels=LABELS, last=False, echo=[brief], aids=True)
     assert cleaned.text == f"{wished}\n\n{STORY}"
 
 
@@ -227,12 +227,14 @@ NOTES = (
 
 
 def test_notes_keep_bullets_headings_and_remarks_about_the_story() -> None:
-    cleaned = clean_prose(f"Here are the characters:\n\n{NOTES}", labels=LABELS, last=True, kind="notes")
+    cleaned = clean_prose(f"Here are the characters:\n\n{NOTES}", labels=LABELS, last=True, kind="notes", aids=True)
     assert cleaned.text == NOTES
 
 
 def test_notes_cut_off_lose_the_entry_that_was_begun() -> None:
-    cleaned = clean_prose(f"[Setting]\n{NOTES}\n- She is afr", labels=LABELS, last=True, kind="notes", finish="length")
+    cleaned = clean_prose(
+        f"[Setting]\n{NOTES}\n- She is afr", labels=LABELS, last=True, kind="notes", finish="length", aids=True
+    )
     assert cleaned.text == NOTES
 
 
@@ -258,7 +260,7 @@ def test_notes_cut_off_lose_the_entry_that_was_begun() -> None:
     ],
 )
 def test_hostile_text_does_not_hang(piece: str) -> None:
-    cleaned = clean_prose(piece * (200_000 // len(piece)), labels=LABELS, last=False, echo=[piece * 1000])
+    cleaned = clean_prose(piece * (200_000 // len(piece)), labels=LABELS, last=False, echo=[piece * 1000], aids=True)
     assert len(cleaned.text) <= 200_000  # with quadratic work the test would not come to its end
 
 
@@ -272,7 +274,7 @@ def test_long_prose_without_repeats_is_left_whole() -> None:
 def test_remarks_on_the_story_are_taken_out_of_the_middle_where_there_are_several() -> None:
     shown = "Mara lit the lamp. {} The boat was late. {} She waited."
     remarks = ("The story features a girl named Elara.", "The next sentence adds a new twist to it.")
-    cleaned = clean_prose(shown.format(*remarks), labels=(), last=False)
+    cleaned = clean_prose(shown.format(*remarks), labels=(), last=False, aids=True)
     assert cleaned.text == "Mara lit the lamp. The boat was late. She waited."
     assert [dropped.text for dropped in cleaned.dropped] == list(remarks)
 
@@ -280,11 +282,11 @@ def test_remarks_on_the_story_are_taken_out_of_the_middle_where_there_are_severa
 def test_one_sentence_about_a_story_or_a_character_who_speaks_of_stories_stays() -> None:
     text = "Mara lit the lamp. The story ended there, and the boy slept."
     text += ' "The story ends badly," she said. "The next part is worse."'
-    assert clean_prose(text, labels=(), last=False).text == text
+    assert clean_prose(text, labels=(), last=False, aids=True).text == text
 
 
 def test_an_asterisk_before_a_line_of_prose_goes_and_a_scene_break_stays() -> None:
-    cleaned = clean_prose("* Mara lit the lamp.\n\n* * *\n\n* The boat was late.", labels=(), last=False)
+    cleaned = clean_prose("* Mara lit the lamp.\n\n* * *\n\n* The boat was late.", labels=(), last=False, aids=True)
     assert cleaned.text == "Mara lit the lamp.\n\n* * *\n\nThe boat was late."
 
 
@@ -314,7 +316,7 @@ def test_without_aids_a_literary_text_loses_nothing(last: bool, kind: TextKind) 
     echo = ["You climb the stairs, and you do not count them, because nobody has ever counted them."]
     cleaned = clean_prose(LITERARY, labels=LABELS, last=last, echo=echo, kind=kind, aids=False)
     assert cleaned == Cleaned(LITERARY, ())
-    assert clean_prose(LITERARY, labels=LABELS, last=last, echo=echo).text != LITERARY
+    assert clean_prose(LITERARY, labels=LABELS, last=last, echo=echo, aids=True).text != LITERARY
 
 
 @pytest.mark.parametrize(

@@ -69,10 +69,10 @@ class Method:
         return import_module(f"{self.package}.{self.folder.name}.algorithm")
 
     @property
-    def settings_type(self) -> Any:  # noqa: ANN401 - each method has its own Config
-        """Its `Config`: of its module `config`, or of `algorithm` where it has none."""
-        has_own = (self.folder / "config.py").is_file()
-        return import_module(f"{self.package}.{self.folder.name}.config").Config if has_own else self.algorithm.Config
+    def settings_type(self) -> type[Any]:
+        """The `Config` of its module `config`."""
+        config: type[Any] = import_module(f"{self.package}.{self.folder.name}.config").Config
+        return config
 
     def config(self, preset: Preset = "improved", values: Mapping[str, Any] | None = None) -> Any:  # noqa: ANN401 - each method has its own Config
         """The method's `Config`: a preset with `values` (texts are converted to the field's type) set on top.

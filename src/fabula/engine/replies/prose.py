@@ -86,7 +86,7 @@ def clean_prose(
     echo: Sequence[str] = (),
     finish: str = "stop",
     kind: TextKind = "prose",
-    aids: bool = True,
+    aids: bool,
 ) -> Cleaned:
     """The prose (or notes) in a reply; possibly empty.
 

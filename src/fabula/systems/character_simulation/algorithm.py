@@ -396,7 +396,7 @@ class Director:
         if not (ours.numbered and s_i.run.aids("director")):
             return Direction(found.next_speaker, command)
         # A small director's commands may say nothing: the character is shown the event too, or it alone.
-        command = clean_prose(command, labels=s_i.names, last=True, kind="notes").text
+        command = clean_prose(command, labels=s_i.names, last=True, kind="notes", aids=True).text
         event = self._least_given(found.remaining)
         return Direction(found.next_speaker, command if count_words(command) >= _LEAST_WORDS else event, event)
 

@@ -546,7 +546,7 @@ async def goal_generator(now: Progress, run: Run, status: Status, *, reached: bo
         now.k = max(now.config.paper.stall_steps - _GOAL_LATER, 0)
     now.records.goal(status, now.goal, transition)
     if run.aids("goal-generator"):  # what a small model writes beyond a paragraph has left the transition
-        transition = clean_prose(transition, labels=(*LABELS, *now.names), last=False).text
+        transition = clean_prose(transition, labels=(*LABELS, *now.names), last=False, aids=True).text
         transition = transition if count_words(transition) <= now.config.ours.paragraph_words else ""
     now.story += paragraphs(transition)
 
