@@ -61,7 +61,8 @@ def _brief(scored: object) -> str:
     if value == "not scored":
         return "-"
     low, _, high = interval.partition(" to ")
-    return f"{float(value):.2f} [{float(low):.2f}, {float(high):.2f}]" if high else f"{float(value):.2f} (n {n})"
+    shown = f"{float(value):z.2f}"
+    return f"{shown} [{float(low):z.2f}, {float(high):z.2f}]" if high else f"{shown} (n {n})"
 
 
 def verdict_table(ratings: Sequence[Rating], one: str, other: str) -> str:

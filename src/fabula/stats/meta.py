@@ -122,7 +122,7 @@ def _beats(
             f"The judge is above the best trivial baseline, {best!r}, but without an interval: {numbers}.{left}",
             None,
         )
-    interval = f"difference {apart.value:.3f} [{apart.low:.3f}, {apart.high:.3f}]"
+    interval = f"difference {apart.value:z.3f} [{apart.low:z.3f}, {apart.high:z.3f}]"
     if apart.low <= 0:
         return (
             f"The judge is not shown to beat the trivial baseline {best!r}: {numbers}, {interval} reaches 0.{left}",

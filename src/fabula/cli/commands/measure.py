@@ -23,7 +23,7 @@ from fabula.craft.measuring import MEAN, by_system
 from fabula.engine.methods import settings_of
 from fabula.evaluators import find
 from fabula.project.settings import Settings
-from fabula.stats.estimate import Estimate
+from fabula.stats.estimate import Estimate, figures
 from fabula.story import Brief
 
 if TYPE_CHECKING:
@@ -262,7 +262,7 @@ def _number(row: Row) -> str:
 
 
 def _figures(value: float) -> str:
-    return f"{value:.0f}" if abs(value) >= _WHOLE else f"{value:.4g}"
+    return f"{value:.0f}" if abs(value) >= _WHOLE else figures(value)
 
 
 def _interval(row: Row) -> str:
