@@ -17,7 +17,6 @@ from fabula.measure.report.page import (
     paragraph,
     text,
 )
-
 from fabula.stats.estimate import figures
 
 if TYPE_CHECKING:
