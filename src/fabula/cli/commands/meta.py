@@ -19,7 +19,6 @@ from fabula.cli.terminal import table
 from fabula.measure.ratings import SAME, read_ratings
 from fabula.measure.report import Report, Row
 from fabula.measure.report.page import Section, bullets, joined, page, report_section
-from fabula.stats.bootstrap import Resampling
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.meta import PEOPLE
 from fabula.stats.meta import meta as compared
@@ -50,8 +49,7 @@ class Comparing:
     rater: Annotated[str, typer.Option(metavar="NAME", help="One rater of VERDICTS only.")] = ""
     evaluator: Annotated[str, typer.Option(metavar="NAME", help="One evaluator of VERDICTS only.")] = ""
     html: Annotated[str, typer.Option(metavar="FILE", help="Write the whole comparison as a page.")] = ""
-    resamples: Annotated[int, typer.Option(min=100, max=100_000, help="Of the bootstrap.")] = 1000
-    seed: Annotated[int, typer.Option(help="Of the bootstrap and the random baseline.")] = 1
+    seed: Annotated[int, typer.Option(help="Of the random baseline.")] = 1
 
 
 @bundled
@@ -67,8 +65,7 @@ def meta(
     people = side_of(read_ratings(Path(human)), human)
     questions = common_questions(judge, people, comparing.question)
     texts = _texts(comparing)
-    resampling = Resampling(comparing.resamples, comparing.seed)
-    found = {name: compared(mine, theirs, texts, resampling) for name, (mine, theirs) in questions.items()}
+    found = {name: compared(mine, theirs, texts, comparing.seed) for name, (mine, theirs) in questions.items()}
     report = _report(found, judge, people, comparing)
     if comparing.html:
         _write(Path(comparing.html), found, report)
@@ -123,7 +120,6 @@ def _report(found: dict[str, Meta], judge: Side, people: Side, comparing: Compar
     how = {
         "judge": ", ".join(judge.raters),
         "people": ", ".join(people.raters),
-        "resamples": comparing.resamples,
         "seed": comparing.seed,
         "accuracy": "symmetric: a tie of one side counts half, of both sides not",
     }

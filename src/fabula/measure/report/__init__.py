@@ -42,7 +42,7 @@ class Report:
 
     Attributes:
         evaluator: its name.
-        how: what a reader must know to repeat it: preset, tokeniser, sampling, resamples.
+        how: what a reader must know to repeat it: preset, tokeniser, sampling.
         rows: the numbers, in the order of showing.
         ratings: every single verdict, also those that could not be had (`Rating.unscored`).
         notes: what a reader must know to believe it: ties, position bias, what was not connected or not scored.
