@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
 from fabula.engine.methods import settings_of
-from fabula.measure.report import Row
+from fabula.measure.report import DIFFERENCE, Row
 from fabula.stats.differences import MOST, as_said, differences
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.intervals import mean_of
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 ALL: Final = "all"
 MEAN: Final = "mean/"
-DIFFERENCE: Final = "difference/"
 _PAIR: Final = 2
 _NAMED: Final = 4  # measures of one note
 

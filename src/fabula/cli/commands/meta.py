@@ -17,7 +17,7 @@ from fabula.cli.options import Common, bundled
 from fabula.cli.session import near
 from fabula.cli.terminal import table
 from fabula.measure.ratings import SAME, read_ratings
-from fabula.measure.report import Report, Row
+from fabula.measure.report import Report, Row, csv_of
 from fabula.measure.report.page import Section, bullets, joined, page, report_section
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.meta import PEOPLE
@@ -49,6 +49,7 @@ class Comparing:
     rater: Annotated[str, typer.Option(metavar="NAME", help="One rater of VERDICTS only.")] = ""
     evaluator: Annotated[str, typer.Option(metavar="NAME", help="One evaluator of VERDICTS only.")] = ""
     html: Annotated[str, typer.Option(metavar="FILE", help="Write the whole comparison as a page.")] = ""
+    csv: Annotated[str, typer.Option("--csv", metavar="FILE", help="Every number as a line of CSV.")] = ""
     seed: Annotated[int, typer.Option(help="Of the random baseline.")] = 1
 
 
@@ -69,13 +70,17 @@ def meta(
     report = _report(found, judge, people, comparing)
     if comparing.html:
         _write(Path(comparing.html), found, report)
+    if comparing.csv:
+        write_atomically(Path(comparing.csv), csv_of([report]))
     for name, result in found.items():
         terminal.say(f"{name}\n\n{_table(result)}\n\n{result.sentence}\n")
     terminal.say("\n".join(report.notes))
     if comparing.html:
         terminal.say(f"\n{near(Path(comparing.html))}")
     else:
-        terminal.advise("All numbers (Kendall, Pearson, legacy definitions, n, methods): --json, or --html FILE.")
+        terminal.advise(
+            "All numbers (Kendall, Pearson, legacy definitions, n, methods): --json, --csv FILE or --html FILE."
+        )
     terminal.document(report.as_data() | {"questions": {name: _rendered(result) for name, result in found.items()}})
 
 

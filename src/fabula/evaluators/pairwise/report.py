@@ -13,7 +13,7 @@ from fabula.evaluators.pairwise.verdicts import (
     pair_choices,
     shown_comparisons,
 )
-from fabula.measure.report import Report, Row
+from fabula.measure.report import DIFFERENCE, Report, Row
 from fabula.stats.baselines import constant, orderings
 from fabula.stats.comparisons import (
     TIE,
@@ -108,7 +108,7 @@ class _Table:
         for n in sorted(range(len(self.names)), key=lambda n: (-_value(shares[n]), self.names[n])):
             found.append(Row(self.names[n], f"strength/{self.question}", self.ranking.strengths[n]))
             found.append(Row(self.names[n], f"wins/{self.question}", shares[n]))
-        found += [Row(one.of, f"difference/{self.question}", one.scored) for one in self.ranking.differences]
+        found += [Row(one.of, DIFFERENCE + self.question, one.scored) for one in self.ranking.differences]
         judge = self._judge()
         found += [Row("judge", f"{what}/{self.question}", scored) for what, scored in judge.items()]
         rows = _baseline_rows(self.question, self.pairs, self.texts, self.ours.seed)
