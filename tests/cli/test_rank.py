@@ -52,6 +52,7 @@ def test_writes_a_page_a_picture_the_numbers_and_the_verdicts(cli: Cli, entries:
         ".fabula",
         "pairwise.html",
         "pairwise-overall.svg",
+        "pairwise.csv",
         "pairwise.json",
         "ratings.jsonl",
     }

@@ -48,7 +48,7 @@ def test_a_story_alone_gets_the_editors_comments(cli: Cli, stories: Path) -> Non
     lines = [line.split() for line in ran.out.splitlines()]
     assert lines[0] == ["comments", "story", "chapter", "sentence", "all", "levels", "words"]
     one = ["1", "[0.1765,", "5.665]"]
-    assert lines[1] == ["lamp", *one, *one, *one, "3", "[0.6187,", "8.767]", "13"]
+    assert lines[1] == ["lamp", *one, *one, *one, "3", "[1.02,", "8.821]", "13"]
     assert "story, logical consistency: Nobody forbade it <b>yet</b>." in ran.out
     assert "sentence 1, clarity: Too many lamps." in ran.out or "sentence 2, clarity: Too many lamps." in ran.out
     assert "ship sank" not in ran.out

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 NAMES = ["a", "b", "c", "d"]
-FEW = settings(max_examples=40)
+FEW = settings(max_examples=40, deadline=None)
 scores = st.lists(st.integers(0, 4).map(float), min_size=0, max_size=12)
 pairs = st.lists(st.tuples(st.integers(-3, 3).map(float), st.integers(-3, 3).map(float)), max_size=14)
 any_number = st.floats(allow_nan=False, allow_infinity=False)

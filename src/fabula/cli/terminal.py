@@ -63,7 +63,7 @@ def table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
 
 def _room() -> int:
     """How wide a table may be; 0 for any width, in a pipe."""
-    if not (_is_tty(sys.stdout) or os.environ.get("COLUMNS")):
+    if not _is_tty(sys.stdout):
         return 0
     return max(shutil.get_terminal_size((_WIDEST, 24)).columns, _NARROWEST)
 

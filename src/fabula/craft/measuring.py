@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -88,19 +89,19 @@ def story_rows(items: Sequence[Item], measured: Mapping[str, Sequence[Scored]]) 
     return [Row(item.id, what, scored[index]) for index, item in enumerate(items) for what, scored in measured.items()]
 
 
-def mean_rows(items: Sequence[Item], measured: Mapping[str, Sequence[Scored]]) -> list[Row]:
+def mean_rows(items: Sequence[Item], measured: Mapping[str, Sequence[Scored]], lowest: float = 0.0) -> list[Row]:
     """A row "mean/MEASURE" for every system: the mean over its stories, with its interval by prompt.
 
-    Stories that are not scored stay out of the mean, and its method counts them.
+    Stories that are not scored stay out of the mean, and its method counts them. No measure is below `lowest`.
     """
     return [
-        Row(system, MEAN + what, _mean(items, [(i, scored[i]) for i in members]))
+        Row(system, MEAN + what, _mean(items, [(i, scored[i]) for i in members], lowest))
         for system, members in by_system(items).items()
         for what, scored in measured.items()
     ]
 
 
-def _mean(items: Sequence[Item], members: Sequence[tuple[int, Scored]]) -> Scored:
+def _mean(items: Sequence[Item], members: Sequence[tuple[int, Scored]], lowest: float) -> Scored:
     there = [(index, scored) for index, scored in members if isinstance(scored, Estimate)]
     missing = [scored.reason for _, scored in members if isinstance(scored, Unscored)]
     if not there:
@@ -112,6 +113,7 @@ def _mean(items: Sequence[Item], members: Sequence[tuple[int, Scored]]) -> Score
         [scored.value for _, scored in there],
         [prompt_of(items[index]) for index, _ in there],
         method=f"{method}: {what}",
+        limits=(lowest, math.inf),
     )
 
 

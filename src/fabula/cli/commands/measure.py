@@ -207,9 +207,9 @@ def _show(terminal: Terminal, items: Sequence[Item], reports: Sequence[Report]) 
             terminal.say("\n" + apart)
     for report in reports:
         settings = ", ".join(f"{name} {_value(value)}" for name, value in report.how.items())
-        terminal.say(f"\n{report.evaluator}: {settings}")
+        terminal.say(terminal.wrapped(f"\n{report.evaluator}: {settings}"))
         for note in report.notes:
-            terminal.say(f"  {note}")
+            terminal.say(terminal.wrapped(f"  {note}"))
     terminal.advise("--json and --csv FILE give every number with its n, interval and method.")
 
 

@@ -74,5 +74,5 @@ def _report(
 ) -> Report:
     measured = {what: [story[what] for story in stories] for what in _WHATS}
     apart, said = difference_rows(items, measured)
-    rows = story_rows(items, measured) + mean_rows(items, measured) + apart
+    rows = story_rows(items, measured) + mean_rows(items, measured, -1.0) + apart
     return Report("bertscore", asdict(config), tuple(rows), notes=(*unscored_note(measured), *notes, *said))
