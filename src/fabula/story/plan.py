@@ -83,6 +83,21 @@ class Character:
             self.goal and f"Wants: {self.goal}",
             here and f"Wants here: {here}",
         )
+        return self._introduced(who, about)
+
+    @property
+    def outward(self) -> str:
+        """On one line what anybody notices who meets the character; its past, its goals and its role are its own."""
+        who = ", ".join(filter(None, ("a group" * self.group, self.gender, self.age)))
+        return self._introduced(
+            who,
+            (
+                self.personality and f"Personality: {self.personality}",
+                self.speech and f"Way of speaking: {self.speech}",
+            ),
+        )
+
+    def _introduced(self, who: str, about: Iterable[str]) -> str:
         text = " ".join(map(as_sentence, filter(None, about)))
         return " ".join(filter(None, (self.name, f"({who})" if who else "", f"- {text}" if text else "")))
 

@@ -127,10 +127,11 @@ class Play:
         return json.dumps({"points": points})
 
     def on_terminate(self, request: Request) -> str:
-        who = re.findall(r"^- ([^,:\n]+)", read_by(request), re.MULTILINE)[0]
-        missing = {"event": 1 if self.numbered else "An event that is missed.", "character": who}
+        who = re.findall(r"^- (\w+)", read_by(request), re.MULTILINE)[0]
         covered = self.covered(request)
-        return json.dumps({"uncovered": [] if covered else [missing], "covered": covered})
+        if not self.numbered:
+            return json.dumps({"reasons": "All is covered." if covered else f"{who} lacks an event.", "covered": covered})
+        return json.dumps({"uncovered": [] if covered else [{"event": 1, "character": who}], "covered": covered})
 
     def on_direct(self, request: Request) -> str:
         names = re.search(r"exactly one of: (.+)\. Give", read_by(request))
@@ -255,7 +256,9 @@ async def test_the_director_sees_the_outline_in_time_and_all_that_was_played() -
     last = read_by(asked[-2])
     assert "1. Now: Tobias brings a letter.\n2. Now: Mara reads it." in last
     assert "Mara: Mara plays turn 1 of the-letter.\nTobias: Tobias plays turn 2 of the-letter." in last
-    assert "- Mara, protagonist: Mara wants something in The letter" in last
+    mara = "- Mara (protagonist, female, 70) - Keeps the light. Way of speaking: Few words. Wants: To see the boats home."
+    assert f"{mara} Wants here: Mara wants something in The letter." in last
+    assert mara in read_by(asked[0]), "and the outline is made with the same information"
 
 
 async def test_a_character_hears_its_command_its_goal_and_the_last_turns() -> None:
@@ -302,7 +305,7 @@ async def test_a_repeated_command_is_noted_in_the_faithful_preset() -> None:
         notes = journal.notes
     assert kinds(asked).count("direct") == 3
     assert notes == [
-        f"Turn {n}: the director repeats a command to Mara. Uncovered: An event that is missed. (Mara)." for n in (2, 3)
+        f"Turn {n}: the director repeats a command to Mara. Mara lacks an event." for n in (2, 3)
     ]
 
 
@@ -317,7 +320,7 @@ async def test_a_repeated_command_is_asked_again_and_then_ends_the_scene() -> No
         f"role-play/the-letter/turn/{n}/respond" for n in (1, 2)
     ]
     assert len(notes) == 2
-    assert "Uncovered: Now: Tobias brings a letter. (Mara)." in notes[1]
+    assert "Not yet covered: Now: Tobias brings a letter. (Mara)" in notes[1]
 
 
 async def test_an_absent_character_is_told_of_and_then_ends_the_run_which_goes_on_with_another_director() -> None:
