@@ -73,7 +73,15 @@ def held(plan: Plan) -> Plan:
     ]
     cast = [
         Character(
-            *map(tidy, (c.name, c.role, c.gender, c.age, c.setup, c.speech, c.goal)), c.group, tidy(c.personality)
+            name=tidy(c.name),
+            role=tidy(c.role),
+            gender=tidy(c.gender),
+            age=tidy(c.age),
+            setup=tidy(c.setup),
+            speech=tidy(c.speech),
+            goal=tidy(c.goal),
+            group=c.group,
+            personality=tidy(c.personality),
         )
         for c in plan.characters
     ]

@@ -1,8 +1,8 @@
 """Character Simulation: nobody knows what they have not witnessed, however much everybody gossips (section 3.2.2).
 
-What was said in turns stays among those who were there in both presets. What the plan alone says (who somebody is, what
-they want, an event before some of those in a scene) stays with whom it concerns in `improved`; in `faithful` the director
-is shown all of it, as in the paper (section 6 says that it enforces no privacy).
+What was said in turns stays among those who were there in both presets. What the plan alone says (who somebody is,
+what they want, an event before some of those in a scene) stays with whom it concerns in `improved`; in `faithful` the
+director is shown all of it, as in the paper (section 6 says that it enforces no privacy).
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def plans(draw: st.DrawFn) -> tuple[Plan, tuple[str, ...]]:
     scenes = []
     for at in range(number):
         present = draw(st.lists(st.sampled_from(PEOPLE), min_size=1, max_size=3, unique=True))
-        there = st.lists(st.sampled_from(present), unique=True).map(tuple)
-        events = draw(st.lists(st.builds(Event, st.just("Something happens."), TIMES, there), min_size=1, max_size=3))
+        some = st.lists(st.sampled_from(present), unique=True).map(tuple)
+        events = draw(st.lists(st.builds(Event, st.just("Something happens."), TIMES, some), min_size=1, max_size=3))
         there = tuple(Presence(name) for name in present)
         scenes.append(ScenePlan(f"Scene {at}", tuple(events), characters=there, time=draw(TIMES)))
     plan = Plan(tuple(scenes), tuple(Character(name) for name in PEOPLE))
@@ -219,7 +219,12 @@ class Teller:
         self.shared: dict[str, tuple[str, ...]] = {}
         self.count = 0
         sheets = tuple(
-            Character(name, **{field: self.secret(f"of-{name}-{field}", name) for field in ("role", "setup", "goal")})
+            Character(
+                name,
+                role=self.secret(f"of-{name}-role", name),
+                setup=self.secret(f"of-{name}-setup", name),
+                goal=self.secret(f"of-{name}-goal", name),
+            )
             for name in PEOPLE
         )
         self.plan = Plan(tuple(map(self.scene, range(8))), sheets, self.secret("conflict"), self.secret("setting"))
@@ -239,8 +244,8 @@ class Teller:
         events = []
         for at in range(self.draw.randint(2, 5)):
             some = tuple(sorted(self.draw.sample(here, self.draw.randint(1, len(here)))))
-            witnesses = some if self.draw.random() < 0.5 else tuple(here)  # noqa: PLR2004 - every second one
-            time = str(self.draw.randint(-3, 9)) if self.draw.random() < 0.3 else ""  # noqa: PLR2004 - some
+            witnesses = some if self.draw.random() < 0.5 else tuple(here)
+            time = str(self.draw.randint(-3, 9)) if self.draw.random() < 0.3 else ""
             text = f"Now {self.secret(f'event-{number}-{at}', *witnesses)} happens."
             events.append(Event(text, time, () if witnesses == tuple(here) else witnesses))
         goals = tuple(Presence(name, self.secret(f"goal-{number}-{name}", name)) for name in here)

@@ -14,7 +14,7 @@ from fabula.story.plan_check import check_plan
 
 def scene(name: str, time: str = "", *after: str, events: tuple[str, ...] = ("x",)) -> ScenePlan:
     """A scene; an event "text@time" has a time of its own."""
-    outline = tuple(Event(*event.split("@")) for event in events)
+    outline = tuple(Event(text, own) for text, _, own in (event.partition("@") for event in events))
     return ScenePlan(name, outline, time=time, after=after)
 
 

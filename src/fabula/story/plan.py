@@ -284,10 +284,11 @@ class Plan:
         `order` names all scenes in story-time order. The events of a scene that share a time are one unit, in the order
         of telling; where people come or go between them, each stretch of events before the same people is a unit, and
         these stay in the order of telling. Events without a time of their own, or with their scene's, are its main
-        unit, which stands where `order` has the scene. Any other unit stands as near before its scene's main unit as known times allow: never
-        before a unit of an earlier time, nor after one of a later time (of equal times what is told first comes first).
-        So a flashback to a time between two other scenes is played between them, a look ahead after its scene; and
-        where scenes have no times, a scene's flashbacks come directly before its main unit, the earliest first.
+        unit, which stands where `order` has the scene. Any other unit stands as near before its scene's main unit as
+        known times allow: never before a unit of an earlier time, nor after one of a later time (of equal times what
+        is told first comes first). So a flashback to a time between two other scenes is played between them, a look
+        ahead after its scene; and where scenes have no times, a scene's flashbacks come directly before its main unit,
+        the earliest first.
 
         Raises:
             UsageError: `accepts(order)` is not empty; the message is what it says.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from fabula.craft.planning.from_brief import PlanOptions, begin_plan, given_plan, make_plan, names_in, plan_for
+from fabula.craft.planning.from_brief import PlanOptions, begin_plan, given_plan, make_plan, plan_for
 from fabula.craft.planning.from_story import plan_from_story
 from fabula.craft.planning.shared import ROLE
 
@@ -19,7 +19,6 @@ __all__ = [
     "begin_plan",
     "given_plan",
     "make_plan",
-    "names_in",
     "plan_for",
     "plan_from_story",
 ]

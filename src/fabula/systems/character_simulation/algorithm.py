@@ -4,8 +4,8 @@ From top to bottom: both steps (section 3.2), the sortings (P_c and o_c), from s
 director agent D, its character agents A, and the rewrite step.
 
 Knowledge is private by construction: an agent learns of a turn only through `Agent.witness`, which is called for those
-who are present. A prompt to a character is made from its own `Agent`, its sheet, the turns that were played before it in
-the scene that it is in, and the director's command. With `private` the director knows nothing that they do not share.
+who are present. A prompt to a character is made from its own `Agent`, its sheet, the turns that were played before it
+in the unit that it is in, and the director's command. With `private` the director knows nothing that they do not share.
 """
 
 from __future__ import annotations

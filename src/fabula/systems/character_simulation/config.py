@@ -40,8 +40,8 @@ class Ours:
         plain_response: a turn is plain text; else it is JSON with one field, as in the paper.
         clean_replies: chatter is taken out of turns, memories and the story.
         fit_prompts: prompts show as much as the model's context holds; else all, as in the paper.
-        private: director and outline are shown of the characters only what anybody there notices, so that no command can
-            betray what a character keeps to itself; else all that the plan says of them, as in the paper.
+        private: director and sorter of events are shown of the characters only what anybody there notices, so that no
+            command betrays what a character keeps to itself; else all that the plan says of them, as in the paper.
         tell_uncovered: what the director found uncovered enters its next command's prompt.
         min_turns: turns before the director is asked for the first time whether the scene ends (Algorithm 1, line 3).
         repeat_limit: this many repeated commands end a scene; 0 only notes them.
@@ -51,7 +51,7 @@ class Ours:
         length_control: the brief's word range is met, shared by the scenes' importance.
         words: a word range that stands for the brief's ("1300-1350", "~950"); empty reads it from the brief.
         scenes: how many scenes to plan where the author gives no plan; 0 leaves it to the planner.
-        characters: how many characters to plan then.
+        characters: how many characters to plan then beside those whom the brief names; 0 leaves it to the planner.
     """
 
     instruction_first: bool = True
@@ -69,7 +69,7 @@ class Ours:
     length_control: bool = False
     words: str = ""
     scenes: int = 0
-    characters: int = 4
+    characters: int = 0
 
 
 @dataclass(frozen=True, slots=True)

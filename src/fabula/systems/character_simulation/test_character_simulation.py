@@ -130,7 +130,9 @@ class Play:
         who = re.findall(r"^- (\w+)", read_by(request), re.MULTILINE)[0]
         covered = self.covered(request)
         if not self.numbered:
-            return json.dumps({"reasons": "All is covered." if covered else f"{who} lacks an event.", "covered": covered})
+            return json.dumps(
+                {"reasons": "All is covered." if covered else f"{who} lacks an event.", "covered": covered}
+            )
         return json.dumps({"uncovered": [] if covered else [{"event": 1, "character": who}], "covered": covered})
 
     def on_direct(self, request: Request) -> str:
@@ -256,7 +258,9 @@ async def test_the_director_sees_the_outline_in_time_and_all_that_was_played() -
     last = read_by(asked[-2])
     assert "1. Now: Tobias brings a letter.\n2. Now: Mara reads it." in last
     assert "Mara: Mara plays turn 1 of the-letter.\nTobias: Tobias plays turn 2 of the-letter." in last
-    mara = "- Mara (protagonist, female, 70) - Keeps the light. Way of speaking: Few words. Wants: To see the boats home."
+    mara = (
+        "- Mara (protagonist, female, 70) - Keeps the light. Way of speaking: Few words. Wants: To see the boats home."
+    )
     assert f"{mara} Wants here: Mara wants something in The letter." in last
     assert mara in read_by(asked[0]), "and the outline is made with the same information"
 
@@ -304,9 +308,7 @@ async def test_a_repeated_command_is_noted_in_the_faithful_preset() -> None:
         _, asked = await play(Stuck(turns=3), ONE, journal=journal)
         notes = journal.notes
     assert kinds(asked).count("direct") == 3
-    assert notes == [
-        f"Turn {n}: the director repeats a command to Mara. Mara lacks an event." for n in (2, 3)
-    ]
+    assert notes == [f"Turn {n}: the director repeats a command to Mara. Mara lacks an event." for n in (2, 3)]
 
 
 async def test_a_repeated_command_is_asked_again_and_then_ends_the_scene() -> None:
