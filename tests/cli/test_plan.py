@@ -125,7 +125,7 @@ def test_a_plan_is_made_from_a_brief_and_then_written_from_at_no_second_cost(cli
     assert "Told in: first person, told by Mara; present tense" in ran.out
     assert "Next: edit lamp/plan/plan.yaml, then `fabula write lamp`." in ran.err
     again = cli("plan", "--from-brief", "brief.md", "--out", "lamp", "--json").json
-    assert (again["asked"], again["replayed"]) == (0, 9)
+    assert (again["asked"], again["replayed"]) == (0, 10)
     estimated = cli("estimate", "lamp", "--json").json
     assert not [call for call in estimated["calls"] if call["role"] == "planner"]
 
@@ -145,6 +145,25 @@ def test_a_plan_is_read_off_a_story_and_is_the_authors_from_then_on(cli: Cli, fi
     assert again["asked"] == 0
     with Project.open(files / "story").journal as journal:
         assert [(d.path, d.kind) for d in journal.decisions()] == [("plan", "edit"), ("plan", "edit")]
+
+
+def test_the_faithful_preset_reads_a_story_as_the_paper_does(cli: Cli, files: Path) -> None:
+    scenes = [{"name": "The stairs", "outline": ["Mara climbs."], "element": "climax", **ALONE}]
+    replies = {
+        "planner:extract_characters": REPLIES["planner:read_cast"],
+        "planner:extract_scenes": json.dumps({"scenes": scenes}),
+        "planner:extract_conflict": "Mara wants to keep her lamp, and the sea wants the tower.",
+        "planner:extract_setting": "A tower by the sea, in one night.",
+    }
+    lines = [f"{json.dumps(name)} = {json.dumps(text)}" for name, text in replies.items()]
+    (files / "plan.toml").write_text("[replies]\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    ran = cli("plan", "--from-story", "story.md", *SCRIPT, "--preset", "faithful", "--json")
+    assert ran.code == 0, ran.err
+    assert ran.json["asked"] == 4
+    assert ran.json["order"] == ["The stairs"]
+
+
+ALONE = {"place": "a tower", "importance": 6, "characters": [{"name": "Mara", "goal": "to go up"}]}
 
 
 def test_the_brief_that_a_story_answers_can_be_given(cli: Cli, files: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Final
 from fabula.craft.planning.from_brief import PlanOptions, begin_plan, given_plan, make_plan, plan_for
 from fabula.craft.planning.from_story import plan_from_story
 from fabula.craft.planning.shared import ROLE
+from fabula.craft.planning.synthesis import synthesised_plan
 
 __all__ = [
     "PROMPTS",
@@ -21,6 +22,7 @@ __all__ = [
     "make_plan",
     "plan_for",
     "plan_from_story",
+    "synthesised_plan",
 ]
 
 PROMPTS: Final = Path(__file__).parent.parent / "prompts"

@@ -289,7 +289,7 @@ class MissedReply(_Reply):
 
 
 def cast_type(most: int) -> type[CastReply]:
-    """A cast of at most `most` people."""
+    """A cast; where a small model plans, of at most `most` people."""
     return create_model("Cast", __base__=CastReply, characters=(_list_of(Sheet, 1, most), ...))
 
 
