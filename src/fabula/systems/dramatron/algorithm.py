@@ -360,6 +360,7 @@ class _StoryWriter:
             "outline": [event.text for event in scene.outline],
             "clean": config.ours.clean,
             "last": self._prose.last,
+            "manner": plan.manner,
         }
 
     async def make(self, run: Run) -> str:
