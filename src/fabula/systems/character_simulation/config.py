@@ -43,7 +43,8 @@ class Ours:
         private: director and sorter of events are shown of the characters only what anybody there notices, so that no
             command betrays what a character keeps to itself; else all that the plan says of them, as in the paper.
         tell_uncovered: what the director found uncovered enters its next command's prompt.
-        min_turns: turns before the director is asked for the first time whether the scene ends (Algorithm 1, line 3).
+        min_turns: turns before the director is asked for the first time whether the scene ends (Algorithm 1, line 3);
+            no more than there are events.
         repeat_limit: this many repeated commands end a scene; 0 only notes them.
         update_always: a character's memory and state are updated also where it has seen nothing new (line 11).
         carry_unseen: what a character witnessed after its last turn in a scene is taken in later; else it is lost.
