@@ -54,7 +54,7 @@ def choices_in(ratings: Sequence[Rating]) -> tuple[Choice, ...]:
     Raises:
         UsageError: a verdict names neither of its two stories.
     """
-    return tuple(_choice(rating) for rating in ratings if is_side_by_side(rating) and rating.answer is not None)
+    return tuple(choice_of(rating) for rating in ratings if is_side_by_side(rating) and rating.answer is not None)
 
 
 def is_side_by_side(rating: Rating) -> bool:
@@ -67,7 +67,12 @@ def _names(rating: Rating) -> tuple[str, ...]:
     return tuple(system or item for system, item in zip(rating.systems or rating.items, rating.items, strict=True))
 
 
-def _choice(rating: Rating) -> Choice:
+def choice_of(rating: Rating) -> Choice:
+    """A rating of two stories as a choice.
+
+    Raises:
+        UsageError: its answer names neither of them.
+    """
     first, second = rating.items
     scores = {first: 1.0, second: 0.0, SAME: TIE}
     if not isinstance(rating.answer, str) or rating.answer not in scores:
