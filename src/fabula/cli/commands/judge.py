@@ -51,13 +51,12 @@ def judge(
 
 def two_stories(one: str, other: str) -> tuple[Item, Item]:
     """The two stories as if they answered one prompt, since it was asked to compare them."""
-    found = [read_items([Path(name)]) for name in (one, other)]
-    for name, items in zip((one, other), found, strict=True):
-        if len(items) > 1:
-            raise UsageError(f"{name} holds {len(items)} stories. Judge two stories, or rank many with `fabula rank`.")
-    (first,), (second,) = found
-    if first.id == second.id:
-        raise UsageError(f"Both stories are called {first.id!r}. Rename one of the files.")
+    for name in (one, other):
+        if (count := len(read_items([Path(name)]))) > 1:
+            raise UsageError(f"{name} holds {count} stories. Judge two stories, or rank many with `fabula rank`.")
+    if Path(one).resolve() == Path(other).resolve():
+        raise UsageError(f"Both stories are {one}. Give two stories.")
+    first, second = read_items([Path(one), Path(other)])
     prompt = first.prompt if first.prompt == second.prompt else ""
     systems = (first.system, second.system) if first.system != second.system else ("", "")
     return replace(first, prompt=prompt, system=systems[0]), replace(second, prompt=prompt, system=systems[1])
