@@ -204,6 +204,8 @@ def test_meta_and_rank_count_the_same_verdicts(cli: Cli) -> None:
         assert numbers(data, of, "overall: pairs: accuracy")["value"] == 1
     assert numbers(data, "judge", "overall: stories: accuracy")["value"] == 1
     assert numbers(data, "first position", "overall: pairs: accuracy")["value"] == 0.5
+    assert data["how"]["choices of the judge"] == "8 of 8 weighed by probabilities over both orders, margin 0.1"
+    assert data["how"]["choices of people"] == "as they were given"
     wins = numbers(ranked, "long", "wins/overall")
     assert (wins["value"], wins["n"]) == (1, len(PROMPTS))
     wide = cli("meta", "judge.jsonl", "people.jsonl", "--margin", "0.9", "--json").json
@@ -223,7 +225,9 @@ def test_a_pair_judged_in_one_order_only_is_not_settled(cli: Cli, leaning: Path)
     data = cli("meta", "judge.jsonl", "people.jsonl", "--json").json
     assert numbers(data, "judge", "overall: pairs: accuracy")["n"] == len(PROMPTS) - 2
     assert "judge.jsonl: 1 ratings have no answer and are left out." in data["notes"]
-    assert any("judge.jsonl: 1 pairs were judged in one order only. They are not settled" in n for n in data["notes"])
+    assert any(
+        "judge.jsonl: 2 of 8 pairs were judged in one order only and are not settled" in n for n in data["notes"]
+    )
 
 
 def test_renaming_a_system_changes_nothing(cli: Cli, leaning: Path) -> None:

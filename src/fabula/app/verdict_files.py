@@ -20,7 +20,7 @@ from fabula.stats.verdicts import PAIR, Verdict
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fabula.evaluators.pairwise.verdicts import Choice
+    from fabula.evaluators.pairwise.verdicts import Choice, PairChoice
     from fabula.measure.ratings import Rating
 
 ALL: Final = "all questions"
@@ -38,7 +38,9 @@ class Side:
         questions: the verdicts on each.
         tests: outcomes of creativity tests that `fabula ttcw` asked for.
         unscored: ratings without an answer.
-        unsettled: pairs that were judged in one order only.
+        pairs: compared by a rater on a question.
+        weighed: of these, weighed by probabilities.
+        unsettled: of these, judged in one order only.
         unreadable: answers that are no number, no yes or no, and none of the stories shown.
     """
 
@@ -46,6 +48,8 @@ class Side:
     questions: dict[str, list[Verdict]] = field(default_factory=lambda: defaultdict(list))
     tests: tuple[Outcome, ...] = ()
     unscored: int = 0
+    pairs: int = 0
+    weighed: int = 0
     unsettled: int = 0
     unreadable: Counter[str] = field(default_factory=Counter)
 
@@ -59,6 +63,12 @@ class Side:
         """The stories on which there are verdicts."""
         return {item for verdicts in self.questions.values() for item in _stories(verdicts)}
 
+    def method(self, margin: float) -> str:
+        """How its choices between two stories were read."""
+        if not self.weighed:
+            return "as they were given"
+        return f"{self.weighed} of {self.pairs} weighed by probabilities over both orders, margin {margin:g}"
+
     def notes(self) -> list[str]:
         """What was left out of the comparison."""
         found = [f"{self.name}: {self.unscored} ratings have no answer and are left out."] if self.unscored else []
@@ -70,8 +80,8 @@ class Side:
             )
         if self.unsettled:
             found.append(
-                f"{self.name}: {self.unsettled} pairs were judged in one order only. They are not settled, and count "
-                "for the stories alone."
+                f"{self.name}: {self.unsettled} of {self.pairs} pairs were judged in one order only and are not settled: "
+                "written choices count for the stories alone, weighed ones for nothing."
             )
         if self.unreadable:
             shown = ", ".join(f"{answer!r} ({count})" for answer, count in self.unreadable.most_common(3))
@@ -119,33 +129,31 @@ def side_of(ratings: Sequence[Rating], name: str, margin: float = MARGIN) -> Sid
             unreadable[str(rating.answer)] += 1
         else:
             questions[rating.question].append(verdict)
-    unsettled = 0
-    for question, given in choices.items():
-        verdicts = list(_of_pairs(given, margin))
-        questions[question] += verdicts
-        unsettled += len({(v.rater, v.pair) for v in verdicts if not v.settled})
-    return Side(name, questions, tests, unscored, unsettled, unreadable)
+    pairs = {question: _in_order(given, margin) for question, given in choices.items()}
+    for question, found in pairs.items():
+        questions[question] += [verdict for pair in found for verdict in _counted(pair)]
+    every = [pair for found in pairs.values() for pair in found]
+    weighed, settled = sum(pair.weighed for pair in every), sum(pair.settled for pair in every)
+    return Side(name, questions, tests, unscored, len(every), weighed, len(every) - settled, unreadable)
 
 
 def _is_choice(rating: Rating) -> bool:
     return len(rating.items) == PAIR and rating.answer in (*rating.items, SAME)
 
 
-def _of_pairs(choices: Sequence[Choice], margin: float) -> Iterator[Verdict]:
-    """The verdicts that `fabula rank` counts, in the order in which the file names the pairs."""
+def _in_order(choices: Sequence[Choice], margin: float) -> list[PairChoice]:
+    """The pairs as `fabula rank` decides them, in the order in which the file names them."""
     place = {id(choice): number for number, choice in enumerate(choices)}
-    for pair in sorted(pair_choices(choices, margin), key=lambda pair: place[id(pair.verdicts[0])]):
-        for choice, score in pair.counted:
-            systems = tuple(name if name != item else "" for name, item in zip(choice.names, choice.items, strict=True))
-            yield Verdict(
-                pair.rater,
-                choice.items,
-                score,
-                systems if any(systems) else (),
-                pair.prompt,
-                _BOTH if pair.weighed else 1.0,
-                pair.settled,
-            )
+    return sorted(pair_choices(choices, margin), key=lambda pair: place[id(pair.verdicts[0])])
+
+
+def _counted(pair: PairChoice) -> Iterator[Verdict]:
+    """What `fabula rank` counts as wins of a pair."""
+    first = _BOTH if pair.weighed else 1.0
+    for choice, score in pair.counted:
+        systems = tuple(name if name != item else "" for name, item in zip(choice.names, choice.items, strict=True))
+        named = systems if any(systems) else ()
+        yield Verdict(pair.rater, choice.items, score, named, pair.prompt, first, pair.settled)
 
 
 def _score(rating: Rating) -> Verdict | None:

@@ -134,7 +134,11 @@ def _report(found: dict[str, Meta], judge: Side, people: Side, comparing: Compar
         "people": ", ".join(people.raters),
         "resamples": comparing.resamples,
         "seed": comparing.seed,
-        "margin of weighed choices": comparing.margin,
+        **{
+            f"choices of {who}": side.method(comparing.margin)
+            for who, side in (("the judge", judge), ("people", people))
+            if side.pairs
+        },
         "accuracy": "symmetric: a tie of one side counts half, of both sides not",
     }
     sentences = [f"{name}: {result.sentence}" for name, result in found.items()]

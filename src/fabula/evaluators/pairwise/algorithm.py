@@ -4,7 +4,7 @@ A judge reads two stories on one prompt, assesses them in detail, and says for e
 both are the same. Every pair is shown in both orders. The verdicts become strengths of the systems (Bradley-Terry).
 
 `evaluate` is the procedure. Below it stand its steps up to the verdicts: which pairs there are, written verdicts,
-weighted verdicts. The matrix of wins W and the strengths are made of them by `report.report_of`, in
+weighted verdicts. The matrix of wins W and the strengths are made of them by `report.ranked`, in
 `stats/ranking.py` (`_wins_by_prompt`, `rank_systems`) and `stats/bradley_terry.py` (`fit`).
 """
 
