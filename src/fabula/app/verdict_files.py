@@ -80,8 +80,8 @@ class Side:
             )
         if self.unsettled:
             found.append(
-                f"{self.name}: {self.unsettled} of {self.pairs} pairs were judged in one order only and are not settled: "
-                "written choices count for the stories alone, weighed ones for nothing."
+                f"{self.name}: {self.unsettled} of {self.pairs} pairs were judged in one order only and are not "
+                "settled: written choices count for the stories alone, weighed ones for nothing."
             )
         if self.unreadable:
             shown = ", ".join(f"{answer!r} ({count})" for answer, count in self.unreadable.most_common(3))

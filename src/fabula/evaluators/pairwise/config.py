@@ -8,7 +8,7 @@ from typing import Final, Literal
 from fabula.base.errors import ConfigError
 from fabula.engine.methods import Presets
 
-MARGIN: Final = 0.1  # two orders that say A with 95 and 94 % lead by 0.05, with 95 and 90 % by 0.19
+MARGIN: Final = 0.1  # where the two orders say A with 95 and 94 %, one story leads by 0.05; with 95 and 90 %, by 0.19
 
 
 @dataclass(frozen=True, slots=True)
