@@ -15,7 +15,7 @@ from fabula.systems import systems
 from harness import Case, Dying, cases, dry_run_case, run_case
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from fabula.models.base import Message
@@ -31,9 +31,9 @@ class Listening(Prompts):
         super().__init__(folder, common=PROMPTS)
         self.heard: list[tuple[str, frozenset[str]]] = []
 
-    def render(self, name: str, fields: Mapping[str, Any]) -> tuple[Message, ...]:
+    def render(self, name: str, fields: Mapping[str, Any], chat: Sequence[Message] = ()) -> tuple[Message, ...]:
         self.heard.append((name, frozenset(fields)))
-        return super().render(name, fields)
+        return super().render(name, fields, chat)
 
 
 @each_case

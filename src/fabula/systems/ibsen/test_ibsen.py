@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from fabula.base.errors import ModelError, PlanError, ReplyError, UnknownNameError, UsageError
@@ -27,7 +30,7 @@ from fabula.systems.ibsen.script import NARRATION, Script, parse_script, script_
 from shortening import shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from fabula.engine.context import Aids
     from fabula.engine.events import Event as RunEvent
@@ -265,6 +268,60 @@ async def test_where_planning_fails_improved_lets_those_speak_who_were_silent_lo
     assert [turn.partition(":")[0] for turn in played.turns()][1:5] == ["Mara", "Tobias", "Mara", "Tobias"]
 
 
+@pytest.mark.parametrize("words", ["20000", "900"])
+async def test_where_nobody_gives_a_line_that_can_be_read_the_run_stops_after_five_steps(words: str) -> None:
+    asked: list[str] = []
+
+    def mute(request: Request) -> str:
+        asked.append(request.path)
+        return "" if request.path.endswith("act") else "??"
+
+    with pytest.raises(ReplyError, match=r"Neither the director nor an actor gave a line .* in 5 steps\. Give them"):
+        await write(mute, "improved", words=words)
+    steps = {path.split("/")[3] for path in asked if "/step/" in path}
+    assert steps == {"1", "2", "3", "4", "5"}
+
+
+async def test_an_actor_who_speaks_where_planning_fails_keeps_the_play_going() -> None:
+    played = await write(lambda r: said(r, script="no lines today"), "improved", prose=False)
+    assert len(played.turns()) == 10
+
+
+async def test_memories_are_compared_by_the_model_that_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stand-in for the package knows what belongs together, as such a model does and words do not."""
+
+    class Model:
+        def __init__(self, name: str, **options: object) -> None:
+            assert options == {"local_files_only": True, "trust_remote_code": False}
+            if name == "missing":
+                raise OSError
+
+        def encode(self, texts: Sequence[str], **_: object) -> object:
+            return np.array([[1.0, 0.0] if "ferry" in text or "drown" in text else [0.0, 1.0] for text in texts])
+
+    monkeypatch.setitem(sys.modules, "sentence_transformers", SimpleNamespace(SentenceTransformer=Model))
+    stage = ONE.replace(
+        "  - name: Tobias\n",
+        "    memories: [{event: Father drowned., time: 2020-01-01 10:00}]\n  - name: Tobias\n",
+    ).replace("background: Dusk.", "background: The ferry leaves.")
+    assert "Father drowned" in stage
+    shown = {
+        name: (await write(stage=stage, max_steps=1, monologues=False, embedder=name)).last(
+            "role-play/the-letter/step/1/act"
+        )
+        for name in ("", "a-model")
+    }
+    assert ["Father drowned" in text for text in shown.values()] == [False, True]
+    with pytest.raises(UsageError, match=r"'missing' cannot be opened\. No such folder or model is on this machine"):
+        await write(stage=stage, max_steps=1, embedder="missing")
+
+
+async def test_without_the_package_a_named_model_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(UsageError, match=r"needs the package sentence_transformers.*fabula\[embeddings\]"):
+        await write(max_steps=1, embedder="another")
+
+
 async def test_an_outline_that_cannot_be_read_is_empty_and_the_play_goes_on() -> None:
     played = await write(lambda r: said(r, outline="hm"))
     assert "# What has happened\nNothing yet." in played.last("role-play/the-letter/step/1/script")
@@ -289,6 +346,21 @@ async def test_faithful_shows_the_director_one_view_and_improved_everybody_s() -
     assert ["Mara to Tobias: the boy who brings her bread" in shown for shown in shown] == [True, True]
     assert ["Tobias to Mara: a giant" in shown for shown in shown] == [False, True]
     assert ["Ten." in shown for shown in shown] == [False, True]
+
+
+async def test_faithful_prompts_hold_no_more_than_the_release_puts_into_them() -> None:
+    stage = ONE.replace("    background: Dusk.\n", "    place: the lamp room\n    background: Dusk.\n")
+    stage = f"background: A bare cape.\n{stage}"
+    presets: dict[Preset, bool] = {"faithful": False, "improved": True}
+    for preset, more in presets.items():
+        played = await write(preset=preset, stage=stage, prose=False)
+        outline = played.last("role-play/the-letter/step/1/outline")
+        assert ("Scene: The letter" in outline, "the lamp room" in outline) == (more, more)
+        assert ("# Objective" in played.last("role-play/the-letter/step/1/script")) is more
+        assert "# Objective\nTobias brings a letter." in outline
+        line = next(request for request in played.asked if request.path == "role-play/the-letter/step/3/act")
+        assert ("Tobias: the boy who brings her bread" in line.messages[-1].content) is more
+        assert line.messages[0].content.endswith("A bare cape. Dusk." if more else "A bare cape.")
 
 
 # actors (section 2.5) -----------------------------------------------------------------------------------------------
@@ -680,6 +752,14 @@ def test_a_plan_s_scenes_become_acts_and_its_events_objectives() -> None:
     assert parse_script(write_script(script)) == script
 
 
+def test_what_a_capable_planner_writes_of_a_person_and_a_scene_is_not_too_long_for_a_script() -> None:
+    events = tuple(Event(f"{n} {'They look at the lamp and say nothing of it. ' * 5}") for n in range(30))
+    person = Character("Mara", setup="She has kept the light for thirty years, and says so. " * 120)
+    plan = Plan(characters=(person,), scenes=(ScenePlan("The lamp", outline=events),))
+    (act,) = parse_script(write_script(script_of(plan, scene_goals=True))).acts
+    assert len(act.goals[0]) > 6000
+
+
 def test_a_script_of_all_fields_is_read_back_as_it_was_written() -> None:
     for text in (ONE, TWO, SIDE):
         script = parse_script(text)
@@ -818,6 +898,16 @@ async def test_a_question_sees_the_answers_before_it_and_ten_entries_at_most() -
     assert kept.startswith("**Interviewer:** And you?\n\n**Tobias:** Because of")
     plain = await write(preset="improved", prose=False)
     assert plain.story == played.story
+
+
+async def test_an_interview_has_its_own_border_between_relevant_and_irrelevant_memories() -> None:
+    assert SYSTEM.config("faithful").paper.interview_relevant == 0.3
+    memories = "    memories: [{event: The instruction manual of the lamp was burnt., thought: I burnt it.}]\n"
+    stage = ONE.replace("    relations: {Tobias", memories + "    relations: {Tobias")
+    how: dict[str, Any] = {"max_steps": 1, "memory_threshold": -1.0, "relevant": 2.0, "interview_relevant": -1.0}
+    played = await write(stage=stage, interview="Mara: Why?", **how)
+    assert "# What you remember\n- I burnt it." in played.last("role-play/interview-mara/interview/mara/1/answer")
+    assert "it may have nothing to do with this\n- I burnt it." in played.last("role-play/the-letter/step/1/act")
 
 
 async def test_a_question_without_a_name_says_how_to_write_it() -> None:
