@@ -186,7 +186,7 @@ async def performed(stage: str = TWO, preset: Preset = "improved", **config: Any
     return await perform(BRIEF, run, settled), run, settled
 
 
-# objectives (section 2.6) -------------------------------------------------------------------------------------------
+# objectives -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("answer", "steps", "checks"), [("true", 5, 1), ("false", 9, 4)])
@@ -226,7 +226,7 @@ async def test_a_sub_act_without_goals_is_never_active() -> None:
     assert [scene.label for scene in played.story.scenes] == ["The letter"]
 
 
-# the director (section 2.4) -----------------------------------------------------------------------------------------
+# the director -----------------------------------------------------------------------------------------
 
 
 async def test_a_plan_is_made_of_two_calls_for_up_to_five_lines() -> None:
@@ -363,7 +363,7 @@ async def test_faithful_prompts_hold_no_more_than_the_release_puts_into_them() -
         assert line.messages[0].content.endswith("A bare cape. Dusk." if more else "A bare cape.")
 
 
-# actors (section 2.5) -----------------------------------------------------------------------------------------------
+# actors -----------------------------------------------------------------------------------------------
 
 
 async def test_a_line_is_what_comes_after_the_own_name_and_before_other_speakers() -> None:
@@ -458,7 +458,7 @@ async def test_examples_of_an_actor_s_speech_are_shown_where_the_last_turn_is_li
     assert "October" not in other.last("role-play/the-letter/step/1/act")
 
 
-# memory (section 2.7) -----------------------------------------------------------------------------------------------
+# memory -----------------------------------------------------------------------------------------------
 
 
 async def test_memories_of_the_first_act_come_to_mind_in_the_second() -> None:
@@ -540,7 +540,7 @@ def test_points_add_up_until_they_are_summed_up_anew() -> None:
     assert window.turns[0].text == "Before this, all"
 
 
-# players (section 2.8) ----------------------------------------------------------------------------------------------
+# players ----------------------------------------------------------------------------------------------
 
 
 def stepping_in(**steps: dict[str, str]) -> Callable[[Request], str]:
@@ -859,7 +859,7 @@ def test_a_transcript_is_read_back() -> None:
     assert Turn.of("A", "> **B:** x\n\n\ny").text == "B:** x\ny"
 
 
-# interviews (section 2.8) -------------------------------------------------------------------------------------------
+# interviews -------------------------------------------------------------------------------------------
 
 
 async def test_an_interview_leaves_no_trace() -> None:
