@@ -17,6 +17,7 @@ from fabula.measure.report.page import (
     paragraph,
     text,
 )
+from fabula.stats.estimate import figures
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -122,5 +123,5 @@ def _row(row: Mapping[str, Any]) -> tuple[str, ...]:
     if row.get("unscored"):
         return str(row["of"]), what, "not scored", str(row["unscored"]), str(row["n"]), ""
     low, high = row.get("low"), row.get("high")
-    interval = "" if low is None or high is None else f"{low:.4g} to {high:.4g}"
-    return str(row["of"]), what, f"{row['value']:.4g}", interval, str(row["n"]), str(row["method"])
+    interval = "" if low is None or high is None else f"{figures(low)} to {figures(high)}"
+    return str(row["of"]), what, figures(row["value"]), interval, str(row["n"]), str(row["method"])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeAl
 from fabula.base.errors import FabulaError, ReplyError, UsageError
 from fabula.craft.length import asked_range, revise_to_length, trim
 from fabula.craft.packing import latest
-from fabula.craft.planning import PlanOptions, given_plan, names_in, plan_for
+from fabula.craft.planning import PlanOptions, given_plan, plan_for
 from fabula.craft.prose import Prose, clean_reply, shorten, write_prose
 from fabula.engine.replies.labelled import without_label
 from fabula.engine.replies.scripts import tidy_script
@@ -112,7 +112,6 @@ async def write_title(logline: str, run: Run, config: Config) -> str:
 
 async def list_characters(logline: str, run: Run, config: Config) -> tuple[CharacterEntry, ...]:
     """Level 2, one call: from the log line, and not from the title."""
-    name = next(iter(names_in(logline)), "")
     level = Level(
         "characters",
         "characters",
@@ -120,7 +119,6 @@ async def list_characters(logline: str, run: Run, config: Config) -> tuple[Chara
         config.paper.level_tokens,
         config.paper.max_paragraph,
         inside=True,
-        cue=f" {name} **Description:** {name} is" if name else "",
     )
     listed = _ListLevel(
         level,
@@ -362,6 +360,7 @@ class _StoryWriter:
             "outline": [event.text for event in scene.outline],
             "clean": config.ours.clean,
             "last": self._prose.last,
+            "manner": plan.manner,
         }
 
     async def make(self, run: Run) -> str:

@@ -596,7 +596,7 @@ async def test_models_that_go_on_with_a_text_are_given_the_open_label() -> None:
     opened = {request.role: request.messages[-1] for request in asked}
     assert {role: message.content for role, message in opened.items()} == {
         "title": "Title:",
-        "characters": "**Character:** Mara **Description:** Mara is",
+        "characters": "**Character:**",
         "scenes": "Place:",
         "places": "Description:",
         "dialogue": "**Dialog:**\nAL:",
