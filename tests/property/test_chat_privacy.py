@@ -48,7 +48,7 @@ class World:
 
     cells: list[list[tuple[str, frozenset[str]]]]
     personas: dict[str, str]
-    asides: list[tuple[str, tuple[str, ...]]]
+    asides: Sequence[tuple[str, tuple[str, ...]]]
 
     @property
     def text(self) -> str:
@@ -63,7 +63,7 @@ def world_of(seed: int, *, plain: bool) -> World:
     rng = random.Random(seed)  # noqa: S311 - stories, not keys
     numbers = iter(range(seed * _SECRETS, (seed + 1) * _SECRETS))
     there = list(PARTIES.names)
-    cells = []
+    cells: list[list[tuple[str, frozenset[str]]]] = []
     for _ in range(_CELLS):
         cell: list[tuple[str, frozenset[str]]] = []
         for at in range(_SENTENCES):
