@@ -14,7 +14,7 @@ from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.shares import share
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from fabula.continuity import Scenes
     from fabula.evaluators.atlas.checking import StoryCheck
@@ -56,10 +56,24 @@ class Checked:
         return tuple(one for one in self.found if one.x == one.y)
 
     @property
+    def worthless(self) -> bool:
+        """Whether the verifier called most of the planted suspicions errors, which are surely none."""
+        counts = self.check.counts
+        return 2 * counts["controls_called_errors"] > counts["controls"]
+
+    @property
+    def partial(self) -> bool:
+        """Whether something was not read, or not verified, that should have been."""
+        missed = any(n for what, n in self.check.counts.items() if what.startswith("unreadable_"))
+        return bool(self.check.unread or self.check.counts["missing_verdicts"] or missed)
+
+    @property
     def blind(self) -> str:
         """Why there is no number of findings; empty where there is one."""
         counts = self.check.counts
         asked = counts["confirmed"] + counts["rejected"] + counts["ungrounded_verdicts"]
+        if len(self.check.unread) == len(self.check.text.paragraphs):
+            return "nobody could read the story"
         if counts["missing_verdicts"] and not asked:
             return "the verifier gave no verdict that can be read"
         unread = counts["unreadable_events"] + counts["unreadable_propose"]
@@ -86,7 +100,19 @@ def report_of(stories: Sequence[Checked], config: Config, how: Mapping[str, Any]
 def _roles(config: Config) -> tuple[str, ...]:
     if config.ours.method == "rules":
         return ()
-    return ("grapher", "proposer", "verifier", *(["judge"] if config.asks_judge else []))
+    asked = ("reader",) if config.ours.method == "reader" else ("grapher", "proposer")
+    return (*asked, "verifier", *(["judge"] if config.asks_judge else []))
+
+
+def spans_of(numbers: Iterable[int]) -> str:
+    """Numbers in words, runs of them as spans: "1 to 4, 9"."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
 
 
 def _ratings(one: Checked, config: Config) -> Iterator[Rating]:
@@ -114,6 +140,9 @@ def _rows(one: Checked, config: Config) -> Iterator[Row]:
     if config.ours.method != "rules":
         judged = counts["confirmed"] + counts["rejected"] + counts["ungrounded_verdicts"]
         yield Row(of, "confirmed", share(counts["confirmed"], judged, "verdicts on proposals"))
+    if counts["controls"]:
+        trusted = share(counts["controls_called_errors"], counts["controls"], "planted suspicions that are none")
+        yield Row(of, "planted suspicions called errors", trusted)
     if config.asks_judge:
         unread = "" if one.baseline is not None else "the judge's reply could not be had"
         yield Row(of, "findings of the plain judge", _count(len(one.baseline or ()), scenes, unread), baseline=True)
@@ -174,8 +203,24 @@ def _notes(one: Checked, config: Config) -> Iterator[str]:
     missed = sum(n for what, n in counts.items() if what.startswith("unreadable_"))
     if missed:
         yield f"{name}: {missed} replies could not be had; what they would have said is missing."
-    if cut := counts["candidates_not_verified"] + counts["candidates_of_rules_cut"]:
-        yield f"{name}: {cut} candidates with the lowest scores were not verified, to keep the cost bounded."
+    if one.check.unread:
+        yield (
+            f"{name}: paragraphs {spans_of(one.check.unread)} were not read, so this report is partial. Say the same "
+            "command again with another --seed, or give the role `reader` another model: what was read is kept."
+        )
+    if counts["missing_verdicts"] and not one.blind:
+        yield (
+            f"{name}: {counts['missing_verdicts']} suspicions got no verdict, so this report is partial. Say the same "
+            "command again with another --seed, or give the role `verifier` another model."
+        )
+    if one.worthless:
+        yield (
+            f"{name}: the verifier called {counts['controls_called_errors']} of {counts['controls']} planted "
+            "suspicions errors that are surely none. Its verdicts are worth nothing; give the role `verifier` a "
+            "stronger model, and take the findings for suspicions."
+        )
+    if counts["notes_left_out"]:
+        yield f"{name}: up to {counts['notes_left_out']} notes on earlier parts had no room beside a part."
     if sparse := counts["sparse_scenes"]:
         yield f"{name}: {sparse} scenes with fewer than 3 events or no entity; little can be compared there."
     if split.counts:
@@ -198,6 +243,8 @@ def _data(one: Checked, config: Config) -> dict[str, Any]:
         "findings": [found.as_data(numbered[found.key]) for found in one.across],
         "intra_scene": [found.as_data(numbered[found.key]) for found in one.inside],
         "scored": bool(not one.blind),
+        "partial": one.partial,
+        "verifier_is_worthless": one.worthless,
     }
     if config.asks_judge:
         plain = one.baseline
