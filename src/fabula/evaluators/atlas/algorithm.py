@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from fabula.continuity import NumberedScene
     from fabula.engine.run import Run
     from fabula.evaluators.atlas.config import Config
-    from fabula.evaluators.atlas.gold import Known
+    from fabula.evaluators.atlas.gold import Gold
     from fabula.evaluators.atlas.replies import AttributeReply, EntityReply, ProposalReply, RelationReply
     from fabula.measure.items import Item
     from fabula.measure.report import Report
@@ -65,13 +65,13 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
         BudgetError: the cap is reached.
     """
     config.validate()
-    gold = read_gold(config.ours.gold, [item.id for item in items])
+    gold = read_gold(config.ours.gold, {item.id: item.story.text for item in items})
     checks = [StoryCheck(run.scope(item.id), item, scenes_of(item.story, config.scene_words), config) for item in items]
     checked = await side_by_side(_checked(check, gold[check.item.id]) for check in checks)
     return report_of(checked, config, {setting.name: setting.value for setting in settings_of(config)})
 
 
-async def _checked(check: StoryCheck, gold: tuple[Known, ...] | None) -> Checked:
+async def _checked(check: StoryCheck, gold: Gold | None) -> Checked:
     """What the method finds in a story, and beside it what the plain judge does."""
     method = {"paper": atlas, "reader": reader, "rules": rules}[check.config.ours.method]
     work: list[Coroutine[Any, Any, Any]] = [method(check)]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fabula.continuity import NumberedScene, Scenes
     from fabula.engine.run import Run
     from fabula.evaluators.atlas.config import Config
+    from fabula.evaluators.atlas.findings import Found
     from fabula.measure.items import Item
 
 T = TypeVar("T")
@@ -55,6 +56,7 @@ class StoryCheck:
         ratings: verdicts, and calls whose reply could not be read.
         counts: how often something was dropped, cut, merged or missed.
         unread: numbers of the paragraphs that nobody read.
+        rejected: what a reader suspected and the verifier did not confirm, with its decision as `attribute`.
     """
 
     run: Run
@@ -64,6 +66,7 @@ class StoryCheck:
     ratings: list[Rating] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     unread: set[int] = field(default_factory=set)
+    rejected: list[Found] = field(default_factory=list)
 
     @property
     def scenes(self) -> Sequence[NumberedScene]:

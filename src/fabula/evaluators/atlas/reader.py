@@ -374,6 +374,8 @@ def _outcome(check: StoryCheck, one: Suspicion, decision: DecisionReply | None, 
     if answer != ERROR:
         check.counts["rejected"] += 1
         check.counts[f"rejected_{decision.decision}"] += 1
+        reason = one_line(f"{decision.reason} {decision.explanation}")
+        check.rejected.append(replace(found_of(one), attribute=decision.decision, reason=reason))
         return None
     check.counts["confirmed"] += 1
     return found_of(one, decision, check)
