@@ -38,6 +38,7 @@ NAMES = {
     "measures",
     "overhead",
     "prefix",
+    "rules",
     "schedule",
     "serving",
     "startup",
