@@ -31,7 +31,6 @@ from benchmarks.theatre import plan_of
 NAMES = {
     "atlas",
     "chat",
-    "continuity",
     "engine",
     "growth",
     "long",

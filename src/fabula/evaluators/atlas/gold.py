@@ -36,7 +36,7 @@ _EMPTY_WORDS: Final = frozenset(
 class Known:
     """A known error; quotations are empty where the file has none.
 
-    `place` is where it stands in the story's file, for labels of `fabula inject`, which know no scenes.
+    `place` is where it stands in the story's file, for errors of `fabula inject`, which know no scenes.
     """
 
     finding: Finding
@@ -60,8 +60,8 @@ def read_gold(path: str, ids: Sequence[str]) -> dict[str, tuple[Known, ...] | No
 
     The file holds a JSON array or JSON lines of objects with `hallucination` (the paper's sentence) or `x`, `y`, `fact`
     and `event` (or `scene_x`, `scene_y`); where known `quote_x` and `quote_y`; those whose `verdict` says that they
-    are none are left out; `story` names the story, where there are several. Labels of `fabula inject` are known errors
-    too; its negatives are none.
+    are none are left out; `story` names the story, where there are several. A story with planted errors as `fabula
+    inject` writes it (`text`, `errors`) is read too.
 
     Raises:
         UsageError: it cannot be read, an entry is no finding, or it is of no story here.
@@ -89,6 +89,8 @@ def _entries(text: str, path: str) -> list[Any]:
         data = None
     if isinstance(data, list):
         return data
+    if isinstance(data, dict) and isinstance(data.get("errors"), list) and isinstance(data.get("text"), str):
+        return _planted(data["text"], data["errors"], path)
     if isinstance(data, dict) and isinstance(data.get("findings"), list):
         return list(data["findings"])
     try:
@@ -97,6 +99,26 @@ def _entries(text: str, path: str) -> list[Any]:
         raise UsageError(
             f"{path} is neither a JSON array nor JSON lines ({error}). Give the known errors in one of these forms."
         ) from error
+
+
+def _planted(text: str, errors: Sequence[Any], path: str) -> list[Any]:
+    """Errors that are edits of a clean text, each with its place in the text that has them all."""
+    edits: list[tuple[int, dict[str, Any]]] = []
+    for number, one in enumerate(errors, 1):
+        told = [one.get(name) if isinstance(one, dict) else None for name in ("find", "replace", "contradicts")]
+        if not all(isinstance(value, str) for value in told) or text.count(str(told[0])) != 1:
+            raise UsageError(
+                f"{path}, error {number}: `find` has to stand in `text` once, with `replace` and `contradicts` beside "
+                "it. Correct the entry or remove it."
+            )
+        edits.append((text.index(one["find"]), one))
+    found, moved = [], 0
+    for start, one in sorted(edits, key=lambda edit: edit[0]):
+        new = one["replace"]
+        place = {"start": start + moved, "end": start + moved + max(1, len(new)), "quote": new}
+        found.append({**one, "place": place, "fact": {"quote": one["contradicts"]}})
+        moved += len(new) - len(one["find"])
+    return found
 
 
 def _known(entry: dict[str, Any], where: str) -> Known:
@@ -115,10 +137,10 @@ def _known(entry: dict[str, Any], where: str) -> Known:
 
 
 def _label(entry: dict[str, Any], place: dict[str, Any], where: str) -> Known:
-    """A label of `fabula inject`."""
+    """An error that is known by its place in the file."""
     start, end, fact = place.get("start"), place.get("end"), entry.get("fact")
     if not (isinstance(start, int) and isinstance(end, int) and isinstance(fact, dict)):
-        raise UsageError(f"{where}: no whole label of `fabula inject`. Correct the entry or remove it.")
+        raise UsageError(f"{where}: no whole label of an error. Correct the entry or remove it.")
     quotes = str(fact.get("quote", "")), str(place.get("quote", ""))
     return Known(Finding(0, 0, *quotes), *quotes, (start, end))
 
