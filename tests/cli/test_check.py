@@ -17,17 +17,21 @@ STORY = (
     "# One\n\nMara carried her blue umbrella. The blue umbrella dripped. Mara Voss was tired.\n\n"
     "# Two\n\nThe umbrella was red, <script>alert(1)</script> and Mara Voss shut the red umbrella and sat down.\n"
 )
-FACTS = {"facts": [{"subject": "Mara", "slot": "mood", "value": "tired", "quote": "Mara Voss was tired"}]}
-CLASH = {"known": 0, "quote_x": "Mara Voss was tired", "fact": "Mara tired", "quote_y": "sat down", "event": "Mara not"}
-VERDICTS = [
-    {"number": 1, "quote_x": "Mara Voss was tired", "quote_y": "sat down", "decision": "no_difference"},
-    {"number": 2, "quote_x": "her blue umbrella", "quote_y": "The umbrella was red", "attribute": "colour",
-     "decision": "error", "fact": "Mara's umbrella being blue", "event": "it being red", "reason": "Two colours."},
-]  # fmt: skip
+BLUE = {"paragraph_x": 2, "quote_x": "her blue umbrella", "says_x": "Mara's umbrella is blue"}
+RED = {
+    "paragraph_y": 4,
+    "quote_y": "The umbrella was red",
+    "says_y": "it is red",
+    "why": "Two colours.",
+    "category": "object",
+}
+DECISION = {"number": 1, "decision": "error", "paragraph_x": 2, "quote_x": "her blue umbrella", "paragraph_y": 4,
+            "quote_y": "The umbrella was red", "reason": "Two colours.", "sure": "certain"}  # fmt: skip
+VERDICT = {"number": 1, "quote_x": "her blue umbrella", "quote_y": "The umbrella was red", "attribute": "colour",
+           "decision": "error", "fact": "Mara's umbrella being blue", "event": "it being red"}  # fmt: skip
 REPLIES = {
-    "grapher:facts": json.dumps(FACTS),
-    "proposer:compare": json.dumps({"findings": [CLASH]}),
-    "verifier:settle": json.dumps({"verdicts": VERDICTS}),
+    "reader:read": json.dumps({"findings": [BLUE | RED | {"sure": "likely"}]}),
+    "verifier:decide": json.dumps({"decisions": [DECISION]}),
     "judge:judge": json.dumps({"findings": [{"x": 1, "y": 2, "fact": "blue umbrella", "event": "red umbrella"}]}),
 }
 
@@ -39,12 +43,13 @@ def story(here: Path) -> Path:
     return here
 
 
-def test_the_hybrid_finds_and_quotes_and_has_the_plain_judge_beside(cli: Cli, story: Path) -> None:
+def test_the_reader_finds_and_quotes_both_places_and_says_why(cli: Cli, story: Path) -> None:
     ran = cli("check", "story.md", *MODEL)
     assert ran.code == 0, ran.err
-    assert "In scene 1, Mara's umbrella being blue was established, yet in scene 2, it being red happens" in ran.out
-    assert 'scene 1: "her blue umbrella"' in ran.out
-    assert "findings of the plain judge (baseline)" in ran.out
+    assert "object, certain" in ran.out
+    assert 'paragraph 2: "her blue umbrella"' in ran.out
+    assert 'paragraph 4: "The umbrella was red"' in ran.out
+    assert "Two colours." in ran.out
     page = (story / "evaluation" / "atlas.html").read_text(encoding="utf-8")
     assert "<mark>her blue umbrella</mark>" in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
@@ -52,14 +57,13 @@ def test_the_hybrid_finds_and_quotes_and_has_the_plain_judge_beside(cli: Cli, st
     (kept,) = json.loads((story / "evaluation" / "findings-story.json").read_text(encoding="utf-8"))
     assert list(kept)[:2] == ["id", "hallucination"]
     assert (kept["x"], kept["y"], kept["root_cause_id"]) == (1, 2, 1)
-    ratings = (story / "evaluation" / "ratings.jsonl").read_text(encoding="utf-8")
-    assert '"no error"' in ratings
+    assert (kept["paragraph_x"], kept["paragraph_y"], kept["sure"]) == (2, 4, "certain")
 
 
 def test_what_was_asked_is_not_asked_again_and_keys_stay(cli: Cli, story: Path) -> None:
     first = cli("check", "story.md", "--json", *MODEL)
     again = cli("check", "story.md", "--json", "--frozen", *MODEL)
-    assert (first.json["asked"], again.json["asked"]) == (4, 0)
+    assert (first.json["asked"], again.json["asked"]) == (2, 0)
     assert first.json["details"] == again.json["details"]
 
 
@@ -73,11 +77,15 @@ def test_without_a_model_nobody_is_asked_and_strict_ends_with_1(cli: Cli, story:
 
 
 def test_a_model_that_says_nothing_is_no_all_clear(cli: Cli, story: Path) -> None:
-    (story / "atlas.toml").write_text(script_of(dict.fromkeys(("grapher", "proposer", "verifier", "judge"), "Hm.")))
+    (story / "atlas.toml").write_text(script_of(dict.fromkeys(("reader", "verifier"), "Hm.")))
+    ran = cli("check", "story.md", "--strict", *MODEL)
+    assert ran.code == 1, ran.err
+    assert "not scored: nobody could read the story" in ran.out
+    assert "replies could not be had" in ran.out
+    (story / "atlas.toml").write_text(script_of(REPLIES | {"verifier:decide": "Hm."}))
     ran = cli("check", "story.md", "--strict", *MODEL)
     assert ran.code == 1, ran.err
     assert "not scored: the verifier gave no verdict that can be read" in ran.out
-    assert "replies could not be had" in ran.out
 
 
 def test_the_papers_way_asks_for_graphs_and_says_what_it_dropped(cli: Cli, story: Path) -> None:
@@ -91,7 +99,7 @@ def test_the_papers_way_asks_for_graphs_and_says_what_it_dropped(cli: Cli, story
         "grapher:relations": json.dumps({"relations": []}),
         "grapher:attributes": json.dumps({"attributes": [colour]}),
         "proposer": json.dumps({"findings": [proposal]}),
-        "verifier": json.dumps({"verdicts": [VERDICTS[1] | {"number": 1}]}),
+        "verifier": json.dumps({"verdicts": [VERDICT]}),
         "judge": json.dumps({"findings": []}),
     }
     (story / "atlas.toml").write_text(script_of(replies), encoding="utf-8")
@@ -126,7 +134,7 @@ def test_a_dismissed_finding_stays_away_with_its_reason(cli: Cli, story: Path) -
 def test_known_errors_score_the_method_and_the_judge(cli: Cli, story: Path) -> None:
     gold = [{"x": 1, "y": 2, "fact": "blue umbrella", "event": "red umbrella"}]
     (story / "gold.json").write_text(json.dumps(gold), encoding="utf-8")
-    ran = cli("check", "story.md", "--gold", "gold.json", "--json", *MODEL)
+    ran = cli("check", "story.md", "--gold", "gold.json", "--set", "baseline=true", "--json", *MODEL)
     assert ran.code == 0, ran.err
     rows = {(row["of"], row["what"]): row for row in ran.json["rows"]}
     assert rows["story (plain judge)", "recall/strict"]["value"] == 1

@@ -22,7 +22,7 @@ from fabula.engine.prompts import Prompts
 from fabula.engine.replies import ReplyProblem, read_files
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
-from fabula.evaluators.atlas.gold import read_gold
+from fabula.evaluators.atlas.planted import planted_in
 from fabula.models.base import Capabilities
 from fabula.models.scripted import ScriptedModel
 
@@ -184,16 +184,13 @@ def test_what_is_wrong_with_a_planted_story_is_said() -> None:
     assert not problems(Planted("p", "", "prose", "", "", "", "x is y", (), ()))
 
 
-def test_check_reads_a_planted_story_and_knows_every_place(tmp_path: Path) -> None:
+def test_check_reads_a_planted_story_and_knows_every_place() -> None:
     planted = by_rule(replace(SOURCE, text=long_story(40)), Ours(errors=5), 3).planted
-    (tmp_path / "planted.json").write_text(json.dumps(planted.data()), encoding="utf-8")
-    known = read_gold(str(tmp_path / "planted.json"), ["door"])["door"] or ()
-    assert [one.place for one in known] == sorted(planted.places)
-    assert {one.quote_x for one in known} == {one.contradicts for one in planted.errors}
-    wrong = {"text": "It is.", "errors": [{"find": "is not", "replace": "", "contradicts": "It"}]}
-    (tmp_path / "wrong.json").write_text(json.dumps(wrong), encoding="utf-8")
-    with pytest.raises(UsageError, match="error 1: `find` has to stand"):
-        read_gold(str(tmp_path / "wrong.json"), ["door"])
+    known = planted_in(planted.data(), planted.broken, "planted.json")
+    assert {one.id: one.place for one in known.errors} == {
+        one.id: place for one, place in zip(planted.errors, planted.places, strict=True)
+    }
+    assert not planted_in(planted.data(), planted.text, "planted.json").errors
 
 
 def test_errors_by_rule_are_planted_in_pairs_and_a_seed_decides() -> None:

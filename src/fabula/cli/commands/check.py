@@ -34,6 +34,7 @@ _CHECKING: Final = "Checking"
 _MOST_BYTES: Final = 200_000_000
 _DEFAULT_OUT: Final = "evaluation"
 _WIDE: Final = 140
+_INDENT: Final = " " * 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,15 +187,26 @@ def _say(terminal: Terminal, report: Mapping[str, Any], dismissed: Mapping[str, 
         shown = f", {gone} dismissed (see {FILE})" if gone else ""
         terminal.say(f"{story['id']}: {counted(len(open_), 'finding')}{shown}")
         for one in open_:
-            terminal.say(f"\n  {one['key']}  {one['hallucination']}")
-            terminal.say(f"            scene {one['x']}: {_quoted(one['quote_x'])}")
-            terminal.say(f"            scene {one['y']}: {_quoted(one['quote_y'])}")
+            for line in _told(one):
+                terminal.say(line)
         terminal.say("")
     rows = [("of", "measure", "value"), *((r["of"], _what(r), _value(r)) for r in report["rows"])]
     terminal.say(table(rows))
     for note in report["notes"]:
         terminal.say(f"\n{note}")
     return left
+
+
+def _told(one: Mapping[str, Any]) -> tuple[str, ...]:
+    """A finding in a few lines: by paragraphs and with the reason, where these are known."""
+    if not one.get("paragraph_x"):
+        places = f"scene {one['x']}", f"scene {one['y']}"
+        head, why = one["hallucination"], ()
+    else:
+        places = f"paragraph {one['paragraph_x']}", f"paragraph {one['paragraph_y']}"
+        head, why = f"{one['category']}, {one['sure']}", (f"{_INDENT}{one['reason']}",) if one["reason"] else ()
+    quoted = (f"{_INDENT}{at}: {_quoted(one[quote])}" for at, quote in zip(places, ("quote_x", "quote_y"), strict=True))
+    return f"\n  {one['key']}  {head}", *quoted, *why
 
 
 def _quoted(words: str) -> str:

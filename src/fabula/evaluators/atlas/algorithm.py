@@ -1,11 +1,12 @@
 """ATLAS (MAGNET, section 3.5): scenes become graphs, each is compared with earlier ones, proposals are verified.
 
-`atlas` is the paper's pipeline, `plain_judge` its baseline (section 3.6). What is ours stands apart: the hybrid in
-`hybrid`, and `rules`, which ask no model.
+`atlas` is the paper's pipeline, `plain_judge` its baseline (section 3.6). What is ours stands apart: `reader` in the
+module of that name, and `rules`, which ask no model.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.continuity import check as detected
@@ -29,7 +30,7 @@ from fabula.evaluators.atlas.graph import (
     allowed,
     normal,
 )
-from fabula.evaluators.atlas.hybrid import hybrid
+from fabula.evaluators.atlas.reader import reader
 from fabula.evaluators.atlas.replies import Attributes, Entities, Events, Judged, Proposals, Relations, Verdicts
 from fabula.evaluators.atlas.reporting import Checked, report_of
 from fabula.evaluators.atlas.verdicts import confirmed
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from fabula.continuity import NumberedScene
     from fabula.engine.run import Run
     from fabula.evaluators.atlas.config import Config
-    from fabula.evaluators.atlas.gold import Known
+    from fabula.evaluators.atlas.gold import Gold
     from fabula.evaluators.atlas.replies import AttributeReply, EntityReply, ProposalReply, RelationReply
     from fabula.measure.items import Item
     from fabula.measure.report import Report
@@ -52,6 +53,7 @@ WHOLE_TOKENS: Final = 30_000  # of text that is verified against; above that, wh
 _REST_TOKENS: Final = 3_000  # of instructions, proposals and schema beside the text
 _PER_1000_WORDS: Final = 3.2  # proposals, for estimates; the paper gives no number, this one is ours
 _SHORT: Final = 4  # letters of words that name nothing in particular
+_NAME: Final = re.compile(r"\b[A-Z]\w+")
 
 
 async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
@@ -63,28 +65,26 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
         BudgetError: the cap is reached.
     """
     config.validate()
-    gold = read_gold(config.ours.gold, [item.id for item in items])
-    checks = [
-        StoryCheck(run.scope(item.id), item, scenes_of(item.story, config.paper.scene_words), config) for item in items
-    ]
+    gold = read_gold(config.ours.gold, {item.id: item.story.text for item in items})
+    checks = [StoryCheck(run.scope(item.id), item, scenes_of(item.story, config.scene_words), config) for item in items]
     checked = await side_by_side(_checked(check, gold[check.item.id]) for check in checks)
     return report_of(checked, config, {setting.name: setting.value for setting in settings_of(config)})
 
 
-async def _checked(check: StoryCheck, gold: tuple[Known, ...] | None) -> Checked:
+async def _checked(check: StoryCheck, gold: Gold | None) -> Checked:
     """What the method finds in a story, and beside it what the plain judge does."""
-    method = {"paper": atlas, "hybrid": hybrid, "rules": rules}[check.config.ours.method]
+    method = {"paper": atlas, "reader": reader, "rules": rules}[check.config.ours.method]
     work: list[Coroutine[Any, Any, Any]] = [method(check)]
     if check.config.asks_judge:
         work.append(plain_judge(check))
     (found, details), *judged = await side_by_side(work)
-    return Checked(check, distinct(found), judged[0] if judged else None, details, gold)
+    return Checked(check, tuple(found), judged[0] if judged else None, details, gold)
 
 
 # section 3.5: ATLAS -------------------------------------------------------------------------------------------------
 
 
-async def atlas(check: StoryCheck) -> tuple[list[Found], dict[str, Any]]:
+async def atlas(check: StoryCheck) -> tuple[Sequence[Found], dict[str, Any]]:
     """What the paper's pipeline confirms, and the entities and facts it compared.
 
     Raises:
@@ -115,7 +115,7 @@ async def atlas(check: StoryCheck) -> tuple[list[Found], dict[str, Any]]:
     verified = await side_by_side(
         verify(check, number, batch, text) for number, (batch, text) in enumerate(_batches(check, kept), 1)
     )
-    found = [one for of_batch in verified for one in of_batch]
+    found = distinct(one for of_batch in verified for one in of_batch)
     entities = [
         {"id": one.id, "type": one.type, "name": one.name, "aliases": sorted(one.aliases), "scene": one.scene}
         for one in table.entities
@@ -238,7 +238,7 @@ async def plain_judge(check: StoryCheck) -> tuple[Proposal, ...] | None:
 # ours: no model -----------------------------------------------------------------------------------------------------
 
 
-async def rules(check: StoryCheck) -> tuple[list[Found], dict[str, Any]]:
+async def rules(check: StoryCheck) -> tuple[Sequence[Found], dict[str, Any]]:
     """Variants of names, and collisions for which a strict rule holds alone; nobody is asked."""
     result = detected(check.scenes, tight=True)
     check.counts["candidates_of_rules"] += len(result.candidates)
@@ -261,7 +261,7 @@ async def rules(check: StoryCheck) -> tuple[list[Found], dict[str, Any]]:
                 f"{one.values[0]} against {one.values[1]}",
             )
         )
-    return found, {"raised": dict(result.raised)}
+    return distinct(found), {"raised": dict(result.raised)}
 
 
 # the graph of a scene: what is kept of the replies ------------------------------------------------------------------
@@ -412,10 +412,9 @@ def _batches(check: StoryCheck, proposals: Sequence[Proposal]) -> list[tuple[lis
     most = WHOLE_TOKENS if room is None else min(WHOLE_TOKENS, room - _REST_TOKENS)
     whole = _shown(check.scenes)
     fits = estimate_tokens(whole) <= most
-    names = frozenset() if fits else check.text.names
     batches: list[tuple[list[Proposal], str]] = []
     for one in sorted(proposals, key=lambda p: (p.x, p.y)):
-        text = whole if fits else _between(check.scenes, one, names)
+        text = whole if fits else _between(check.scenes, one)
         if batches and len(batches[-1][0]) < check.config.ours.batch and (fits or batches[-1][1] == text):
             batches[-1][0].append(one)
         else:
@@ -423,10 +422,10 @@ def _batches(check: StoryCheck, proposals: Sequence[Proposal]) -> list[tuple[lis
     return batches
 
 
-def _between(scenes: Sequence[NumberedScene], one: Proposal, names: frozenset[str]) -> str:
+def _between(scenes: Sequence[NumberedScene], one: Proposal) -> str:
     """Scenes X and Y, and from those between the paragraphs that name what the proposal is about."""
-    own = words(f"{one.fact} {one.event}")
-    about = own & names or {word for word in own if len(word) > _SHORT}
+    own = f"{one.fact} {one.event}"
+    about = {word.casefold() for word in _NAME.findall(own)} or {word for word in words(own) if len(word) > _SHORT}
     pieces = []
     for scene in scenes:
         if scene.number in (one.x, one.y):

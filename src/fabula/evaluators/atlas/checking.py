@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from fabula.base.errors import ReplyError
+from fabula.base.errors import ContextLengthError, RefusalError, ReplyError
 from fabula.craft.raters import kind_of
 from fabula.engine.replies import json_instruction, schema_of
 from fabula.evaluators.atlas.quoting import StoryText
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fabula.continuity import NumberedScene, Scenes
     from fabula.engine.run import Run
     from fabula.evaluators.atlas.config import Config
+    from fabula.evaluators.atlas.findings import Found
     from fabula.measure.items import Item
 
 T = TypeVar("T")
@@ -38,9 +39,8 @@ REPLY_TOKENS: Final = {
     "node": 600,
     "propose": 1600,
     "verify": 2600,
-    "facts": 2800,
-    "compare": 1200,
-    "settle": 2600,
+    "read": 3200,
+    "decide": 3200,
     "judge": 4000,
 }
 """Tokens that a context window keeps free for the reply; the most that a small model may write."""
@@ -55,6 +55,8 @@ class StoryCheck:
         split: the story's scenes.
         ratings: verdicts, and calls whose reply could not be read.
         counts: how often something was dropped, cut, merged or missed.
+        unread: numbers of the paragraphs that nobody read.
+        rejected: what a reader suspected and the verifier did not confirm, with its decision as `attribute`.
     """
 
     run: Run
@@ -63,6 +65,8 @@ class StoryCheck:
     config: Config
     ratings: list[Rating] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
+    unread: set[int] = field(default_factory=set)
+    rejected: list[Found] = field(default_factory=list)
 
     @property
     def scenes(self) -> Sequence[NumberedScene]:
@@ -83,6 +87,10 @@ class StoryCheck:
         window = self.run.window(role)
         return None if window is None else window - REPLY_TOKENS[prompt]
 
+    def fits(self, role: str, most: int, unknown: int) -> bool:
+        """Whether the whole story fits `most` tokens and half of a role's window; `unknown` is its size if unknown."""
+        return sum(one.tokens for one in self.text.paragraphs) <= min(most, (self.run.window(role) or unknown) // 2)
+
     async def ask(self, at: Run, shape: type[T], role: str, prompt: str, **fields: Any) -> T | None:  # noqa: ANN401 - fields of a prompt
         """A reply of that shape; `None`, counted and kept as an unscored rating, where none could be had.
 
@@ -96,7 +104,7 @@ class StoryCheck:
             sampling = Sampling(temperature=self.config.paper.temperature, max_tokens=most)
             try:
                 return await at.ask_for(shape, role, prompt, sampling=sampling, **fields)
-            except ReplyError as error:
+            except (ReplyError, RefusalError, ContextLengthError) as error:
                 why = str(error)
         self.counts[f"unreadable_{prompt}"] += 1
         self.rate(role, f"{at.at}/{prompt}", f"{at.at}/{prompt}", unscored=why)

@@ -17,23 +17,37 @@ if TYPE_CHECKING:
     from fabula.continuity import Candidate, Passage
 
 CATEGORIES: Final[Mapping[str, str]] = {
-    "appearance": "colour, material, side of the body, looks",
-    "number": "count, age, date, duration, sum of money",
     "name": "what somebody or something is called",
-    "role": "title, job, part in what happens",
-    "kinship": "family, marriage, children",
-    "life": "who is alive or dead",
-    "state": "broken or working, locked or open, hurt or well",
-    "object": "which thing it is",
-    "place": "where something is or was, or is hidden",
+    "appearance": "looks, build, hair, eyes, clothes",
+    "age": "how old somebody is, years of birth, generations",
+    "date": "dates, weekdays, years",
+    "duration": "how long something lasts, took, or lies back",
+    "time of day": "hours, day and night, what can be done by then",
+    "season": "months, seasons, and what grows, flies or is kept in them",
+    "weather or light": "rain, snow, wind, sun, moon, darkness, what can be seen",
+    "place of a person": "where somebody is, was, lives or comes from, and could have got to",
+    "place of a thing": "where something is, was left, kept or hidden",
+    "possession": "who owns, has, carries, wears, gave or lost something",
+    "kinship": "family, marriage, love, who is whose",
+    "role": "work, rank, title, office, part in what happens",
+    "body": "injuries, illness, left and right, which hand",
+    "life": "who is dead or alive",
+    "knowledge": "somebody knows what they cannot know yet, or not what they have learnt",
+    "rule": "a rule of the story's own world is broken",
+    "world": "it cannot be so in the world as it is",
+    "number": "counts, amounts, sums, prices, scores, measures",
+    "ability": "what somebody can or cannot do, languages, habits, tastes",
+    "order": "what came before what; something is told of before it can have happened, or happens twice",
+    "attribution": "who said, did, made, wrote or saw something",
+    "object": "which thing it is, its kind, colour, material or make",
+    "state": "broken or whole, open or locked, lit or dark, full or empty, dry or wet",
     "cause": "why or how something happened",
     "existence": "that something is there, or happened at all",
-    "knowledge": "somebody denies or lacks what they know, or knows what they cannot",
     "other": "anything else that cannot both be true",
 }
 _OF_DETECTOR: Final = {
-    "name": "name", "number": "number", "ordinal": "number", "duration": "number", "money": "number",
-    "date": "number", "age": "number", "colour": "appearance", "side": "appearance", "title": "role", "role": "role",
+    "name": "name", "number": "number", "ordinal": "number", "duration": "duration", "money": "number",
+    "date": "date", "age": "age", "colour": "appearance", "side": "body", "title": "role", "role": "role",
     "kin": "kinship", "object": "object", "state": "state", "denial": "existence", "cause": "cause", "place": "place",
     "life": "life",
 }  # fmt: skip
@@ -56,10 +70,8 @@ class Proposal:
         fact, event: what the earlier and the later one say, as clauses.
         subject: what they are about, where known.
         category: one of `CATEGORIES`.
-        source: who proposed it: "rule NAME", "facts" (two values of one slot), "model".
-        score: 0 to 1; orders proposals.
+        source: who proposed it: "rule NAME" or "model".
         before, after: the passages, where known.
-        cues: words near the later one that may explain a change.
     """
 
     x: int
@@ -69,10 +81,8 @@ class Proposal:
     subject: str = ""
     category: str = "other"
     source: str = "model"
-    score: float = 0.0
     before: Passage | None = None
     after: Passage | None = None
-    cues: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -89,7 +99,7 @@ class Proposal:
             fact, event = (f"the name being {value}" for value in one.values)
         return cls(
             one.before.scene, one.after.scene, fact, event, one.subject, _OF_DETECTOR[one.detector],
-            f"rule {one.detector}", one.score, one.before, one.after, one.cues,
+            f"rule {one.detector}", one.before, one.after,
         )  # fmt: skip
 
 
@@ -106,6 +116,9 @@ class Found:
         reason: why it is one, in the verifier's words.
         also: other scenes that state the fact.
         root: number of the root cause, from 1 on.
+        sure: how sure the verifier is: certain, likely or possible; empty where nobody said.
+        places: the numbers of both paragraphs; 0 where they are not known.
+        beside: numbers of other paragraphs that side with one of the two.
     """
 
     key: str
@@ -122,6 +135,14 @@ class Found:
     reason: str = ""
     also: tuple[int, ...] = ()
     root: int = 0
+    sure: str = ""
+    places: tuple[int, int] = (0, 0)
+    beside: tuple[int, ...] = ()
+
+    @property
+    def says(self) -> tuple[str, str]:
+        """What the earlier and the later place say."""
+        return self.fact, self.event
 
     @property
     def sentence(self) -> str:
@@ -145,7 +166,11 @@ class Found:
             "key": self.key,
             "subject": self.subject,
             "source": self.source,
+            "sure": self.sure,
             "reason": self.reason,
+            "paragraph_x": self.places[0],
+            "paragraph_y": self.places[1],
+            "also_in_paragraphs": list(self.beside),
             "also_established_in": list(self.also),
             "passage_x": _placed(self.before),
             "passage_y": _placed(self.after),
@@ -219,7 +244,12 @@ def distinct(found: Iterable[Found]) -> tuple[Found, ...]:
             kept.append(one)
         elif one.x != kept[at].x and one.x not in kept[at].also:
             kept[at] = replace(kept[at], also=tuple(sorted({*kept[at].also, one.x})))
-    return tuple(_rooted(_keyed(kept)))
+    return tuple(_rooted(keyed(kept)))
+
+
+def same_focus(one: Passage, other: Passage) -> bool:
+    """Whether two passages quote the same words, or some of them."""
+    return one.scene == other.scene and one.focus[0] < other.focus[1] and other.focus[0] < one.focus[1]
 
 
 def _restates(one: Found, other: Found) -> bool:
@@ -232,7 +262,7 @@ def _restates(one: Found, other: Found) -> bool:
     return same_words and (one.x == other.x or one.x < one.y) and _one_cause(one, other)
 
 
-def _keyed(found: Sequence[Found]) -> list[Found]:
+def keyed(found: Sequence[Found]) -> list[Found]:
     """Findings whose keys differ, also where two lie in the same two sentences."""
     seen: dict[str, int] = {}
     keyed = []

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from fabula.base.errors import UsageError
-from fabula.continuity import NumberedScene, Scenes, Windows, split
+from fabula.continuity import NumberedScene, Scenes, split
 from fabula.craft.matching import Finding, parse_finding
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
@@ -23,17 +25,15 @@ from fabula.evaluators.atlas.dismissed import read_dismissed, write_dismissed
 from fabula.evaluators.atlas.findings import Proposal, distinct, merged, valid_clause
 from fabula.evaluators.atlas.gold import Detected, Known, accuracies, read_gold
 from fabula.evaluators.atlas.graph import Edge, EntityTable, allowed, normal
-from fabula.evaluators.atlas.hybrid import KnownFacts, pieces_of, united, windowed
 from fabula.evaluators.atlas.page import as_page
 from fabula.evaluators.atlas.quoting import StoryText
-from fabula.evaluators.atlas.replies import Facts, ProposalReply, VerdictReply
+from fabula.evaluators.atlas.replies import ProposalReply, VerdictReply
 from fabula.evaluators.atlas.verdicts import outcome_of
 from fabula.measure.items import Item
 from fabula.models.base import Capabilities
-from fabula.models.budget import estimate_tokens
+from fabula.models.budget import prompt_tokens
 from fabula.models.scripted import ScriptedModel
 from fabula.story import Scene, Story
-from fabula.story.world import WorldState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -362,93 +362,13 @@ def test_what_was_proposed_by_its_place_keeps_its_key() -> None:
     assert one.key == other.key == proposal.key
 
 
-# the hybrid -----------------------------------------------------------------------------------------------------------
-
-
-def test_pieces_hold_everything_once_and_are_about_as_large_as_they_may_be() -> None:
-    text = "\n\n".join(f"Paragraph {n} " + "tells of the sea and the lamp. " * 9 for n in range(60))
-    scenes = [NumberedScene(n, "", text) for n in (1, 2, 3)] + [NumberedScene(4, "", "word " * 9000)]
-    pieces = pieces_of(scenes, 1000)
-    assert all(estimate_tokens(piece.text) <= 1100 for piece in pieces)
-    for scene in scenes:
-        parts = [part for piece in pieces for part in piece.parts if part.scene is scene]
-        assert [part.start for part in parts] == [0, *(part.end for part in parts[:-1])]
-        assert parts[-1].end == len(scene.text)
-    assert [piece.number for piece in pieces] == list(range(1, len(pieces) + 1))
-
-
-def test_short_scenes_share_a_piece() -> None:
-    (piece,) = pieces_of(SCENES)
-    assert piece.scenes == (1, 2, 3)
-    assert piece.text.startswith("[Scene 1: The lamp]\nElena Voss came")
-
-
-def test_facts_without_quotation_are_dropped_and_two_values_of_a_slot_collide(check: StoryCheck) -> None:
-    told = [
-        {"subject": "the jeep", "slot": "Colour", "value": "red", "quote": "a red jeep"},
-        {"subject": "Jeep", "slot": "colour", "value": "blue", "quote": "her blue jeep"},
-        {"subject": "jeep", "slot": "colour", "value": "dark blue", "quote": "blue jeep"},
-        {"subject": "jeep", "slot": "colour", "value": "green", "quote": "a green jeep"},
-        {
-            "subject": "opening night",
-            "slot": "day",
-            "value": "Friday",
-            "quote": "is Friday",
-            "modality": "reported",
-            "by": "E",
-        },
-        {"subject": "opening night", "slot": "day", "value": "Saturday", "quote": "was Saturday"},
-        {"subject": "Elena", "slot": "x", "value": "comes", "quote": "came in", "kind": "event"},
-        {"subject": "Elena", "slot": "y", "value": "parks", "quote": "parked", "kind": "event"},
-        {"subject": "a", "slot": "b", "value": "c", "quote": "came in", "kind": "idea"},
-        {"subject": "", "slot": "b", "value": "c", "quote": "came in"},
-        {"subject": "a" * 201, "slot": "b", "value": "c", "quote": "came in"},
-        {"subject": "Elena", "slot": "limp", "value": "long told, " * 40, "quote": "She limped"},
-    ]
-    (piece,) = pieces_of(SCENES)
-    with WorldState() as world:
-        facts = KnownFacts(check, world)
-        facts.add(piece, Facts.model_validate({"facts": told}))
-        found = list(facts.collisions())
-        assert [(one.x, one.y, one.fact) for one in found if "blue" in one.event and "dark" not in one.event] == [
-            (1, 3, "jeep having colour red")
-        ]
-        assert not [one for one in found if "opening" in one.subject or one.subject == "elena"]
-        assert facts.known(piece) == []
-        (limp,) = (fact for fact in world.facts() if fact.slot == "limp")
-        assert limp.value == ("long told, " * 40).strip()
-    assert check.counts["dropped_fact_without_quote"] == 1
-    assert check.counts["dropped_unknown_kind"] == 1
-    assert check.counts["dropped_empty_fact"] == 1
-    assert check.counts["dropped_long_fact"] == 1
-
-
-def test_what_two_ways_propose_stands_higher() -> None:
-    rule = Proposal(1, 3, "a", "b", source="rule colour", score=0.5)
-    other = Proposal(1, 3, "c", "d", source="rule age", score=0.6)
-    model = Proposal(1, 3, "a", "b", source="model", score=0.4)
-    told = united([rule, other, model, rule])
-    assert [(one.source, round(one.score, 2)) for one in told] == [("rule colour", 0.65), ("rule age", 0.6)]
-
-
-def test_a_sentence_without_end_is_cut_after_a_word_and_marked() -> None:
-    scenes = (
-        NumberedScene(1, "", "The jeep was red " + "and the sea went on " * 90),
-        NumberedScene(2, "", "It was blue."),
-    )
-    places = StoryText(scenes).find(1, "The jeep was red"), StoryText(scenes).find(2, "It was blue")
-    shown = windowed(Proposal(1, 2, "a", "b", before=places[0], after=places[1]), Windows(scenes))
-    assert shown.before.startswith("The jeep was red and the sea")
-    assert shown.before.endswith((" on [...]", " sea [...]", " the [...]", " and [...]", " went [...]"))
-    assert len(shown.before) < 1210
-    assert shown.after == "It was blue."
-
-
 # whole checks ---------------------------------------------------------------------------------------------------------
 
 
 def checked(text: str, config: Config, answer: Any = None, *, small: bool = False) -> Report:  # noqa: ANN401 - a script of any kind
-    model = ScriptedModel(answer or (lambda _: "{}"), capabilities=Capabilities(schema=True, small=small))
+    model = answer
+    if not isinstance(answer, ScriptedModel):
+        model = ScriptedModel(answer or (lambda _: "{}"), capabilities=Capabilities(schema=True, small=small))
 
     async def one() -> Report:
         with Journal() as journal:
@@ -474,27 +394,26 @@ def test_without_a_model_names_and_sure_collisions_come_out() -> None:
     assert "no model was asked" in report.notes[0]
 
 
-def test_a_model_with_little_room_gets_smaller_pieces_and_no_whole_story() -> None:
+def test_a_model_with_little_room_reads_part_after_part_with_the_notes_on_those_before() -> None:
     asked: list[Request] = []
 
     def answer(request: Request) -> str:
         asked.append(request)
-        return json.dumps({"facts": [], "findings": [], "verdicts": []})
+        number = int(request.messages[-1].content.partition("[")[2].partition("]")[0]) + 3
+        note = {"paragraph": number, "about": "Mara", "fact": f"she counted {number} boats", "category": "number"}
+        return json.dumps({"findings": [], "notes": [note], "decisions": []})
 
     text = "\n\n".join(f"Mara counted {n} boats and went home over the hill in the rain." * 5 for n in range(120))
-    model = ScriptedModel(answer, capabilities=Capabilities(schema=True, context=6000))
-
-    async def one() -> Report:
-        with Journal() as journal:
-            run = Run(RunContext(journal, Prompts(ATLAS.prompts), Cast.of(model)))
-            return await ATLAS.evaluate((Item("long", Story("", (Scene("s", text),))),), run, Config.improved())
-
-    report = asyncio.run(one())
-    assert {request.role for request in asked} >= {"grapher", "proposer"}
-    assert "judge" not in {request.role for request in asked}
-    row = report.row("long", "findings of the plain judge")
-    assert row.scored.as_data()["unscored"] == "the judge's reply could not be had"
-    assert any("Give this role a model with more" in rating.unscored for rating in report.ratings)
+    report = checked(
+        text, Config.improved(), ScriptedModel(answer, capabilities=Capabilities(schema=True, context=8000))
+    )
+    assert {request.role for request in asked} == {"reader"}
+    assert all(prompt_tokens(request) < 5000 for request in asked)
+    numbers = [set(re.findall(r"^\[(\d+)\] Mara counted", r.messages[-1].content, re.MULTILINE)) for r in asked]
+    assert set.union(*numbers) == {str(n) for n in range(1, 121)}
+    assert all(one & other for one, other in pairwise(numbers))
+    assert "[4] Mara: she counted 4 boats" in asked[1].messages[-1].content
+    assert report.details["stories"][0]["by"]["notes"] == len(asked) - 1
 
 
 @pytest.mark.parametrize("small", [True, False])
@@ -545,7 +464,7 @@ async def test_an_estimate_counts_only_what_was_not_checked_before(preset: Prese
             {"unnumbered": 2, "not_a_scene": 1},
         ),
         ("INT. LAMP - DAY\n\nMara came.\n\nEXT. QUAY - DAY\n\nShe left.", "fountain", {}),
-        ("word " * 20_000, "prose", {"cut_by_length": 9, "without_paragraphs": 1}),
+        ("word " * 20_000, "prose", {}),
     ],
 )
 def test_stories_in_any_layout_are_read_and_what_was_mended_is_told(
@@ -597,8 +516,8 @@ def test_labels_of_injected_errors_are_met_by_their_place(tmp_path: Path) -> Non
     fact, place = {"start": 0, "end": 5, "quote": "a"}, {"start": 90, "end": 95, "quote": "b"}
     labels = [{"error": True, "fact": fact, "place": place}, {"error": False, "fact": fact, "place": place}]
     file.write_text("\n".join(map(json.dumps, labels)), encoding="utf-8")
-    known = read_gold(str(file), ["lamp"])["lamp"]
-    assert known is not None
+    known = read_gold(str(file), {"lamp": ""})["lamp"]
+    assert isinstance(known, tuple)
     counted = accuracies([Detected(Finding(1, 1, "a", "b"), spans=((0, 5), (80, 91)))], known)
     assert {rule: (a.tp, a.fp, a.fn) for rule, a in counted.items()} == {"evidence": (1, 0, 0)}
 
@@ -617,7 +536,7 @@ def test_known_errors_that_cannot_be_read_are_named(text: str, message: str, tmp
     file = tmp_path / "gold.json"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(UsageError, match=message):
-        read_gold(str(file), ["a", "c"] if "story" in text else ["a"])
+        read_gold(str(file), {"a": "", "c": ""} if "story" in text else {"a": ""})
 
 
 # page and dismissals --------------------------------------------------------------------------------------------------
