@@ -81,7 +81,8 @@ def test_a_model_that_says_nothing_is_no_all_clear(cli: Cli, story: Path) -> Non
     ran = cli("check", "story.md", "--strict", *MODEL)
     assert ran.code == 1, ran.err
     assert "not scored: nobody could read the story" in ran.out
-    assert "replies could not be had" in ran.out
+    assert "partial. Paragraphs 1 to 4 were not read. Say the same command again with another --seed" in ran.out
+    assert "There is no JSON in it." in ran.out
     (story / "atlas.toml").write_text(script_of(REPLIES | {"verifier:decide": "Hm."}))
     ran = cli("check", "story.md", "--strict", *MODEL)
     assert ran.code == 1, ran.err

@@ -5,6 +5,7 @@ What cannot be had from a model is counted and reported; it never ends the check
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -29,6 +30,16 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_COMMON: Final = re.compile(
+    r"(?:the|an?|and|or|but|of|to|in|on|at|by|for|with|from|as|is|was|are|were|be|been|its?|he|his|him|she|her|they|"
+    r"their|them|i|you|my|your|we|our|me|not?|that|this|there|what|who|had|has|have|do|did)"
+)
+_ENGLISH: Final = 0.15  # of a text's words are common ones at least; English prose has 0.4 to 0.5, telegrams 0.2
+_JUDGED: Final = 40  # words from which on a language can be told
+_KEYED: Final = 0.6  # of the lines of a YAML file begin with a key
+_KEY: Final = re.compile(r"[ \t]*(?:- )?[A-Za-z_][\w -]{0,40}:(?:[ \t]|$)")
+_FEW_LINES: Final = 4
+_LOOKED_AT: Final = 20_000  # characters
 EVALUATOR: Final = "atlas"
 RUBRIC: Final = "atlas-1"
 REPLY_TOKENS: Final = {
@@ -44,6 +55,24 @@ REPLY_TOKENS: Final = {
     "judge": 4000,
 }
 """Tokens that a context window keeps free for the reply; the most that a small model may write."""
+
+
+def is_english(text: str) -> bool:
+    """Whether a text may be English, by its commonest words; a short one always may."""
+    found = re.findall(r"[^\W\d_]+", text[:_LOOKED_AT])
+    return len(found) < _JUDGED or sum(bool(_COMMON.fullmatch(word.lower())) for word in found) >= _ENGLISH * len(found)
+
+
+def looks_like_data(text: str, form: str) -> str:
+    """What a text that was read as prose looks like: JSON or YAML that cannot be read as a story; else empty."""
+    head = text.lstrip("\ufeff \t\r\n")
+    if form == "json" or not head:
+        return ""
+    if head[0] in "[{" and '":' in head[:_LOOKED_AT]:
+        return "JSON that is broken, or is no array of scenes"
+    lines = [line for line in head[:_LOOKED_AT].splitlines() if line.strip()]
+    keyed = sum(bool(_KEY.match(line)) for line in lines)
+    return "YAML" if len(lines) >= _FEW_LINES and keyed >= _KEYED * len(lines) else ""
 
 
 @dataclass

@@ -80,7 +80,7 @@ class Quoting:
 
 def is_planted(data: object) -> bool:
     """Whether a value from JSON is a story with planted errors."""
-    return isinstance(data, dict) and {"text", "errors", "decoys"} <= data.keys()
+    return isinstance(data, dict) and isinstance(data.get("text"), str) and isinstance(data.get("errors"), list)
 
 
 def broken(data: Mapping[str, Any]) -> str:
@@ -88,15 +88,19 @@ def broken(data: Mapping[str, Any]) -> str:
     return _broken(data)[0]
 
 
-def _broken(data: Mapping[str, Any]) -> tuple[str, dict[str, int]]:
-    """The broken text, and where each error begins in it."""
-    text, starts, shift = str(data["text"]), {}, 0
-    result, last = [], 0
-    for at, error in sorted((text.index(error["find"]), error) for error in data["errors"]) if data["errors"] else ():
-        result += [text[last:at], error["replace"]]
-        starts[str(error["id"])] = at + shift
-        shift += len(error["replace"]) - len(error["find"])
-        last = at + len(error["find"])
+def _broken(data: Mapping[str, Any]) -> tuple[str, dict[int, int]]:
+    """The broken text, and where each error, by its number from 0, begins in it."""
+    text, shift, last = str(data["text"]), 0, 0
+    starts: dict[int, int] = {}
+    result: list[str] = []
+    for at, number in sorted((text.index(error["find"]), n) for n, error in enumerate(data["errors"])):
+        find, put = data["errors"][number]["find"], data["errors"][number]["replace"]
+        if text.count(find) != 1 or at < last:
+            raise ValueError(f"{find[:60]!r} stands in the text more than once, or overlaps another error")
+        result += [text[last:at], put]
+        starts[number] = at + shift
+        shift += len(put) - len(find)
+        last = at + len(find)
     return "".join([*result, text[last:]]), starts
 
 
@@ -111,26 +115,26 @@ def planted_in(data: Mapping[str, Any], text: str, where: str) -> Planted:
         errors = tuple(_errors(data, text, starts))
         decoys = tuple(
             Decoy((a, b), str(one.get("why_no_error", "")))
-            for one in data["decoys"]
+            for one in data.get("decoys") or ()
             if (a := _nearest(text, one["quote_a"], 0)) and (b := _nearest(text, one["quote_b"], len(text)))
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(
-            f"{where}: no story with planted errors ({type(error).__name__}: {error}). Each error has id, kind, needs, "
-            "find and replace, and `find` stands in `text`; each decoy quote_a and quote_b. Correct the entry."
+            f"{where}: no story with planted errors ({type(error).__name__}: {error}). Each error has `find`, which "
+            "stands in `text` once, and `replace`; each decoy has quote_a and quote_b. Correct the entry."
         ) from error
     return Planted(errors, decoys)
 
 
-def _errors(data: Mapping[str, Any], text: str, starts: Mapping[str, int]) -> Iterator[PlantedError]:
-    for error in data["errors"]:
-        find, put = str(error["find"]), str(error["replace"])
-        start = starts[str(error["id"])]
+def _errors(data: Mapping[str, Any], text: str, starts: Mapping[int, int]) -> Iterator[PlantedError]:
+    for number, error in enumerate(data["errors"]):
+        find, put, start = error["find"], error["replace"], starts[number]
         if find in text and find not in put:
             continue  # the words that were there before still are
         place = _nearest(text, put, start) if put else (max(0, start - _AROUND), start + _AROUND)
         if place is not None:
-            yield PlantedError(str(error["id"]), str(error["kind"]), str(error["needs"]), place)
+            told = str(error.get("id") or number + 1), str(error.get("kind") or "other"), str(error.get("needs") or "")
+            yield PlantedError(*told, place)
 
 
 def _nearest(text: str, words: str, start: int) -> Span | None:

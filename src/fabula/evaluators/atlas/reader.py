@@ -45,6 +45,8 @@ LEDGER_TOKENS: Final = 16_000  # of notes beside a part
 _PART_SHARE: Final = 0.55  # of what a small window leaves, for the part; the rest is for the notes
 _INSTRUCTIONS: Final = 2_600  # tokens of a prompt beside text and notes, schema included
 _LEAST_PART: Final = 500
+_HOPELESS: Final = 3  # replies that could not be had, and none that could: then nothing is halved any more
+_HALVED, _PAIR = 2, 2  # so often a part is halved that cannot be read; a half has at least one paragraph
 _FULL: Final = 0.75  # a part that is as full as that ends with its scene
 _OVERLAP, _LARGEST_OVERLAP = 0.08, 0.25  # of a part is shown again in the next one; one paragraph may be larger
 _SCENE_TOKENS: Final = 1_500  # a scene as short as that is shown to the verifier whole
@@ -165,29 +167,46 @@ async def read_parts(check: StoryCheck, ledger: Ledger) -> list[Suspicion]:
     """
     most, room = _rooms(check)
     parts = parts_of(check.text.paragraphs, most)
-    found: list[Suspicion] = []
-    for number, part in enumerate(parts, 1):
-        lines, left_out = ledger.shown(part, room)
-        reply = await check.ask(
-            check.run.scope("part", number),
-            PartReading,
-            "reader",
-            "read",
-            part=number,
-            of=len(parts),
-            ledger=lines,
-            left_out=left_out,
-            notes=part.first if number < len(parts) else 0,
-            kinds=list(CATEGORIES.items()),
-            **_shown(part.paragraphs, 0),
-        )
-        if reply is None:
-            check.unread.update(one.number for one in part.paragraphs if one.number >= part.first)
-        else:
-            ledger.add(part, reply.notes)
-            found += placed(check, reply.findings, "reader")
-    ledger.parts = len(parts)
-    return found
+    if len(parts) == 1 and check.counts["unreadable_read"]:  # the whole was asked for already
+        parts = list(parts[0].halves()) or parts
+    ledger.parts, ledger.room = len(parts), room
+    return [one for n, part in enumerate(parts, 1) for one in await read_part(check.run.scope("part", n), part, ledger)]
+
+
+async def read_part(at: Run, part: Part, ledger: Ledger) -> list[Suspicion]:
+    """What a reader suspects in a part, or between it and the notes on earlier ones.
+
+    A part to which no reply can be had, as a model refuses it or runs on, is tried again in halves, twice at most.
+
+    Raises:
+        ModelError: the model did not answer.
+        BudgetError: the cap is reached.
+    """
+    check = ledger.check
+    lines, left_out = ledger.shown(part)
+    last = part.paragraphs[-1].number == len(check.text.paragraphs)
+    reply = await check.ask(
+        at,
+        PartReading,
+        "reader",
+        "read",
+        part=part.number,
+        of=ledger.parts,
+        ledger=lines,
+        left_out=left_out,
+        notes=0 if last else part.first,
+        kinds=list(CATEGORIES.items()),
+        **_shown(part.paragraphs, 0),
+    )
+    if reply is not None:
+        ledger.add(part, reply.notes)
+        ledger.read += 1
+        return list(placed(check, reply.findings, "reader"))
+    hopeless = not ledger.read and check.counts["unreadable_read"] >= _HOPELESS
+    if not hopeless and (halves := part.halves()):
+        return [one for n, half in enumerate(halves, 1) for one in await read_part(at.scope(f"half-{n}"), half, ledger)]
+    check.unread.update(one.number for one in part.paragraphs if one.number >= part.first)
+    return []
 
 
 async def decide(check: StoryCheck, number: int, batch: Batch, ledger: Ledger) -> list[Found]:
@@ -429,10 +448,24 @@ def _shown(paragraphs: Sequence[Paragraph], of: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Part:
-    """Paragraphs that are read in one call; those before `first` were read in the part before."""
+    """Paragraphs that are read in one call; those before `first` were read in the part before.
 
+    `number` counts from 1; `halved` says how often it was halved since no reply could be had.
+    """
+
+    number: int
     paragraphs: tuple[Paragraph, ...]
     first: int
+    halved: int = 0
+
+    def halves(self) -> tuple[Part, ...]:
+        """Both halves of what is new in it, by paragraphs; nothing where it was halved often enough."""
+        new = [one for one in self.paragraphs if one.number >= self.first]
+        if self.halved == _HALVED or len(new) < _PAIR:
+            return ()
+        middle = len(new) // 2
+        halves = new[:middle], new[middle:]
+        return tuple(Part(self.number, tuple(half), half[0].number, self.halved + 1) for half in halves)
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -452,14 +485,14 @@ def parts_of(paragraphs: Sequence[Paragraph], most: int) -> list[Part]:
             cuts.append(n)
             size = 0
         size += one.tokens
-    parts = []
+    parts: list[Part] = []
     for low, high in zip(cuts, [*cuts[1:], len(paragraphs)], strict=True):
         start, left = low, int(most * _OVERLAP)
         while start > 0 and (left := left - paragraphs[start - 1].tokens) >= 0:
             start -= 1
         if start == low > 0 and paragraphs[low - 1].tokens <= most * _LARGEST_OVERLAP:
             start -= 1
-        parts.append(Part(tuple(paragraphs[start:high]), paragraphs[low].number))
+        parts.append(Part(len(parts) + 1, tuple(paragraphs[start:high]), paragraphs[low].number))
     return parts
 
 
@@ -490,11 +523,19 @@ class Note:
 
 @dataclass
 class Ledger:
-    """The notes on the parts that were read so far."""
+    """The notes on the parts that were read so far.
+
+    Attributes:
+        parts: how many parts the story is read in; 0 where it is read whole.
+        room: tokens that notes may take beside a part.
+        read: how many replies could be had.
+    """
 
     check: StoryCheck
     notes: list[Note] = field(default_factory=list)
     parts: int = 0
+    room: int = 0
+    read: int = 0
 
     def add(self, part: Part, replies: Iterable[NoteReply]) -> None:
         """Keep the notes on new paragraphs of a part; a note on no paragraph of it is dropped and counted."""
@@ -506,14 +547,14 @@ class Ledger:
             else:
                 self.check.counts["dropped_notes"] += 1
 
-    def shown(self, part: Part, room: int) -> tuple[list[str], int]:
+    def shown(self, part: Part) -> tuple[list[str], int]:
         """The notes for a part, in the order of the text, and how many were left out for room.
 
         Kept first is what always matters, then what is about those whom the part names, then what lasts, then what
         shares a word with it; of these the latest.
         """
         before = [note for note in self.notes if note.paragraph < part.paragraphs[0].number]
-        kept, left = [], room
+        kept, left = [], self.room
         for note in sorted(before, key=lambda one: (_rank(one, part.words), -one.paragraph)):
             left -= estimate_tokens(note.line) + 1
             if left < 0:

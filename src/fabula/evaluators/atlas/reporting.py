@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.craft.matching import Finding
-from fabula.evaluators.atlas.checking import EVALUATOR
+from fabula.evaluators.atlas.checking import EVALUATOR, REPLY_TOKENS, is_english, looks_like_data
 from fabula.evaluators.atlas.gold import Detected, accuracies, rows
 from fabula.evaluators.atlas.planted import Planted, Quoting, score
 from fabula.measure.ratings import Rating
@@ -27,7 +27,12 @@ if TYPE_CHECKING:
     from fabula.stats.classification import Confusion
     from fabula.stats.estimate import Scored
 
+_FOREIGN: Final = (
+    "The prompts are, and how well a model reads other languages was not measured.",
+    "The rules read English only, so nothing can be said of it without a model.",
+)
 _PER: Final = 10_000
+_MISSED: Final = frozenset(f"unreadable_{name}" for name in REPLY_TOKENS if name not in {"read", "decide"})
 _RULES: Final = "program:fabula.continuity"
 
 
@@ -79,14 +84,20 @@ class Checked:
     @property
     def partial(self) -> bool:
         """Whether something was not read, or not verified, that should have been."""
-        missed = any(n for what, n in self.check.counts.items() if what.startswith("unreadable_"))
-        return bool(self.check.unread or self.check.counts["missing_verdicts"] or missed)
+        return bool(self.check.unread or self.check.counts["missing_verdicts"] or self.missed)
+
+    @property
+    def missed(self) -> int:
+        """Replies that could not be had and were not asked for in another way; those of readers and verifiers apart."""
+        return sum(n for what, n in self.check.counts.items() if what in _MISSED)
 
     @property
     def blind(self) -> str:
         """Why there is no number of findings; empty where there is one."""
         counts = self.check.counts
         asked = counts["confirmed"] + counts["rejected"] + counts["ungrounded_verdicts"]
+        if self.check.config.ours.method == "rules" and not is_english(self.check.item.story.text):
+            return "the rules read English only"
         if len(self.check.unread) == len(self.check.text.paragraphs):
             return "nobody could read the story"
         if counts["missing_verdicts"] and not asked:
@@ -145,16 +156,18 @@ def _rows(one: Checked, config: Config) -> Iterator[Row]:
     of, words, counts = one.check.item.id, one.check.split.words, one.check.counts
     why = one.blind
     scenes = len(one.check.scenes)
-    yield Row(of, "findings", _count(len(one.across), scenes, why))
-    if config.ours.method != "paper":
-        yield Row(of, "findings inside scenes", _count(len(one.inside), scenes, why))
-    yield Row(of, "root causes", _count(len({found.root for found in one.found}), scenes, why))
+    if config.ours.method == "paper":
+        yield Row(of, "findings", _count(len(one.across), scenes, why))
+        yield Row(of, "root causes", _count(len({found.root for found in one.found}), scenes, why))
+    else:
+        yield Row(of, "findings", _count(len(one.found), scenes, why))
+        yield Row(of, "of these inside one scene", _count(len(one.inside), scenes, why))
     rate = _PER * len(one.found) / max(words, 1)
     per_words = Estimate(rate, words, method="findings in 10,000 words of one story; n words")
     yield Row(of, "findings per 10,000 words", Unscored(why, words) if why else per_words)
     if config.ours.method != "rules":
         judged = counts["confirmed"] + counts["rejected"] + counts["ungrounded_verdicts"]
-        yield Row(of, "confirmed", share(counts["confirmed"], judged, "verdicts on proposals"))
+        yield Row(of, "confirmed", share(counts["confirmed"], judged, "suspicions"))
     if counts["controls"]:
         trusted = share(counts["controls_called_errors"], counts["controls"], "planted suspicions that are none")
         yield Row(of, "planted suspicions called errors", trusted)
@@ -188,7 +201,7 @@ def _planted_rows(of: str, scores: Sequence[PlantedScore], words: int) -> Iterat
     hits = sum(found for _, found in errors)
     false = sum(len(score.false) for score in scores)
     yield Row(of, "recall", share(hits, len(errors), "planted errors"))
-    for needs in sorted({one.needs for one, _ in errors}):
+    for needs in sorted({one.needs for one, _ in errors} - {""}):
         own = [found for one, found in errors if one.needs == needs]
         yield Row(of, f"recall, needs {needs.replace('_', ' ')}", share(sum(own), len(own), "planted errors"))
     yield Row(of, "precision", share(hits, hits + false, "findings, each planted error once"))
@@ -244,19 +257,7 @@ def _notes(one: Checked, config: Config) -> Iterator[str]:
             f"{name}: no model was asked. These are variants of names and collisions for which a strict rule holds; "
             "most contradictions are not of this kind."
         )
-    missed = sum(n for what, n in counts.items() if what.startswith("unreadable_"))
-    if missed:
-        yield f"{name}: {missed} replies could not be had; what they would have said is missing."
-    if one.check.unread:
-        yield (
-            f"{name}: paragraphs {spans_of(one.check.unread)} were not read, so this report is partial. Say the same "
-            "command again with another --seed, or give the role `reader` another model: what was read is kept."
-        )
-    if counts["missing_verdicts"] and not one.blind:
-        yield (
-            f"{name}: {counts['missing_verdicts']} suspicions got no verdict, so this report is partial. Say the same "
-            "command again with another --seed, or give the role `verifier` another model."
-        )
+    yield from _missing(one)
     if one.worthless:
         yield (
             f"{name}: the verifier called {counts['controls_called_errors']} of {counts['controls']} planted "
@@ -267,9 +268,31 @@ def _notes(one: Checked, config: Config) -> Iterator[str]:
         yield f"{name}: up to {counts['notes_left_out']} notes on earlier parts had no room beside a part."
     if sparse := counts["sparse_scenes"]:
         yield f"{name}: {sparse} scenes with fewer than 3 events or no entity; little can be compared there."
+    if looks := looks_like_data(one.check.item.story.text, split.form):
+        yield f"{name}: read as prose, but it looks like {looks}. Correct the file, or give the story as text."
+    if not is_english(one.check.item.story.text):
+        yield f"{name}: this does not look like English. {_FOREIGN[config.ours.method == 'rules']}"
     if split.counts:
         listed = ", ".join(f"{what.replace('_', ' ')} {n}" for what, n in split.counts.items())
         yield f"{name}: read as {split.form}; {listed}."
+
+
+def _missing(one: Checked) -> Iterator[str]:
+    """What was not read or not verified, and how to go on."""
+    counts, name = one.check.counts, one.check.item.id
+    on = "Say the same command again with another --seed, or give the role {!r} another model; what was read is kept."
+    if one.check.unread:
+        yield f"{name}: partial. Paragraphs {spans_of(one.check.unread)} were not read. {on.format('reader')}"
+    if counts["missing_verdicts"]:
+        missed = counts["missing_verdicts"]
+        yield f"{name}: partial. {missed} suspicions got no verdict. {on.format('verifier')}"
+    if one.missed:
+        yield f"{name}: {one.missed} replies could not be had; what they would have said is missing."
+    whys = dict.fromkeys(
+        rating.unscored for rating in one.check.ratings if rating.unscored and "control" not in rating.question
+    )
+    if one.partial and whys:
+        yield f"{name}: what was wrong with them: {' '.join(whys)}"
 
 
 def _data(one: Checked, config: Config) -> dict[str, Any]:
