@@ -1,4 +1,4 @@
-"""Errors put into stories: edits are checked by code, refused ones asked for again, screenplays as the paper has them."""
+"""Errors put into stories: edits checked by code, refused ones asked for again, screenplays as the paper has them."""
 
 # ruff: noqa: RUF001 - stories with typographic quotation marks
 
@@ -27,8 +27,6 @@ from fabula.models.base import Capabilities
 from fabula.models.scripted import ScriptedModel
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from fabula.engine.run import Mode
     from fabula.models.scripted import Script
 
