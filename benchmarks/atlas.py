@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from benchmarks import continuity
 from benchmarks.table import Row, Table
-from benchmarks.theatre import prose
+from benchmarks.theatre import prose, stories
 from fabula.base.errors import UsageError
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
@@ -113,7 +112,7 @@ def _values(reads: Sequence[Read], what: str) -> tuple[float, ...]:
 def _words(sizes: Sizes) -> list[str]:
     """Paragraphs to make stories of: those of the natural stories, or drawn ones where they are not there."""
     folder = sizes.data or Path(os.environ.get("FABULA_DATA") or _BESIDE)
-    texts = continuity.stories(folder) if folder.is_dir() else []
+    texts = stories(folder) if folder.is_dir() else []
     found = [part for text in texts for part in text.split("\n\n") if count_words(part)]
     draw = random.Random(7)  # noqa: S311 - filler, not secrets
     return found or [prose(draw, 130) for _ in range(300)]

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 import tinygguf
@@ -26,14 +27,14 @@ if TYPE_CHECKING:
 sys.path.append(str(Path(__file__).parents[2]))  # `pytest`, unlike `python -m pytest`, does not find what lies there
 
 from benchmarks import __main__ as commands
-from benchmarks import atlas, engine, growth, measures, overhead, planted, prefix, schedule, startup, world
+from benchmarks import atlas, engine, growth, measures, overhead, planted, prefix, recall, schedule, startup, world
+from benchmarks.recall_cases import ACTORS
 from benchmarks.table import Row, Table, told
 from benchmarks.theatre import plan_of
 
 NAMES = {
     "atlas",
     "chat",
-    "continuity",
     "engine",
     "growth",
     "long",
@@ -41,6 +42,8 @@ NAMES = {
     "overhead",
     "planted",
     "prefix",
+    "recall",
+    "rules",
     "schedule",
     "serving",
     "startup",
@@ -263,6 +266,19 @@ def test_engine_decodes_the_same_bare_and_through_fabula(tiny: Path) -> None:
     table = engine.bench(engine.Sizes(pairs=2, tokens=12, weights=tiny, base=GREEDY, threads=1))
     check(table, 2)
     assert "2 of 2 pairs are the same" in table.notes[0]
+
+
+def test_a_model_that_knows_what_belongs_together_recalls_all_and_words_recall_few() -> None:
+    rows = {row.what: row.middle for row in recall.bench().rows}
+    assert rows["hashed words: among the first 3"] < 50
+    matter = {text: n for n, pair in enumerate(pair for actor in ACTORS for pair in actor) for text in pair}
+
+    def knowing(texts: list[str]) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+        return np.eye(len(matter))[[matter[text] for text in texts]]
+
+    found = {row.what: row.middle for row in recall.rows_of(knowing)}
+    assert found["embedding: among the first 3"] == 100
+    assert found["embedding: others at 0.3"] == 0
 
 
 def test_a_row_tells_its_median_spread_and_target() -> None:

@@ -6,7 +6,8 @@ import time
 import pytest
 
 from fabula.base.errors import UsageError
-from fabula.continuity import check, scenes_of, split
+from fabula.continuity import NumberedScene, check, scenes_of, split
+from fabula.continuity.book import Book
 from fabula.story import Story
 
 
@@ -47,6 +48,17 @@ def test_entries_that_are_no_scenes_are_counted() -> None:
             ["INT. HALL - DAY", "EXT. YARD - DAY"],
         ),
         ("Title: X\n\n.HALL\n\nA bell.\n\n.YARD\n\nA dog.", "fountain", ["HALL", "YARD"]),
+        (
+            "Int. Hall - day\n\nA bell rings.\n\next. yard - day\n\nA dog barks.\n\nI/E. car - night\n\nRain.",
+            "fountain",
+            ["Int. Hall - day", "ext. yard - day", "I/E. car - night"],
+        ),
+        (
+            "Chapter 1. Mr. Darcy\n\nA bell.\n\nChapter Two.\n\nA dog.\n\nPart III. Dr. Pond and St. Ives\n\nRain.",
+            "prose",
+            ["Chapter 1. Mr. Darcy", "Chapter Two", "Part III. Dr. Pond and St. Ives"],
+        ),
+        ("Part of me left.\n\nAct now. Or not.\n\nThe mill,\nest. 1921, shut.\n\nInt he sea", "prose", [""]),
         ("# One\n\nA bell.\n\n# Two\n\nA dog.", "markdown", ["One", "Two"]),
         ("A bell.\n\n***\n\nA dog.", "prose", [""]),
         ("Chapter 1\n\nA bell.\n\nChapter 2\n\nA dog.", "prose", ["Chapter 1", "Chapter 2"]),
@@ -59,6 +71,13 @@ def test_forms_are_found_out(text: str, form: str, titles: list[str]) -> None:
     for scene in found.scenes:
         assert scene.start is not None
         assert text[scene.start : scene.start + len(scene.text)] == scene.text
+
+
+def test_names_with_a_full_stop_are_names() -> None:
+    text = "Mr. Darcy bowed. She liked Mr. Darcy. Nobody asked J. Wickham.\n\nMR. POND\nGood day.\n\nLOWE JR.\nWhat?"
+    book = Book.of([NumberedScene(1, "", text)])
+    assert {"darcy", "wickham"} <= set(book.names.tokens)
+    assert list(book.speakers) == ["mr. pond", "lowe jr."]
 
 
 def test_long_prose_is_cut_at_the_nearest_paragraph() -> None:

@@ -24,7 +24,8 @@ _WORD: Final = re.compile(r"[^\W_]+(?:[.,:]\d+)*(?:['’\-][^\W_]+)*")
 _OWN: Final = re.compile(r"['’](?:s|S)?\Z")
 _CUE: Final = re.compile(r"[ \t]*@?([A-Z][A-Z0-9 .'’\-]{0,39}?)[ \t]*(?:\([^()\n]{1,40}\))?[ \t]*:?[ \t]*")
 _INLINE: Final = re.compile(r"[ \t]*([A-Z][A-Z .'’\-]{1,30}):[ \t]+(?=\S)")
-_HEAD: Final = re.compile(r"[ \t]*(?:\d{1,4}[.、):]?[ \t]*)?(?:INT|EXT|EST|I/E)[. ]")
+_HEAD: Final = re.compile(r"[ \t]*(?:\d{1,4}[.、):]?[ \t]*)?(?:(?:INT|EXT|EST|I/E)[. ]|(?i:int|ext|est|i/e)\.)")
+_SENTENCE_END: Final = re.compile(r"(?<!\bJR)(?<!\bSR)\.\Z")
 _CAPS_WORDS: Final = 3
 _SHORT, _LONGER = 3, 4  # letters of words whose last letters may be an ending
 _NEAR: Final = 4  # sentences to either side that are a sentence's surroundings
@@ -220,7 +221,7 @@ def _spoken(text: str) -> bool:
 
 
 def _words(text: str, offset: int) -> Iterator[Word]:
-    last = 0
+    last, shortened = 0, False
     for found in _WORD.finditer(text):
         raw = found[0]
         bare = _OWN.sub("", raw) if len(raw) >= _SHORT else raw
@@ -230,13 +231,19 @@ def _words(text: str, offset: int) -> Iterator[Word]:
         if not owner and after in ("'", "’") and plain.endswith("s") and plain[:1].isupper():
             owner = True
         between = text[last : found.start()]
-        gap = bool(last) and bool(between.strip(" \t\n"))
+        gap = bool(last) and bool(between.strip(" \t\n")) and not (between.strip() == "." and shortened)
         upper = len(plain) > 1 and plain.isupper()
         capital = plain[:1].isupper() and not upper
         yield Word(intern(plain.lower()), offset + found.start(), offset + found.end(), capital, upper, owner, gap)
         last = found.end()
+        shortened = raw in _SHORTENED or (len(raw) == 1 and raw.isupper())
 
 
+_SHORTENED: Final = frozenset(
+    form
+    for word in ("Mr", "Mrs", "Ms", "Mx", "Dr", "St", "Prof", "Rev", "Capt", "Lt", "Sgt", "Col", "Gen")
+    for form in (word, word.upper())
+)
 _CONTRACTED: Final = frozenset(
     f"{word}{mark}s"
     for word in ("it", "that", "he", "she", "there", "what", "who", "let", "here", "where", "how")
@@ -269,7 +276,8 @@ def _blocks(text: str) -> Iterator[tuple[int, int, str]]:
 def _speaker(line: str) -> str:
     """The name in a line of a screenplay that says who speaks next; empty if it is another kind of line."""
     found = _CUE.fullmatch(line)
-    if found is None or _HEAD.match(line) or line.rstrip().endswith((".", "TO:", "IN:", "OUT:")):
+    end = line.rstrip()
+    if found is None or _HEAD.match(line) or end.endswith(("TO:", "IN:", "OUT:")) or _SENTENCE_END.search(end):
         return ""
     return _plain_name(found[1])
 

@@ -53,7 +53,7 @@ class Checks:
         str,
         typer.Option(
             metavar="FILE",
-            help="Known errors (JSON) to score against, or labels of `inject`.",
+            help="Known errors (JSON) to score against, or `planted.json` of `inject`.",
             rich_help_panel=_CHECKING,
         ),
     ] = ""

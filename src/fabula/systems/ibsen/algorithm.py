@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import ReplyError
-from fabula.craft.memory import Recall, hashed
+from fabula.craft.memory import Recall
 from fabula.engine.replies.turns import leaves_part, repeats_earlier
 from fabula.engine.roles import is_person
 from fabula.engine.run import side_by_side
@@ -47,6 +47,7 @@ _FOR_OUTLINE: Final = 3  # memories of each actor
 _BY_INSTRUCTION, _BY_TURN = 3, 5  # memories that the instruction, and each recent turn, call to mind
 _SAYINGS: Final = 3
 _INSTRUCTION_WORDS, _LINE_WORDS = 40, 30  # for estimates
+_IDLE: Final = 5  # steps in a row without a word of anybody that end the run (ours)
 
 
 async def write(brief: Brief, run: Run, config: Config) -> Story:
@@ -68,10 +69,12 @@ async def perform(brief: Brief, run: Run, config: Config) -> Stage:
     Raises:
         PlanError: the author's script or plan has problems.
         ReplyError: a role gave nothing that can be read; the run goes on from there.
+        UsageError: the sentence-embedding model cannot be opened.
     """
     script = await script_for(run, brief, config)
     run.check_cast("actor", script.names)
     play = Play(script, config, stages_for(script, brief, config))
+    play.embedding.check()
     actors = await side_by_side([introduce(s, play, run.scope("cast", slug(s.name))) for s in script.actors])
     stage = Stage(play, run, {actor.name: actor for actor in actors}, players_of(script, config))
     for group in script.groups:
@@ -285,6 +288,7 @@ class Director:
         steps: steps of the whole sub-act.
         interrupted: whether something happened that was not planned.
         awaited: the player whose turn it is.
+        idle: steps in a row in which neither the director nor the actor gave a line that can be read.
     """
 
     act: SubAct
@@ -303,6 +307,7 @@ class Director:
     steps: int = 0
     interrupted: bool = False
     awaited: str = ""
+    idle: int = 0
 
     def __post_init__(self) -> None:
         """Begin with an empty window."""
@@ -390,9 +395,24 @@ class Director:
                 reply="",
             )
         run.note(f"The director planned no line in {PLAN_TRIES} tries; the actor who was silent longest speaks.")
+        self.idle += 1
         spoke = [turn.name for turn in self.turns]
         silent = min(self.cast, key=lambda a: len(spoke) - spoke[::-1].index(a.name) if a.name in spoke else 0)
         self.queue = [Turn(silent.name, self.goals[self.goal])]
+
+    def stand_in(self, line: Turn) -> Turn:
+        """The planned line itself, for an actor who spoke none.
+
+        Raises:
+            ReplyError: it is no line of the director's either, for the fifth step in a row.
+        """
+        if self.idle >= _IDLE:
+            raise ReplyError(
+                f"Neither the director nor an actor gave a line that can be read in {_IDLE} steps. Give them a "
+                "stronger model (--model actor=... --model director=...), or run again with another --seed.",
+                reply="",
+            )
+        return Turn.of(line.name, line.text)
 
     async def make_outline(self, run: Run) -> Outline:
         """What has happened, and what should happen next; both empty where the reply cannot be read."""
@@ -532,12 +552,14 @@ async def speak(actor: Actor, director: Director, line: Turn, instruction: str, 
         here = run.scope("again", attempt) if attempt else run
         text, own = await _line(actor, play, here, fields, turns)
         if own:
+            director.idle = 0
             return Turn.of(actor.name, text)
         if text and not leaves_part(text):
+            director.idle = 0
             break
     else:
         run.note(f"{actor.name} spoke no line of use in {LINE_TRIES} tries; the director's stands in.")
-        return Turn.of(actor.name, line.text)
+        return director.stand_in(line)
     if paper.self_check:
         text = await _checked(actor, text, play, run)
     if paper.repeat_threshold and repeats_earlier(text, [turn.text for turn in turns], paper.repeat_threshold):
@@ -572,7 +594,7 @@ def _sayings(actor: Actor, last: Sequence[Turn], play: Play) -> tuple[tuple[str,
     known = actor.sheet.sayings
     if not known or not last or last[-1].name == actor.name:
         return ()
-    like = hashed([saying.asked for saying in known]) @ hashed([last[-1].text])[0]
+    like = play.embedding([saying.asked for saying in known]) @ play.embedding([last[-1].text])[0]
     best = sorted(range(len(known)), key=lambda n: (-like[n], n))[:_SAYINGS]
     return tuple((known[n].asked, known[n].said) for n in best if like[n] >= play.config.paper.saying_threshold)
 

@@ -121,6 +121,9 @@ class Ours:
         words: a word range that overrides the brief's ("1300-1350", "~950"); for prose.
         scenes: how many scenes to plan where the author gives neither script nor plan; 0 leaves it to the planner.
         characters: how many characters to plan then.
+        embedder: who finds the memories that belong to what is said: a folder with a sentence-embedding model, or the
+            name of one on this machine (fabula[embeddings]); empty compares words. Where it is set, give the
+            thresholds that suit it (for all-MiniLM-L6-v2: memory_threshold=0.1, relevant=0.2).
     """
 
     lenient_plan: bool = False
@@ -136,6 +139,7 @@ class Ours:
     words: str = ""
     scenes: int = 0
     characters: int = 4
+    embedder: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +163,7 @@ class Config(Presets):
                 monologues=False,
                 relation_updates=False,
                 initial_impressions=False,
-                memory_threshold=0.05,
+                memory_threshold=-1.0,  # none: the best ones come to mind, however unlike
                 relevant=0.15,
                 saying_threshold=0.2,
                 released_sampling=False,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import ReplyError
+from fabula.craft.embedding import Embedding
 from fabula.craft.memory import Memories, Memory, Recall
 from fabula.craft.packing import first_of
 from fabula.craft.prose import clean_reply
@@ -50,6 +51,11 @@ class Play:
     script: Script
     config: Config
     stages: int = 1
+
+    @property
+    def embedding(self) -> Embedding:
+        """What compares memories and sayings with what is said."""
+        return Embedding(self.config.ours.embedder)
 
     def named_in(self, text: str, besides: str = "") -> tuple[str, ...]:
         """Whom a text names, other than `besides`."""
@@ -139,7 +145,8 @@ def views_of(views: dict[str, str], names: Sequence[str]) -> tuple[str, ...]:
 async def introduce(sheet: ActorSheet, play: Play, run: Run) -> Actor:
     """An actor before the play, with its profile remembered; 1 call for initial impressions, where they are wanted."""
     paper = play.config.paper
-    actor = Actor(sheet, Mind(Window(paper.window, paper.window_keep), relations=dict(sheet.relations)))
+    window, memories = Window(paper.window, paper.window_keep), Memories(play.embedding)
+    actor = Actor(sheet, Mind(window, memories, dict(sheet.relations)))
     for number, past in enumerate(sheet.memories, 1):
         memory = Memory(past.event, play.script.hours(past.time), past.thought)
         await _remember(actor, memory, play, run.scope("memory", number))

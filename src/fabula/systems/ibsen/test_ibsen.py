@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from fabula.base.errors import ModelError, PlanError, ReplyError, UnknownNameError, UsageError
@@ -27,7 +30,7 @@ from fabula.systems.ibsen.script import NARRATION, Script, parse_script, script_
 from shortening import shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from fabula.engine.context import Aids
     from fabula.engine.events import Event as RunEvent
@@ -263,6 +266,60 @@ async def test_plans_that_cannot_be_read_are_made_four_times_and_then_end_the_ru
 async def test_where_planning_fails_improved_lets_those_speak_who_were_silent_longest() -> None:
     played = await write(lambda r: said(r, script="no lines today"), "improved", prose=False)
     assert [turn.partition(":")[0] for turn in played.turns()][1:5] == ["Mara", "Tobias", "Mara", "Tobias"]
+
+
+@pytest.mark.parametrize("words", ["20000", "900"])
+async def test_where_nobody_gives_a_line_that_can_be_read_the_run_stops_after_five_steps(words: str) -> None:
+    asked: list[str] = []
+
+    def mute(request: Request) -> str:
+        asked.append(request.path)
+        return "" if request.path.endswith("act") else "??"
+
+    with pytest.raises(ReplyError, match=r"Neither the director nor an actor gave a line .* in 5 steps\. Give them"):
+        await write(mute, "improved", words=words)
+    steps = {path.split("/")[3] for path in asked if "/step/" in path}
+    assert steps == {"1", "2", "3", "4", "5"}
+
+
+async def test_an_actor_who_speaks_where_planning_fails_keeps_the_play_going() -> None:
+    played = await write(lambda r: said(r, script="no lines today"), "improved", prose=False)
+    assert len(played.turns()) == 10
+
+
+async def test_memories_are_compared_by_the_model_that_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stand-in for the package knows what belongs together, as such a model does and words do not."""
+
+    class Model:
+        def __init__(self, name: str, **options: object) -> None:
+            assert options == {"local_files_only": True, "trust_remote_code": False}
+            if name == "missing":
+                raise OSError
+
+        def encode(self, texts: Sequence[str], **_: object) -> object:
+            return np.array([[1.0, 0.0] if "ferry" in text or "drown" in text else [0.0, 1.0] for text in texts])
+
+    monkeypatch.setitem(sys.modules, "sentence_transformers", SimpleNamespace(SentenceTransformer=Model))
+    stage = ONE.replace(
+        "  - name: Tobias\n",
+        "    memories: [{event: Father drowned., time: 2020-01-01 10:00}]\n  - name: Tobias\n",
+    ).replace("background: Dusk.", "background: The ferry leaves.")
+    assert "Father drowned" in stage
+    shown = {
+        name: (await write(stage=stage, max_steps=1, monologues=False, embedder=name)).last(
+            "role-play/the-letter/step/1/act"
+        )
+        for name in ("", "a-model")
+    }
+    assert ["Father drowned" in text for text in shown.values()] == [False, True]
+    with pytest.raises(UsageError, match=r"'missing' cannot be opened\. No such folder or model is on this machine"):
+        await write(stage=stage, max_steps=1, embedder="missing")
+
+
+async def test_without_the_package_a_named_model_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(UsageError, match=r"needs the package sentence_transformers.*fabula\[embeddings\]"):
+        await write(max_steps=1, embedder="another")
 
 
 async def test_an_outline_that_cannot_be_read_is_empty_and_the_play_goes_on() -> None:

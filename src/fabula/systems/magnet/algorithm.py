@@ -12,7 +12,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.base.errors import ReplyError
-from fabula.continuity.lexicon import FUNCTION
 from fabula.craft.length import WordRange, asked_range, read_range
 from fabula.craft.packing import ELLIPSIS, first_of, latest, overlap, paragraphs, words
 from fabula.craft.planning import PlanOptions, begin_plan, given_plan
@@ -25,7 +24,6 @@ from fabula.story import Story, count_words
 from fabula.story.personas import Persona, Personas, parse_personas, write_personas
 from fabula.story.sentences import sentences
 from fabula.story.world import Moment, WorldState
-from fabula.systems.magnet.checking import Continuity
 from fabula.systems.magnet.records import Attempt, ProposedAction, Records
 from fabula.systems.magnet.shapes import ActionReply, Critique, NextGoal, choice_shape, narration_shape
 from fabula.systems.magnet.state import FlatWorld, shown
@@ -54,6 +52,9 @@ _OWN_KEYS: Final = 30  # keys of a character that its critic is reminded of
 _PRIOR_GOALS: Final = 20  # that a prompt is shown, where prompts are bounded
 _GOALS_ALIKE: Final = 0.6  # share of common words from which on two goals are one
 _GOAL_LATER: Final = 5  # steps until a goal generator that failed is asked again
+_SMALL_WORDS: Final = frozenset(
+    "a an the of in on at by to from with and or near under over behind beside inside outside his her its their".split()
+)
 _SAME_PLACE: Final = 0.5  # share of common words from which on two places are one
 _TRIES: Final = 3
 _ACTION_WORDS: Final = 28  # of a plain action, for estimates
@@ -101,7 +102,6 @@ class Progress:
     closing: bool = False
     over: bool = False
     records: Records = field(default_factory=Records)
-    continuity: Continuity = field(default_factory=Continuity)
 
     @classmethod
     def at_start(cls, brief: Brief, start: Personas, world: WorldState, config: Config) -> Progress:
@@ -351,7 +351,7 @@ def present(now: Progress) -> list[Persona]:
 
 def _same_place(one: str, other: str) -> bool:
     """Whether two descriptions speak of one place: most content words of the shorter stand in the other."""
-    a, b = words(one) - FUNCTION, words(other) - FUNCTION
+    a, b = words(one) - _SMALL_WORDS, words(other) - _SMALL_WORDS
     return len(a & b) >= _SAME_PLACE * max(1, min(len(a), len(b)))
 
 
@@ -420,23 +420,10 @@ def _until_reached(chosen: list[ProposedAction], config: Config) -> tuple[Propos
 
 
 async def paragraph(now: Progress, run: Run, selected: Selected, want: WordRange | None, *, last: bool) -> str:
-    """Line 9: the paragraph that joins the story; with `check` written again once where it contradicts the story."""
+    """Line 9: the paragraph that joins the story; improved: asked for by itself once the choice is made."""
     ours = now.config.ours
     if not ours.plain_paragraph:
         return selected.paragraph
-    text = await _prose(now, run, selected, want, last=last, wrong=())
-    if not ours.check or not (wrong := now.continuity.objections(now.story, text, now.names)):
-        return text
-    run.note(f"Step {now.t} is written again: {' '.join(wrong)}")
-    now.records.counts["rewritten"] += 1
-    again = await _prose(now, run.scope("again"), selected, want, last=last, wrong=wrong)
-    return min(text, again, key=lambda one: len(now.continuity.objections(now.story, one, now.names)))
-
-
-async def _prose(
-    now: Progress, run: Run, selected: Selected, want: WordRange | None, *, last: bool, wrong: tuple[str, ...]
-) -> str:
-    ours = now.config.ours
     fields = {
         "brief": now.brief.text,
         "personas": now.characters,
@@ -444,7 +431,6 @@ async def _prose(
         "world": [shown(variable) for variable in variables(now)],
         "story": recent(now, run, "narrator", now.config.paper.recent_narrator),
         "last": last,
-        "wrong": wrong,
         **always(now),
     }
     previous = now.story[-1] if now.story else ""

@@ -75,7 +75,6 @@ class Ours:
         length_control: the word range is met, and the story ends with a goal that closes it.
         plain_paragraph: the narrator chooses in one call and writes in another; else both come as JSON.
         plain_action: a character says its action in plain words; else as JSON.
-        check: the detectors of continuity errors look at every paragraph, and what they find is written again once.
         instruction_first: what is wanted stands before what is given; else after it. The paper prints no prompts.
         characters: how many to make where the author gives none.
     """
@@ -92,7 +91,6 @@ class Ours:
     length_control: bool = False
     plain_paragraph: bool = False
     plain_action: bool = False
-    check: bool = False
     instruction_first: bool = True
     characters: int = 3
 
@@ -109,7 +107,7 @@ class Config(Presets):
 
     @classmethod
     def improved(cls) -> Config:
-        """The length asked for, an ending, prompts that do not grow, and paragraphs checked against earlier ones."""
+        """The length asked for, an ending and prompts that do not grow."""
         return cls(
             Paper(slice_max=12, narrator_temperature=0.0),
             Ours(
@@ -117,7 +115,6 @@ class Config(Presets):
                 length_control=True,
                 plain_paragraph=True,
                 plain_action=True,
-                check=True,
                 instruction_first=False,
             ),
         )

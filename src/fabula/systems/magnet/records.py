@@ -30,7 +30,6 @@ _COUNTED: Final = {
     "conflicts": "keys written twice in a step",
     "near": "keys much like an earlier one",
     "goal_failed": "goals that were not found",
-    "rewritten": "paragraphs written again for continuity",
 }
 
 

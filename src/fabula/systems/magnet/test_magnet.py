@@ -28,7 +28,6 @@ from fabula.story.world import Moment, WorldState, flat
 from fabula.story.world.flat import Commit, Write
 from fabula.systems import find
 from fabula.systems.magnet.algorithm import Progress, due, timestep
-from fabula.systems.magnet.checking import Continuity
 from fabula.systems.magnet.config import Config, Ours, Paper
 from fabula.systems.magnet.shapes import Critique, Update
 from shortening import shortened
@@ -591,64 +590,3 @@ async def test_only_small_models_are_held_short(small: bool) -> None:  # noqa: F
     assert "Now Mara laughs." in choice.messages[-1].content
     told = by_path["chapter-1/step/1/tell"].messages[-1].content
     assert ("in the past tense" in told) is small
-
-
-# 5: continuity ------------------------------------------------------------------------------------------------------
-
-TOLD = (
-    "Mara had hung the red lantern over the door. Tobias counted the twelve boats in the bay.",
-    "Mara had never liked Captain Voss. Old Voss knew it, and Mara said nothing to Voss.",
-    "She went up. Nobody saw how Mara and Voss met on the stairs that night.",
-)
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("Then the blue lantern fell.", 'Earlier it says "Mara had hung the red lantern over the door."'),
-        ("The nine boats in the bay were gone.", "(boats: 12, not 9)"),
-        ("He waited for Admiral Voss.", "(Voss: captain, not admiral)"),
-        ("The red lantern fell, and the twelve boats in the bay with it.", ""),
-        ("She painted the red lantern, and now the blue lantern hung there.", ""),
-    ],
-)
-def test_a_paragraph_is_held_against_the_story(text: str, told: str) -> None:
-    continuity = Continuity()
-    found = continuity.objections(TOLD, text, ("Mara", "Tobias"))
-    assert bool(found) == bool(told)
-    assert told in " ".join(found)
-    assert not continuity.objections([TOLD[1]], "Then the blue lantern fell.", ()), (
-        "what a person took out is forgotten"
-    )
-
-
-def test_names_of_the_characters_are_no_slips_for_each_other() -> None:
-    told = [f"On day {n} they called Marta, and Marta came." for n in range(6)]
-    text = "She saw Marra at the door, and then Marra left."
-    assert Continuity().objections(told, text, ()) == ("It writes Marra where the story writes Marta.",)
-    assert Continuity().objections(told, text, ("Marta", "Marra")) == ()
-
-
-LANTERNS = {
-    (1, False): "Mara hung the red lantern over the door.",
-    (2, False): "Tobias feared that the blue lantern would fall.",
-    (2, True): "Nobody touched the red lantern after that.",
-    (3, False): "By noon the blue lantern had gone out.",
-    (3, True): "So they left the blue lantern where it hung.",
-}
-
-
-async def test_a_paragraph_that_contradicts_is_sent_back_once_with_a_concrete_note() -> None:
-    def script(request: Request) -> str:
-        if not request.path.endswith("tell"):
-            return said(request)
-        step, rewritten = request.path.split("step/")[1][0], "/again/" in request.path
-        return f"{LANTERNS[int(step), rewritten]} {said(request)}"
-
-    written = await write(script, "improved", words="600", paragraph_words=100, max_steps=3)
-    rewritten = [request for request in written.asked if "/again/" in request.path and request.path.endswith("tell")]
-    assert [request.path for request in rewritten] == [f"chapter-1/step/{step}/again/tell" for step in (2, 3)]
-    assert 'A first version did not agree: Earlier it says "' in rewritten[0].messages[-1].content
-    assert LANTERNS[2, True] in written.story.text
-    assert LANTERNS[3, False] in written.story.text, "the second version is no better"
-    assert any(note.startswith("In 3 steps: 2 paragraphs written again") for note in written.noted)
