@@ -230,9 +230,7 @@ def test_a_verifier_that_says_yes_to_everything_is_recognised() -> None:
 
 def test_the_verifier_sees_in_a_long_story_what_is_around_both_places_and_speaks_of_the_same() -> None:
     def filler(low: int, high: int) -> str:
-        return "\n\n".join(
-            f"In year {n} the tide took {n} boats, and the wind turned." * 3 for n in range(low, high)
-        )
+        return "\n\n".join(f"In year {n} the tide took {n} boats, and the wind turned." * 3 for n in range(low, high))
 
     text = "\n\n".join(
         [
