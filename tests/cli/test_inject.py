@@ -40,7 +40,8 @@ def test_a_model_puts_errors_in_and_check_scores_against_them(cli: Cli, story: P
     assert {"id", "title", "form", "person", "tense", "genre", "text", "errors", "decoys"} <= set(planted)
     again = cli(*asked, "--frozen", "--json")
     assert (again.json["asked"], again.json["replayed"]) == (0, 2)
-    checked = cli("check", "made/story.md", "--gold", "made/planted.json", "--no-model")
+    (story / "read.toml").write_text(script_of({"reader": '{"findings": []}', "verifier": "{}"}), encoding="utf-8")
+    checked = cli("check", "made/story.md", "--gold", "made/planted.json", "--model", "scripted:read.toml")
     assert checked.code == 0, checked.err
     assert "recall" in checked.out
 

@@ -43,7 +43,6 @@ NAMES = {
     "planted",
     "prefix",
     "recall",
-    "rules",
     "schedule",
     "serving",
     "startup",

@@ -64,6 +64,29 @@ class NumberedScene:
 
 
 @dataclass(frozen=True, slots=True)
+class Passage:
+    """A sentence of a scene, and the words in it that are in question.
+
+    Attributes:
+        scene: number of the scene.
+        start, end: of the sentence, in characters of the scene's text.
+        quote: the sentence as it stands there: `scene.text[start:end]`.
+        focus: start and end of the words in question, in characters of the scene's text.
+    """
+
+    scene: int
+    start: int
+    end: int
+    quote: str
+    focus: tuple[int, int]
+
+    @property
+    def words(self) -> str:
+        """The words in question."""
+        return self.quote[self.focus[0] - self.start : self.focus[1] - self.start]
+
+
+@dataclass(frozen=True, slots=True)
 class Scenes:
     """The scenes of a story, and what was met when it was read.
 

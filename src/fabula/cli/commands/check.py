@@ -46,7 +46,7 @@ class Checks:
     no_model: Annotated[
         bool,
         typer.Option(
-            "--no-model", help="Ask nobody: variants of names and sure collisions only.", rich_help_panel=_CHECKING
+            "--no-model", help="Says that a model is needed: no rule was worth its findings.", rich_help_panel=_CHECKING
         ),
     ] = False
     gold: Annotated[
@@ -86,6 +86,11 @@ def check(
 ) -> None:
     """Find where a story contradicts itself: both passages, quoted."""
     terminal = terminal_of(common)
+    if checks.no_model:
+        raise UsageError(
+            "A check needs a model that reads. The rules that looked without one found none of 101 errors in stories "
+            "that nobody had tuned them to, and are gone. Leave --no-model out, and choose a model with --model."
+        )
     folder = Path(judges.out)
     if checks.dismiss:
         report, bill = _stored(folder), dict[str, Any]()
@@ -95,8 +100,6 @@ def check(
     dismissed = read_dismissed(folder)
     pages = _write(folder, report, dismissed, _command(stories, judges))
     left = _say(terminal, report, dismissed)
-    if not report["details"]["stories"][0].get("plain_judge") and checks.no_model:
-        terminal.advise("A model finds more: leave --no-model out.")
     terminal.advise(f"Both passages of each: {near(pages)}. One that is none: --dismiss ID=REASON.")
     terminal.document({**report, "page": str(pages), "dismissed": dismissed, "left": left, **bill})
     missing = [story["id"] for story in report["details"]["stories"] if story.get("partial") or not story["scored"]]
@@ -110,8 +113,6 @@ def _checked(
     """The report of a new check, as data, and its bill."""
     said = [*(judges.set_ or ()), *([f"gold={checks.gold}"] if checks.gold else [])]
     evaluator = find("atlas")
-    if checks.no_model:
-        evaluator, said = evaluator.alone(), [*said, "method=rules"]
     evaluating = Evaluating(terminal, evaluator, replace(judges, set_=said), limits)
     items = tuple(item for story in stories for item in _items(Path(story)))
     task = Task(evaluator, items, evaluating.config, Path(judges.out))

@@ -1,7 +1,7 @@
 """ATLAS (MAGNET, section 3.5): scenes become graphs, each is compared with earlier ones, proposals are verified.
 
-`atlas` is the paper's pipeline, `plain_judge` its baseline (section 3.6). What is ours stands apart: `reader` in the
-module of that name, and `rules`, which ask no model.
+`atlas` is the paper's pipeline, `plain_judge` its baseline (section 3.6). What is ours stands apart: `reader`, in
+the module of that name.
 """
 
 from __future__ import annotations
@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.continuity import check as detected
 from fabula.continuity import scenes_of
 from fabula.craft.packing import paragraphs, words
 from fabula.craft.raters import mark_for
 from fabula.engine.methods import settings_of
 from fabula.engine.run import Branch, branches, side_by_side
 from fabula.evaluators.atlas.checking import StoryCheck
-from fabula.evaluators.atlas.findings import Found, Proposal, clause_of, distinct, key_of
+from fabula.evaluators.atlas.findings import Proposal, clause_of, distinct
 from fabula.evaluators.atlas.gold import read_gold
 from fabula.evaluators.atlas.graph import (
     ENTITY_TYPES,
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from fabula.continuity import NumberedScene
     from fabula.engine.run import Run
     from fabula.evaluators.atlas.config import Config
+    from fabula.evaluators.atlas.findings import Found
     from fabula.evaluators.atlas.gold import Gold
     from fabula.evaluators.atlas.replies import AttributeReply, EntityReply, ProposalReply, RelationReply
     from fabula.measure.items import Item
@@ -71,7 +71,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
 
 async def _checked(check: StoryCheck, gold: Gold | None) -> Checked:
     """What the method finds in a story, and beside it what the plain judge does."""
-    method = {"paper": atlas, "reader": reader, "rules": rules}[check.config.ours.method]
+    method = {"paper": atlas, "reader": reader}[check.config.ours.method]
     work: list[Coroutine[Any, Any, Any]] = [method(check)]
     if check.config.asks_judge:
         work.append(plain_judge(check))
@@ -226,35 +226,6 @@ async def plain_judge(check: StoryCheck) -> tuple[Proposal, ...] | None:
     found = tuple(valid_proposals(check, reply.findings, counted="judge_"))
     check.rate("judge", "baseline", f"{check.run.at}/judge", answer=float(len(found)))
     return found
-
-
-# ours: no model -----------------------------------------------------------------------------------------------------
-
-
-async def rules(check: StoryCheck) -> tuple[Sequence[Found], dict[str, Any]]:
-    """Variants of names, and collisions for which a strict rule holds alone; nobody is asked."""
-    result = detected(check.scenes, tight=True)
-    check.counts["candidates_of_rules"] += len(result.candidates)
-    found = []
-    for one in result.candidates:
-        proposal = Proposal.of(one)
-        found.append(
-            Found(
-                key_of(one.before.quote, one.after.quote),
-                proposal.x,
-                proposal.y,
-                proposal.fact,
-                proposal.event,
-                one.subject,
-                f"{one.detector} of {one.subject}",
-                proposal.category,
-                proposal.source,
-                one.before,
-                one.after,
-                f"{one.values[0]} against {one.values[1]}",
-            )
-        )
-    return distinct(found), {"raised": dict(result.raised)}
 
 
 # the graph of a scene: what is kept of the replies ------------------------------------------------------------------

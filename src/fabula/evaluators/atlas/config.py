@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 from fabula.base.errors import UsageError
 from fabula.engine.methods import Presets
 
-MethodName: TypeAlias = Literal["paper", "reader", "rules"]
+MethodName: TypeAlias = Literal["paper", "reader"]
 ReadingName: TypeAlias = Literal["auto", "whole", "windows", "both"]
 AttrMode: TypeAlias = Literal["scene", "node"]
 LARGEST_BATCH: Final = 12
@@ -38,7 +38,7 @@ class Ours:
 
     Attributes:
         method: "paper" builds graphs and compares each scene with all before it (section 3.5), "reader" has the text
-            read closely and each suspicion verified against it, "rules" asks no model.
+            read closely and each suspicion verified against it.
         reading: of the method reader. "whole" reads the story in one call, "windows" in overlapping parts with notes
             that travel from one to the next, "both" does both; "auto" reads whole what fits the model with room to
             spare, and in windows what does not.
@@ -76,8 +76,8 @@ class Config(Presets):
 
     @property
     def asks_judge(self) -> bool:
-        """Whether the plain judge is asked too; the rules ask nobody."""
-        return self.paper.baseline and self.ours.method != "rules"
+        """Whether the plain judge is asked too."""
+        return self.paper.baseline
 
     def validate(self) -> None:
         """Find now what the check would stumble over.

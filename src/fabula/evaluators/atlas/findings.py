@@ -15,7 +15,7 @@ from fabula.story import count_words, one_line
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from fabula.continuity import Candidate, Passage
+    from fabula.continuity import Passage
 
 CATEGORIES: Final[Mapping[str, str]] = {
     "name": "what somebody or something is called",
@@ -46,12 +46,6 @@ CATEGORIES: Final[Mapping[str, str]] = {
     "existence": "that something is there, or happened at all",
     "other": "anything else that cannot both be true",
 }
-_OF_DETECTOR: Final = {
-    "name": "name", "number": "number", "ordinal": "number", "duration": "duration", "money": "number",
-    "date": "date", "age": "age", "colour": "appearance", "side": "body", "title": "role", "role": "role",
-    "kin": "kinship", "object": "object", "state": "state", "denial": "existence", "cause": "cause", "place": "place",
-    "life": "life",
-}  # fmt: skip
 _ID_LETTERS: Final = 8
 _SAME_ATTRIBUTE: Final = 0.5
 _FEWEST_QUOTED: Final = 3
@@ -88,17 +82,6 @@ class Proposal:
         if self.before is not None and self.after is not None:
             return key_of(self.before.quote, self.after.quote)
         return key_of(str(self.x), str(self.y), self.fact, self.event)
-
-    @classmethod
-    def of(cls, one: Candidate) -> Proposal:
-        """A detector's candidate as a proposal."""
-        fact, event = one.fact, one.event
-        if one.detector == "name":
-            fact, event = (f"the name being {value}" for value in one.values)
-        return cls(
-            one.before.scene, one.after.scene, fact, event, one.subject, _OF_DETECTOR[one.detector],
-            f"rule {one.detector}", one.before, one.after,
-        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from fabula.continuity.lexicon import TITLES
 from fabula.story import slug
 from fabula.story.people import same_person
 from fabula.story.world.facts import name_key
@@ -58,6 +57,27 @@ RELATIONS: Final[Mapping[str, frozenset[tuple[str, str]]]] = {
 }
 SYMMETRIC: Final = frozenset({"kinship_with", "affinity_with", "hostility_with"})
 _FEWEST_EVENTS: Final = 3  # with fewer ATLAS is blind (section 5.1)
+_TITLES: Final = frozenset(
+    {"mr", "mrs", "ms", "miss", "mx", "dr", "doctor", "prof", "professor", "sir", "lady", "lord", "madam", "dame"}
+    | {"captain", "capt", "lieutenant", "lt", "sergeant", "sgt", "corporal", "private", "major", "colonel", "col"}
+    | {"general", "gen", "admiral", "commander", "chief", "deputy", "sheriff", "officer", "detective", "inspector"}
+    | {"constable", "superintendent", "marshal", "agent", "judge", "senator", "governor", "mayor", "president"}
+    | {"minister", "king", "queen", "prince", "princess", "duke", "duchess", "count", "countess", "baron", "baroness"}
+    | {
+        "father",
+        "mother",
+        "sister",
+        "brother",
+        "uncle",
+        "aunt",
+        "reverend",
+        "rev",
+        "pastor",
+        "bishop",
+        "nurse",
+        "coach",
+    }
+)
 _DETERMINERS: Final = frozenset({"the", "a", "an", "his", "her", "their", "my", "our"})
 
 
@@ -213,5 +233,5 @@ class EntityTable:
 def bare(name: str) -> str:
     """A name as it is compared: without case, without titles and words such as "the" before it."""
     pieces = name_key(name).replace(".", " ").split()
-    left = [piece for piece in pieces if piece not in _DETERMINERS and piece not in TITLES]
+    left = [piece for piece in pieces if piece not in _DETERMINERS and piece not in _TITLES]
     return " ".join(left or pieces)

@@ -10,7 +10,6 @@ from fabula.craft.matching import Finding
 from fabula.evaluators.atlas.checking import EVALUATOR, REPLY_TOKENS, is_english, looks_like_data
 from fabula.evaluators.atlas.gold import Detected, accuracies, rows
 from fabula.evaluators.atlas.planted import Planted, Quoting, score
-from fabula.measure.ratings import Rating
 from fabula.measure.report import Report, Row
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.shares import count_estimate, share
@@ -24,16 +23,13 @@ if TYPE_CHECKING:
     from fabula.evaluators.atlas.findings import Found, Proposal
     from fabula.evaluators.atlas.gold import Gold
     from fabula.evaluators.atlas.planted import PlantedScore
+    from fabula.measure.ratings import Rating
     from fabula.stats.classification import Confusion
     from fabula.stats.estimate import Scored
 
-_FOREIGN: Final = (
-    "The prompts are, and how well a model reads other languages was not measured.",
-    "The rules read English only, so nothing can be said of it without a model.",
-)
+_FOREIGN: Final = "The prompts are, and how well a model reads other languages was not measured."
 _PER: Final = 10_000
 _MISSED: Final = frozenset(f"unreadable_{name}" for name in REPLY_TOKENS if name not in {"read", "decide"})
-_RULES: Final = "program:fabula.continuity"
 
 
 @dataclass(frozen=True)
@@ -96,8 +92,6 @@ class Checked:
         """Why there is no number of findings; empty where there is one."""
         counts = self.check.counts
         asked = counts["confirmed"] + counts["rejected"] + counts["ungrounded_verdicts"]
-        if self.check.config.ours.method == "rules" and not is_english(self.check.item.story.text):
-            return "the rules read English only"
         if len(self.check.unread) == len(self.check.text.paragraphs):
             return "nobody could read the story"
         if counts["missing_verdicts"] and not asked:
@@ -108,7 +102,7 @@ class Checked:
 
 def report_of(stories: Sequence[Checked], config: Config, how: Mapping[str, Any]) -> Report:
     """Numbers, verdicts and findings of all stories."""
-    ratings = [rating for one in stories for rating in _ratings(one, config)]
+    ratings = [rating for one in stories for rating in _ratings(one)]
     numbers = [row for one in stories for row in _rows(one, config)]
     if len(stories) > 1 and any(one.gold is not None for one in stories):
         numbers += _together(stories)
@@ -118,14 +112,12 @@ def report_of(stories: Sequence[Checked], config: Config, how: Mapping[str, Any]
         dict(how) | {"performers": performers},
         tuple(numbers),
         tuple(ratings),
-        tuple(note for one in stories for note in _notes(one, config)),
+        tuple(note for one in stories for note in _notes(one)),
         {"stories": [_data(one, config) for one in stories]},
     )
 
 
 def _roles(config: Config) -> tuple[str, ...]:
-    if config.ours.method == "rules":
-        return ()
     asked = ("reader",) if config.ours.method == "reader" else ("grapher", "proposer")
     return (*asked, "verifier", *(["judge"] if config.asks_judge else []))
 
@@ -141,15 +133,8 @@ def spans_of(numbers: Iterable[int]) -> str:
     return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
 
 
-def _ratings(one: Checked, config: Config) -> Iterator[Rating]:
+def _ratings(one: Checked) -> Iterator[Rating]:
     yield from sorted(one.check.ratings, key=lambda rating: rating.call)  # whichever reply came first
-    if config.ours.method == "rules":
-        item = one.check.item
-        for found in one.found:
-            yield Rating(
-                rater=_RULES, kind="program", items=(item.id,), prompt=item.prompt, question=found.key,
-                answer="error", shown=found.sentence, reason=found.reason, evaluator=EVALUATOR, rubric=found.source,
-            )  # fmt: skip
 
 
 def _rows(one: Checked, config: Config) -> Iterator[Row]:
@@ -165,9 +150,8 @@ def _rows(one: Checked, config: Config) -> Iterator[Row]:
     rate = _PER * len(one.found) / max(words, 1)
     per_words = Estimate(rate, words, method="findings in 10,000 words of one story; n words")
     yield Row(of, "findings per 10,000 words", Unscored(why, words) if why else per_words)
-    if config.ours.method != "rules":
-        judged = counts["confirmed"] + counts["rejected"] + counts["ungrounded_verdicts"]
-        yield Row(of, "confirmed", share(counts["confirmed"], judged, "suspicions"))
+    judged = counts["confirmed"] + counts["rejected"] + counts["ungrounded_verdicts"]
+    yield Row(of, "confirmed", share(counts["confirmed"], judged, "suspicions"))
     if counts["controls"]:
         trusted = share(counts["controls_called_errors"], counts["controls"], "planted suspicions that are none")
         yield Row(of, "planted suspicions called errors", trusted)
@@ -250,13 +234,8 @@ def _count(number: int, scenes: int, why: str) -> Scored:
     return Estimate(float(number), scenes, method="count in one story; n scenes")
 
 
-def _notes(one: Checked, config: Config) -> Iterator[str]:
+def _notes(one: Checked) -> Iterator[str]:
     counts, name, split = one.check.counts, one.check.item.id, one.check.split
-    if config.ours.method == "rules":
-        yield (
-            f"{name}: no model was asked. These are variants of names and collisions for which a strict rule holds; "
-            "most contradictions are not of this kind."
-        )
     yield from _missing(one)
     if one.worthless:
         yield (
@@ -271,7 +250,7 @@ def _notes(one: Checked, config: Config) -> Iterator[str]:
     if looks := looks_like_data(one.check.item.story.text, split.form):
         yield f"{name}: read as prose, but it looks like {looks}. Correct the file, or give the story as text."
     if not is_english(one.check.item.story.text):
-        yield f"{name}: this does not look like English. {_FOREIGN[config.ours.method == 'rules']}"
+        yield f"{name}: this does not look like English. {_FOREIGN}"
     if split.counts:
         listed = ", ".join(f"{what.replace('_', ' ')} {n}" for what, n in split.counts.items())
         yield f"{name}: read as {split.form}; {listed}."

@@ -474,20 +474,6 @@ def checked(text: str, config: Config, answer: Any = None, *, small: bool = Fals
     return asyncio.run(one())
 
 
-def test_without_a_model_names_and_sure_collisions_come_out() -> None:
-    text = (
-        "\n\n".join(f"{scene.title}\n\n{scene.text}" for scene in SCENES)
-        + " We saw Okonkwo." * 5
-        + " Then we saw Okonkow."
-    )
-    report = checked(f"# A\n\n{text}", Config(ours=Ours(method="rules")))
-    told = [one for story in report.details["stories"] for one in (*story["findings"], *story["intra_scene"])]
-    assert {one["category"] for one in told} <= {"name", "appearance"}
-    assert any("Okonkow" in one["event"] for one in told)
-    assert {rating.kind for rating in report.ratings} == {"program"}
-    assert "no model was asked" in report.notes[0]
-
-
 def test_a_model_with_little_room_reads_part_after_part_with_the_notes_on_those_before() -> None:
     asked: list[Request] = []
 
@@ -564,7 +550,7 @@ async def test_an_estimate_counts_only_what_was_not_checked_before(preset: Prese
 def test_stories_in_any_layout_are_read_and_what_was_mended_is_told(
     text: str, form: str, mended: dict[str, int]
 ) -> None:
-    report = checked(text, Config(ours=Ours(method="rules")))
+    report = checked(text, Config.improved())
     (story,) = report.details["stories"]
     assert (story["form"], story["mended"]) == (form, mended)
     assert bool(mended) == any(note.startswith("long: read as") for note in report.notes)
@@ -638,9 +624,16 @@ def test_known_errors_that_cannot_be_read_are_named(text: str, message: str, tmp
 
 def test_the_page_escapes_marks_quotations_and_has_the_command() -> None:
     evil = "<script>alert(1)</script>"
-    text = f"# A\n\nMara took {evil} her blue umbrella.\n\nThe blue umbrella dripped."
-    text += "\n\n# B\n\nThe red umbrella of Mara dripped."
-    report = checked(text, Config(ours=Ours(method="rules"))).as_data()
+    text = f"# A\n\nMara took {evil} her blue umbrella.\n\n# B\n\nThe red umbrella of Mara dripped."
+    places = {"paragraph_x": 2, "quote_x": "her blue umbrella", "paragraph_y": 4, "quote_y": "The red umbrella"}
+    said = {"says_x": "blue", "says_y": "red", "why": "Two colours.", "category": "object", "sure": "certain"}
+    decided = places | {"number": 1, "decision": "error", "reason": "Two colours.", "sure": "certain"}
+
+    def answer(request: Request) -> str:
+        reading = request.path.endswith("read")
+        return json.dumps({"findings": [places | said]} if reading else {"decisions": [decided]})
+
+    report = checked(text, Config.improved(), answer).as_data()
     (one,) = report["details"]["stories"][0]["findings"]
     told = as_page(report, {}, ["fabula", "check", "my story.md"])
     assert "<script" not in told

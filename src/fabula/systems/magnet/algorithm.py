@@ -53,7 +53,8 @@ _PRIOR_GOALS: Final = 20  # that a prompt is shown, where prompts are bounded
 _GOALS_ALIKE: Final = 0.6  # share of common words from which on two goals are one
 _GOAL_LATER: Final = 5  # steps until a goal generator that failed is asked again
 _SMALL_WORDS: Final = frozenset(
-    "a an the of in on at by to from with and or near under over behind beside inside outside his her its their".split()
+    {"a", "an", "the", "of", "in", "on", "at", "by", "to", "from", "with", "and", "or", "near"}
+    | {"under", "over", "behind", "beside", "inside", "outside", "his", "her", "its", "their"}
 )
 _SAME_PLACE: Final = 0.5  # share of common words from which on two places are one
 _TRIES: Final = 3
