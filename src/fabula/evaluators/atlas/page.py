@@ -128,8 +128,8 @@ def _why(one: Mapping[str, Any]) -> str:
     if beside := one.get("also_in_paragraphs"):
         more += f" See also paragraph {', '.join(map(str, beside))}."
     sure = f", {one['sure']}" if one.get("sure") else ""
-    about = "" if one["attribute"] in {"", one["category"]} else f" ({one['attribute'].replace('_', ' ')})"
-    return f"{one['category'].capitalize()}{about}{sure}. {one['reason']}{more}"
+    told = dict.fromkeys(one[name].replace("_", " ") for name in ("category", "attribute") if one[name])
+    return f"{', '.join(told).capitalize()}{sure}. {one['reason']}{more}"
 
 
 def as_markdown(story: Mapping[str, Any], dismissed: Mapping[str, str]) -> str:
