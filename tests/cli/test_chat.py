@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from commandline import script_of
+from witnesses import all_witness
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,6 +22,7 @@ On Saturday the wind turned. Tobias asked Mara for the light. Mara lit the lamp.
 """
 REPLIES = {
     "labeller": '{"characters": [{"name": "Mara", "traits": ["stubborn"]}, {"name": "Tobias"}, {"name": "Jonas"}]}',
+    "labeller:witnesses": all_witness("Mara", "Tobias", "Jonas"),
     "planner": "#1. Tobias brings Mara a letter\n- He has run.\n#2. Mara lights the lamp",
     "judge": "3",
     "npc": "[Mara: (counts the boats) Ten are home.]",

@@ -22,6 +22,7 @@ from fabula.server.projects import Catalogue, served
 from fabula.server.running import Offer, address_of, listening, serve
 from fabula.server.turns import measure
 from fabula.story import Brief
+from witnesses import marks_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -73,6 +74,8 @@ class Engine:
             await self.gate.wait()
         if self.fails is not None:
             raise self.fails
+        if request.path.endswith("/witnesses"):
+            return Reply(marks_of(request))
         self.asked.append(request)
         who = request.messages[0].content.partition("You play ")[2].split(" ")[0].strip(".,")
         text = f"[{who}: (looks up) {request.sampling.seed} times I have told you that the lamp stays dark.]"

@@ -19,9 +19,9 @@ from fabula.cli.terminal import table
 from fabula.project.folder import MAX_FILE, Project
 from fabula.story import Story, one_line
 from fabula.story.world import NOW, Moment, WorldState
-from fabula.story.world.facts import name_key
 from fabula.story.world.file import fact_data, parse_world, read_world, write_world
 from fabula.story.world.graph import graph_of, graphml, mermaid
+from fabula.story.world.meaning import name_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _FILE: Final = Path(".fabula") / "world.db"
 _FOLDER: Final = "world"  # of what runs write
-_MOST_ROWS, _MOST_CONFLICTS, _WIDE = 200, 10, 48
+_MOST_ROWS, _MOST_CONFLICTS, _MOST_ALSO, _WIDE = 200, 10, 100, 48
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,5 +321,5 @@ def _conflict_data(one: Conflict) -> dict[str, Any]:
         "earlier": fact_data(one.earlier),
         "later": fact_data(one.later),
         "canon": one.canon,
-        "also_in": [at.scene for at in one.also],
+        "also_in": [at.scene for at in one.also[:_MOST_ALSO]],
     }

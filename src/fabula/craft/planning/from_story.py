@@ -1,11 +1,9 @@
-"""A plan taken out of a finished story: plan synthesis of Character Simulation (section 4.2.1 and appendix B.1.1).
+"""A plan taken out of a finished story: plan synthesis of Character Simulation (section 4.2.1), improved.
 
-The paper makes two calls: one for the characters, and one that gives all scenes with them and adds what was missed;
-conflict and setting are extracted as in Agents' Room. Here the paragraphs are numbered and a scene is named with the
-paragraph in which it begins, so that scenes part the story by construction; each scene's outline and details are read
-off its own paragraphs; missed content is a call of its own; and a story of any length is read in windows that fit a
-prompt, each shown the cast and the scenes found so far. The paper prints the prompt of Scene Extraction under Character
-Extraction too, so the prompt for the cast is ours.
+The paper (`synthesis`) asks for the characters, and then for all scenes in one reply. Here the paragraphs are numbered
+and a scene is named with the paragraph in which it begins, so that scenes part the story by construction; each scene's
+outline and details are read off its own paragraphs; missed content is a call of its own; and a story of any length is
+read in windows that fit a prompt, each shown the cast and the scenes found so far.
 """
 
 from __future__ import annotations

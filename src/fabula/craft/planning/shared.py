@@ -22,7 +22,7 @@ from fabula.story.sentences import sentences
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fabula.craft.planning.replies import Newcomer, Sheet, There
+    from fabula.craft.planning.replies import PaperSheet, There
     from fabula.engine.replies import TextKind
     from fabula.engine.run import Run
     from fabula.story.plan import Plan
@@ -145,7 +145,7 @@ class CastList:
         """The names, in the order in which they came."""
         return tuple(character.name for character in self.characters)
 
-    def add(self, sheets: Iterable[Sheet]) -> None:
+    def add(self, sheets: Iterable[PaperSheet]) -> None:
         """Add the characters of `sheets`; of somebody known, only fields that are still empty are taken."""
         for sheet in sheets:
             new = Character(**sheet.model_dump())
@@ -157,7 +157,7 @@ class CastList:
             empty = {name: getattr(new, name) for name in _FIELDS if not getattr(old, name)}
             self.characters[at] = replace(old, **empty)
 
-    def present(self, there: Iterable[There], newcomers: Iterable[Newcomer] = ()) -> tuple[Presence, ...]:
+    def present(self, there: Iterable[There], newcomers: Iterable[There] = ()) -> tuple[Presence, ...]:
         """Who is in a scene, each once; somebody whom the cast lacks is added to it (appendix B.1.1)."""
         found: dict[str, Presence] = {}
         for person in (*there, *newcomers):
@@ -176,7 +176,7 @@ class CastList:
         return None if known is None else self.names.index(known)
 
 
-_FIELDS: Final = ("role", "gender", "age", "setup", "speech", "goal")
+_FIELDS: Final = ("role", "gender", "age", "setup", "personality", "speech", "goal")
 
 
 def checked(plan: Plan) -> Plan:

@@ -19,6 +19,7 @@ from fabula.measure.report.page import (
     paragraph,
     text,
 )
+from fabula.stats.estimate import figures
 from fabula.story import one_line
 
 if TYPE_CHECKING:
@@ -189,5 +190,5 @@ def _row(row: Mapping[str, Any], gone: Mapping[str, int]) -> tuple[str, ...]:
     if row.get("unscored"):
         return str(row["of"]), what, "not scored", str(row["unscored"]), str(row["n"]), ""
     low, high = row.get("low"), row.get("high")
-    interval = "" if low is None or high is None else f"{low:.4g} to {high:.4g}"
+    interval = "" if low is None or high is None else f"{figures(low)} to {figures(high)}"
     return str(row["of"]), what, shown_value(row, gone), interval, str(row["n"]), str(row["method"])

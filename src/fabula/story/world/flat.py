@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fabula.base.errors import UsageError
 from fabula.story.personas import KEY
-from fabula.story.world.facts import Fact, Moment, Value, from_json, name_key
+from fabula.story.world.facts import Fact, Moment, from_json
+from fabula.story.world.meaning import Value, name_key
 from fabula.story.world.store import StepRow
 
 if TYPE_CHECKING:
@@ -272,22 +273,16 @@ def variables(world: WorldState, *, step: int | None = None, at: Moment | None =
     """
     row = None if step is None else world.step(step)
     until = at or (row.at if row else None)
-    found: list[tuple[tuple[int, int, int], Variable]] = []
     index = world.index
+    writes: list[Fact] = []
     for key in index.keys(WORLD):
-        if key[2] or not KEY.fullmatch(key[1]):
-            continue
-        writes = [fact for fact in index.chain(key) if _counts(fact, step, until)]
-        if writes:
-            last = writes[-1]
-            found.append(
-                (
-                    writes[0].order,
-                    Variable(key[1], last.value, last.step or 0, last.source, last.about, last.witnesses),
-                )
-            )
-    found.sort(key=lambda pair: pair[0])
-    return tuple(variable for _, variable in found)
+        if not key[2]:
+            writes += [f for f in index.chain(key) if KEY.fullmatch(f.slot) and _counts(f, step, until)]
+    writes.sort(key=lambda fact: fact.order)
+    found: dict[str, Variable] = {}
+    for last in writes:  # a key is overwritten by the same key alone, whatever else means the same
+        found[last.slot] = Variable(last.slot, last.value, last.step or 0, last.source, last.about, last.witnesses)
+    return tuple(found.values())
 
 
 def _counts(fact: Fact, step: int | None, at: Moment | None) -> bool:

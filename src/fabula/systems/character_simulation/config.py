@@ -40,6 +40,8 @@ class Ours:
         plain_response: a turn is plain text; else it is JSON with one field, as in the paper.
         clean_replies: chatter is taken out of turns, memories and the story.
         fit_prompts: prompts show as much as the model's context holds; else all, as in the paper.
+        private: director and sorter of events are shown of the characters only what anybody there notices, so that no
+            command betrays what a character keeps to itself; else all that the plan says of them, as in the paper.
         tell_uncovered: what the director found uncovered enters its next command's prompt.
         min_turns: turns before the director is asked for the first time whether the scene ends (Algorithm 1, line 3).
         repeat_limit: this many repeated commands end a scene; 0 only notes them.
@@ -49,7 +51,7 @@ class Ours:
         length_control: the brief's word range is met, shared by the scenes' importance.
         words: a word range that stands for the brief's ("1300-1350", "~950"); empty reads it from the brief.
         scenes: how many scenes to plan where the author gives no plan; 0 leaves it to the planner.
-        characters: how many characters to plan then.
+        characters: how many characters to plan then beside those whom the brief names; 0 leaves it to the planner.
     """
 
     instruction_first: bool = True
@@ -57,6 +59,7 @@ class Ours:
     plain_response: bool = False
     clean_replies: bool = False
     fit_prompts: bool = False
+    private: bool = False
     tell_uncovered: bool = False
     min_turns: int = 0
     repeat_limit: int = 0
@@ -66,7 +69,7 @@ class Ours:
     length_control: bool = False
     words: str = ""
     scenes: int = 0
-    characters: int = 4
+    characters: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,7 @@ class Config(Presets):
                 plain_response=True,
                 clean_replies=True,
                 fit_prompts=True,
+                private=True,
                 tell_uncovered=True,
                 min_turns=2,
                 repeat_limit=2,

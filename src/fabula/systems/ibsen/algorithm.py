@@ -427,7 +427,7 @@ class Director:
                 "director",
                 "outline",
                 sampling=play.sampling(run, "director", "outline"),
-                act=self.act,
+                act=self.act if ours.full_sheets else None,
                 background=play.script.background if ours.full_sheets else "",
                 people={**sheets, **{name: "" for name in self.players if name not in sheets}},
                 relations=self.relations(),
@@ -458,7 +458,7 @@ class Director:
                 names=self.present,
                 previous=outline.previous_outline,
                 outline=outline.new_outline,
-                goal=self.goals[self.goal],
+                goal=self.goals[self.goal] if self.play.config.ours.full_sheets else "",
                 relations=self.relations(),
                 lines=lines,
             )
@@ -574,12 +574,13 @@ def _line_fields(actor: Actor, director: Director, instruction: str) -> dict[str
     last = mind.window.turns[-_RECENT:]
     first = instruction.partition("\n")[0]
     queries = [*([(first, _BY_INSTRUCTION)] if first else []), *((str(turn), _BY_TURN) for turn in last)]
-    relevant, others = actor.recall(queries, play, director.hour)
+    relevant, others = actor.recall(queries, play, director.hour, play.config.paper.relevant)
     named = play.named_in(" ".join(f"{turn.name} {turn.text}" for turn in last), actor.name)
+    full = play.config.ours.full_sheets
     return {
         "actor": actor.sheet,
-        "background": " ".join(filter(None, (play.script.background, director.act.background))),
-        "relations": views_of(mind.relations, named),
+        "background": " ".join(filter(None, (play.script.background, director.act.background if full else ""))),
+        "relations": views_of(mind.relations, named) if full else (),
         "impressions": views_of(mind.impressions, named),
         "relevant": relevant,
         "others": others,

@@ -74,6 +74,7 @@ class Paper:
         initial_impressions: before the play, every actor says what they think of all others.
         memory_threshold: memories less similar to the query than this are not recalled.
         relevant: from this similarity on a memory is shown as relevant, below it as possibly irrelevant.
+        interview_relevant: the same in an interview.
         saying_threshold: examples of an actor's speech that are less similar to the last turn than this are not shown.
         released_sampling: temperatures, penalties and limits as released; else they are left to the model.
         players: who may step in before every line, by name; others than those in the script may be named too.
@@ -95,6 +96,7 @@ class Paper:
     initial_impressions: bool = True
     memory_threshold: float = 0.3
     relevant: float = 0.4
+    interview_relevant: float = 0.3
     saying_threshold: float = 0.7
     released_sampling: bool = True
     players: str = ""
@@ -109,7 +111,8 @@ class Ours:
         lenient_plan: where planning fails, the actor who was silent longest speaks to the objective; else that ends
             the run.
         all_relations: the director knows everybody's view of the others; else the first actor's alone (the release).
-        full_sheets: the director is shown descriptions and background (the release leaves them empty).
+        full_sheets: prompts show what the release leaves out of them: the director sees descriptions, background and
+            place, and the objective also where lines are planned; actors see their relations and the scene they are in.
         keep_old_summaries: summaries add up; else each takes the place of the one before it (the release).
         tidy: remarks around what models say ("Here is the line:") are removed.
         long_turns: a turn may have several lines and paragraphs; else it ends with its first line (what the release
@@ -165,6 +168,7 @@ class Config(Presets):
                 initial_impressions=False,
                 memory_threshold=-1.0,  # none: the best ones come to mind, however unlike
                 relevant=0.15,
+                interview_relevant=0.15,
                 saying_threshold=0.2,
                 released_sampling=False,
             ),

@@ -348,6 +348,21 @@ async def test_faithful_shows_the_director_one_view_and_improved_everybody_s() -
     assert ["Ten." in shown for shown in shown] == [False, True]
 
 
+async def test_faithful_prompts_hold_no_more_than_the_release_puts_into_them() -> None:
+    stage = ONE.replace("    background: Dusk.\n", "    place: the lamp room\n    background: Dusk.\n")
+    stage = f"background: A bare cape.\n{stage}"
+    presets: dict[Preset, bool] = {"faithful": False, "improved": True}
+    for preset, more in presets.items():
+        played = await write(preset=preset, stage=stage, prose=False)
+        outline = played.last("role-play/the-letter/step/1/outline")
+        assert ("Scene: The letter" in outline, "the lamp room" in outline) == (more, more)
+        assert ("# Objective" in played.last("role-play/the-letter/step/1/script")) is more
+        assert "# Objective\nTobias brings a letter." in outline
+        line = next(request for request in played.asked if request.path == "role-play/the-letter/step/3/act")
+        assert ("Tobias: the boy who brings her bread" in line.messages[-1].content) is more
+        assert line.messages[0].content.endswith("A bare cape. Dusk." if more else "A bare cape.")
+
+
 # actors (section 2.5) -----------------------------------------------------------------------------------------------
 
 
@@ -737,6 +752,14 @@ def test_a_plan_s_scenes_become_acts_and_its_events_objectives() -> None:
     assert parse_script(write_script(script)) == script
 
 
+def test_what_a_capable_planner_writes_of_a_person_and_a_scene_is_not_too_long_for_a_script() -> None:
+    events = tuple(Event(f"{n} {'They look at the lamp and say nothing of it. ' * 5}") for n in range(30))
+    person = Character("Mara", setup="She has kept the light for thirty years, and says so. " * 120)
+    plan = Plan(characters=(person,), scenes=(ScenePlan("The lamp", outline=events),))
+    (act,) = parse_script(write_script(script_of(plan, scene_goals=True))).acts
+    assert len(act.goals[0]) > 6000
+
+
 def test_a_script_of_all_fields_is_read_back_as_it_was_written() -> None:
     for text in (ONE, TWO, SIDE):
         script = parse_script(text)
@@ -791,6 +814,9 @@ async def test_without_a_script_one_is_made_of_the_plan_and_kept() -> None:
         if prompt == "plan_cast":
             people = {"Mara": "She keeps the light.", "Tobias": "A boy."}
             return json.dumps({"characters": [{"name": name, "setup": setup} for name, setup in people.items()]})
+        if prompt == "plan_telling":
+            scenes = [{"time": n, "element": "climax", "what": f"Night {n}."} for n in (1, 2)]
+            return json.dumps({"person": "third person", "tense": "past tense", "scenes": scenes})
         if prompt == "plan_scene":
             number = request.path.split("/")[2]
             return json.dumps(
@@ -872,6 +898,16 @@ async def test_a_question_sees_the_answers_before_it_and_ten_entries_at_most() -
     assert kept.startswith("**Interviewer:** And you?\n\n**Tobias:** Because of")
     plain = await write(preset="improved", prose=False)
     assert plain.story == played.story
+
+
+async def test_an_interview_has_its_own_border_between_relevant_and_irrelevant_memories() -> None:
+    assert SYSTEM.config("faithful").paper.interview_relevant == 0.3
+    memories = "    memories: [{event: The instruction manual of the lamp was burnt., thought: I burnt it.}]\n"
+    stage = ONE.replace("    relations: {Tobias", memories + "    relations: {Tobias")
+    how: dict[str, Any] = {"max_steps": 1, "memory_threshold": -1.0, "relevant": 2.0, "interview_relevant": -1.0}
+    played = await write(stage=stage, interview="Mara: Why?", **how)
+    assert "# What you remember\n- I burnt it." in played.last("role-play/interview-mara/interview/mara/1/answer")
+    assert "it may have nothing to do with this\n- I burnt it." in played.last("role-play/the-letter/step/1/act")
 
 
 async def test_a_question_without_a_name_says_how_to_write_it() -> None:

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from fabula.engine.run import Run
     from fabula.story import Brief
-    from fabula.story.world.facts import Value
     from fabula.story.world.flat import Commit, Variable, Write
+    from fabula.story.world.meaning import Value
     from fabula.systems.magnet.config import Config
 
 Status: TypeAlias = Literal["complete", "stalled", "domain_shift", "ending"]

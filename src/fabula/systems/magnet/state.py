@@ -17,15 +17,16 @@ from typing import TYPE_CHECKING, Final
 from fabula.craft.packing import words
 from fabula.story.personas import scalar
 from fabula.story.world import Entity, flat
-from fabula.story.world.facts import START, name_key
+from fabula.story.world.facts import START
 from fabula.story.world.flat import RESERVED, Commit, Refused, Variable, Write, key_of
+from fabula.story.world.meaning import name_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from fabula.story.personas import Persona, Personas
     from fabula.story.world import Moment, WorldState
-    from fabula.story.world.facts import Value
+    from fabula.story.world.meaning import Value
     from fabula.systems.magnet.shapes import Update
 
 AUTHOR: Final = "author"

@@ -28,6 +28,7 @@ from fabula.systems.snap.config import PUBLISHED
 from fabula.systems.snap.learning import rank_one
 from fabula.systems.snap.scores import min_max
 from ground_truth import data_folder
+from witnesses import marks_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,6 +67,10 @@ def cell_of(request: Request) -> int:
     return int(request.path.split("cell-")[1][0])
 
 
+def text_of(request: Request) -> str:
+    return "\n\n".join(message.content for message in request.messages if message.role != "system")
+
+
 @dataclass
 class Troupe:
     """A model that plays all roles; `turns` are what Mara says, in turn, by cell."""
@@ -74,6 +79,7 @@ class Troupe:
     asked: list[Request] = field(default_factory=list)
     plan: Callable[[Request], str] = lambda request: PLANS[cell_of(request)]
     rate: Callable[[Request], str | Reply] = lambda _: "3"
+    marks: Callable[[Request], str] = marks_of
 
     def __call__(self, request: Request) -> str | Reply:
         self.asked.append(request)
@@ -87,6 +93,8 @@ class Troupe:
             return self.plan(request)
         if request.role == "judge":
             return self.rate(request)
+        if prompt == "witnesses":
+            return self.marks(request)
         replies = {
             "label": LABELS,
             "summarise": f"Summary of cell {cell_of(request)}.",
@@ -95,8 +103,8 @@ class Troupe:
         return replies[prompt]
 
     def prompts(self, name: str) -> list[str]:
-        """The user's messages of a prompt's calls."""
-        return [request.messages[-1].content for request in self.asked if request.path.endswith(f"/{name}")]
+        """The messages of a prompt's calls without the system's."""
+        return [text_of(request) for request in self.asked if request.path.endswith(f"/{name}")]
 
 
 async def session_of(
@@ -314,10 +322,11 @@ async def test_a_plan_reply_without_any_word_is_an_error_or_the_segment_stands_i
     assert session.plan[0].title == "Mara kept the lamp of the lighthouse. The boy Tobias brought her a letter."
 
 
-async def test_with_aids_a_plan_of_another_story_is_not_kept() -> None:
-    session = await session_of(Troupe(plan=lambda _: "#1. A dragon burns towns\n#2. Knights kill dragons"), aids="on")
+async def test_a_plan_in_words_of_its_own_is_kept_whatever_words_the_segment_has() -> None:
+    own = "#1. The lad turns up with mail for the keeper\n#2. She goes over it once more: no beacon any longer"
+    session = await session_of(Troupe(plan=lambda _: own), aids="on")
     await session.begin()
-    assert session.plan[1].title == "She read it twice. It said the lamp was to go dark."
+    assert [step.title for step in session.plan] == [line[4:] for line in own.splitlines()]
 
 
 async def test_a_plan_without_numbers_is_read() -> None:
@@ -450,8 +459,10 @@ async def test_prompts_of_a_cell_begin_alike_and_are_bounded() -> None:
     prompts = troupe.prompts("answer")
     assert max(map(len, prompts)) < 10_000
     assert len("".join(turn.said for turn in session.turns)) > 10_000
-    head = prompts[0].index("# The dialogue so far")
-    assert len({prompt[:head] for prompt in prompts}) == 1
+    asked = [request.messages for request in troupe.asked if request.role == "npc"]
+    assert len({messages[0] for messages in asked}) == 1
+    heads = {messages[1].content.partition("You speak first.")[0] for messages in asked}
+    assert len(heads) == 1
 
 
 # who talks ----------------------------------------------------------------------------------------------------------
@@ -501,7 +512,7 @@ async def test_a_character_knows_only_what_it_witnessed() -> None:
     await session.say("The secret is under the third stair.")
     await session.set_present(["Mara", "Jonas"])
     await session.say("Jonas, what do you say?")
-    last = troupe.asked[-1].messages[-1].content
+    last = text_of(troupe.asked[-1])
     assert "# Jonas" in last
     assert "third stair" not in last
     assert "Jonas, what do you say?" in last

@@ -15,6 +15,7 @@ from fabula.engine.run import Run, RunContext
 from fabula.models.scripted import ScriptedModel
 from fabula.systems import find
 from fabula.systems.vanilla.algorithm import open_talk
+from witnesses import all_witness
 
 if TYPE_CHECKING:
     from fabula.engine.context import Aids
@@ -27,7 +28,7 @@ STORY = "One night Mara kept the lamp. Then Tobias came, and Mara read the lette
 async def session_of(
     said: str, preset: Preset, parties: Parties | None = None, aids: Aids = "auto"
 ) -> tuple[Session, ScriptedModel]:
-    model = ScriptedModel({"npc": said})
+    model = ScriptedModel({"npc": said, "labeller": all_witness("Mara", "Tobias")})
     journal = Journal()
     journal.open()
     context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(model), aids=aids)
@@ -79,7 +80,7 @@ async def test_a_deed_without_words_is_more_than_silence_once() -> None:
     session, model = await session_of("[Tobias: (reads the letter)]", "improved")
     turns = [await session.begin(), await session.say("And?")]
     assert [turn.line.text for turn in turns if turn.line] == ["(reads the letter)", "(reads the letter)"]
-    assert len(model.asked) == 2, "without aids a turn may be a deed"
+    assert [request.role for request in model.asked] == ["labeller", "npc", "npc"], "without aids a turn may be a deed"
 
 
 async def test_who_is_not_there_cannot_talk() -> None:
