@@ -15,7 +15,7 @@ from fabula.craft.raters import mark_for
 from fabula.engine.methods import settings_of
 from fabula.engine.run import Branch, branches, side_by_side
 from fabula.evaluators.atlas.checking import StoryCheck
-from fabula.evaluators.atlas.findings import CATEGORIES, Found, Proposal, distinct, merged, valid_clause
+from fabula.evaluators.atlas.findings import Found, Proposal, clause_of, distinct
 from fabula.evaluators.atlas.gold import read_gold
 from fabula.evaluators.atlas.graph import (
     ENTITY_TYPES,
@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from fabula.measure.items import Item
     from fabula.measure.report import Report
 
-KNOWN_TOKENS: Final = 12_000  # of previous world states in a prompt (ours); those that the scene names come first
-WHOLE_TOKENS: Final = 30_000  # of text that is verified against; above that, what lies between and names the entity
 _REST_TOKENS: Final = 3_000  # of instructions, proposals and schema beside the text
 _PER_1000_WORDS: Final = 3.2  # proposals, for estimates; the paper gives no number, this one is ours
 _SHORT: Final = 4  # letters of words that name nothing in particular
@@ -102,17 +100,13 @@ async def atlas(check: StoryCheck) -> tuple[Sequence[Found], dict[str, Any]]:
         # scene's world state and text, and previous scenes' world states."
         proposed = [begin(propose(check, scene, graphs[n], graphs[:n])) for n, scene in enumerate(scenes) if n > 0]
     proposals = [proposal for of_scene in proposed for proposal in await of_scene]
-    names = frozenset(word for entity in table.entities for word in words(entity.name))
-    # Ours: of proposals about the same two scenes that say nearly the same, the first alone is verified.
-    kept, repeated = merged(proposals, names)
     check.counts["proposals"] += len(proposals)
-    check.counts["merged_proposals"] += repeated
-    if not kept:  # in an estimate the facts are made up, so that nothing can be proposed
-        kept = check.run.unless_made_up(list, _usual_proposals(scenes))
+    if not proposals:  # in an estimate the facts are made up, so that nothing can be proposed
+        proposals = check.run.unless_made_up(list, _usual_proposals(scenes))
 
     # "These proposals are then verified, using the story text to check if there is sufficient evidence."
     verified = await side_by_side(
-        verify(check, number, batch, text) for number, (batch, text) in enumerate(_batches(check, kept), 1)
+        verify(check, number, batch, text) for number, (batch, text) in enumerate(_batches(check, proposals), 1)
     )
     found = distinct(one for of_batch in verified for one in of_batch)
     entities = [
@@ -175,18 +169,18 @@ async def propose(
 ) -> list[Proposal]:
     """What a scene is thought to contradict, from its own facts and text and the facts of the scenes before it.
 
-    Of these, what holds for a moment only is left out (attributes marked `passing`, edges of `graph.PASSING`), since a
-    later scene cannot contradict it; so is what is beyond `KNOWN_TOKENS`, entities that the scene names coming first.
-    Both are ours.
+    Where these are more than the proposer's window holds, those about entities that the scene names come first, and how
+    many are left out is counted.
 
     Raises:
         ModelError: the model did not answer.
         BudgetError: the cap is reached.
     """
     room = check.prompt_room("proposer", "propose")
-    most = KNOWN_TOKENS
     if room is not None:
-        most = max(0, min(most, (room - _REST_TOKENS - estimate_tokens(scene.text)) // 2))
+        room = max(0, room - _REST_TOKENS - estimate_tokens(scene.text))
+    facts, left = _facts_by_entity(check, [await graph], scene, room)
+    known, _ = _facts_by_entity(check, [await one for one in earlier], scene, left)
     reply = await check.ask(
         check.run.scope("propose", scene.number),
         Proposals,
@@ -194,9 +188,8 @@ async def propose(
         "propose",
         scene=scene,
         mark=mark_for(scene.text),
-        facts=_facts_by_entity([await graph], scene, most, lasting=False),
-        known=_facts_by_entity([await one for one in earlier], scene, most, lasting=True),
-        categories=list(CATEGORIES.items()),
+        facts=facts,
+        known=known,
     )
     return list(valid_proposals(check, reply.findings, later=scene.number)) if reply else []
 
@@ -246,7 +239,7 @@ _KINDS: Final = [
 
 def _has_evidence(check: StoryCheck, scene: int, evidence: str, what: str) -> bool:
     """Whether the evidence stands in the scene; what has none there is dropped and counted."""
-    stands = check.text.find(scene, evidence) is not None
+    stands = check.text.find(scene, evidence, nearly=True) is not None
     check.counts[f"dropped_{what}_without_evidence"] += not stands
     return stands
 
@@ -315,7 +308,7 @@ def _attributes(check: StoryCheck, replies: Sequence[AttributeReply], nodes: Seq
         if node is None or not predicate or not value:
             check.counts["dropped_attribute_without_node"] += 1
         elif not one.evidence or _has_evidence(check, node.scene, one.evidence, "attribute"):
-            yield Attribute(node.id, predicate, value, node.scene, one.evidence or node.evidence, one.passing)
+            yield Attribute(node.id, predicate, value, node.scene, one.evidence or node.evidence)
 
 
 # proposals ----------------------------------------------------------------------------------------------------------
@@ -324,13 +317,13 @@ def _attributes(check: StoryCheck, replies: Sequence[AttributeReply], nodes: Seq
 def valid_proposals(
     check: StoryCheck, replies: Iterable[ProposalReply], *, later: int | None = None, counted: str = ""
 ) -> Iterator[Proposal]:
-    """The proposals that can be findings: two scenes of the story, the earlier first, and clauses that are valid.
+    """The proposals that can be findings: two scenes of the story, the earlier first, and a clause for each.
 
     With `later` the second scene is that one. The others are dropped and counted; their names begin with `counted`.
     """
     numbers = {scene.number for scene in check.scenes}
     for one in replies:
-        fact, event = valid_clause(one.fact), valid_clause(one.event)
+        fact, event = clause_of(one.fact), clause_of(one.event)
         if one.x not in numbers or one.y not in numbers or (later is not None and one.y != later):
             check.counts[f"{counted}dropped_unknown_scene"] += 1
         elif one.x >= one.y:
@@ -338,32 +331,33 @@ def valid_proposals(
         elif not (fact and event):
             check.counts[f"{counted}dropped_clause"] += 1
         else:
-            category = one.category if one.category in CATEGORIES else "other"
-            yield Proposal(one.x, one.y, fact, event, category=category)
+            yield Proposal(one.x, one.y, fact, event)
 
 
 def _facts_by_entity(
-    graphs: Sequence[SceneGraph], scene: NumberedScene, most: int, *, lasting: bool
-) -> list[tuple[str, list[str]]]:
-    """Facts by entity, each with its scene, in `most` tokens; entities that the scene names come first.
+    check: StoryCheck, graphs: Sequence[SceneGraph], scene: NumberedScene, room: int | None
+) -> tuple[list[tuple[str, list[str]]], int | None]:
+    """Facts by entity, each with its scene, and the tokens that are left of `room`, where that is bounded.
 
-    What does not fit is left out, whoever it concerns.
+    Entities that the scene names come first; what does not fit is left out and counted, whoever it concerns.
     """
     found: dict[str, list[str]] = {}
     for graph in graphs:
-        for entity, fact in graph.facts(lasting=lasting):
+        for entity, fact in graph.facts():
             found.setdefault(entity, []).append(f"scene {graph.scene}: {fact}")
     there = words(scene.text)
     kept: list[tuple[str, list[str]]] = []
     for entity, facts in sorted(found.items(), key=lambda group: not words(group[0]) & there):
         own = []
         for fact in facts:
-            most -= estimate_tokens(fact) + 2
-            if most >= 0:
+            room = None if room is None else room - estimate_tokens(fact) - 2
+            if room is None or room >= 0:
                 own.append(fact)
+            else:
+                check.counts["facts_without_room"] += 1
         if own:
             kept.append((entity, own))
-    return kept
+    return kept, None if room is None else max(0, room)
 
 
 def _usual_proposals(scenes: Sequence[NumberedScene]) -> list[Proposal]:
@@ -379,9 +373,8 @@ def _usual_proposals(scenes: Sequence[NumberedScene]) -> list[Proposal]:
 def _batches(check: StoryCheck, proposals: Sequence[Proposal]) -> list[tuple[list[Proposal], str]]:
     """Proposals that are verified in one call, each batch with the text that it needs: the whole story if it fits."""
     room = check.prompt_room("verifier", "verify")
-    most = WHOLE_TOKENS if room is None else min(WHOLE_TOKENS, room - _REST_TOKENS)
     whole = _shown(check.scenes)
-    fits = estimate_tokens(whole) <= most
+    fits = room is None or estimate_tokens(whole) <= room - _REST_TOKENS
     batches: list[tuple[list[Proposal], str]] = []
     for one in sorted(proposals, key=lambda p: (p.x, p.y)):
         text = whole if fits else _between(check.scenes, one)

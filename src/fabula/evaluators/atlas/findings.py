@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
@@ -46,13 +47,10 @@ CATEGORIES: Final[Mapping[str, str]] = {
     "other": "anything else that cannot both be true",
 }
 _ID_LETTERS: Final = 8
-# Share of common words from which on two proposals are one; the second holds where they share a name.
-_SAME, _SAME_NAMED = 0.5, 0.3
 _SAME_ATTRIBUTE: Final = 0.5
 _FEWEST_QUOTED: Final = 3
 _FEWEST: Final = 3  # letters of a word that can be a name
-_CLAUSE_WORDS: Final = 15  # at most: the paper's findings are short clauses, and a longer one says several things
-_FRAME_WORDS: Final = frozenset({"happens", "established"})  # of the sentence around the clauses
+_FRAME: Final = re.compile(r"(?:\s+(?:was|were) established|\s+happens?)[ .,;]*\Z", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +95,6 @@ class Found:
         attribute: what of the subject differs.
         before, after: the passages; their focus is what was quoted.
         reason: why it is one, in the verifier's words.
-        also: other scenes that state the fact.
         root: number of the root cause, from 1 on.
         sure: how sure the verifier is: certain, likely or possible; empty where nobody said.
         places: the numbers of both paragraphs; 0 where they are not known.
@@ -116,7 +113,6 @@ class Found:
     before: Passage
     after: Passage
     reason: str = ""
-    also: tuple[int, ...] = ()
     root: int = 0
     sure: str = ""
     places: tuple[int, int] = (0, 0)
@@ -154,7 +150,6 @@ class Found:
             "paragraph_x": self.places[0],
             "paragraph_y": self.places[1],
             "also_in_paragraphs": list(self.beside),
-            "also_established_in": list(self.also),
             "passage_x": _placed(self.before),
             "passage_y": _placed(self.after),
         }
@@ -176,11 +171,9 @@ def _placed(part: Passage) -> dict[str, Any]:
     }
 
 
-def valid_clause(text: str) -> str:
-    """A clause for the paper's sentence on one line; empty where it is too long or brings words of the frame along."""
-    clause = one_line(text).strip(" .,;")
-    own = clause.casefold().split()
-    return "" if not own or len(own) > _CLAUSE_WORDS or _FRAME_WORDS & set(own) else clause
+def clause_of(text: str) -> str:
+    """A clause for the paper's sentence on one line, without the words of the sentence around it at its end."""
+    return _FRAME.sub("", one_line(text)).strip(" .,;")
 
 
 def key_of(*parts: str) -> str:
@@ -188,61 +181,18 @@ def key_of(*parts: str) -> str:
     return sha256("\0".join(normalised(part) for part in parts).encode("utf-8", "replace")).hexdigest()[:_ID_LETTERS]
 
 
-def merged(proposals: Iterable[Proposal], names: frozenset[str]) -> tuple[list[Proposal], int]:
-    """Proposals without those that repeat an earlier one of the same two scenes, and how many did.
-
-    The paper verifies all of them. Here each goes to the verifier once, since a second verdict costs as much again.
-
-    Args:
-        proposals: better ones first.
-        names: words of the story that are names, without case.
-    """
-    kept: dict[tuple[int, int], list[tuple[set[str], Proposal]]] = {}
-    repeated = 0
-    for one in proposals:
-        own = words(f"{one.fact} {one.event}")
-        there = kept.setdefault((one.x, one.y), [])
-        if any(_alike(own, other, names) for other, _ in there):
-            repeated += 1
-        else:
-            there.append((own, one))
-    return [one for there in kept.values() for _, one in there], repeated
-
-
-def _alike(one: set[str], other: set[str], names: frozenset[str]) -> bool:
-    alike = overlap(one, other)
-    return alike >= _SAME or (alike >= _SAME_NAMED and bool(one & other & names))
-
-
 def distinct(found: Iterable[Found]) -> tuple[Found, ...]:
-    """Findings in the order of the story: each two sentences once, with the number of its root cause.
-
-    Where several scenes state one fact, the earliest is X and the others are `also`.
-    """
-    ordered = sorted(found, key=lambda one: (one.y, one.after.start, one.x, one.before.start))
+    """Findings in the order of the story, each two quotations once, with the number of its root cause."""
     kept: list[Found] = []
-    for one in ordered:
-        at = next((n for n, other in enumerate(kept) if _restates(one, other)), None)
-        if at is None:
+    for one in sorted(found, key=lambda one: (one.y, one.after.start, one.x, one.before.start)):
+        if not any(same_focus(one.before, other.before) and same_focus(one.after, other.after) for other in kept):
             kept.append(one)
-        elif one.x != kept[at].x and one.x not in kept[at].also:
-            kept[at] = replace(kept[at], also=tuple(sorted({*kept[at].also, one.x})))
     return tuple(_rooted(keyed(kept)))
 
 
 def same_focus(one: Passage, other: Passage) -> bool:
     """Whether two passages quote the same words, or some of them."""
     return one.scene == other.scene and one.focus[0] < other.focus[1] and other.focus[0] < one.focus[1]
-
-
-def _restates(one: Found, other: Found) -> bool:
-    """Whether a finding says of the same later words what an earlier one says."""
-    if (one.y, one.after.start) != (other.y, other.after.start):
-        return False
-    if one.before == other.before and one.after == other.after:
-        return True
-    same_words = one.after.focus[0] < other.after.focus[1] and other.after.focus[0] < one.after.focus[1]
-    return same_words and (one.x == other.x or one.x < one.y) and _one_cause(one, other)
 
 
 def keyed(found: Sequence[Found]) -> list[Found]:

@@ -56,9 +56,6 @@ RELATIONS: Final[Mapping[str, frozenset[tuple[str, str]]]] = {
     "is_a": _pairs((_ACTING, ("Concept",))),
 }
 SYMMETRIC: Final = frozenset({"kinship_with", "affinity_with", "hostility_with"})
-# What such an edge says holds for a moment: people and things move, so a later scene that says otherwise is no error.
-# Later scenes are not shown these edges (ours).
-PASSING: Final = frozenset({"located_at", "present_on", "uses"})
 _FEWEST_EVENTS: Final = 3  # with fewer ATLAS is blind (section 5.1)
 _TITLES: Final = frozenset(
     {"mr", "mrs", "ms", "miss", "mx", "dr", "doctor", "prof", "professor", "sir", "lady", "lord", "madam", "dame"}
@@ -112,14 +109,13 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """A property of a node, by its id; `passing` for what holds for a moment."""
+    """A property of a node, by its id."""
 
     node: str
     predicate: str
     value: str
     scene: int
     evidence: str
-    passing: bool = False
 
 
 def allowed(relation: str, source: str, target: str) -> bool:
@@ -153,15 +149,13 @@ class SceneGraph:
         events = sum(node.type == EVENT for node in self.nodes)
         return events < _FEWEST_EVENTS or events == len(self.nodes)
 
-    def facts(self, *, lasting: bool = False) -> Iterator[tuple[str, str]]:
-        """Entity and fact as lines for a prompt, attributes first; `lasting` leaves out what holds for a moment."""
+    def facts(self) -> Iterator[tuple[str, str]]:
+        """Entity and fact as lines for a prompt, attributes first."""
         names = {node.id: node.name for node in self.nodes}
         things = [node for node in self.nodes if node.type != EVENT]
-        attributes = [one for one in self.attributes if not (lasting and one.passing)]
-        edges = [edge for edge in self.edges if not (lasting and edge.relation in PASSING)]
-        yield from ((names[one.node], f"{one.predicate}: {one.value}") for one in attributes)
+        yield from ((names[one.node], f"{one.predicate}: {one.value}") for one in self.attributes)
         yield from ((node.name, f"{node.type}: {node.description}") for node in things if node.description)
-        yield from ((names[edge.source], f"{edge.relation} {names[edge.target]}") for edge in edges)
+        yield from ((names[edge.source], f"{edge.relation} {names[edge.target]}") for edge in self.edges)
         yield from (("events", node.description or node.name) for node in self.nodes if node.type == EVENT)
 
     def joined(self, table: EntityTable) -> SceneGraph:

@@ -125,8 +125,7 @@ def _place(one: Mapping[str, Any], end: str) -> str:
 
 
 def _why(one: Mapping[str, Any]) -> str:
-    also = one["also_established_in"]
-    more = f" Also stated in scene {', '.join(map(str, also))}." if also else ""
+    more = ""
     if beside := one.get("also_in_paragraphs"):
         more += f" See also paragraph {', '.join(map(str, beside))}."
     sure = f", {one['sure']}" if one.get("sure") else ""

@@ -77,13 +77,12 @@ class Relations(BaseModel):
 
 
 class AttributeReply(BaseModel):
-    """A property of a node; `passing` for what holds for a moment only."""
+    """A property of a node."""
 
     node: NodeId = ""
     predicate: Name
     value: Clause
     evidence: Quote = ""
-    passing: bool = False
 
 
 class Attributes(BaseModel):
@@ -99,7 +98,6 @@ class ProposalReply(BaseModel):
     y: int
     fact: Clause
     event: Clause
-    category: Category = "other"
 
 
 class Proposals(BaseModel):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fabula.evaluators.atlas.findings import Found, key_of, valid_clause
+from fabula.evaluators.atlas.findings import Found, clause_of, key_of
 from fabula.evaluators.atlas.replies import DECISIONS, ERROR
 from fabula.story import one_line
 
@@ -79,7 +79,7 @@ def _is_explained(proposal: Proposal, verdict: VerdictReply, text: StoryText, qu
 
 
 def _found(proposal: Proposal, verdict: VerdictReply, before: Passage, after: Passage) -> Found:
-    fact, event = valid_clause(verdict.fact), valid_clause(verdict.event)
+    fact, event = clause_of(verdict.fact), clause_of(verdict.event)
     if not (fact and event):
         fact, event = proposal.fact, proposal.event
     if proposal.x == proposal.y and before.focus > after.focus:
