@@ -63,7 +63,7 @@ def shown_value(row: Mapping[str, Any], gone: Mapping[str, int]) -> str:
         gone: how many findings were dismissed, by the story's id.
     """
     if row["what"] == "findings" and not row.get("baseline") and (n := gone.get(row["of"], 0)):
-        return f"{figures(row["value"])} found, {n} dismissed"
+        return f"{figures(row['value'])} found, {n} dismissed"
     return figures(row["value"])
 
 
