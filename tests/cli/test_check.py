@@ -193,3 +193,60 @@ def test_a_dismissal_names_a_finding_and_a_reason(said: str, message: str, cli: 
     (story / "evaluation" / "atlas.json").write_text("{}", encoding="utf-8")
     ran = cli("check", "story.md", "--dismiss", f"{key}=why")
     assert "is no report of a check" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("broken.json", '[{"_id": 0, "content": "Mara came."', "broken.json is no valid JSON"),
+        ("planted.json", '{"text": "Mara came.", "errors": []}', "is no JSON array of scenes"),
+        ("story.yaml", "title: The lamp\ntext: Mara came.\n", "story.yaml is YAML, which is not read as a story"),
+    ],
+)
+def test_data_that_is_no_story_is_refused_and_not_read_as_prose(
+    name: str, text: str, message: str, cli: Cli, story: Path
+) -> None:
+    (story / name).write_text(text, encoding="utf-8")
+    ran = cli("check", name, *MODEL)
+    assert ran.code == 2
+    assert message in ran.err
+
+
+def test_what_is_not_verified_is_said_with_exit_code_1_and_the_rest_is_there(cli: Cli, story: Path) -> None:
+    second = BLUE | {"paragraph_y": 4, "quote_y": "sat down", "why": "Nobody sits."}
+    replies = REPLIES | {"reader:read": json.dumps({"findings": [BLUE | RED, second]})}
+    replies |= {"verifier:decide": json.dumps({"decisions": [DECISION]})}
+    (story / "atlas.toml").write_text(script_of(replies), encoding="utf-8")
+    ran = cli("check", "story.md", *MODEL)
+    assert ran.code == 1
+    assert "story: 1 finding, partial (see below)" in ran.out
+    assert "1 suspicions got no verdict" in ran.out
+    assert "Say the same command again with another --seed" in ran.out
+
+
+def test_dismissed_findings_are_counted_apart_in_the_table(cli: Cli, story: Path) -> None:
+    key = cli("check", "story.md", "--json", *MODEL).json["details"]["stories"][0]["findings"][0]["key"]
+    ran = cli("check", "story.md", "--dismiss", f"{key}=a trick of the light")
+    assert ran.code == 0, ran.err
+    assert "1 found, 1 dismissed" in ran.out
+    told = (story / "evaluation" / "findings-story.md").read_text(encoding="utf-8")
+    assert "Dismissed: a trick of the light" in told
+    assert "Paragraph 2 (scene 1):" in told
+
+
+def test_planted_errors_score_a_check_on_its_own_story(cli: Cli, story: Path) -> None:
+    clean = STORY.replace("The umbrella was red", "The umbrella was blue")
+    edit = {
+        "id": "a",
+        "kind": "object_property",
+        "needs": "lookup",
+        "find": "The umbrella was blue",
+        "replace": "The umbrella was red",
+    }
+    planted = {"id": "story", "text": clean, "errors": [edit], "decoys": []}
+    (story / "planted.json").write_text(json.dumps(planted), encoding="utf-8")
+    ran = cli("check", "story.md", "--gold", "planted.json", "--json", *MODEL)
+    assert ran.code == 0, ran.err
+    rows = {row["what"]: row for row in ran.json["rows"]}
+    assert (rows["recall"]["value"], rows["recall, needs lookup"]["n"]) == (1, 1)
+    assert rows["other findings per 10,000 words"]["value"] == 0

@@ -81,9 +81,9 @@ async def test_the_prompt_for_scenes_carries_every_instruction_of_the_appendix()
     _, asked = await made()
     said = asked[1].messages[-1].content
     for instruction in (
-        "divide the entire story into scenes", "in one single place and at one single time", "self-contained",
-        "moves the story forward", "exposition, rising action, climax, falling action, resolution", "high-level name",
-        "list of points", "comprehensively", "specific and detailed description", "from 1 (least) to 10 (most)",
+        "cut the story, all of it, into its scenes", "a single place and a single time", "can stand by itself",
+        "a step further", "exposition, rising action, climax, falling action and resolution", "cover it as a whole",
+        "list of points", "hold everything", "described exactly and with its details", "from 1 (least) to 10 (most)",
         "how many words", "all the characters who are present", "goal that the character has in this scene",
         "add them to the scene", "look over your scenes", "add scenes for it",
     ):  # fmt: skip

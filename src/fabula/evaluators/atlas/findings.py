@@ -55,32 +55,21 @@ _FRAME: Final = re.compile(r"(?:\s+(?:was|were) established|\s+happens?)[ .,;]*\
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Two statements that may not both be true; not judged yet.
+    """Two statements of two scenes that may not both be true (section 3.5); not judged yet.
 
     Attributes:
         x, y: numbers of the scenes.
         fact, event: what the earlier and the later one say, as clauses.
-        subject: what they are about, where known.
-        category: one of `CATEGORIES`.
-        source: who proposed it: "rule NAME" or "model".
-        before, after: the passages, where known.
     """
 
     x: int
     y: int
     fact: str
     event: str
-    subject: str = ""
-    category: str = "other"
-    source: str = "model"
-    before: Passage | None = None
-    after: Passage | None = None
 
     @property
     def key(self) -> str:
-        """Eight letters fixed by the sentences in question, or by the clauses where these are not known."""
-        if self.before is not None and self.after is not None:
-            return key_of(self.before.quote, self.after.quote)
+        """Eight letters fixed by scenes and clauses."""
         return key_of(str(self.x), str(self.y), self.fact, self.event)
 
 
@@ -92,7 +81,9 @@ class Found:
         key: the same in every run that finds these two sentences at odds; what a dismissal names.
         x, y: numbers of the scenes; equal for one inside a scene.
         fact, event: the clauses of the paper's sentence.
-        attribute: what of the subject differs.
+        attribute: what of the thing differs; of a suspicion that was not confirmed, the verifier's decision.
+        category: one of `CATEGORIES`; empty in the paper's way, which has none.
+        source: who named it: "proposer", "reader" or "verifier".
         before, after: the passages; their focus is what was quoted.
         reason: why it is one, in the verifier's words.
         root: number of the root cause, from 1 on.
@@ -106,7 +97,6 @@ class Found:
     y: int
     fact: str
     event: str
-    subject: str
     attribute: str
     category: str
     source: str
@@ -143,7 +133,6 @@ class Found:
             "category": self.category,
             "root_cause_id": self.root,
             "key": self.key,
-            "subject": self.subject,
             "source": self.source,
             "sure": self.sure,
             "reason": self.reason,
@@ -225,9 +214,8 @@ def _one_cause(one: Found, other: Found) -> bool:
 
 
 def _about(one: Found) -> set[str]:
-    """The words of what a finding is about; of its clauses, where that is not known."""
-    about = one.subject or f"{one.fact} {one.event}"
-    return {word for word in words(about) if len(word) >= _FEWEST and word not in _EMPTY_WORDS}
+    """The words of what a finding is about."""
+    return {word for word in words(f"{one.fact} {one.event}") if len(word) >= _FEWEST and word not in _EMPTY_WORDS}
 
 
 _EMPTY_WORDS: Final = frozenset(

@@ -63,8 +63,8 @@ def shown_value(row: Mapping[str, Any], gone: Mapping[str, int]) -> str:
         gone: how many findings were dismissed, by the story's id.
     """
     if row["what"] == "findings" and not row.get("baseline") and (n := gone.get(row["of"], 0)):
-        return f"{row['value']:.4g} found, {n} dismissed"
-    return f"{row['value']:.4g}"
+        return f"{figures(row['value'])} found, {n} dismissed"
+    return figures(row["value"])
 
 
 def dismissed_in(report: Mapping[str, Any], dismissed: Mapping[str, str]) -> dict[str, int]:
@@ -129,8 +129,8 @@ def _why(one: Mapping[str, Any]) -> str:
     if beside := one.get("also_in_paragraphs"):
         more += f" See also paragraph {', '.join(map(str, beside))}."
     sure = f", {one['sure']}" if one.get("sure") else ""
-    about = "" if one["attribute"] in {"", one["category"]} else f" ({one['attribute'].replace('_', ' ')})"
-    return f"{one['category'].capitalize()}{about}{sure}. {one['reason']}{more}"
+    told = dict.fromkeys(one[name].replace("_", " ") for name in ("category", "attribute") if one[name])
+    return f"{', '.join(told).capitalize()}{sure}. {one['reason']}{more}"
 
 
 def as_markdown(story: Mapping[str, Any], dismissed: Mapping[str, str]) -> str:

@@ -413,7 +413,7 @@ def found_of(one: Suspicion, decision: DecisionReply | None = None, check: Story
         sure = decision.sure if decision.sure in SURE else sure
     places = one.places if check is None else (check.text.paragraph_of(before), check.text.paragraph_of(after))
     return Found(
-        one.key, before.scene, after.scene, *says, "", one.category, one.category, one.source, before, after, why,
+        one.key, before.scene, after.scene, *says, one.category, one.category, one.source, before, after, why,
         sure=sure, places=places, beside=one.also,
     )  # fmt: skip
 

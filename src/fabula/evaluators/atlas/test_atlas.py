@@ -53,7 +53,7 @@ SCENES = (
     NumberedScene(3, "The end", "Voss parked her blue jeep. The opening night was Saturday, and everybody came."),
 )
 TEXT = StoryText(SCENES)
-JEEP = Proposal(1, 3, "Elena's jeep being red", "Elena's jeep being blue", "jeep", "appearance")
+JEEP = Proposal(1, 3, "Elena's jeep being red", "Elena's jeep being blue")
 
 
 def verdict(**told: Any) -> VerdictReply:  # noqa: ANN401 - fields of a verdict
@@ -414,7 +414,7 @@ def test_a_clause_brings_no_words_of_the_frame_along_at_its_end() -> None:
 def found_at(x: str, y: str, attribute: str = "colour", subject: str = "jeep") -> Found:
     said = verdict(quote_x=x, quote_y=y, attribute=attribute)
     scenes = [n for n in (1, 2, 3) if TEXT.find(n, x)], [n for n in (1, 2, 3) if TEXT.find(n, y)]
-    found = outcome_of(Proposal(scenes[0][0], scenes[1][-1], "a", "b", subject), said, TEXT).found
+    found = outcome_of(Proposal(scenes[0][0], scenes[1][-1], subject, subject), said, TEXT).found
     assert found is not None
     return found
 
@@ -444,16 +444,6 @@ def test_keys_do_not_hang_on_clauses_or_typography() -> None:
     assert one is not None
     assert other is not None
     assert one.key == other.key
-
-
-def test_what_was_proposed_by_its_place_keeps_its_key() -> None:
-    places = TEXT.find(1, "a red jeep"), TEXT.find(3, "her blue jeep")
-    proposal = Proposal(1, 3, "a", "b", before=places[0], after=places[1])
-    one = outcome_of(proposal, verdict(), TEXT).found
-    other = outcome_of(proposal, verdict(quote_x="She limped"), TEXT).found
-    assert one is not None
-    assert other is not None
-    assert one.key == other.key == proposal.key
 
 
 # whole checks ---------------------------------------------------------------------------------------------------------

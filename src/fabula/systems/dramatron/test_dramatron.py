@@ -173,7 +173,7 @@ def of_role(asked: list[Request], role: str) -> list[str]:
     return [prompt(request) for request in asked if request.role == role]
 
 
-# parsers (1.3) --------------------------------------------------------------------------------------------------------
+# parsers --------------------------------------------------------------------------------------------------------
 
 
 def test_extract_between_loses_a_beginning_without_an_end() -> None:
@@ -382,7 +382,7 @@ def test_texts_are_bounded_by_whole_sentences() -> None:
     assert shortened("One two.", 0) == "One two."
 
 
-# the loop around the model (1.5) --------------------------------------------------------------------------------------
+# the loop around the model --------------------------------------------------------------------------------------
 
 
 async def sampled(level: Level, *pieces: str | Reply, marks: str = "exact") -> tuple[Any, list[Request]]:
@@ -477,7 +477,7 @@ async def test_sampling_is_that_of_the_release_and_in_improved_mode_the_models_o
     assert asked[0].sampling.temperature is None
 
 
-# the hierarchy (1.1, 1.4, 1.9) ----------------------------------------------------------------------------------------
+# the hierarchy --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("preset", ["faithful", "improved"])
@@ -1077,7 +1077,7 @@ async def test_by_schema_a_reply_that_cannot_be_read_is_repaired_and_then_an_err
         await session.write("improved", form="schema")
 
 
-# stories (1.8) --------------------------------------------------------------------------------------------------------
+# stories --------------------------------------------------------------------------------------------------------
 
 
 async def write_story(preset: Preset = "faithful", **config: Any) -> tuple[Story, list[Request]]:  # noqa: ANN401 - fields of Config

@@ -22,7 +22,7 @@ from fabula.craft.memory import Recall
 from fabula.engine.replies.turns import leaves_part, repeats_earlier
 from fabula.engine.roles import is_person
 from fabula.engine.run import side_by_side
-from fabula.models.base import Sampling
+from fabula.models.base import Message, Sampling
 from fabula.story import one_line, slug
 from fabula.systems.ibsen.config import LINE_TRIES, PLAN_TRIES, SHORT
 from fabula.systems.ibsen.interview import interviews
@@ -602,13 +602,23 @@ def _sayings(actor: Actor, last: Sequence[Turn], play: Play) -> tuple[tuple[str,
 
 async def _line(actor: Actor, play: Play, run: Run, fields: dict[str, Any], turns: Sequence[Turn]) -> tuple[str, bool]:
     """A line, and whether a person wrote it, who means what they write."""
-    fields = {**fields, "history": play.shown(turns, run, actor.name)}
+    shown, as_chat = play.shown(turns, run, actor.name), play.config.paper.chat_history
+    fields = {**fields, "history": shown, "as_chat": as_chat}
+    chat = _as_chat(turns, shown, actor.name) if as_chat else ()
     sampling = play.sampling(run, actor.name, "act")
-    reply = await run.reply(actor.name, "act", sampling=sampling, expect=_LINE_WORDS, **fields)
+    reply = await run.chat(actor.name, "act", chat, sampling=sampling, expect=_LINE_WORDS, **fields)
     if is_person(reply.model):
         return reply.text, True
     said = play.turn_in(reply.text, actor.name, play.script.names, run)
     return play.tidied(said, reply, run, (actor.name, "act", fields), kind="prose"), False
+
+
+def _as_chat(turns: Sequence[Turn], shown: Sequence[str], name: str) -> tuple[Message, ...]:
+    """The history as the turns of a chat: what `name` said is the model's, without the name; all else the user's."""
+    return tuple(
+        Message("assistant", text.removeprefix(f"{name}: ")) if turn.name == name else Message("user", text)
+        for turn, text in zip(turns, shown, strict=True)
+    )
 
 
 async def _checked(actor: Actor, text: str, play: Play, run: Run) -> str:

@@ -63,6 +63,7 @@ class Paper:
         planned_lines: a plan has this many lines at most.
         min_steps: an objective is checked from this step on.
         max_steps: and counts as reached in this one.
+        chat_history: an actor's history comes as turns of a chat, the own lines as the model's; else in one message.
         self_check: actors check their own line.
         repeat_threshold: a line that is more similar to an earlier one than this is spoken again once; 0 never.
         window: turns in an actor's active window; with more, the older ones are summed up.
@@ -85,6 +86,7 @@ class Paper:
     planned_lines: int = 5
     min_steps: int = 5
     max_steps: int = 9
+    chat_history: bool = True
     self_check: bool = True
     repeat_threshold: float = 0.4
     window: int = 16
@@ -160,6 +162,7 @@ class Config(Presets):
         """Nothing that was heard is lost, no idle calls, and prose of the length asked."""
         return cls(
             Paper(
+                chat_history=False,
                 self_check=False,
                 repeat_threshold=0.6,
                 per_actor_summaries=False,
