@@ -67,6 +67,8 @@ class Engine:
             await self._begun.get()
 
     async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
+        if request.path.endswith("/witnesses"):
+            return Reply(marks_of(request))
         self.started += 1
         self._begun.put_nowait(None)
         await asyncio.sleep(0)
@@ -74,8 +76,6 @@ class Engine:
             await self.gate.wait()
         if self.fails is not None:
             raise self.fails
-        if request.path.endswith("/witnesses"):
-            return Reply(marks_of(request))
         self.asked.append(request)
         who = request.messages[0].content.partition("You play ")[2].split(" ")[0].strip(".,")
         text = f"[{who}: (looks up) {request.sampling.seed} times I have told you that the lamp stays dark.]"

@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
 from fabula.craft.planning.replies import (
-    Witness,
     cast_type,
     count_type,
     scene_type,
     small_telling_type,
     telling_type,
 )
-from fabula.craft.planning.shared import ROLE, CastList, checked, free_name, note, outline, typed
+from fabula.craft.planning.shared import ROLE, CastList, checked, free_name, note, outline, typed, witnessed
 from fabula.engine.methods import settings_of
 from fabula.engine.run import side_by_side
-from fabula.story.plan import ARC, Character, Event, Plan, ScenePlan
+from fabula.story.plan import ARC, Character, Plan, ScenePlan
 from fabula.story.plan_file import parse_plan, write_plan
 
 if TYPE_CHECKING:
@@ -244,7 +243,7 @@ def _scenes(
         scenes.append(
             ScenePlan(
                 name=free_name(detail.name or f"Scene {len(scenes) + 1}", [scene.name for scene in scenes]),
-                outline=_witnessed(events, detail, tuple(presence.name for presence in there), cast),
+                outline=witnessed(events, events, detail, there, cast),
                 element=element,
                 place=detail.place,
                 importance=detail.importance,
@@ -253,20 +252,6 @@ def _scenes(
             )
         )
     return tuple(scenes)
-
-
-def _witnessed(events: Sequence[str], detail: SceneReply, present: Sequence[str], cast: CastList) -> tuple[Event, ...]:
-    """The events of a scene; one that some of those in it miss names who is there. One that all miss is everybody's."""
-    missed: dict[str, set[int]] = {}
-    for person in detail.characters:
-        at = cast.find(person.name)
-        if isinstance(person, Witness) and at is not None:
-            missed.setdefault(cast.names[at], set()).update(person.misses)
-    found = []
-    for number, text in enumerate(events, 1):
-        here = tuple(name for name in present if number not in missed.get(name, ()))
-        found.append(Event(text, present=() if len(here) == len(present) else here))
-    return tuple(found)
 
 
 def arc_of(number: int) -> tuple[Element, ...]:

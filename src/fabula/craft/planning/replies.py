@@ -320,9 +320,10 @@ def scene_type(names: Sequence[str], *, witnesses: bool) -> type[SceneReply]:
     return create_model("Scene", __base__=SceneReply, **_people(names, newcomers=0, there=there))
 
 
-def read_scene_type(names: Sequence[str]) -> type[ReadSceneReply]:
-    """A scene read from a story; whoever `names` lacks has a place of their own."""
-    return create_model("Scene", __base__=ReadSceneReply, **_people(names, newcomers=2))
+def read_scene_type(names: Sequence[str], *, witnesses: bool) -> type[ReadSceneReply]:
+    """A scene read from a story; whoever `names` lacks has a place of their own. `witnesses` as in `scene_type`."""
+    there: type[There] = Witness if witnesses else There
+    return create_model("Scene", __base__=ReadSceneReply, **_people(names, newcomers=2, there=there))
 
 
 def borders_type(first: int, last: int, low: int, most: int) -> type[BordersReply]:

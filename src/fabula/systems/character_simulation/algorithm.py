@@ -365,7 +365,7 @@ class Director:
     async def should_terminate(self, h: Sequence[Turn]) -> bool:
         """Whether `h` covers the outline; `uncovered` says which events the director misses, and whose they are."""
         s_i, ours = self.s_i, self.s_i.config.ours
-        if len(h) < ours.min_turns:
+        if len(h) < min(ours.min_turns, len(s_i.outline)):
             return False
         wanted = verdict_type(s_i.names, len(s_i.outline), numbered=ours.numbered)
         verdict = await self._ask(wanted, "terminate", h)

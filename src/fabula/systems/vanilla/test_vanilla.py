@@ -28,7 +28,9 @@ STORY = "One night Mara kept the lamp. Then Tobias came, and Mara read the lette
 async def session_of(
     said: str, preset: Preset, parties: Parties | None = None, aids: Aids = "auto"
 ) -> tuple[Session, ScriptedModel]:
-    model = ScriptedModel({"npc": said, "labeller": all_witness("Mara", "Tobias")})
+    model = ScriptedModel(
+        {"npc": said, "player": "[Tobias: (nods) Yes.] EOD", "labeller": all_witness("Mara", "Tobias")}
+    )
     journal = Journal()
     journal.open()
     context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(model), aids=aids)
@@ -60,6 +62,17 @@ async def test_the_agent_alone_ends_the_story() -> None:
 async def test_the_names_that_are_repeated_most_talk_where_nobody_is_named() -> None:
     session, _ = await session_of("Hm.", "faithful")
     assert session.parties == Parties("Mara", ("Tobias",))
+
+
+async def test_the_second_agent_has_the_nine_rules_too() -> None:
+    session, model = await session_of("[Mara: (looks) You ran.]", "faithful", Parties("Tobias", ("Mara",)))
+    await session.begin()
+    turn = await session.play()
+    system, prompt = model.asked[-1].messages
+    assert system.content == "You play Tobias in a story, and the player plays Mara."
+    assert [f"\n{n}. " in prompt.content for n in range(1, 11)] == [True] * 9 + [False]
+    assert prompt.content.endswith("[Mara: (looks) You ran.]")
+    assert (turn.said, turn.line, turn.ends_story) == ("(nods) Yes.", None, True)
 
 
 async def test_silence_is_an_error_or_a_turn() -> None:
