@@ -10,6 +10,7 @@ import asyncio
 import json
 import os
 import random
+import re
 import time
 from dataclasses import dataclass, field, replace
 from statistics import fmean, median
@@ -84,6 +85,9 @@ class Company:
 
     def __call__(self, request: Request) -> str:
         """The reply to a request."""
+        if request.path.endswith("/witnesses"):
+            numbers = re.findall(r"^(\d+)\. ", request.messages[-1].content, re.MULTILINE)
+            return json.dumps({"sentences": [{"sentence": int(n), "witnesses": _TWO.names} for n in numbers]})
         if request.role == "labeller":
             people = [
                 {"name": name, "traits": ["stubborn", "kind"], "background": self._text(25)} for name in _TWO.names

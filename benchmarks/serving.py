@@ -229,7 +229,11 @@ async def _fabula(folder: Path, token: str, opened: Any, ready: Any) -> None:  #
 
     script = folder / "script.toml"
     script.write_text(_SCRIPT, encoding="utf-8")
-    told = {"system": "vanilla", "model": f"scripted:{script}", "config": {"player": "Tobias", "npc": "Mara"}}
+    told = {
+        "system": "vanilla",
+        "model": f"scripted:{script}",
+        "config": {"player": "Tobias", "npc": "Mara", "private": False},
+    }
     project = Project.create(folder / "lamp", Brief(_STORY), told)
     settings: Settings = project.settings
     await serve(Offer([(project, settings)], Options(), [token], Bounds(rate=0, turns=10_000)), opened, ready)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from commandline import script_of
+from witnesses import all_witness
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,6 +22,7 @@ On Saturday the wind turned. Tobias asked Mara for the light. Mara lit the lamp.
 """
 REPLIES = {
     "labeller": '{"characters": [{"name": "Mara", "traits": ["stubborn"]}, {"name": "Tobias"}, {"name": "Jonas"}]}',
+    "labeller:witnesses": all_witness("Mara", "Tobias", "Jonas"),
     "planner": "#1. Tobias brings Mara a letter\n- He has run.\n#2. Mara lights the lamp",
     "judge": "3",
     "npc": "[Mara: (counts the boats) Ten are home.]",
@@ -53,9 +55,10 @@ def test_a_conversation_is_led_shown_and_kept(cli: Cli) -> None:
     lines = ran.out.splitlines()
     assert lines[:2] == TURNS[:2]
     assert lines[2] == "Cell 1 of 2, point 1 of 2: Tobias brings Mara a letter"
-    assert lines[3] == "2 turns; 0% of the story."
-    assert lines[4:] == ["> 1. Tobias brings Mara a letter", "     He has run.", "  2. Mara lights the lamp"]
+    assert lines[3:5] == ["There: Tobias, Mara.", "2 turns; 0% of the story."]
+    assert lines[5:] == ["> 1. Tobias brings Mara a letter", "     He has run.", "  2. Mara lights the lamp"]
     assert "Tobias talks with Mara; 2 cells. Session 'tobias-mara'." in ran.err
+    assert "There: Tobias, Mara." in ran.err
     assert "... the next part of the story is being prepared" in ran.err
     assert "Go on with `fabula chat lamp --session tobias-mara`." in ran.err
     folder = cli.folder / "lamp"
@@ -128,8 +131,8 @@ def test_several_characters_come_and_go(cli: Cli) -> None:
     )  # fmt: skip
     assert ran.code == 0, ran.err
     assert [turn["who"] for turn in ran.json["turns"]] == ["Mara", "Jonas", "Mara"]
-    assert "There now: Jonas." in ran.err
-    assert "There now: Mara, Jonas." in ran.err
+    assert "There: Tobias, Jonas. Not there: Mara.\n" in ran.err
+    assert "There: Tobias, Mara, Jonas.\n" in ran.err
     assert "Unknown character who is there 'Tom'" in ran.err
     assert "Somebody has to be there" in ran.err
 
@@ -148,7 +151,7 @@ def test_the_vanilla_baseline_can_be_talked_to(cli: Cli) -> None:
     )  # fmt: skip
     assert ran.code == 0, ran.err
     assert "There is no plan here" in ran.out
-    assert "Cell 1 of 1\n1 turn;" in ran.out
+    assert "Cell 1 of 1\nThere: Tobias, Mara.\n1 turn;" in ran.out
 
 
 def test_a_written_story_of_any_system_can_be_talked_to(cli: Cli, project: Path) -> None:

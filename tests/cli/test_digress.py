@@ -85,7 +85,7 @@ def test_what_was_said_is_not_said_again_and_a_judge_can_come_later(cli: Cli) ->
 def test_a_model_can_be_the_player(cli: Cli) -> None:
     ran = digress(cli, "--player", "model", "--kinds", "reality", "--system", "vanilla", "--json")
     assert ran.code == 0, ran.err
-    assert ran.json["bill"].keys() == {"npc", "player"}
+    assert ran.json["bill"].keys() == {"labeller", "npc", "player"}
     data = ran.json["details"]["digressions"]
     assert [one["said"] for one in data] == [["Tobias", "What is a computer?"]]
 
@@ -98,7 +98,7 @@ def test_an_estimate_asks_nobody_and_writes_nothing(cli: Cli) -> None:
     assert not (cli.folder / "digressions").exists()
     data = digress(cli, "--estimate", "--json").json
     assert data["digressions"] == 8
-    assert data["runs"][1]["calls"] == 17
+    assert data["runs"][1]["calls"] == 18
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from fabula.models.scripted import ScriptedModel
 from harness import Dying, Measurement, measure_case, measurements
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from fabula.models.base import Message, OnText, Reply, Request
 
@@ -38,9 +38,9 @@ class Listening(Prompts):
 
     used: set[str]
 
-    def render(self, name: str, fields: Mapping[str, Any]) -> tuple[Message, ...]:
+    def render(self, name: str, fields: Mapping[str, Any], chat: Sequence[Message] = ()) -> tuple[Message, ...]:
         self.used.add(name)
-        return super().render(name, fields)
+        return super().render(name, fields, chat)
 
 
 @each_case

@@ -15,7 +15,7 @@ from fabula.systems import systems
 from harness import Case, Dying, cases, dry_run_case, run_case
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from fabula.models.base import Message
@@ -31,9 +31,9 @@ class Listening(Prompts):
         super().__init__(folder, common=PROMPTS)
         self.heard: list[tuple[str, frozenset[str]]] = []
 
-    def render(self, name: str, fields: Mapping[str, Any]) -> tuple[Message, ...]:
+    def render(self, name: str, fields: Mapping[str, Any], chat: Sequence[Message] = ()) -> tuple[Message, ...]:
         self.heard.append((name, frozenset(fields)))
-        return super().render(name, fields)
+        return super().render(name, fields, chat)
 
 
 @each_case
@@ -142,3 +142,11 @@ def test_says_which_paper_it_is_and_how_it_deviates(name: str) -> None:
     paper = systems()[name].paper
     assert {"title", "authors", "year", "venue", "summary", "roles", "deviations"} <= set(paper)
     assert all(d["where"] and d["what"] for d in paper["deviations"])
+
+
+@pytest.mark.parametrize("name", systems())
+def test_no_prompt_wants_a_tense_against_the_brief(name: str) -> None:
+    for path in systems()[name].prompts.glob("*.jinja"):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            open_ = "or else in the past tense" in line or "unless the description says otherwise" in line
+            assert "past tense" not in line or open_ or path.stem == "summarise", f"{path.name}: {line}"

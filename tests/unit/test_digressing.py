@@ -29,6 +29,7 @@ from fabula.project.folder import Project
 from fabula.project.settings import Settings
 from fabula.stats.estimate import Estimate
 from fabula.story import Brief
+from witnesses import all_witness, marks_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -134,12 +135,14 @@ class Character:
             raise ModelUnavailableError("gone", model="x")
         self.asked.append(request)
         text = request.messages[-1].content
+        if request.path.endswith("/witnesses"):
+            return marks_of(request)
         if request.role == "npc":
             for mark in ("Next comes this: ", "This is still to come about: "):
                 if mark in text:
                     found = text.partition(mark)[2].partition(".")[0]
                     return f"[Mara: (turn {len(self.asked)}) {found}, and {len(self.asked)}.]"
-            said = text.rpartition("[Tobias: ")[2].partition("]")[0] or "Good evening"
+            said = text if len(request.messages) > 2 else "Good evening"
             return f"[Mara: (turn {len(self.asked)}) {len(self.asked)} times: {said}]"
         replies = {
             "labeller": json.dumps({"characters": [{"name": "Mara"}, {"name": "Tobias"}]}),
@@ -247,16 +250,22 @@ async def test_an_estimate_asks_nobody_and_counts_what_is_left(tmp_path: Path, p
     assert not played.asked
     project = project_of(tmp_path)
     await digress_in(project, settings_of("vanilla"), Options(), asked)
-    assert len(expected.planned) == len(played.asked) == SMALL.turns
+    assert len(expected.planned) == len(played.asked) == SMALL.turns + 1, "and one call says who knows what"
     with Journal(project.folder / ".fabula" / "journal.db") as journal:
         again = await dry_run_digressions(settings_of("vanilla"), Options(), asked, journal)
-    assert (len(again.planned), again.replayed) == (0, SMALL.turns)
+    assert (len(again.planned), again.replayed) == (0, SMALL.turns + 1)
 
 
 async def test_a_story_that_ends_early_leaves_fewer_digressions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ending = Cast(Assignment(ScriptedModel({"npc": "[Mara: (nods) That was all. EOD]"}, name="scripted:none")))
+    ending = Cast(
+        Assignment(
+            ScriptedModel(
+                {"npc": "[Mara: (nods) That was all. EOD]", "labeller": all_witness(*TWO.names)}, name="scripted:none"
+            )
+        )
+    )
     monkeypatch.setattr("fabula.app.writing.open_cast", lambda *_, **__: ending)
     done: list[int] = []
     asked = Conversation("lamp", STORY, TWO, SMALL, sessions=1)

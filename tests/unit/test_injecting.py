@@ -28,6 +28,7 @@ from fabula.models.scripted import ScriptedModel
 
 if TYPE_CHECKING:
     from fabula.engine.run import Mode
+    from fabula.models.base import Request
     from fabula.models.scripted import Script
 
 STORY = (
@@ -304,6 +305,29 @@ async def test_improved_screenplays_are_written_clean_and_have_a_twin() -> None:
     dry, _ = run_with({}, mode="dry")
     await one_by_one(dry, replace(Config.improved(), paper=SMALL))
     assert {call.role for call in dry.context.dry_run.planned} == {"writer", "editor", "proofreader"}
+
+
+async def test_one_screenplay_that_fails_does_not_sink_the_others() -> None:
+    scene = {"heading": "INT. HALL - DAY", "events": "Ada waits.", "establishes": [], "uses": []}
+    outline = json.dumps({"title": "Rain", "cast": [], "scenes": [scene, scene | {"heading": "EXT. PIER - DAY"}]})
+    late = change("at the pier", "at the mill", "ADA waits for the pier.")
+
+    def script(request: Request) -> str:
+        if request.role != "writer":
+            return edits(late) if request.role == "editor" else YES
+        if request.path.endswith("outline"):
+            return outline if request.path.startswith("synthetic_hallucination_002") else "Hm."
+        return "ADA waits for the pier." if "/scene/1/" in request.path else "She is at the pier now."
+
+    run, _ = run_with(script)
+    two = replace(Config.improved(), paper=replace(SMALL, stories=2))
+    first, second = await one_by_one(run, two)
+    assert not first.script
+    assert "could not be read" in first.wrong[0]
+    assert len(second.annotations) == 1
+    run, _ = run_with(lambda _: "Hm.")
+    with pytest.raises(ReplyError):
+        await one_by_one(run, two)
 
 
 @pytest.mark.parametrize("wrong", [{"errors": 0}, {"distance": -1}, {"least_scenes": 12}])

@@ -30,8 +30,8 @@ async def server(tmp_path: Path) -> AsyncIterator[Here]:
 
 
 def prompt(server: Here) -> str:
-    """What the model was asked last."""
-    return server.engine.asked[-1].messages[-1].content
+    """What the model was asked last, with the chat before."""
+    return "\n\n".join(message.content for message in server.engine.asked[-1].messages)
 
 
 async def test_a_history_goes_on_in_its_session(server: Here) -> None:

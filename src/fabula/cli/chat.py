@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from fabula.cli.bill import Bill
     from fabula.cli.terminal import Terminal
-    from fabula.craft.conversation import Session, Turn
+    from fabula.craft.conversation import Session, Turn, Where
     from fabula.engine.events import Event
     from fabula.project.folder import Project
 
@@ -47,6 +47,7 @@ class Chat:
     session: Session = field(init=False)
     _prepares: bool = False
     _midline: bool = False
+    _present: tuple[str, ...] = ()
 
     def hear(self, event: Event) -> None:
         """A listener of the run: says so when a cell is made ready, which takes a while."""
@@ -76,7 +77,7 @@ class Chat:
 
     async def _with_person(self) -> None:
         if not self.session.turns:
-            await self._try(lambda: self.session.begin(self._piece))
+            await self._try(self._begin)
         while (line := await self.terminal.line(f"{self.session.parties.player}: ")) is not None:
             if not line.strip():
                 continue
@@ -86,6 +87,11 @@ class Chat:
                 await self._try(lambda line=line: self._command(line))  # type: ignore[misc] # a default binds the line
             else:
                 await self._try(lambda line=line: self.session.say(line, self._piece))  # type: ignore[misc] # a default binds the line
+
+    async def _begin(self) -> Turn:
+        """The first turn, after who is there for it."""
+        self._tell_present(await self.session.gather())
+        return await self.session.begin(self._piece)
 
     async def _try(self, move: Callable[[], Awaitable[Turn | None]]) -> None:
         """A move; where it fails and a person is there to try another, the conversation goes on."""
@@ -149,10 +155,22 @@ class Chat:
 
     async def _where(self, _: str) -> None:
         where = self.session.where
-        at = f", point {where.step} of {where.steps}: {where.headline}" if where.steps else ""
-        self.terminal.say(
-            f"Cell {where.cell} of {where.cells}{at}\n{counted(where.turns, 'turn')}; {where.share:.0%} of the story."
-        )
+        headline = f": {where.headline}" if where.headline else ""
+        at = f", point {where.step} of {where.steps}{headline}" if where.steps else ""
+        self.terminal.say(f"Cell {where.cell} of {where.cells}{at}")
+        if where.present:
+            self.terminal.say(self._who_is_there(where))
+        self.terminal.say(f"{counted(where.turns, 'turn')}; {where.share:.0%} of the story.")
+
+    def _who_is_there(self, where: Where) -> str:
+        absent = f" Not there: {', '.join(where.absent)}." if where.absent else ""
+        return f"There: {', '.join((self.session.parties.player, *where.present))}.{absent}"
+
+    def _tell_present(self, where: Where) -> None:
+        """Say who is there, where that is news."""
+        if where.present and where.present != self._present:
+            self._present = where.present
+            self.terminal.advise(self._who_is_there(where))
 
     async def _freedom(self, rest: str) -> None:
         self.terminal.message(f"Freedom is now {await self.session.set_freedom(rest)}.")
@@ -169,7 +187,8 @@ class Chat:
         self._show_present()
 
     def _show_present(self) -> None:
-        self.terminal.message(f"There now: {', '.join(self.session.state.present)}.")
+        self._present = self.session.state.present
+        self.terminal.message(self._who_is_there(self.session.where))
 
     async def _save(self, rest: str) -> None:
         if self.session.files is None:
@@ -191,6 +210,7 @@ class Chat:
             self._end_line()
         elif turn.line is not None:
             self.terminal.say(f"{turn.line.name}: {turn.line.text}")
+        self._tell_present(self.session.where)
         if turn.ends_story:
             self.terminal.advise("-- The story has been told. /undo takes the last turn back, /quit ends. --")
         elif turn.ends_cell:
@@ -228,6 +248,7 @@ class Chat:
             self.terminal.advise(f"Going on after {counted(len(self.session.turns), 'turn')}:")
             for turn in self.session.turns[-_SHOWN:]:
                 self._show_old(turn)
+            self._tell_present(where)
 
     def _farewell(self) -> None:
         where = self.session.where
@@ -251,6 +272,7 @@ class Chat:
             "cells": where.cells,
             "step": where.step,
             "steps": where.steps,
+            "present": list(where.present),
             "over": where.over,
             "turns": [
                 {

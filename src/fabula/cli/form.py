@@ -21,17 +21,22 @@ def shown(request: Request) -> tuple[tuple[str, ...], Json | None]:
     """The texts that a person is to read, and the JSON schema of a typed reply (`None`: free text is wanted).
 
     Where the model takes no schema, our own instruction at the end of a text holds it; a person is not shown that, nor
-    a model's first words, nor its own answer that could not be read.
+    a model's first words, nor its own answer that could not be read. Of a chat both sides are shown.
     """
     schema, texts = request.schema, []
-    for message in request.messages:
-        if message.role == "assistant":
-            continue
+    said = request.messages if _is_chat(request) else [one for one in request.messages if one.role != "assistant"]
+    for message in said:
         text, shown, rest = message.content.rpartition(_TOLD)
         if shown and schema is None:
             schema = json.loads(rest)
         texts.append(text.rstrip() if shown else rest)
     return tuple(texts), schema
+
+
+def _is_chat(request: Request) -> bool:
+    """Whether what the assistant said in a request are turns of a dialogue, and the user has the last word."""
+    typed = request.schema is not None or request.choices or any(_TOLD in one.content for one in request.messages)
+    return not typed and request.messages[-1].role == "user"
 
 
 def asked_as(field: Json) -> str:

@@ -1,4 +1,4 @@
-"""Prompts are files: a folder of Jinja templates with a `system` and a `user` block each.
+"""Prompts are files: a folder of Jinja templates with a `system` and a `user` block each; a chat may follow.
 
 A missing field is an error (`StrictUndefined`), never an empty place in a prompt. A second folder may replace any
 file by name. Templates run in Jinja's sandbox, because a prompt folder may come from somebody else.
@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from functools import cached_property
 from hashlib import sha256
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fabula.base.errors import ConfigError, UnknownNameError
 from fabula.models.base import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from jinja2 import Environment, Template
@@ -23,9 +24,11 @@ if TYPE_CHECKING:
 
 SUFFIX = ".jinja"
 _GAPS = re.compile(r"\n\n\n+")  # beginning with plain letters is 60 times faster than `\n{3,}`
+_CHAT: Final = "closing"  # the block before which a chat stands
 _BLOCKS: Final[dict[str, Literal["system", "user", "assistant"]]] = {
     "system": "system",
     "user": "user",
+    _CHAT: "user",
     "opening": "assistant",
 }
 # What expressions in a template can run into; a recursion is a file that builds on itself, a value error also no UTF-8.
@@ -84,11 +87,12 @@ class Prompts:
                 total.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
         return total.hexdigest()
 
-    def render(self, name: str, fields: Mapping[str, Any]) -> tuple[Message, ...]:
+    def render(self, name: str, fields: Mapping[str, Any], chat: Sequence[Message] = ()) -> tuple[Message, ...]:
         """The messages of prompt `name` with `fields` filled in: a system message if the file has one, then the user's.
 
-        A block `opening` gives a last message of the assistant: the first words of the reply, which a model that can
-        (`Capabilities.continues`) goes on with.
+        A `chat` comes behind these, and a block `closing` behind the chat, as what the user says last. Neighbours of
+        one role are one message, as many models want them to take turns. A block `opening` gives a last message of the
+        assistant: the first words of the reply, which a model that can (`Capabilities.continues`) goes on with.
 
         Raises:
             UnknownNameError: there is no such prompt.
@@ -106,7 +110,19 @@ class Prompts:
             raise ConfigError(f"The prompt file {name}{SUFFIX} cannot be filled in: {reason}") from error
         if not blocks.get("user"):
             raise ConfigError(f"The prompt file {name}{SUFFIX} has no text in {{% block user %}}; a prompt needs one.")
-        return tuple(Message(role, blocks[block]) for block, role in _BLOCKS.items() if blocks.get(block))
+        messages: list[Message] = []
+        for block, role in _BLOCKS.items():
+            if block == _CHAT:
+                messages += chat
+            if blocks.get(block):
+                messages.append(Message(role, blocks[block]))
+        return tuple(_taking_turns(messages))
+
+
+def _taking_turns(messages: Iterable[Message]) -> Iterator[Message]:
+    """The messages, those of one role that follow each other as one."""
+    for role, group in groupby(messages, key=lambda message: message.role):
+        yield Message(role, "\n\n".join(message.content for message in group))
 
 
 def _parts(template: Template, fields: dict[str, Any]) -> dict[str, str]:

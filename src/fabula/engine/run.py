@@ -247,7 +247,24 @@ class Run:
         **fields: object,
     ) -> Reply:
         """As `ask`, with usage and the way the reply ended."""
-        request = self._request(role, prompt, sampling, fields, opening=True)
+        return await self._opened(self._request(role, prompt, sampling, fields, opening=True), expect)
+
+    async def chat(
+        self,
+        role: str,
+        prompt: str,
+        said: Sequence[Message],
+        /,
+        *,
+        sampling: Sampling | None = None,
+        expect: int | None = None,
+        **fields: object,
+    ) -> Reply:
+        """As `reply`, with what was said: messages between the prompt and what it says last (its block `closing`)."""
+        return await self._opened(self._request(role, prompt, sampling, fields, said=said, opening=True), expect)
+
+    async def _opened(self, request: Request, expect: int | None) -> Reply:
+        """The reply with the first words that the model was given of it."""
         reply = await self._answer(request, expect)
         opening = request.messages[-1]
         if opening.role != "assistant" or is_person(reply.model):  # a person writes the whole text
@@ -338,11 +355,18 @@ class Run:
     # one call -------------------------------------------------------------------------------------------------------
 
     def _request(
-        self, role: str, prompt: str, sampling: Sampling | None, fields: Mapping[str, Any], *, opening: bool = False
+        self,
+        role: str,
+        prompt: str,
+        sampling: Sampling | None,
+        fields: Mapping[str, Any],
+        *,
+        said: Sequence[Message] = (),
+        opening: bool = False,
     ) -> Request:
         """The call as it goes out; a prompt's `opening` is for free text from models that can continue it."""
         part, aids = self._assignment(role), self.aids(role)
-        messages = self.context.prompts.render(prompt, {"aids": aids, **fields})
+        messages = self.context.prompts.render(prompt, {"aids": aids, **fields}, said)
         if messages[-1].role == "assistant" and not (opening and aids and part.performer.capabilities.continues):
             messages = messages[:-1]
         return Request(

@@ -114,6 +114,8 @@ def _written(task: Task, made: Made) -> list[Path]:
     """The files, the text with the errors first."""
     files = [] if made.story is None else _story_files(task.folder, made.story, task.suffix)
     for one in made.screenplays:
+        if not one.script:
+            continue
         folder = task.folder / "English" / one.id
         make_folder(folder, "Choose another with --out.")
         files += [folder / "script.json", folder / "annotations.json"]

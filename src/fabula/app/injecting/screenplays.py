@@ -153,7 +153,7 @@ async def one_by_one(run: Run, config: Config) -> tuple[Screenplay, ...]:
     """Screenplays that were written clean and then edited.
 
     Raises:
-        ReplyError: an outline, or edits, could not be read.
+        ReplyError: there is none; of some that fail, `wrong` says why.
         ModelError: the model did not answer.
         BudgetError: the cap is reached.
     """
@@ -161,11 +161,24 @@ async def one_by_one(run: Run, config: Config) -> tuple[Screenplay, ...]:
     titles: list[str] = []
     for name in names(config.paper.stories):
         at = run.scope(name)
-        outline = await at.ask_for(Outline, WRITER, "outline", paper=config.paper, before=titles)
-        titles.append(one_line(outline.title))
-        scenes = await _scenes(at, outline, config)
-        made.append(await _edited(at, name, outline, scenes, config))
+        try:
+            outline = await at.ask_for(Outline, WRITER, "outline", paper=config.paper, before=titles)
+            titles.append(one_line(outline.title))
+            made.append(await _edited(at, name, outline, await _scenes(at, outline, config), config))
+        except ReplyError as error:  # one that fails does not sink the others
+            made.append(Screenplay(name, (), (), (str(error),)))
+    if made and not any(one.script for one in made):
+        run.unless_made_up(partial(_none, made[0].wrong), None)
     return tuple(made)
+
+
+def _none(why: Sequence[str]) -> None:
+    """Say that there is no screenplay at all.
+
+    Raises:
+        ReplyError: always.
+    """
+    raise ReplyError(" ".join(why), reply="")
 
 
 async def _scenes(at: Run, outline: Outline, config: Config) -> list[str]:

@@ -249,5 +249,5 @@ def _what(row: Mapping[str, Any]) -> str:
 def _value(row: Mapping[str, Any], gone: Mapping[str, int]) -> str:
     if row.get("unscored"):
         return f"not scored: {row['unscored']}"
-    interval = "" if row.get("low") is None else f" [{row['low']:.2f}, {row['high']:.2f}]"
+    interval = "" if row.get("low") is None else f" [{row['low']:z.2f}, {row['high']:z.2f}]"
     return f"{shown_value(row, gone)}{interval} (n {row['n']})"

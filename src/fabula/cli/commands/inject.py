@@ -101,19 +101,14 @@ def inject(
     made, bill = _run(terminal, task, settings, limits)
     if made.story is not None:
         _show(terminal, made.story, made)
-    for one in made.screenplays:
-        terminal.say(f"{one.id}: {counted(len(one.script), 'scene')}, {counted(len(one.annotations), 'error')}")
-        for sentence in one.wrong:
-            terminal.message(f"  {sentence}")
-        if one.edited is not None:
-            _show_missing(terminal, one.edited)
-    if made.screenplays and not task.config.ours.one_by_one:
-        terminal.advise("A person has to look at each annotation: some are wrong, as the paper's were (A.3.4).")
+    _show_screenplays(terminal, made, task)
     if bill.calls:
         terminal.say("\n" + bill_table(bill.roles))
     if bill.replayed:
         terminal.say(f"From the journal, at no cost: {counted(bill.replayed, 'call')}.")
     terminal.document(_document(made, bill))
+    if any(not one.script for one in made.screenplays):
+        raise typer.Exit(1)
 
 
 def _config(performers: Performers, settings: Settings, wanted: Wanted) -> Any:  # noqa: ANN401 - as of any method
@@ -187,6 +182,17 @@ def _show(terminal: Terminal, work: Edited, made: Made) -> None:
     terminal.advise(
         f"{story} has the errors, {clean} is its twin without. Next: `fabula check {story} --gold {planted}`."
     )
+
+
+def _show_screenplays(terminal: Terminal, made: Made, task: Task) -> None:
+    for one in made.screenplays:
+        terminal.say(f"{one.id}: {counted(len(one.script), 'scene')}, {counted(len(one.annotations), 'error')}")
+        for sentence in one.wrong:
+            terminal.message(f"  {sentence}")
+        if one.edited is not None:
+            _show_missing(terminal, one.edited)
+    if made.screenplays and not task.config.ours.one_by_one:
+        terminal.advise("A person has to look at each annotation: some are wrong, as the paper's were (A.3.4).")
 
 
 def _show_missing(terminal: Terminal, work: Edited) -> None:

@@ -31,7 +31,7 @@ _HELP: Final = "Learn the weights of SNAP's planning filter."
 _SYSTEM: Final = "snap"
 _DIGITS: Final = 4
 snap = typer.Typer(help=_HELP, rich_markup_mode="rich", add_completion=False)
-_ARTEFACT: Final = "plan/scores"
+_ARTEFACTS: Final = ("plan/scores", "player-plan/scores")
 _FILES: Final = "*plan-scores.csv"
 _LARGEST: Final = 50_000_000
 
@@ -175,7 +175,7 @@ def _of_project(folder: Path) -> list[Row]:
     with project.journal as journal:
         places = journal.places()
         for path in journal.paths():
-            if path != _ARTEFACT and not path.endswith(f"/{_ARTEFACT}"):
+            if not f"/{path}".endswith(tuple(f"/{one}" for one in _ARTEFACTS)):
                 continue
             file = project.folder / places[path] if path in places else None
             rows += _of_cell(path, file, journal.newest(path) or "")

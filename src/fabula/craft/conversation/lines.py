@@ -40,10 +40,15 @@ class Parties:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A sub-plan: what happens, in a headline, and the details."""
+    """A sub-plan: what happens, in a headline, the details, and who may know of it (`witnesses`; empty: everybody)."""
 
     title: str
     detail: str = ""
+    witnesses: tuple[str, ...] = ()
+
+    def known_to(self, name: str) -> bool:
+        """Whether somebody may know of it."""
+        return not self.witnesses or name in self.witnesses
 
     @property
     def text(self) -> str:
@@ -59,22 +64,37 @@ def plan_text(steps: Iterable[Step]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class View:
+    """What one of the parties knows when a cell begins, beside what it remembers.
+
+    Attributes:
+        segment: of the part of the narrative that the cell is about.
+        persona: who it is.
+        others: who the others are, as far as it knows, by name.
+    """
+
+    segment: str
+    persona: str = ""
+    others: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Cell:
     """A cell that can be talked through.
 
     Attributes:
         number: from 1.
-        segment: the part of the narrative that it is about.
-        steps: its plan; empty where a system makes none.
-        present: which of the parties are in it.
-        personas: who the parties are, by name, as texts.
+        views: what each of the parties knows of it, by name.
+        steps: the plan of those who answer; empty where a system makes none.
+        present: those of the others who are in it.
+        player_steps: the plan of the player's character; empty where no model plays it.
     """
 
     number: int
-    segment: str
+    views: Mapping[str, View]
     steps: tuple[Step, ...] = ()
     present: tuple[str, ...] = ()
-    personas: Mapping[str, str] = field(default_factory=dict)
+    player_steps: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +136,10 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """How far a session is."""
+    """How far a session is, and who is there beside the player (`present`, `absent`).
+
+    `headline` is that of the present sub-plan, empty where the player's character does not know of it.
+    """
 
     cell: int
     cells: int
@@ -125,6 +148,8 @@ class Where:
     headline: str
     turns: int
     over: bool = False
+    present: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
 
     @property
     def share(self) -> float:

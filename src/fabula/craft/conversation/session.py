@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.base.errors import ProjectError, UnknownNameError, UsageError
 from fabula.base.files import write_atomically, write_error
 from fabula.craft.conversation.lines import Freedom, Line, Parties, Step, Turn, Where, freedom_of
-from fabula.craft.conversation.talk import State, answered, played
+from fabula.craft.conversation.talk import State, answered, exchanged
 from fabula.craft.conversation.turns import Hearing
 from fabula.engine.run import Run
 from fabula.story import plain, readable, slug
@@ -71,7 +71,7 @@ class Session:
     @property
     def where(self) -> Where:
         """How far it is."""
-        return self.state.where(len(self.talk.segments))
+        return self.state.where(len(self.talk.segments), self.parties)
 
     @property
     def plan(self) -> tuple[Step, ...]:
@@ -89,6 +89,18 @@ class Session:
         return transcript(self.state.turns, self.parties.player)
 
     # moves ----------------------------------------------------------------------------------------------------------
+
+    async def gather(self) -> Where:
+        """Where the next turn will be and who will be there, before it is made; a cell that it begins is made ready.
+
+        Raises:
+            FabulaError: any of its kinds; the session stands as before.
+        """
+        async with self._one:
+            if self.state.over:
+                return self.where
+            state, _ = await self._here(self.state)
+            return state.where(len(self.talk.segments), self.parties)
 
     async def begin(self, on_text: Callable[[str], None] | None = None) -> Turn:
         """The character speaks first; the last turn, where the session has begun.
@@ -127,7 +139,7 @@ class Session:
             return await self._turn("", on_text, start=state if state.waits else state.skipped())
 
     async def retry(self, on_text: Callable[[str], None] | None = None) -> Turn:
-        """The last turn again, drawn anew.
+        """The last turn again, drawn anew, with those who were there in it; who was said to be there since is then.
 
         Raises:
             UsageError: there is no turn yet.
@@ -139,9 +151,14 @@ class Session:
             last = self.records[kept[-1]]
             said, take = str(last["turn"]["said"]), int(last.get("take", 0)) + 1
             start = _state_after(self.records, self.parties, without=kept[-1])
+            start = start.with_present(map(str, last["turn"]["present"]))
             if last.get("next"):
                 start = start.ended() if start.cell != last["turn"]["cell"] else start.skipped()
-            return await self._turn(said, on_text, start=start, take=take, again=True)
+            since = self.state.asked
+            turn = await self._turn(said, on_text, start=start, take=take, again=True)
+            if since:
+                self._note_present(since)
+            return turn
 
     async def undo(self) -> Turn | None:
         """The turn that stands after the last one was taken back; `None` before the first.
@@ -159,11 +176,7 @@ class Session:
     async def play(self, on_text: Callable[[str], None] | None = None) -> Turn:
         """One exchange between two models: the player's character is played, and answered (the automatic mode)."""
         async with self._one:
-            if self.state.waits:
-                return await self._turn("", on_text)
-            state, cell = await self._here(self.state)
-            said = await played(self.talk, self._run(state.cell), state, cell)
-            return await self._turn(said, on_text)
+            return await self._turn("" if self.state.waits else None, on_text)
 
     async def set_present(self, names: Sequence[str]) -> None:
         """From now on those of the characters are there, and no others; who is not there learns of nothing.
@@ -181,9 +194,7 @@ class Session:
                     raise UnknownNameError("character of this session", name, self.parties.others)
             if not found:
                 raise UsageError("Somebody has to be there to talk to. Name at least one character.")
-            there = tuple(name for name in self.parties.others if name in found)
-            self._write({"do": "present", "names": list(there)})
-            self.state = self.state.with_present(there)
+            self._note_present(tuple(name for name in self.parties.others if name in found))
 
     async def set_freedom(self, freedom: str) -> Freedom:
         """From now on the player may lead away from the plan so far: "rails", "guided" or "loose".
@@ -199,22 +210,34 @@ class Session:
 
     # inner ----------------------------------------------------------------------------------------------------------
 
+    def _note_present(self, there: tuple[str, ...]) -> None:
+        self._write({"do": "present", "names": list(there)})
+        self.state = self.state.with_present(there)
+
     async def _turn(
         self,
-        said: str,
+        said: str | None,
         on_text: Callable[[str], None] | None,
         *,
         start: State | None = None,
         take: int = 0,
         again: bool = False,
     ) -> Turn:
-        """One turn from `start` (the present state); it counts when it is in the log."""
+        """One turn from `start` (the present state); with `None` as `said` a model plays the player's character too.
+
+        It counts when it is in the log.
+        """
         before = self.state if start is None else start
         if before.over:
             raise UsageError("The story is over. Say /undo to take the last turn back, or begin another session.")
         self._hearing = hearing = None if on_text is None else Hearing(on_text)
         state, cell = await self._here(before)
-        after = await answered(self.talk, self._run(state.cell, hearing, take), state, cell, said, hearing)
+        run = self._run(state.cell, hearing, take)
+        if said is None:
+            both = await self.talk.with_player_plan(run, cell, state.summaries)
+            after = await exchanged(self.talk, run, state, both, hearing)
+        else:
+            after = await answered(self.talk, run, state, cell, said, hearing)
         record = {"do": "retry" if again else "turn", "take": take, "turn": record_of(before, after)}
         if self.records[kept_turns(self.records)[-1]].get("next") if again else start is not None:
             record["next"] = True  # no word of the player's brought it about, but /next
@@ -232,7 +255,8 @@ class Session:
             summaries = before.summaries
             if cell is not None and before.lines:
                 summaries = await self.talk.summarise(self._run(before.cell), before.lines, summaries)
-            ready = await self.talk.cell(self._run(before.cell + 1), before.cell + 1, summaries)
+            number = before.cell + 1
+            ready = await self.talk.cell(self._run(number), number, summaries, there=before.asked)
             return before.opened(ready, summaries), ready
         if cell is None or before.waits:
             raise UsageError(f"The story has no cell {before.cell + before.waits} any more. Begin another session.")
@@ -441,7 +465,7 @@ def record_of(before: State, after: State) -> dict[str, Any]:
         "present": list(after.present),
     }
     if before.cell != after.cell:
-        record["plan"] = [[step.title, step.detail] for step in after.steps]
+        record["plan"] = [[step.title, step.detail, list(step.witnesses)] for step in after.steps]
         record["memories"] = dict(after.summaries)
     return record
 
@@ -450,7 +474,7 @@ def with_record(state: State, record: Mapping[str, Any], player: str) -> State:
     """`state` after a turn of the log."""
     state = replace(state, present=tuple(map(str, record["present"])))
     if "plan" in record:
-        steps = tuple(Step(str(title), str(detail)) for title, detail in record["plan"])
+        steps = tuple(_step(*step) for step in record["plan"])
         summaries = {str(name): str(text) for name, text in record["memories"].items()}
         state = replace(state, cell=int(record["cell"]), steps=steps, summaries=summaries, lines=())
     name, action, message = map(str, record["line"] or ("", "", ""))
@@ -460,3 +484,8 @@ def with_record(state: State, record: Mapping[str, Any], player: str) -> State:
     turn = Turn(len(state.turns) + 1, state.cell, int(record["step"]), said, line, ends_cell, ends_story)
     step, stayed, moved = record["next"]
     return state.with_turn(turn, player, int(step), int(stayed), moved=bool(moved))
+
+
+def _step(title: object, detail: object, witnesses: Iterable[object] = ()) -> Step:
+    """A sub-plan of the log; older logs do not say who knows of it."""
+    return Step(str(title), str(detail), tuple(map(str, witnesses)))

@@ -50,8 +50,18 @@ class Talk(Protocol):
     def freedom(self) -> Freedom:
         """How far the player may lead away, unless a session says otherwise."""
 
-    async def cell(self, run: Run, number: int, summaries: Summaries, steps: tuple[Step, ...] | None = None) -> Cell:
-        """The cell of this number, ready; `steps` is its plan if it was made before."""
+    async def cell(
+        self,
+        run: Run,
+        number: int,
+        summaries: Summaries,
+        steps: tuple[Step, ...] | None = None,
+        there: tuple[str, ...] = (),
+    ) -> Cell:
+        """The cell of this number, ready; `steps` is its plan if it was made before, `there` who is to be in it."""
+
+    async def with_player_plan(self, run: Run, cell: Cell, summaries: Summaries) -> Cell:
+        """The cell, ready for a model that plays the player's character too."""
 
     async def answer(self, run: Run, moment: Moment) -> Said:
         """What `moment.who` does and says now."""
@@ -121,10 +131,13 @@ class State:
         """The sub-plan that the next turn serves."""
         return self.steps[self.step - 1] if 0 < self.step <= len(self.steps) else None
 
-    def where(self, cells: int) -> Where:
-        """How far it is, of so many cells."""
-        headline = self.sub_plan.title if self.sub_plan else ""
-        return Where(self.cell, cells, self.step, len(self.steps), headline, len(self.turns), self.over)
+    def where(self, cells: int, parties: Parties) -> Where:
+        """How far it is, of so many cells, as the player is shown it."""
+        known = self.sub_plan is not None and self.sub_plan.known_to(parties.player)
+        headline = self.sub_plan.title if self.sub_plan is not None and known else ""
+        absent = tuple(name for name in parties.others if name not in self.present) if self.present else ()
+        at = (self.cell, cells, self.step, len(self.steps), headline, len(self.turns), self.over)
+        return Where(*at, present=self.present, absent=absent)
 
     def opened(self, cell: Cell, summaries: Summaries) -> State:
         """At the beginning of a cell."""
@@ -179,9 +192,23 @@ async def conversation(talk: Talk, run: Run, cell: Cell, summaries: Summaries, m
     """
     state = await answered(talk, run, State(freedom=talk.freedom).opened(cell, summaries), cell, "")
     while not state.waits and state.number_in_cell <= most:
-        said = await played(talk, run, state, cell)
-        state = await answered(talk, run, state, cell, said)
+        state = await exchanged(talk, run, state, cell)
     return dialogue_text(state.lines)
+
+
+async def exchanged(talk: Talk, run: Run, state: State, cell: Cell, hearing: Hearing | None = None) -> State:
+    """The state after an exchange between two models; where the player's character ends the cell, there is no answer.
+
+    `run` is the place of the cell.
+
+    Raises:
+        FabulaError: any of its kinds; the state before it stands.
+    """
+    said = await played(talk, run, state, cell)
+    if said.ended and (at := talk.progress(state, said.text, said)).ends:
+        turn = _turn(talk, state, said.text, None, ends=True)
+        return state.with_turn(turn, talk.parties.player, at.step, at.stayed, moved=False)
+    return await answered(talk, run, state, cell, said.text, hearing)
 
 
 async def answered(talk: Talk, run: Run, state: State, cell: Cell, said: str, hearing: Hearing | None = None) -> State:
@@ -198,32 +225,37 @@ async def answered(talk: Talk, run: Run, state: State, cell: Cell, said: str, he
     moment = replace(_moment(talk, state, cell, who, lines), moved=state.moved, hearing=hearing)
     answer = await talk.answer(run.scope("turn", state.number_in_cell), moment)
     step, stayed, ends = talk.progress(state, f"{said} {answer.text}", answer)
-    turn = Turn(
-        len(state.turns) + 1,
-        state.cell,
-        state.step,
-        said,
-        Line(who, answer.action, answer.message, there) if answer.text else None,
-        ends_cell=ends,
-        ends_story=ends and state.cell >= len(talk.segments),
-    )
+    line = Line(who, answer.action, answer.message, there) if answer.text else None
+    turn = _turn(talk, state, said, line, ends=ends)
     return state.with_turn(turn, player, step, stayed, moved=step != state.step)
 
 
-async def played(talk: Talk, run: Run, state: State, cell: Cell) -> str:
+def _turn(talk: Talk, state: State, said: str, line: Line | None, *, ends: bool) -> Turn:
+    over = ends and state.cell >= len(talk.segments)
+    return Turn(len(state.turns) + 1, state.cell, state.step, said, line, ends_cell=ends, ends_story=over)
+
+
+async def played(talk: Talk, run: Run, state: State, cell: Cell) -> Said:
     """What the player's character does and says next, played by a model; `run` is the place of the cell."""
     moment = _moment(talk, state, cell, talk.parties.player, state.lines)
-    return (await talk.play(run.scope("turn", state.number_in_cell), moment)).text
+    return await talk.play(run.scope("turn", state.number_in_cell), moment)
 
 
 def _moment(talk: Talk, state: State, cell: Cell, who: str, lines: Sequence[Line]) -> Moment:
+    """What `who` may know now, and nothing else: its own view, lines, memory, and points of a plan."""
+    if who == talk.parties.player:
+        steps, here = cell.player_steps, None
+    else:
+        steps, here = tuple(step for step in state.steps if step.known_to(who)), state.sub_plan
     return Moment(
         talk.parties,
-        replace(cell, present=state.present, steps=state.steps),
+        cell.views[who],
         who,
         witnessed(lines, who),
         state.summaries.get(who, ""),
-        state.step,
+        steps,
+        steps.index(here) + 1 if here in steps else 0,
+        state.present,
         freedom=state.freedom,
     )
 

@@ -6,15 +6,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import RefusalError, ReplyError
+from fabula.craft.conversation.lines import latest_lines
 from fabula.engine.events import TextArrived
 from fabula.engine.replies.dialogue import Said, as_turn, first_sentences, read_coming, read_said, repeats_rules
 from fabula.engine.replies.turns import leaves_part
-from fabula.models.base import Sampling
+from fabula.models.base import Message, Sampling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from fabula.craft.conversation.lines import Cell, Freedom, Line, Parties
+    from fabula.craft.conversation.lines import Freedom, Line, Parties, Step, View
     from fabula.engine.events import Event
     from fabula.engine.run import Run
 
@@ -24,7 +25,7 @@ _WORDS: Final = 25  # of a turn, for estimates
 _SHORT: Final = 96  # tokens of a turn, with aids
 _SENTENCES: Final = 1  # of a message, with aids
 _WARMER: Final = 0.3
-_OF_STORY: Final = frozenset({"persona", "others", "summary", "segment", "lines", "steps", "step"})
+_OF_STORY: Final = frozenset({"persona", "other", "summary", "segment", "steps", "step"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,24 +33,65 @@ class Moment:
     """All that a character may know when its turn comes.
 
     Attributes:
+        view: what `who` knows of the cell's part of the narrative, and of those in it.
         who: answers.
         lines: what `who` witnessed in this cell, oldest first; the player's last words are the last of them.
         summary: what `who` remembers of the cells before.
-        step: number of the sub-plan to serve, 0 without a plan.
+        steps: those sub-plans that `who` knows of.
+        step: number of the one of them to serve, 0 where there is none.
+        present: those of the others who are there.
         moved: the story has just moved on to it.
         freedom: how far the player may lead away from the plan.
         hearing: gets the words as they come.
     """
 
     parties: Parties
-    cell: Cell
+    view: View
     who: str
     lines: tuple[Line, ...]
     summary: str
+    steps: tuple[Step, ...]
     step: int
+    present: tuple[str, ...]
     moved: bool = False
     freedom: Freedom = "guided"
     hearing: Hearing | None = None
+
+    @property
+    def partners(self) -> tuple[str, ...]:
+        """Whom `who` talks with: those who are there, the player first."""
+        return tuple(name for name in (self.parties.player, *self.present) if name != self.who)
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """Those of the parties who are not there."""
+        return tuple(name for name in self.parties.others if name not in (*self.present, self.who))
+
+    @property
+    def begins(self) -> bool:
+        """Whether `who` speaks first in this cell, or spoke first."""
+        return not self.lines or self.lines[0].name == self.who
+
+
+def chat_of(moment: Moment, tokens: int) -> tuple[Message, ...]:
+    """The dialogue as messages of a chat: what `who` said is the assistant's, what the others said the user's.
+
+    With one partner the user's messages are its words alone; among several each has its speaker's name. Where nobody
+    has spoken since, the user says a full stop, as the paper's people do (Table 29).
+
+    Args:
+        moment: holds the lines that `who` witnessed.
+        tokens: that they have at most; the latest are kept.
+    """
+    several = len(moment.parties.others) > 1
+    messages: list[Message] = []
+    for line in latest_lines(moment.lines, tokens):
+        own = line.name == moment.who
+        text = f"[{line.name}: {line.text}]" if own or several or not messages else line.text
+        messages.append(Message("assistant" if own else "user", text))
+    if messages and messages[-1].role == "assistant":
+        messages.append(Message("user", "."))
+    return tuple(messages)
 
 
 async def turn_of(
@@ -59,6 +101,7 @@ async def turn_of(
     prompt: str,
     fields: Mapping[str, Any],
     *,
+    chat: Sequence[Message],
     temperature: float,
     tries: int = 1,
     fallbacks: Sequence[str] = (),
@@ -71,6 +114,7 @@ async def turn_of(
         role: who is asked.
         prompt: the name of its prompt.
         fields: of the prompt.
+        chat: the dialogue so far (`chat_of`).
         temperature: of the first draw; each further one is warmer.
         tries: draws at most.
         fallbacks: what happens by the plan, the nearest first. One of them is done where no draw is usable.
@@ -94,7 +138,8 @@ async def turn_of(
             temperature=round(temperature + _WARMER * attempt, 2), max_tokens=run.reply_tokens(role, _SHORT)
         )
         try:
-            text = await place.ask(role, prompt, sampling=sampling, expect=_WORDS, lead=draw.lead, **fields)
+            reply = await place.chat(role, prompt, chat, sampling=sampling, expect=_WORDS, lead=draw.lead, **fields)
+            text = reply.text
         except RefusalError:  # it was asked three times
             if not fallbacks:
                 raise
@@ -141,7 +186,7 @@ def _second_best(draws: Sequence[Said], moment: Moment, fallbacks: Sequence[str]
     """What is said where no draw was usable: what happens by the plan and has not happened yet, else the last draw."""
     done = {line.action for line in moment.lines}
     deeds = [said for said in draws if said.action and not said.message and said.action not in done]
-    if deeds and not moment.cell.steps:  # without a plan nothing better is known than what was done
+    if deeds and not moment.steps:  # without a plan nothing better is known than what was done
         return deeds[0]
     left = [what for what in fallbacks if what not in done]
     if left:

@@ -14,7 +14,7 @@ from fabula.craft.raters import mark_for
 from fabula.engine.methods import settings_of
 from fabula.engine.run import Branch, branches, side_by_side
 from fabula.evaluators.atlas.checking import StoryCheck
-from fabula.evaluators.atlas.findings import Proposal, clause_of, distinct
+from fabula.evaluators.atlas.findings import Found, Proposal, clause_of, distinct
 from fabula.evaluators.atlas.gold import read_gold
 from fabula.evaluators.atlas.graph import (
     ENTITY_TYPES,

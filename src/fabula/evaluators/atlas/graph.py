@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.story import slug
 from fabula.story.people import same_person
-from fabula.story.world.facts import name_key
+from fabula.story.world.meaning import name_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -18,6 +18,7 @@ from fabula.measure.report.page import (
     paragraph,
     text,
 )
+from fabula.stats.estimate import figures
 from fabula.story import one_line
 
 if TYPE_CHECKING:
@@ -64,8 +65,8 @@ def shown_value(row: Mapping[str, Any], gone: Mapping[str, int]) -> str:
         gone: how many findings were dismissed, by the story's id.
     """
     if row["what"] == "findings" and not row.get("baseline") and (n := gone.get(row["of"], 0)):
-        return f"{row['value']:.4g} found, {n} dismissed"
-    return f"{row['value']:.4g}"
+        return f"{figures(row['value'])} found, {n} dismissed"
+    return figures(row["value"])
 
 
 def dismissed_in(report: Mapping[str, Any], dismissed: Mapping[str, str]) -> dict[str, int]:
@@ -190,5 +191,5 @@ def _row(row: Mapping[str, Any], gone: Mapping[str, int]) -> tuple[str, ...]:
     if row.get("unscored"):
         return str(row["of"]), what, "not scored", str(row["unscored"]), str(row["n"]), ""
     low, high = row.get("low"), row.get("high")
-    interval = "" if low is None or high is None else f"{low:.4g} to {high:.4g}"
+    interval = "" if low is None or high is None else f"{figures(low)} to {figures(high)}"
     return str(row["of"]), what, shown_value(row, gone), interval, str(row["n"]), str(row["method"])

@@ -22,7 +22,7 @@ from fabula.craft.memory import Recall
 from fabula.engine.replies.turns import leaves_part, repeats_earlier
 from fabula.engine.roles import is_person
 from fabula.engine.run import side_by_side
-from fabula.models.base import Sampling
+from fabula.models.base import Message, Sampling
 from fabula.story import one_line, slug
 from fabula.systems.ibsen.config import LINE_TRIES, PLAN_TRIES, SHORT
 from fabula.systems.ibsen.interview import interviews
@@ -427,7 +427,7 @@ class Director:
                 "director",
                 "outline",
                 sampling=play.sampling(run, "director", "outline"),
-                act=self.act,
+                act=self.act if ours.full_sheets else None,
                 background=play.script.background if ours.full_sheets else "",
                 people={**sheets, **{name: "" for name in self.players if name not in sheets}},
                 relations=self.relations(),
@@ -458,7 +458,7 @@ class Director:
                 names=self.present,
                 previous=outline.previous_outline,
                 outline=outline.new_outline,
-                goal=self.goals[self.goal],
+                goal=self.goals[self.goal] if self.play.config.ours.full_sheets else "",
                 relations=self.relations(),
                 lines=lines,
             )
@@ -574,12 +574,13 @@ def _line_fields(actor: Actor, director: Director, instruction: str) -> dict[str
     last = mind.window.turns[-_RECENT:]
     first = instruction.partition("\n")[0]
     queries = [*([(first, _BY_INSTRUCTION)] if first else []), *((str(turn), _BY_TURN) for turn in last)]
-    relevant, others = actor.recall(queries, play, director.hour)
+    relevant, others = actor.recall(queries, play, director.hour, play.config.paper.relevant)
     named = play.named_in(" ".join(f"{turn.name} {turn.text}" for turn in last), actor.name)
+    full = play.config.ours.full_sheets
     return {
         "actor": actor.sheet,
-        "background": " ".join(filter(None, (play.script.background, director.act.background))),
-        "relations": views_of(mind.relations, named),
+        "background": " ".join(filter(None, (play.script.background, director.act.background if full else ""))),
+        "relations": views_of(mind.relations, named) if full else (),
         "impressions": views_of(mind.impressions, named),
         "relevant": relevant,
         "others": others,
@@ -601,13 +602,23 @@ def _sayings(actor: Actor, last: Sequence[Turn], play: Play) -> tuple[tuple[str,
 
 async def _line(actor: Actor, play: Play, run: Run, fields: dict[str, Any], turns: Sequence[Turn]) -> tuple[str, bool]:
     """A line, and whether a person wrote it, who means what they write."""
-    fields = {**fields, "history": play.shown(turns, run, actor.name)}
+    shown, as_chat = play.shown(turns, run, actor.name), play.config.paper.chat_history
+    fields = {**fields, "history": shown, "as_chat": as_chat}
+    chat = _as_chat(turns, shown, actor.name) if as_chat else ()
     sampling = play.sampling(run, actor.name, "act")
-    reply = await run.reply(actor.name, "act", sampling=sampling, expect=_LINE_WORDS, **fields)
+    reply = await run.chat(actor.name, "act", chat, sampling=sampling, expect=_LINE_WORDS, **fields)
     if is_person(reply.model):
         return reply.text, True
     said = play.turn_in(reply.text, actor.name, play.script.names, run)
     return play.tidied(said, reply, run, (actor.name, "act", fields), kind="prose"), False
+
+
+def _as_chat(turns: Sequence[Turn], shown: Sequence[str], name: str) -> tuple[Message, ...]:
+    """The history as the turns of a chat: what `name` said is the model's, without the name; all else the user's."""
+    return tuple(
+        Message("assistant", text.removeprefix(f"{name}: ")) if turn.name == name else Message("user", text)
+        for turn, text in zip(turns, shown, strict=True)
+    )
 
 
 async def _checked(actor: Actor, text: str, play: Play, run: Run) -> str:

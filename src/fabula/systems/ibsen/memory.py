@@ -125,13 +125,12 @@ class Actor:
         return self.sheet.name
 
     def recall(
-        self, queries: Sequence[tuple[str, int]], play: Play, hour: float
+        self, queries: Sequence[tuple[str, int]], play: Play, hour: float, relevant: float
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What queries call to mind, each so many memories at most: the relevant ones, and the possibly irrelevant."""
-        paper = play.config.paper
-        found = self.mind.memories.recall_all(queries, hour, Recall(threshold=paper.memory_threshold))
-        near = tuple(one.memory.shown for one in found if one.similarity >= paper.relevant)
-        return near, tuple(one.memory.shown for one in found if one.similarity < paper.relevant)
+        found = self.mind.memories.recall_all(queries, hour, Recall(threshold=play.config.paper.memory_threshold))
+        near = tuple(one.memory.shown for one in found if one.similarity >= relevant)
+        return near, tuple(one.memory.shown for one in found if one.similarity < relevant)
 
 
 def views_of(views: dict[str, str], names: Sequence[str]) -> tuple[str, ...]:

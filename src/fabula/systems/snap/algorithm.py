@@ -11,24 +11,27 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import numpy as np
 
 from fabula.base.errors import ReplyError, UsageError
 from fabula.craft.cells import cells
+from fabula.craft.conversation.knowledge import Marks, Told, known_to, marked
 from fabula.craft.conversation.lines import (
     Cell,
     Parties,
     Step,
     Summaries,
+    View,
     dialogue_of,
     latest_lines,
     plan_text,
     witnessed,
 )
 from fabula.craft.conversation.talk import Progress, conversation
-from fabula.craft.conversation.turns import turn_of
+from fabula.craft.conversation.turns import chat_of, turn_of
 from fabula.craft.memory import tf_idf
 from fabula.craft.narratives import check_people, narrative_of
 from fabula.craft.packing import first_of, last_of, latest
@@ -42,7 +45,7 @@ from fabula.story import Story, one_line, slug
 from fabula.story.people import among, names_in, present_in, same_person
 from fabula.story.personas import Persona, Personas, parse_personas, write_personas
 from fabula.story.sentences import sentences
-from fabula.systems.snap.coherence import by_words, coherences, opened
+from fabula.systems.snap.coherence import coherences, opened
 from fabula.systems.snap.scores import (
     CRITERIA,
     headlines,
@@ -71,12 +74,12 @@ _PLAN_WORDS: Final = 300  # for estimates
 _LOW, _HIGH = 1, 5
 _SCORES: Final = tuple(str(score) for score in range(_LOW, _HIGH + 1))
 _ONE_TOKEN: Final = Sampling(temperature=1.0, top_p=1.0, frequency_penalty=0.0, presence_penalty=0.0, max_tokens=1)
+_IDLE: Final = "listens"
 _NEXT: Final = 0.1  # likeness to the next sub-plan below which an exchange is not about it
 _TOKENS_A_WORD: Final = 2
 _ROOM: Final = 0.8  # of a summary model's window, as tokens are estimates
 # With aids for small models:
 _FEW_STEPS: Final = 8
-_OTHER_STORY: Final = 0.25  # coherence by words: plans of the paper have 0.26 to 0.65 (Tables 14 to 26), other text 0.1
 _LABEL_TOKENS, _PLAN_TOKENS = 700, 640
 _SEGMENT_TOKENS, _DIALOGUE_TOKENS = 1200, 1500
 
@@ -89,9 +92,10 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     for number in range(1, len(snap.segments) + 1):
         here = run.scope(f"cell-{number}")
         cell = await snap.cell(here, number, summaries)  # who is in it (3.1), planning (4.3), filtering (4.4)
+        cell = await snap.with_player_plan(here, cell, summaries)  # the second agent has a plan of its own (5.3)
 
         async def talked_through(own: Run, cell: Cell = cell, before: Summaries = summaries) -> str:
-            # The agent (4.5) and the player's agent in turn, until EOD. Only the first of them has a plan.
+            # Two agents (4.5) in turn, until one of them says EOD.
             return await conversation(snap, own, cell, before, config.paper.max_turns)
 
         read = partial(_dialogue, parties=snap.parties)
@@ -118,10 +122,11 @@ async def open_talk(narrative: str, run: Run, config: Config, parties: Parties |
     segments = tuple(cells(narrative, config.paper.sentences))
     if not segments:
         raise UsageError("The narrative has no sentence. Give a text in which somebody does something.")
-    await opened(config.paper)
+    config = replace(config, paper=await opened(run, config.paper))
     given = await run.given(PERSONAS, folder="plan", suffix="yaml")
     characters = Characters(segments, config, parse_personas(given).people if given else ())
-    return Snap(segments, await who_talks(characters, run, config, parties), characters, config)
+    found = await who_talks(characters, run, config, parties)
+    return Snap(segments, found, Knowledge(characters, found), config)
 
 
 @dataclass(frozen=True)
@@ -130,7 +135,7 @@ class Snap:
 
     segments: tuple[str, ...]
     parties: Parties
-    characters: Characters
+    knowledge: Knowledge
     config: Config
 
     @property
@@ -138,60 +143,97 @@ class Snap:
         """How far the player may lead away, unless a session says otherwise."""
         return self.config.ours.freedom
 
-    async def cell(self, run: Run, number: int, summaries: Summaries, steps: tuple[Step, ...] | None = None) -> Cell:
-        """The cell of this number (section 4.2): segment, personas, and a plan, which is made unless `steps` is it."""
-        segment, people = self.segments[number - 1], self.characters
-        labelled = [person.name for person in await people.of(run, number)]
-        named = present_in(self.parties.others, segment)
-        there = tuple(n for n in self.parties.others if n in named or among(n, labelled)) or self.parties.others
-        personas = {name: await people.persona(run, name, number) for name in self.parties.names}
-        cell = Cell(number, segment.strip(), steps or (), there, personas)
-        if steps is not None:
-            return cell
-        player = self.parties.player
-        return replace(cell, steps=await plan_of(run, cell, player, summaries.get(player, ""), self.config))
+    async def cell(
+        self,
+        run: Run,
+        number: int,
+        summaries: Summaries,
+        steps: tuple[Step, ...] | None = None,
+        there: tuple[str, ...] = (),
+    ) -> Cell:
+        """The cell of this number (section 4.2): what each knows of it, and a plan, made unless `steps` is it."""
+        known, parties = self.knowledge, self.parties
+        present = there or await known.present(run, number, parties.others)
+        views = {name: await known.view(run, number, (name,), parties.names) for name in parties.names}
+        cell = Cell(number, views, steps or (), present)
+        if steps is None:
+            cell = replace(cell, steps=await self._plan(run, cell, summaries, present, (parties.player,), "plan"))
+        return cell
+
+    async def with_player_plan(self, run: Run, cell: Cell, summaries: Summaries) -> Cell:
+        """The cell with a plan from the point of view of the player's character (section 5.3, Tables 14 to 20)."""
+        player = (self.parties.player,)
+        steps = await self._plan(run, cell, summaries, player, cell.present, "player-plan")
+        return replace(cell, player_steps=steps)
+
+    async def _plan(
+        self, run: Run, cell: Cell, summaries: Summaries, people: Sequence[str], partners: Sequence[str], name: str
+    ) -> tuple[Step, ...]:
+        """The plan of those agents (`people`), from what all of them know; empty where that is nothing.
+
+        Raises:
+            ReplyError: no plan could be read (only without `lenient`).
+        """
+        view = await self.knowledge.view(run, cell.number, people, self.parties.names)
+        if not view.segment:
+            return ()
+        remembered = {summaries.get(one, "") for one in people}
+        task = PlanTask(
+            name,
+            people=tuple(people),
+            partners=tuple(partners),
+            personas=view.others,
+            summary=remembered.pop() if len(remembered) == 1 else "",
+            segment=view.segment,
+        )
+        steps = await plan_of(run, task, self.config)
+        if not self.config.ours.private:
+            return steps
+        knowing = await self.knowledge.who_know(run, cell.number, task, summaries, self.parties.names)
+        return tuple(replace(step, witnesses=knowing) for step in steps)
 
     # the agent model (section 4.5)
 
     async def answer(self, run: Run, moment: Moment) -> Said:
         """One turn of the agent (Table 8); 1 call, more where a draw is not usable."""
-        ours, steps = self.config.ours, moment.cell.steps
-        ahead = steps[moment.step - 1 : moment.step + 1] if ours.lenient and moment.step else ()
-        fields = self._known(run, moment, "npc") | {
-            "steps": steps,
-            "step": moment.step,
-            "moved": moment.moved,
-            "freedom": moment.freedom,
-            "remind": ours.enforce,
-        }
-        return await self._turn(run, moment, "npc", "answer", fields, [step.title for step in ahead])
+        ahead = [step.title for step in moment.steps[moment.step - 1 : moment.step + 1]] if moment.step else [_IDLE]
+        return await self._turn(run, moment, "npc", "answer", ahead)
 
     async def play(self, run: Run, moment: Moment) -> Said:
-        """One turn of the player's character by a model (section 5.3); unlike the paper's it has no plan of its own."""
-        fields = self._known(run, moment, "player")
-        fields["partners"] = [name for name in self.parties.others if name in moment.cell.present]
-        return await self._turn(run, moment, "player", "play", fields, ["listens"] if self.config.ours.lenient else [])
+        """One turn of the player's character by a model, an agent like the other (section 5.3)."""
+        return await self._turn(run, moment, "player", "play", [_IDLE])
 
-    async def _turn(
-        self, run: Run, moment: Moment, role: str, prompt: str, fields: Mapping[str, Any], fallbacks: Sequence[str]
-    ) -> Said:
-        temperature, tries = self.config.paper.turn_temperature, self.config.ours.tries
-        return await turn_of(
-            run, moment, role, prompt, fields, temperature=temperature, tries=tries, fallbacks=fallbacks
-        )
-
-    def _known(self, run: Run, moment: Moment, role: str) -> dict[str, Any]:
-        """What a cell gives to whoever speaks in it (section 4.2)."""
-        player, personas = self.parties.player, moment.cell.personas
-        return {
+    async def _turn(self, run: Run, moment: Moment, role: str, prompt: str, fallbacks: Sequence[str]) -> Said:
+        """What a cell gives to whoever speaks in it (section 4.2), as a prompt and the messages of a chat."""
+        paper, ours, view = self.config.paper, self.config.ours, moment.view
+        fields = {
             "who": moment.who,
-            "player": player,
-            "persona": personas.get(moment.who, ""),
-            "others": [personas[player]] if moment.who != player else [],
+            "partners": moment.partners,
+            "absent": moment.absent if len(self.parties.others) > 1 else (),
+            "persona": view.persona,
+            "other": view.others[moment.partners[0]],
             "summary": moment.summary,
-            "segment": shown(moment.cell.segment, run, role),
-            "lines": latest_lines(moment.lines, run.prompt_tokens(role, _DIALOGUE_TOKENS)),
+            "segment": shown(view.segment, run, role) if view.segment else "",
+            "steps": moment.steps,
+            "step": moment.step,
+            "moved": moment.moved,
+            "begins": moment.begins,
+            "answers": bool(moment.lines) and moment.lines[-1].name == moment.partners[0],
+            "freedom": moment.freedom,
+            "private": ours.private,
+            "remind": ours.enforce,
         }
+        return await turn_of(
+            run,
+            moment,
+            role,
+            prompt,
+            fields,
+            chat=chat_of(moment, run.prompt_tokens(role, _DIALOGUE_TOKENS)),
+            temperature=paper.turn_temperature,
+            tries=ours.tries,
+            fallbacks=fallbacks if ours.lenient else (),
+        )
 
     def progress(self, state: State, words: str, answer: Said) -> Progress:
         """Where the plan stands after an exchange, and whether the cell is over (Table 8, rules 2, 4 and 9).
@@ -201,11 +243,8 @@ class Snap:
         with `turns_per_step` a last sub-plan that stalls ends the cell too.
         """
         ours = self.config.ours
-        if not state.steps:
-            step, stayed, done = 0, 0, False
-        else:
-            most = turns_allowed(ours.turns_per_step, state.freedom)
-            step, stayed, done = next_step(state.steps, state.step, state.stayed, words, most)
+        most = turns_allowed(ours.turns_per_step, state.freedom)
+        step, stayed, done = next_step(state.steps, state.step, state.stayed, words, most)
         eod_counts = state.number_in_cell > 1 and (not ours.enforce or state.step >= len(state.steps))
         return Progress(step, stayed, (answer.ended and eod_counts) or done)
 
@@ -241,6 +280,7 @@ class Characters:
     config: Config
     author: tuple[Persona, ...] = ()
     _labels: dict[int, tuple[Persona, ...]] = field(default_factory=dict)
+    _parts: dict[tuple[int, str], tuple[Persona, ...]] = field(default_factory=dict)
     _one: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def of(self, run: Run, number: int) -> tuple[Persona, ...]:
@@ -266,16 +306,100 @@ class Characters:
                 self._labels[number] = await shared.keep_as(read, name, make, folder="plan", suffix="yaml")
         return self._labels[number]
 
-    async def persona(self, run: Run, name: str, number: int) -> str:
-        """Who somebody is: as the author says, else by the labels of this cell or the last one that had them."""
-        known = {persona.name: persona for persona in self.author}
+    async def as_known(self, run: Run, number: int, segment: str) -> tuple[Persona, ...]:
+        """The characters of a part of a cell's segment, as far as that part tells of them; one call, the first time."""
+        key = (number, segment)
+        async with self._one:
+            if key not in self._parts:
+                shared = Run(run.context).scope(f"cell-{number}", "view", sha256(segment.encode()).hexdigest()[:8])
+                self._parts[key] = tuple(await _labelled(shared, segment, self.config))
+        return self._parts[key]
+
+    async def written(self, run: Run, number: int) -> bool:
+        """Whether the labels of a cell are the author's own."""
+        return await Run(run.context).given(f"cell-{number}-people", folder="plan", suffix="yaml") is not None
+
+
+@dataclass
+class Knowledge:
+    """Who of those that talk knows what of a cell: all of it, as in the paper, or what was witnessed (`private`, ours).
+
+    A prompt is made from a `View`, and a view from sentences that all its readers witnessed. So no plan, persona or
+    turn can hold what its readers do not know, whatever a model makes of its prompt.
+    """
+
+    characters: Characters
+    parties: Parties
+    _marks: Marks = field(default_factory=Marks)
+
+    @property
+    def private(self) -> bool:
+        """Whether it is told apart who knows what."""
+        return self.characters.config.ours.private
+
+    async def present(self, run: Run, number: int, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Those of `names` who are in a cell; all, where nobody is named."""
+        labelled = [person.name for person in await self.characters.of(run, number)]
+        named = present_in(names, self.characters.segments[number - 1])
+        return tuple(name for name in names if name in named or among(name, labelled)) or names
+
+    async def told(self, run: Run, number: int) -> tuple[Told, ...]:
+        """The sentences of a cell with their witnesses, kept as `plan/cell-N-witnesses.yaml` for all sessions."""
+        segment, parties = self.characters.segments[number - 1], self.parties.names
+        if not self.private:
+            return (Told(segment, parties),)
+
+        async def make() -> tuple[Told, ...]:
+            labelled = [person.name for person in await self.characters.of(run, number)]
+            names = list(await self.present(run, number, parties))
+            names += [name for name in labelled if among(name, names) is None]
+            return await marked(Run(run.context).scope(f"cell-{number}"), segment, sorted(names), "labeller")
+
+        return await self._marks.of(number, make)
+
+    async def view(self, run: Run, number: int, readers: Sequence[str], names: Sequence[str]) -> View:
+        """What all of `readers` know of a cell: its sentences, and who each of `names` is."""
+        segment = known_to(await self.told(run, number), readers)
+        people = {name: await self._persona(run, number, readers, name) for name in names}
+        return View(segment, people[readers[0]], people)
+
+    async def _persona(self, run: Run, number: int, readers: Sequence[str], name: str) -> str:
+        """Who somebody is, as `readers` know it: by the author, else by this cell or the last one that names them.
+
+        What the author wrote about somebody is theirs alone where knowledge is private.
+        """
+        own = not self.private or tuple(readers) == (name,)
+        known = {persona.name: persona for persona in self.characters.author} if own else {}
         found = among(name, known)
         for cell in range(number, 0, -1):
             if found is not None:
                 break
-            known = {persona.name: persona for persona in await self.of(run, cell)}
+            known = {persona.name: persona for persona in await self._people(run, cell, readers, own=own)}
             found = among(name, known)
         return replace(known[found], name=name).block if found is not None else f"Name: {name}"
+
+    async def _people(self, run: Run, number: int, readers: Sequence[str], *, own: bool) -> tuple[Persona, ...]:
+        """The characters of a cell, as far as what `readers` witnessed tells of them."""
+        segment = known_to(await self.told(run, number), readers)
+        written = await self.characters.written(run, number)
+        if (own and written) or (segment == self.characters.segments[number - 1].strip() and not written):
+            return await self.characters.of(run, number)
+        return await self.characters.as_known(run, number, segment) if segment else ()
+
+    async def who_know(
+        self, run: Run, number: int, task: PlanTask, summaries: Summaries, names: Sequence[str]
+    ) -> tuple[str, ...]:
+        """The witnesses of a plan's points: those who know all that it was made from."""
+        told = await self.told(run, number)
+
+        async def knows(name: str) -> bool:
+            readers = (*task.people, name)
+            same = not task.summary or summaries.get(name, "") == task.summary
+            if name in task.people or not (same and known_to(told, readers) == task.segment):
+                return name in task.people
+            return (await self.view(run, number, readers, names)).others == task.personas
+
+        return tuple([name for name in names if await knows(name)])
 
 
 async def _labelled(run: Run, segment: str, config: Config) -> list[Persona]:
@@ -363,16 +487,36 @@ def shown(segment: str, run: Run, role: str) -> str:
 # the planning model (section 4.3) -------------------------------------------------------------------------------------
 
 
-async def plan_of(run: Run, cell: Cell, player: str, summary: str, config: Config) -> tuple[Step, ...]:
-    """The plan of a cell, kept as `plan/cell-N-plan.md`: candidates (Table 5), and the best of them.
+@dataclass(frozen=True, slots=True)
+class PlanTask:
+    """What a plan is made from, and for whom.
+
+    Attributes:
+        name: of the artefact.
+        people: whose plan it is: agents that follow it.
+        partners: whom they talk with.
+        personas: of all who talk, by name, as `people` know them.
+        summary: what `people` remember.
+        segment: what `people` know of the cell's segment.
+    """
+
+    name: str
+    people: tuple[str, ...]
+    partners: tuple[str, ...]
+    personas: Mapping[str, str]
+    summary: str
+    segment: str
+
+
+async def plan_of(run: Run, task: PlanTask, config: Config) -> tuple[Step, ...]:
+    """A plan of a cell, kept as `plan/cell-N-plan.md`: candidates (Table 5), and the best of them.
 
     Raises:
         ReplyError: no plan could be read (only without `lenient`).
     """
     paper, ours = config.paper, config.ours
-    aids = run.aids("planner")
-    most = _FEW_STEPS if aids else _STEPS
-    personas = [cell.personas[name] for name in cell.present]
+    most = _FEW_STEPS if run.aids("planner") else _STEPS
+    personas = [task.personas[name] for name in task.people]
 
     async def make(own: Run) -> str:
         sampling = Sampling(temperature=paper.plan_temperature, max_tokens=own.reply_tokens("planner", _PLAN_TOKENS))
@@ -382,12 +526,12 @@ async def plan_of(run: Run, cell: Cell, player: str, summary: str, config: Confi
                 "plan",
                 sampling=sampling,
                 expect=_PLAN_WORDS,
-                player=player,
-                people=list(cell.present),
-                player_persona=cell.personas[player],
+                people=task.people,
+                partners=task.partners,
+                partner_personas=[task.personas[name] for name in task.partners],
                 personas=personas,
-                summary=summary,
-                segment=shown(cell.segment, own, "planner"),
+                summary=task.summary,
+                segment=shown(task.segment, own, "planner"),
                 instruction_first=paper.instruction_first,
             )
             for number in range(1, paper.candidates + 1)
@@ -398,13 +542,12 @@ async def plan_of(run: Run, cell: Cell, player: str, summary: str, config: Confi
                 f"No plan could be read at {own.at} in {len(texts)} replies. Run with another --seed.",
                 reply=texts[-1],
             )
-        best = await best_plan(own, plans, cell.segment, "\n".join(personas), config) if plans else ()
-        if ours.lenient and (not best or (aids and by_words(best, cell.segment) < _OTHER_STORY)):
-            own.note("No plan was like its segment; the segment's own sentences stand in.")
-            best = plan_from(cell.segment, most)
-        return plan_text(best)
+        if not plans:
+            own.note(f"No plan could be read at {own.at}; the segment's own sentences stand in.")
+            return plan_text(plan_from(task.segment, most))
+        return plan_text(await best_plan(own, plans, task.segment, "\n".join(personas), config))
 
-    return await run.keep_as(_plan_in, "plan", make, folder="plan")
+    return await run.keep_as(_plan_in, task.name, make, folder="plan")
 
 
 def _plan_in(text: str, most: int = _STEPS) -> tuple[Step, ...]:
@@ -475,7 +618,8 @@ async def best_plan(
     best = int(np.argmax(sums))
     row = rows[best]
     scores = ", ".join(f"{name} {value:.4f}" for name, value in zip(CRITERIA, row.scores, strict=True))
-    run.note(f"Plan {row.plan} of {len(plans)} was chosen ({scores}; sum {sums[best]:.4f}).")
+    by = "BERTScore" if config.paper.coherence == "bertscore" else "words"
+    run.note(f"Plan {row.plan} of {len(plans)} was chosen ({scores}; sum {sums[best]:.4f}; coherence by {by}).")
     if not row.chosen:
         run.note(f"{file} marks another plan; its three scores and the weights decide.")
     return plans[row.plan - 1]

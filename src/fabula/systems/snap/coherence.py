@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from fabula.base.errors import UsageError
 from fabula.craft.bertscore.embedders import open_embedder
 from fabula.craft.bertscore.scoring import encoded, matched
 from fabula.craft.memory import tf_idf
@@ -33,14 +35,24 @@ class _Source(NamedTuple):
     fetch: bool
 
 
-async def opened(paper: Paper) -> None:
-    """Open what coherence is measured with, so that nothing is asked where it is missing.
+async def opened(run: Run, paper: Paper) -> Paper:
+    """The settings with what coherence is measured with, which is opened, so that nothing is asked where it is missing.
+
+    With "auto" it is BERTScore where that is on this machine; else words, and a note says why.
 
     Raises:
-        UsageError: a package or the model is not on this machine; says what to do.
+        UsageError: with "bertscore" a package or the model is not on this machine; says what to do.
     """
-    if paper.coherence == "bertscore" and paper.plan_filter and paper.candidates > 1:
+    if paper.coherence == "words" or not paper.plan_filter or paper.candidates == 1:
+        return paper
+    try:
         await asyncio.to_thread(_opened, _source(paper))
+    except UsageError as error:
+        if paper.coherence == "bertscore":
+            raise
+        run.note(f"The coherence of plans is measured by words, not by BERTScore as in the paper. {error}")
+        return replace(paper, coherence="words")
+    return replace(paper, coherence="bertscore")
 
 
 async def coherences(plans: Sequence[Sequence[Step]], segment: str, run: Run, paper: Paper) -> list[float]:
@@ -49,7 +61,7 @@ async def coherences(plans: Sequence[Sequence[Step]], segment: str, run: Run, pa
     Raises:
         UsageError: a package or the model is not on this machine; says what to do.
     """
-    if run.unless_made_up(lambda: paper.coherence, "words") == "words":
+    if run.unless_made_up(lambda: paper.coherence, "words") != "bertscore":
         return [by_words(plan, segment) for plan in plans]
     return await asyncio.to_thread(_by_bertscore, [_text(plan) for plan in plans], segment, _source(paper))
 

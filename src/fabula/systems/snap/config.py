@@ -22,7 +22,8 @@ class Paper:
         candidates: plans to choose from in a cell; the paper does not say how many.
         plan_filter: the best plan is chosen (section 4.4); else the first one counts.
         weights: of coherence, connectivity and personality (equation 1); `fabula snap fit` learns one's own.
-        coherence: of plan and segment: "words" (TF-IDF), or "bertscore" as in the paper (extra `fabula[bertscore]`).
+        coherence: of plan and segment: "bertscore" as in the paper (extra `fabula[bertscore]`), "words" (TF-IDF), or
+            "auto": BERTScore where package and model are on this machine, else words, and a note says so.
         coherence_model: for "bertscore": a name of the package transformers, or a folder that holds a model.
         coherence_embedder: transformers, letters (a stand-in), or FILE.py:FUNCTION, as the evaluator bertscore has it.
         coherence_fetch: a model that is not on this machine may be fetched from its public home.
@@ -42,7 +43,7 @@ class Paper:
     candidates: int = 3
     plan_filter: bool = True
     weights: tuple[float, float, float] = PUBLISHED
-    coherence: Literal["words", "bertscore"] = "words"
+    coherence: Literal["auto", "bertscore", "words"] = "auto"
     coherence_model: str = "roberta-large"
     coherence_embedder: str = "transformers"
     coherence_fetch: bool = False
@@ -72,6 +73,8 @@ class Ours:
             written, but in the first turn.
         tries: draws of a turn that is not usable.
         lenient: what cannot be read is made from the segment: labels, a plan, a turn; else that is an error.
+        private: a prompt holds what its character witnessed: sentences, lines, memories, its own persona, points of a
+            plan that were made from these. Else everybody has the whole segment and plan, as in the paper.
         carry: a summary holds what was before its cell too; else the cell's dialogue alone, as in the paper.
     """
 
@@ -80,6 +83,7 @@ class Ours:
     enforce: bool = False
     tries: int = 1
     lenient: bool = False
+    private: bool = False
     carry: bool = False
 
 
@@ -92,6 +96,6 @@ class Config(Presets):
 
     @classmethod
     def improved(cls) -> Config:
-        """The plan is kept to, no cell is forgotten, and what cannot be read stops nothing."""
-        paper = Paper(scoring="auto", instruction_first=False)
-        return cls(paper, Ours(turns_per_step=4, enforce=True, tries=3, lenient=True, carry=True))
+        """The plan is kept to, nobody knows too much, no cell is forgotten, and what cannot be read stops nothing."""
+        paper = Paper(coherence="words", scoring="auto", instruction_first=False)
+        return cls(paper, Ours(turns_per_step=4, enforce=True, tries=3, lenient=True, private=True, carry=True))

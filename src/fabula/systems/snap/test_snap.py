@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fabula.base.errors import ReplyError, UnknownNameError, UsageError
+from fabula.craft.bertscore.embedders import Letters
 from fabula.craft.conversation import Parties, Session, open_session
 from fabula.engine.events import Noted
 from fabula.engine.journal import Journal
@@ -23,15 +25,19 @@ from fabula.models.base import Capabilities, Reply
 from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief
 from fabula.systems import find
+from fabula.systems.snap import coherence
 from fabula.systems.snap.algorithm import open_talk, weighted_sums
-from fabula.systems.snap.config import PUBLISHED
+from fabula.systems.snap.coherence import opened
+from fabula.systems.snap.config import PUBLISHED, Paper
 from fabula.systems.snap.learning import rank_one
 from fabula.systems.snap.scores import min_max
 from ground_truth import data_folder
+from witnesses import marks_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fabula.craft.bertscore.scoring import Embedder
     from fabula.craft.conversation import Turn
     from fabula.engine.context import Aids
     from fabula.engine.methods import Preset
@@ -66,6 +72,10 @@ def cell_of(request: Request) -> int:
     return int(request.path.split("cell-")[1][0])
 
 
+def text_of(request: Request) -> str:
+    return "\n\n".join(message.content for message in request.messages if message.role != "system")
+
+
 @dataclass
 class Troupe:
     """A model that plays all roles; `turns` are what Mara says, in turn, by cell."""
@@ -74,6 +84,7 @@ class Troupe:
     asked: list[Request] = field(default_factory=list)
     plan: Callable[[Request], str] = lambda request: PLANS[cell_of(request)]
     rate: Callable[[Request], str | Reply] = lambda _: "3"
+    marks: Callable[[Request], str] = marks_of
 
     def __call__(self, request: Request) -> str | Reply:
         self.asked.append(request)
@@ -87,6 +98,8 @@ class Troupe:
             return self.plan(request)
         if request.role == "judge":
             return self.rate(request)
+        if prompt == "witnesses":
+            return self.marks(request)
         replies = {
             "label": LABELS,
             "summarise": f"Summary of cell {cell_of(request)}.",
@@ -95,8 +108,8 @@ class Troupe:
         return replies[prompt]
 
     def prompts(self, name: str) -> list[str]:
-        """The user's messages of a prompt's calls."""
-        return [request.messages[-1].content for request in self.asked if request.path.endswith(f"/{name}")]
+        """The messages of a prompt's calls without the system's."""
+        return [text_of(request) for request in self.asked if request.path.endswith(f"/{name}")]
 
 
 async def session_of(
@@ -314,10 +327,11 @@ async def test_a_plan_reply_without_any_word_is_an_error_or_the_segment_stands_i
     assert session.plan[0].title == "Mara kept the lamp of the lighthouse. The boy Tobias brought her a letter."
 
 
-async def test_with_aids_a_plan_of_another_story_is_not_kept() -> None:
-    session = await session_of(Troupe(plan=lambda _: "#1. A dragon burns towns\n#2. Knights kill dragons"), aids="on")
+async def test_a_plan_in_words_of_its_own_is_kept_whatever_words_the_segment_has() -> None:
+    own = "#1. The lad turns up with mail for the keeper\n#2. She goes over it once more: no beacon any longer"
+    session = await session_of(Troupe(plan=lambda _: own), aids="on")
     await session.begin()
-    assert session.plan[1].title == "She read it twice. It said the lamp was to go dark."
+    assert [step.title for step in session.plan] == [line[4:] for line in own.splitlines()]
 
 
 async def test_a_plan_without_numbers_is_read() -> None:
@@ -450,8 +464,10 @@ async def test_prompts_of_a_cell_begin_alike_and_are_bounded() -> None:
     prompts = troupe.prompts("answer")
     assert max(map(len, prompts)) < 10_000
     assert len("".join(turn.said for turn in session.turns)) > 10_000
-    head = prompts[0].index("# The dialogue so far")
-    assert len({prompt[:head] for prompt in prompts}) == 1
+    asked = [request.messages for request in troupe.asked if request.role == "npc"]
+    assert len({messages[0] for messages in asked}) == 1
+    heads = {messages[1].content.partition("You speak first.")[0] for messages in asked}
+    assert len(heads) == 1
 
 
 # who talks ----------------------------------------------------------------------------------------------------------
@@ -501,7 +517,7 @@ async def test_a_character_knows_only_what_it_witnessed() -> None:
     await session.say("The secret is under the third stair.")
     await session.set_present(["Mara", "Jonas"])
     await session.say("Jonas, what do you say?")
-    last = troupe.asked[-1].messages[-1].content
+    last = text_of(troupe.asked[-1])
     assert "# Jonas" in last
     assert "third stair" not in last
     assert "Jonas, what do you say?" in last
@@ -509,6 +525,83 @@ async def test_a_character_knows_only_what_it_witnessed() -> None:
     summaries = troupe.prompts("summarise")
     assert len(summaries) == 2
     assert [("third stair" in text) for text in summaries] == [True, False]
+
+
+async def test_a_retry_has_those_who_were_there_in_its_own_turn() -> None:
+    three = Parties("Tobias", ("Mara", "Jonas"))
+    story = "Mara, Jonas and Tobias stood on the quay. Jonas and Mara and Tobias waited. " * 2
+    troupe = Troupe(plan=lambda _: "#1. Mara and Jonas and Tobias stand on the quay and wait")
+    session = await session_of(troupe, story=story, parties=three, turns_per_step=0)
+    await session.begin()
+    await session.set_present(["Mara"])
+    await session.say("The secret is under the third stair.")
+    await session.set_present(["Mara", "Jonas"])
+    turn = await session.retry()
+    assert turn.line is not None
+    assert turn.line.witnesses == ("Tobias", "Mara")
+    assert "Not here, and hearing nothing of what is said: Jonas." in text_of(troupe.asked[-1])
+    assert session.state.present == ("Mara", "Jonas"), "who was called in since is there again"
+    await session.say("Jonas, what do you say?")
+    last = text_of(troupe.asked[-1])
+    assert "# Jonas" in last
+    assert "third stair" not in last
+    assert "Here now: Jonas, Tobias, Mara." in last
+
+
+async def test_marks_of_the_author_decide_who_knows_and_bad_ones_say_where() -> None:
+    marks = '- sentence: "The boy Tobias brought her a letter."\n  witnesses: [Tobias]\n'
+    for text, problem in (
+        (marks, ""),
+        ("a: 1\n", "it is no list"),
+        ("- sentence: x\n", "needs a `sentence` and a list"),
+    ):
+        troupe = Troupe()
+        with Journal() as journal:
+            journal.decide("cell-1/witnesses", "edit", text)
+            context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(troupe)))
+            config = SYSTEM.config("improved", {"sentences": 4, "candidates": 1})
+            session = open_session(None, await open_talk(STORY, Run(context), config, TWO), context)
+            if problem:
+                with pytest.raises(UsageError, match=rf"plan/cell-1-witnesses\.yaml.*{problem}"):
+                    await session.begin()
+            else:
+                await session.begin()
+                assert "brought her a letter" not in "".join(troupe.prompts("answer") + troupe.prompts("plan"))
+                assert "She read it twice." in troupe.prompts("answer")[0]
+
+
+async def test_the_dialogue_comes_as_messages_of_a_chat() -> None:
+    for preset, _ in PRESETS:
+        troupe = Troupe({1: ["(looks) You ran.", "(nods) Well.", "(waits) Hm."]})
+        session = await session_of(troupe, preset, aids="off")
+        await session.begin()
+        await session.say("What now?")
+        system, prompt, first, said = troupe.asked[-1].messages
+        assert [system.role, prompt.role, first.role, said.role] == ["system", "user", "assistant", "user"]
+        assert first.content == "[Mara: (looks) You ran.]"
+        assert said.content.startswith("What now?")
+        assert "You ran." not in prompt.content
+        assert ("Write Mara's next turn" in said.content) is (preset == "improved")
+        await session.go_on()
+        assert troupe.asked[-1].messages[-1].content.partition("\n")[0] == "."
+
+
+async def test_small_models_are_not_asked_who_witnesses_what() -> None:
+    troupe = Troupe()
+    session = await session_of(troupe, aids="on")
+    await session.begin()
+    assert not troupe.prompts("witnesses")
+    kept = session.context.journal.newest("cell-1/witnesses")
+    assert kept is not None
+    assert '- sentence: "Mara kept the lamp of the lighthouse."\n  witnesses: ["Mara"]' in kept
+
+
+async def test_marks_that_cannot_be_read_give_way_to_who_is_named() -> None:
+    session = await session_of(Troupe(marks=lambda _: "no idea"))
+    await session.begin()
+    kept = session.context.journal.newest("cell-1/witnesses")
+    assert kept is not None
+    assert 'witnesses: ["Mara"]' in kept
 
 
 # the automatic mode -------------------------------------------------------------------------------------------------
@@ -526,6 +619,56 @@ async def test_two_agents_turn_a_narrative_into_a_dialogue() -> None:
     assert story.scenes[0].text == (
         "Mara: (looks) You ran.\n\nTobias: (nods) Go on, Mara, with the story.\n\n"
         "Mara: (reads it twice) It is to go dark."
+    )
+
+
+async def test_each_of_two_agents_has_a_plan_and_may_end_the_dialogue() -> None:
+    troupe = Troupe({1: ["(looks) You ran.", "(reads) Hm.", "(reads) Hm, hm."]})
+    play = "[Tobias: (nods) That is all, Mara.] EOD"
+    script = lambda request: play if request.path.endswith("/play") else troupe(request)  # noqa: E731 - one line
+    with Journal() as journal:
+        context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(script)))
+        options = {"sentences": 8, "candidates": 1, "player": "Tobias", "npc": "Mara", "samples": 1}
+        story = await SYSTEM.write(Brief(STORY), Run(context), SYSTEM.config("faithful", options))
+        plans = {path: journal.newest(path) for path in journal.paths() if path.endswith("plan")}
+        played = journal.calls("cell-1/dialogue/turn/2/play")
+    assert set(plans) == {"cell-1/plan", "cell-1/player-plan"}
+    for name, other, prompt in zip(("Mara", "Tobias"), ("Tobias", "Mara"), troupe.prompts("plan"), strict=True):
+        assert f"from the point of view of {name}" in prompt
+        assert f"in which the player, as {other}, talks with {name}" in prompt
+    assert story.scenes[0].text == "Mara: (looks) You ran.\n\nTobias: (nods) That is all, Mara."
+    text = "\n".join(content for _, content in played[0].messages)
+    assert "You play Tobias in a story, and the player plays Mara." in text
+    assert "# Your plan" in text
+    assert "\n9. When the talk has reached the last point" in text
+
+
+async def test_faithful_measures_coherence_by_bertscore_where_it_is_there_and_says_where_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def noted(paper: Paper) -> tuple[Paper, list[str]]:
+        notes: list[str] = []
+        with Journal() as journal:
+            listener = lambda event: notes.append(event.text) if isinstance(event, Noted) else None  # noqa: E731 - one line
+            context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel({})), listeners=(listener,))
+            return asyncio.run(opened(Run(context), paper)), notes
+
+    def missing(*_: object, **__: object) -> Embedder:
+        raise UsageError("BERTScore needs the package torch.")
+
+    paper = replace(SYSTEM.config("faithful").paper, coherence_model="one")
+    assert paper.coherence == "auto"
+    assert SYSTEM.config("improved").paper.coherence == "words"
+    monkeypatch.setattr(coherence, "open_embedder", lambda *_, **__: Letters())
+    found, notes = await asyncio.to_thread(noted, paper)
+    assert (found.coherence, notes) == ("bertscore", [])
+    paper = replace(paper, coherence_model="another")  # what was opened once stays open
+    monkeypatch.setattr(coherence, "open_embedder", missing)
+    found, notes = await asyncio.to_thread(noted, paper)
+    assert found.coherence == "words"
+    (note,) = notes
+    assert note.startswith(
+        "The coherence of plans is measured by words, not by BERTScore as in the paper. BERTScore needs"
     )
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
-from fabula.craft.conversation.lines import Cell, latest_lines
+from fabula.craft.conversation.knowledge import Marks, Told, known_to, marked
+from fabula.craft.conversation.lines import Cell, View
 from fabula.craft.conversation.talk import Progress, conversation
-from fabula.craft.conversation.turns import turn_of
+from fabula.craft.conversation.turns import chat_of, turn_of
 from fabula.craft.narratives import check_people, narrative_of, parties_of
+from fabula.engine.run import Run
 from fabula.story import Story
+from fabula.story.people import among, names_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +23,6 @@ if TYPE_CHECKING:
     from fabula.craft.conversation.talk import State
     from fabula.craft.conversation.turns import Moment
     from fabula.engine.replies.dialogue import Said
-    from fabula.engine.run import Run
     from fabula.story import Brief
     from fabula.systems.vanilla.config import Config
 
@@ -61,6 +64,7 @@ class Vanilla:
     narrative: str
     parties: Parties
     config: Config
+    marks: Marks = field(default_factory=Marks)
 
     @property
     def segments(self) -> tuple[str, ...]:
@@ -72,30 +76,62 @@ class Vanilla:
         """How far the player may lead away, unless a session says otherwise."""
         return self.config.ours.freedom
 
-    async def cell(self, run: Run, number: int, summaries: Summaries, steps: tuple[Step, ...] | None = None) -> Cell:
-        """The whole narrative, without a plan."""
-        del run, summaries, steps
-        return Cell(number, self.narrative.strip(), present=self.parties.others)
+    async def cell(
+        self,
+        run: Run,
+        number: int,
+        summaries: Summaries,
+        steps: tuple[Step, ...] | None = None,
+        there: tuple[str, ...] = (),
+    ) -> Cell:
+        """The whole narrative, without a plan; with `private`, what each witnesses of it."""
+        del summaries, steps
+        told = await self.marks.of(1, partial(self._told, Run(run.context)))
+        others = dict.fromkeys(self.parties.names, "")
+        views = {name: View(known_to(told, [name]), others=others) for name in self.parties.names}
+        return Cell(number, views, present=there or self.parties.others)
+
+    async def _told(self, run: Run) -> tuple[Told, ...]:
+        """The sentences of the narrative with their witnesses; everybody witnesses all, where nothing is private."""
+        parties = self.parties.names
+        if not self.config.ours.private:
+            return (Told(self.narrative, parties),)
+        others = [name for name in names_in(self.narrative) if among(name, parties) is None]
+        return await marked(run, self.narrative, sorted((*parties, *others)), "labeller")
+
+    async def with_player_plan(self, run: Run, cell: Cell, summaries: Summaries) -> Cell:
+        """The cell as it is: nobody has a plan."""
+        del run, summaries
+        return cell
 
     async def answer(self, run: Run, moment: Moment) -> Said:
         """One turn (Table 9); 1 call, more where a draw is not usable."""
         return await self._turn(run, moment, "npc", "answer")
 
     async def play(self, run: Run, moment: Moment) -> Said:
-        """One turn of the player's character by a model (section 5.3)."""
+        """One turn of the player's character by a model, by the same nine rules (section 5.3, Table 9)."""
         return await self._turn(run, moment, "player", "play")
 
     async def _turn(self, run: Run, moment: Moment, role: str, prompt: str) -> Said:
         ours = self.config.ours
         fields: dict[str, Any] = {
             "who": moment.who,
-            "partners": [name for name in self.parties.names if name != moment.who],
-            "segment": moment.cell.segment,
-            "lines": latest_lines(moment.lines, run.prompt_tokens(role, _DIALOGUE_TOKENS)),
+            "partners": moment.partners,
+            "absent": moment.absent if len(self.parties.others) > 1 else (),
+            "segment": moment.view.segment,
+            "begins": moment.begins,
+            "private": ours.private,
         }
-        temperature, fallbacks = self.config.paper.turn_temperature, ["says nothing"] if ours.lenient else []
         return await turn_of(
-            run, moment, role, prompt, fields, temperature=temperature, tries=ours.tries, fallbacks=fallbacks
+            run,
+            moment,
+            role,
+            prompt,
+            fields,
+            chat=chat_of(moment, run.prompt_tokens(role, _DIALOGUE_TOKENS)),
+            temperature=self.config.paper.turn_temperature,
+            tries=ours.tries,
+            fallbacks=["says nothing"] if ours.lenient else [],
         )
 
     def progress(self, state: State, words: str, answer: Said) -> Progress:

@@ -38,12 +38,14 @@ class Ours:
     Attributes:
         freedom: is noted in sessions; the baseline's prompt does not know it.
         tries: draws of a turn that is not usable.
+        private: a prompt holds what its character witnessed; else everybody has the whole narrative, as in the paper.
         lenient: a turn that is not usable is silence; else that is an error.
     """
 
     freedom: Freedom = "guided"
     tries: int = 1
     lenient: bool = False
+    private: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,5 +57,5 @@ class Config(Presets):
 
     @classmethod
     def improved(cls) -> Config:
-        """Turns that are not usable are drawn again."""
-        return cls(ours=Ours(tries=3, lenient=True))
+        """Turns that are not usable are drawn again, and nobody knows too much."""
+        return cls(ours=Ours(tries=3, lenient=True, private=True))

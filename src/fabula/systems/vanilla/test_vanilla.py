@@ -15,6 +15,7 @@ from fabula.engine.run import Run, RunContext
 from fabula.models.scripted import ScriptedModel
 from fabula.systems import find
 from fabula.systems.vanilla.algorithm import open_talk
+from witnesses import all_witness
 
 if TYPE_CHECKING:
     from fabula.engine.context import Aids
@@ -27,7 +28,9 @@ STORY = "One night Mara kept the lamp. Then Tobias came, and Mara read the lette
 async def session_of(
     said: str, preset: Preset, parties: Parties | None = None, aids: Aids = "auto"
 ) -> tuple[Session, ScriptedModel]:
-    model = ScriptedModel({"npc": said})
+    model = ScriptedModel(
+        {"npc": said, "player": "[Tobias: (nods) Yes.] EOD", "labeller": all_witness("Mara", "Tobias")}
+    )
     journal = Journal()
     journal.open()
     context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(model), aids=aids)
@@ -61,6 +64,17 @@ async def test_the_names_that_are_repeated_most_talk_where_nobody_is_named() -> 
     assert session.parties == Parties("Mara", ("Tobias",))
 
 
+async def test_the_second_agent_has_the_nine_rules_too() -> None:
+    session, model = await session_of("[Mara: (looks) You ran.]", "faithful", Parties("Tobias", ("Mara",)))
+    await session.begin()
+    turn = await session.play()
+    system, prompt = model.asked[-1].messages
+    assert system.content == "You play Tobias in a story, and the player plays Mara."
+    assert [f"\n{n}. " in prompt.content for n in range(1, 11)] == [True] * 9 + [False]
+    assert prompt.content.endswith("[Mara: (looks) You ran.]")
+    assert (turn.said, turn.line, turn.ends_story) == ("(nods) Yes.", None, True)
+
+
 async def test_silence_is_an_error_or_a_turn() -> None:
     session, _ = await session_of("", "faithful")
     with pytest.raises(ReplyError, match="Tobias gave no turn"):
@@ -79,7 +93,7 @@ async def test_a_deed_without_words_is_more_than_silence_once() -> None:
     session, model = await session_of("[Tobias: (reads the letter)]", "improved")
     turns = [await session.begin(), await session.say("And?")]
     assert [turn.line.text for turn in turns if turn.line] == ["(reads the letter)", "(reads the letter)"]
-    assert len(model.asked) == 2, "without aids a turn may be a deed"
+    assert [request.role for request in model.asked] == ["labeller", "npc", "npc"], "without aids a turn may be a deed"
 
 
 async def test_who_is_not_there_cannot_talk() -> None:

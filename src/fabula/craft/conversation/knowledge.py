@@ -1,0 +1,205 @@
+"""Who of those that talk knows what of a segment: its sentences with their witnesses, by a model or by who is named."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from fabula.base import yamltext
+from fabula.base.errors import PlanError, ReplyError
+from fabula.base.yamltext import Items, Pairs, Text
+from fabula.engine.run import side_by_side
+from fabula.story import slug
+from fabula.story.people import among, present_in
+from fabula.story.sentences import paragraph_spans, spans
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+
+    from fabula.base.yamltext import Node
+    from fabula.engine.run import Run
+
+_AT_ONCE: Final = 40  # sentences of one call
+_BEFORE: Final = 4  # sentences that are shown before them, to say who "she" is
+_PRONOUN: Final = re.compile(r"\b(?:he|she|they|him|her|them)\b", re.IGNORECASE)
+_HEAD: Final = """\
+# Who of the characters witnesses each sentence: does it, sees or hears it. Nobody else is told of it.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A sentence of a segment, with the blank space behind it, and the names of those who witness it."""
+
+    text: str
+    witnesses: tuple[str, ...]
+
+
+@dataclass
+class Marks:
+    """The marks of each cell, read once for all who ask, also side by side."""
+
+    _found: dict[int, tuple[Told, ...]] = field(default_factory=dict)
+    _one: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def of(self, number: int, make: Callable[[], Awaitable[tuple[Told, ...]]]) -> tuple[Told, ...]:
+        """Those of a cell; `make` is called the first time."""
+        async with self._one:
+            if number not in self._found:
+                self._found[number] = await make()
+        return self._found[number]
+
+
+def pieces_of(segment: str) -> list[str]:
+    """The sentences of a segment, each with the blank space behind it; together they are the segment."""
+    starts = [start for start, _ in spans(segment)][1:]
+    return [segment[a:b] for a, b in zip([0, *starts], [*starts, len(segment)], strict=True)]
+
+
+def known_to(told: Iterable[Told], readers: Iterable[str]) -> str:
+    """What all of `readers` witnessed of a segment."""
+    wanted = set(readers)
+    return "".join(one.text for one in told if wanted <= set(one.witnesses)).strip()
+
+
+def by_name(segment: str, names: Sequence[str]) -> tuple[Told, ...]:
+    """The sentences of a segment, witnessed by those of `names` whom each names.
+
+    One that names nobody has the witnesses of the sentence before it; at the beginning of a paragraph, of all whom the
+    paragraph names, or of all whom the segment names. Where "she", "him" and the like stand in a sentence, the
+    witnesses of the one before it in the paragraph count too.
+    """
+    begins = {start for start, _ in paragraph_spans(segment)}
+    ends = sorted((*begins, len(segment)))
+    found: list[Told] = []
+    place = 0
+    for piece in pieces_of(segment):
+        own = present_in(names, piece)
+        goes_on = bool(found) and place not in begins
+        if goes_on and (not own or _PRONOUN.search(piece)):
+            own = tuple(name for name in names if name in (*own, *found[-1].witnesses))
+        elif not own:
+            end = next((end for end in ends if end > place), len(segment))
+            own = present_in(names, segment[place:end]) or present_in(names, segment) or tuple(names)
+        found.append(Told(piece, own))
+        place += len(piece)
+    return tuple(found)
+
+
+async def marked(run: Run, segment: str, names: Sequence[str], role: str) -> tuple[Told, ...]:
+    """The sentences of a segment with their witnesses among `names`, as a model reads them; kept as `witnesses`.
+
+    With aids for small models, and where a reply cannot be read, they are marked by who is named (`by_name`).
+
+    Raises:
+        PlanError: the author's own marks cannot be read.
+    """
+    named = by_name(segment, names)
+
+    async def make(own: Run) -> str:
+        return write_marks(named if own.aids(role) else await _read_by_model(own, named, names, role))
+
+    def read(text: str) -> tuple[Told, ...]:
+        return read_marks(text, named, names, f"plan/{slug('/'.join((*run.path, 'witnesses')))}.yaml")
+
+    return await run.keep_as(read, "witnesses", make, folder="plan", suffix="yaml")
+
+
+async def _read_by_model(run: Run, named: Sequence[Told], names: Sequence[str], role: str) -> tuple[Told, ...]:
+    async def some(begin: int) -> tuple[Told, ...]:
+        here = named[begin : begin + _AT_ONCE]
+        try:
+            reply = await run.scope(begin + 1).ask_for(
+                _marks(),
+                role,
+                "witnesses",
+                names=list(names),
+                before=[one.text.strip() for one in named[max(begin - _BEFORE, 0) : begin]],
+                sentences=[" ".join(one.text.split()) for one in here],
+            )
+        except ReplyError as error:
+            run.note(f"Who witnesses what could not be read at {run.at}; who is named stands in. {error}")
+            return tuple(here)
+        found = {mark.sentence: mark.witnesses for mark in reply.sentences}
+        return tuple(Told(one.text, _people(found[n], names)) if n in found else one for n, one in enumerate(here, 1))
+
+    parts = await side_by_side(some(begin) for begin in range(0, len(named), _AT_ONCE))
+    return tuple(one for part in parts for one in part)
+
+
+def _people(said: Iterable[str], names: Sequence[str]) -> tuple[str, ...]:
+    """Those of `names` who are said, in their order."""
+    found = {among(one, names) for one in said}
+    return tuple(name for name in names if name in found)
+
+
+@cache
+def _marks() -> Any:  # noqa: ANN401 - a type made at run time
+    from pydantic import BaseModel, Field  # noqa: PLC0415 - keeps `fabula --help` fast
+
+    class Mark(BaseModel):
+        sentence: Annotated[int, Field(description="The number of the sentence.")]
+        witnesses: Annotated[list[str], Field(description="The names of its witnesses; none where nobody is one.")]
+
+    class Marks(BaseModel):
+        sentences: list[Mark]
+
+    return Marks
+
+
+# the file -------------------------------------------------------------------------------------------------------------
+
+
+def write_marks(told: Iterable[Told]) -> str:
+    """Sentences with their witnesses as a YAML list that a person edits."""
+    lines = []
+    for one in told:
+        names = ", ".join(json.dumps(name, ensure_ascii=False) for name in one.witnesses)
+        lines.append(
+            f"- sentence: {json.dumps(' '.join(one.text.split()), ensure_ascii=False)}\n  witnesses: [{names}]\n"
+        )
+    return _HEAD + "".join(lines)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def read_marks(text: str, named: Sequence[Told], names: Sequence[str], where: str) -> tuple[Told, ...]:
+    """The sentences of `named` with the witnesses that a file gives them; one that it does not hold keeps its own.
+
+    Raises:
+        PlanError: the text is no such list; says where.
+    """
+    try:
+        node, refused = yamltext.read(text)
+    except yamltext.YamlError as error:
+        raise PlanError((f"{where}:{error.line}: {error}",)) from error
+    if refused:
+        raise PlanError((f"{where}:{refused[0][0]}: {refused[0][1]}",))
+    marks: dict[str, list[tuple[str, ...]]] = {}
+    for sentence, witnesses in _entries(node, where):
+        marks.setdefault(" ".join(sentence.split()), []).append(_people(witnesses, names))
+    found = []
+    for one in named:
+        own = marks.get(" ".join(one.text.split()), [])
+        found.append(Told(one.text, own.pop(0) if own else one.witnesses))
+    return tuple(found)
+
+
+def _entries(node: Node | None, where: str) -> Iterator[tuple[str, list[str]]]:
+    if not isinstance(node, Items):
+        raise PlanError((f"{where}: it is no list. Give entries with a `sentence` and its `witnesses`.",))
+    for item in node.items:
+        fields = {key.value: value for key, value in item.pairs} if isinstance(item, Pairs) else {}
+        sentence, witnesses = fields.get("sentence"), fields.get("witnesses")
+        names = (
+            [name.value for name in witnesses.items if isinstance(name, Text)] if isinstance(witnesses, Items) else None
+        )
+        if not isinstance(sentence, Text) or names is None:
+            raise PlanError((f"{where}:{item.line}: an entry needs a `sentence` and a list `witnesses`, as [Mara].",))
+        yield sentence.value, names
