@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from fabula.continuity import NumberedScene
     from fabula.engine.run import Run
     from fabula.evaluators.atlas.config import Config
-    from fabula.evaluators.atlas.findings import Found
     from fabula.evaluators.atlas.gold import Gold
     from fabula.evaluators.atlas.replies import AttributeReply, EntityReply, ProposalReply, RelationReply
     from fabula.measure.items import Item

@@ -344,7 +344,7 @@ def _is_plain(sentence: str) -> bool:
     return _SHORTEST <= len(sentence) <= _LONGEST and sentence[0].isupper() and sentence.endswith(".") and not said
 
 
-_SHORTEST, _LONGEST = 25, 110  # characters of a sentence that can be planted
+_SHORTEST, _LONGEST = 27, 112  # characters of a sentence that can be planted
 _CONTROL: Final = "If the first is so, the second cannot be."
 
 
