@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 TITLE: Final = "long stories with MAGNET: growth, estimate, depth"
 _SYSTEM: Final = find("magnet")
 _BRIEF: Final = Brief.parse("Write a story about a harbour town whose lighthouse is to go dark.")
-_GROWTH, _DEPTH, _OFF, _SECONDS, _LARGEST = 3.2, 35.0, 20.0, 180.0, 6000.0
+_GROWTH, _OFF, _SECONDS, _LARGEST = 3.2, 20.0, 180.0, 6000.0
+_DEPTH, _DEPTH_CHECKED = 35.0, 40.0  # without and with a call of the critic for every paragraph
 _PERCENT: Final = 100.0
 _SPEED: Final = 50.0  # tokens a second of a hosted model
 _PARALLEL: Final = 8
@@ -93,7 +94,9 @@ class Roles:
 
     def _form(self, name: str, request: Request, draw: random.Random) -> dict[str, Any]:
         if name == "act":
-            return {"action": few(draw, 25), "rationale": few(draw, 10)}
+            return {"action": few(draw, 25)}
+        if name == "check":
+            return {"contradictions": []}
         if name == "criticise":
             return self._critique(draw)
         if name == "set_goal":
@@ -188,7 +191,11 @@ def _rows(pages: int, one: Written) -> list[Row]:
 def _depths(sizes: Sizes) -> list[Row]:
     """Calls that wait for one another, side by side as a share of one after another."""
     rows = []
-    for preset, revised, most in (("faithful", 0.0, _DEPTH), ("improved", 0.0, _DEPTH), ("improved", _REVISED, None)):
+    for preset, revised, most in (
+        ("faithful", 0.0, _DEPTH),
+        ("improved", 0.0, _DEPTH_CHECKED),
+        ("improved", _REVISED, None),
+    ):
         shares = []
         for seed in range(sizes.rounds):
             walls = []

@@ -22,7 +22,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Facts spread over scenes, entities and slots; `rounds` worlds of them, and the scenes asked about in each."""
+    """Facts spread over scenes, entities and slots; `rounds` worlds of them, and the scenes asked about in each.
+
+    `values`: how many values one slot has, where all its conflicts are asked for.
+    """
 
     facts: int = 100_000
     scenes: int = 300
@@ -30,6 +33,7 @@ class Sizes:
     slots: int = 40
     rounds: int = 3
     asked: int = 10
+    values: tuple[int, int] = (4_000, 100_000)
 
 
 def bench(sizes: Sizes | None = None) -> Table:
@@ -39,11 +43,17 @@ def bench(sizes: Sizes | None = None) -> Table:
     for seed in range(sizes.rounds):
         for what, value in measured(sizes, random.Random(seed)).items():  # noqa: S311 - facts, not secrets
             found.setdefault(what, []).append(value)
-    bounds = {"load": 6.0, "conflicts of a scene": 70.0, "snapshot at a scene": 60.0}
+    bounds = {"load": 6.0, "conflicts of a scene": 70.0, "snapshot at a scene": 60.0, "conflicts of 4,000 values": 1.0}
     rows = []
     for what, values in found.items():
-        unit = "s" if what in ("load", "open again") else "MB" if what == "file" else "ms"
-        each = f"{sizes.facts:,} facts" if unit != "ms" else f"{sizes.asked} scenes, median"
+        unit = "s" if what in ("load", "open again") or "values" in what else "MB" if what == "file" else "ms"
+        each = (
+            "one slot"
+            if "values" in what
+            else f"{sizes.facts:,} facts"
+            if unit != "ms"
+            else f"{sizes.asked} scenes, median"
+        )
         rows.append(Row(what, tuple(values), unit, each, most=bounds.get(what)))
     notes = (
         "Targets are absolute times, meant for two quiet cores as they are common today; judge them on such a machine.",
@@ -78,6 +88,12 @@ def measured(sizes: Sizes, rng: random.Random) -> dict[str, float]:
         with WorldState(file):
             found["open again"] = time.perf_counter() - begun
         found["file"] = file.stat().st_size / 1e6
+    for number in sizes.values:
+        with WorldState() as world:
+            world.add(Fact("Mara", "coat", f"value {n}", Moment(n)) for n in range(number))
+            begun = time.perf_counter()
+            world.conflicts()
+            found[f"conflicts of {number:,} values"] = time.perf_counter() - begun
     return found
 
 

@@ -91,7 +91,7 @@ def test_what_cannot_be_judged_is_an_error_that_says_what_to_do(cli: Cli, storie
     (stories / "none.md").write_text(" \n", encoding="utf-8")
     for words, message in (
         (("cape.md", "two"), "holds 2 stories"),
-        (("cape.md", "two/cape.md"), "Both stories are called 'cape'"),
+        (("cape.md", "./cape.md"), "Both stories are cape.md. Give two stories."),
         (("cape.md", "none.md"), "is empty"),
         (("cape.md", "harbour.md", "--set", "questions=plto"), "question"),
     ):
@@ -99,3 +99,23 @@ def test_what_cannot_be_judged_is_an_error_that_says_what_to_do(cli: Cli, storie
         assert ran.code == 2, ran.err
         assert message in ran.err
     assert not (stories / "evaluation").exists()
+
+
+def test_two_files_of_one_name_in_two_folders_can_be_judged(cli: Cli, stories: Path) -> None:
+    for folder, text in (("old", HARBOUR), ("new", CAPE)):
+        (stories / folder).mkdir()
+        (stories / folder / "story.md").write_text(text, encoding="utf-8")
+        (stories / folder / "lamp.md").write_text(text, encoding="utf-8")
+    ran = cli("judge", "old/lamp.md", "new/lamp.md", *FAITHFUL)
+    assert "old/lamp shown first" in ran.out
+    assert "A being new/lamp, B old/lamp:" in ran.out
+
+
+def test_one_order_that_cannot_be_read_leaves_the_pair_unsettled(cli: Cli, stories: Path) -> None:
+    script = SCRIPT.replace("Overall: B", "Overall: undecided")
+    (stories / "judge.toml").write_text(script + '"judge:conclude" = "I cannot say."\n', encoding="utf-8")
+    ran = cli("judge", "cape.md", "harbour.md", *FAITHFUL)
+    (line,) = [line for line in ran.out.splitlines() if line.startswith("overall")]
+    assert line.endswith("not settled: one order only")
+    found = cli("judge", "cape.md", "harbour.md", *FAITHFUL, "--json").json["verdicts"]
+    assert {"question": "overall", "better": None} in found

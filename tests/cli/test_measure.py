@@ -176,3 +176,18 @@ def test_bertscore_says_what_to_install_or_runs_on_a_stand_in(cli: Cli, monkeypa
     assert ran.code == 0
     assert "bertscore" in ran.out.splitlines()[0]
     assert "0 of 2 texts are longer than 100 tokens" in ran.out
+
+
+def test_an_empty_story_does_not_stop_the_measuring_of_the_others(cli: Cli, stories: Path) -> None:
+    lines = [json.dumps({"id": f"s{n}", "text": "A lamp was lit." if n != 500 else " "}) for n in range(1000)]
+    (stories / "many.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    ran = cli("measure", "many.jsonl", "--csv", "many.csv", "--set", "resamples=10")
+    assert ran.code == 0
+    assert "Left out: The story in many.jsonl, line 501 is empty." in ran.err
+    assert "1 of 1000 stories have no text and are left out." in ran.err
+    data = cli("measure", "many.jsonl", "--json", "--set", "resamples=10").json
+    assert data["stories"] == 999
+    assert len(data["left_out"]) == 1
+    last = (stories / "many.csv").read_text(encoding="utf-8").rstrip().splitlines()[-1]
+    assert last == ',,story,,,,,,,"The story in many.jsonl, line 501 is empty. Give one with text in it."'
+    assert cli("measure", "lamp.md", "--quiet").err == ""

@@ -168,3 +168,147 @@ def test_a_rater_or_evaluator_that_is_not_there_is_named(cli: Cli, files: Path) 
     )  # fmt: skip
     averaged = cli("meta", "people.jsonl", "people.jsonl", "--json").json
     assert "people.jsonl: 2 raters are averaged (a, b); --rater takes one." in averaged["notes"]
+
+
+# one definition of a verdict ----------------------------------------------------------------------------------------
+
+
+def weighed(prompt: str, first: str, other: str, share: float, question: str = "overall") -> dict[str, Any]:
+    """A judge's "A" with this probability, `first` shown first."""
+    rating = choice("m", (first, other), prompt, first) | {"question": question}
+    return rating | {"shown": f"A {share:.9f}, B {0.99 - share:.9f}, Same 0.010000000"}
+
+
+@pytest.fixture
+def leaning(here: Path) -> Path:
+    """A judge that always says A, and more surely so where the long story is A; people prefer the long one."""
+    judge, people, stories = [], [], []
+    for n, prompt in enumerate(PROMPTS):
+        judge += [weighed(prompt, "long", "short", 0.95), weighed(prompt, "short", "long", 0.6)]
+        people.append(choice("a", ("long", "short") if n % 2 else ("short", "long"), prompt, "long"))
+        for system, words in (("long", 30), ("short", 10)):
+            stories.append({"id": f"{system}/{prompt}", "text": "word " * words, "system": system, "prompt": prompt})
+    lines(here / "judge.jsonl", judge)
+    lines(here / "people.jsonl", people)
+    lines(here / "stories.jsonl", stories)
+    return here
+
+
+@pytest.mark.usefixtures("leaning")
+def test_meta_and_rank_count_the_same_verdicts(cli: Cli) -> None:
+    """The judge's corrected choice is the long story: length agrees with it in all pairs, and so do people."""
+    ranked = cli("rank", "stories.jsonl", "--ratings", "judge.jsonl", "--set", "resamples=20", "--json").json["report"]
+    assert numbers(ranked, "length", "agreement/overall")["value"] == 1
+    data = cli("meta", "judge.jsonl", "people.jsonl", "--stories", "stories.jsonl", "--json").json
+    for of in ("judge", "length"):
+        assert numbers(data, of, "overall: pairs: accuracy")["value"] == 1
+    assert numbers(data, "judge", "overall: stories: accuracy")["value"] == 1
+    assert numbers(data, "first position", "overall: pairs: accuracy")["value"] == 0.5
+    assert data["how"]["choices of the judge"] == "8 of 8 weighed by probabilities over both orders, margin 0.1"
+    assert data["how"]["choices of people"] == "as they were given"
+    wins = numbers(ranked, "long", "wins/overall")
+    assert (wins["value"], wins["n"]) == (1, len(PROMPTS))
+    wide = cli("meta", "judge.jsonl", "people.jsonl", "--margin", "0.9", "--json").json
+    assert numbers(wide, "judge", "overall: pairs: accuracy")["value"] == 0.5
+    strict = ("--set", "margin=0.9", "--set", "resamples=20", "--json")
+    ranked = cli("rank", "stories.jsonl", "--ratings", "judge.jsonl", *strict).json["report"]
+    assert numbers(ranked, "length", "agreement/overall")["unscored"] == "the judge prefers no story"
+
+
+def test_a_pair_judged_in_one_order_only_is_not_settled(cli: Cli, leaning: Path) -> None:
+    kept = [json.loads(line) for line in (leaning / "judge.jsonl").read_text(encoding="utf-8").splitlines()]
+    kept[0] |= {"answer": None, "unscored": "no verdict"}
+    kept[2:4] = [rating | {"shown": "A"} for rating in kept[2:4]]
+    kept[4] |= {"shown": "A"}
+    del kept[5]
+    lines(leaning / "judge.jsonl", kept)
+    data = cli("meta", "judge.jsonl", "people.jsonl", "--json").json
+    assert numbers(data, "judge", "overall: pairs: accuracy")["n"] == len(PROMPTS) - 2
+    assert "judge.jsonl: 1 ratings have no answer and are left out." in data["notes"]
+    assert any(
+        "judge.jsonl: 2 of 8 pairs were judged in one order only and are not settled" in n for n in data["notes"]
+    )
+
+
+def test_renaming_a_system_changes_nothing(cli: Cli, leaning: Path) -> None:
+    def found() -> list[tuple[Any, ...]]:
+        rows = cli("meta", "judge.jsonl", "people.jsonl", "--stories", "stories.jsonl", "--json").json["rows"]
+        return [(r["of"], r["what"], r["value"], r.get("low"), r.get("high"), r["n"]) for r in rows]
+
+    before = found()
+    for name in ("judge.jsonl", "people.jsonl", "stories.jsonl"):
+        text = (leaning / name).read_text(encoding="utf-8")
+        (leaning / name).write_text(text.replace('"long', '"zlong'), encoding="utf-8")
+    assert found() == before
+
+
+# creativity tests ---------------------------------------------------------------------------------------------------
+
+TESTS = ("fluency/narrative-ending", "fluency/narrative-pacing", "originality/originality-in-thought")
+
+
+def label(system: str, prompt: str, test: str, value: float | None, *, first: bool) -> dict[str, Any]:
+    """A label beside a reference, from the story's side; `None` could not be read."""
+    items, systems = [f"{system}/{prompt}", f"reference:{prompt}"], [system, "reference"]
+    if not first:
+        items, systems = items[::-1], systems[::-1]
+    answer = {"answer": value} if value is not None else {"answer": None, "unscored": "no label"}
+    return {"rater": "m", "kind": "model", "items": items, "systems": systems, "prompt": prompt, "question": test,
+            "evaluator": "ttcw", "call": f"{test}/{first}", **answer}  # fmt: skip
+
+
+@pytest.fixture
+def tested(here: Path) -> Path:
+    """Systems that pass no, one and two of three tests by the judge's labels, and by the majority of three people."""
+    judge, people = [], []
+    for prompt in PROMPTS[:3]:
+        for passed, system in enumerate(SYSTEMS):
+            for place, test in enumerate(TESTS):
+                # By mean labels the best system, which just passes, would be the worst: the others' one pass is huge.
+                low, high = (-1.0, 1.0) if system == "good" else (-2.0, 2.0)
+                mine = high if place < passed else low
+                judge += [label(system, prompt, test, mine if system != "good" or place else 0.0, first=first)
+                          for first in (True, False)]  # fmt: skip
+                for rater in "abc":
+                    yes = place < passed and rater != "c"
+                    people.append(score(rater, system, prompt, 0, test) | {"answer": "yes" if yes else "no"})
+    lines(here / "labels.jsonl", judge)
+    lines(here / "experts.jsonl", people)
+    return here
+
+
+@pytest.mark.usefixtures("tested")
+def test_creativity_tests_are_compared_by_how_many_are_passed(cli: Cli) -> None:
+    data = cli("meta", "labels.jsonl", "experts.jsonl", "--json").json
+    assert numbers(data, "judge", "tests passed: stories: spearman")["value"] == pytest.approx(1)
+    assert list(data["questions"])[:3] == ["tests passed", "tests passed: fluency", "tests passed: originality"]
+    assert numbers(data, "people", "tests passed: Krippendorff's alpha, ordinal")["method"].startswith("Kripp")
+    ran = cli("meta", "labels.jsonl", "experts.jsonl")
+    heads = [line for line in ran.out.splitlines() if line.startswith(("tests passed", "fluency/"))]
+    assert heads[:2] == ["tests passed", "tests passed: fluency"]
+    assert not any(head in TESTS for head in heads)
+    assert "Each of the 3 tests alone: --question NAME" in ran.out
+    one = cli("meta", "labels.jsonl", "experts.jsonl", "--question", TESTS[0], "--json").json
+    assert list(one["questions"]) == [TESTS[0]]
+
+
+def test_a_test_with_an_unreadable_order_has_no_outcome_here_either(cli: Cli, tested: Path) -> None:
+    ratings = [json.loads(line) for line in (tested / "labels.jsonl").read_text(encoding="utf-8").splitlines()]
+    for rating in ratings:
+        if rating["items"][0] == "good/p0" and rating["question"] == TESTS[0]:
+            rating |= {"answer": None, "unscored": "no label"}
+    lines(tested / "labels.jsonl", ratings)
+    data = cli("meta", "labels.jsonl", "experts.jsonl", "--json").json
+    note = "labels.jsonl: 1 of 27 tests have no outcome, since an order could not be read."
+    assert any(said.startswith(note) for said in data["notes"])
+    assert numbers(data, "judge", f"{TESTS[0]}: stories: kappa")["n"] == 8
+    # `good` passes one test of p0 now, as `fair` does; it is not left with the label of the other order.
+    assert numbers(data, "judge", "tests passed: stories: spearman")["value"] == pytest.approx((2 + 0.8660254) / 3)
+
+
+def test_the_page_has_a_figure_for_each_question(cli: Cli, files: Path) -> None:
+    assert cli("meta", "sound.jsonl", "people.jsonl", "--stories", "even.jsonl", "--html", "meta.html").code == 0
+    page = (files / "meta.html").read_text(encoding="utf-8")
+    assert page.count("<svg") == 1
+    assert "plot: stories, accuracy, with 95 % intervals; 0.5 is chance" in page
+    assert page.index("Beside the baselines") < page.index("All numbers")

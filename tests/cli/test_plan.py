@@ -44,6 +44,13 @@ REPLIES = {
     "planner:plan_conflict": "Mara wants to keep her lamp, and the office wants it dark.",
     "planner:plan_setting": "A bare cape in the north, late in the autumn.",
     "planner:plan_cast": json.dumps({"characters": [{"name": "Mara", "setup": "Keeps the lamp."}]}),
+    "planner:plan_telling": json.dumps(
+        {
+            "person": "first person, told by Mara",
+            "tense": "present tense",
+            "scenes": [{"time": n, "element": "climax", "what": f"Thing {n}."} for n in (3, 1, 2)],
+        }
+    ),
     "planner:plan_scene": json.dumps(DETAIL),
     "plan/scene/1/plan_outline": "Mara reads the letter.",
     "plan/scene/2/plan_outline": "Tobias brings bread and news.",
@@ -114,10 +121,11 @@ def test_a_plan_is_made_from_a_brief_and_then_written_from_at_no_second_cost(cli
     assert ran.code == 0, ran.err
     assert (files / "lamp/plan/plan.yaml").read_text(encoding="utf-8").count("  - name: The stairs") == 3
     assert (files / "lamp/brief.md").read_text(encoding="utf-8").startswith("# The Lamp\n")
-    assert "3 scenes, 3 events; told as they happen" in ran.out
+    assert "3 scenes, 3 events; 2 pairs of scenes told against the order of time" in ran.out
+    assert "Told in: first person, told by Mara; present tense" in ran.out
     assert "Next: edit lamp/plan/plan.yaml, then `fabula write lamp`." in ran.err
     again = cli("plan", "--from-brief", "brief.md", "--out", "lamp", "--json").json
-    assert (again["asked"], again["replayed"]) == (0, 9)
+    assert (again["asked"], again["replayed"]) == (0, 10)
     estimated = cli("estimate", "lamp", "--json").json
     assert not [call for call in estimated["calls"] if call["role"] == "planner"]
 
@@ -139,6 +147,25 @@ def test_a_plan_is_read_off_a_story_and_is_the_authors_from_then_on(cli: Cli, fi
         assert [(d.path, d.kind) for d in journal.decisions()] == [("plan", "edit"), ("plan", "edit")]
 
 
+def test_the_faithful_preset_reads_a_story_as_the_paper_does(cli: Cli, files: Path) -> None:
+    scenes = [{"name": "The stairs", "outline": ["Mara climbs."], "element": "climax", **ALONE}]
+    replies = {
+        "planner:extract_characters": REPLIES["planner:read_cast"],
+        "planner:extract_scenes": json.dumps({"scenes": scenes}),
+        "planner:extract_conflict": "Mara wants to keep her lamp, and the sea wants the tower.",
+        "planner:extract_setting": "A tower by the sea, in one night.",
+    }
+    lines = [f"{json.dumps(name)} = {json.dumps(text)}" for name, text in replies.items()]
+    (files / "plan.toml").write_text("[replies]\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    ran = cli("plan", "--from-story", "story.md", *SCRIPT, "--preset", "faithful", "--json")
+    assert ran.code == 0, ran.err
+    assert ran.json["asked"] == 4
+    assert ran.json["order"] == ["The stairs"]
+
+
+ALONE = {"place": "a tower", "importance": 6, "characters": [{"name": "Mara", "goal": "to go up"}]}
+
+
 def test_the_brief_that_a_story_answers_can_be_given(cli: Cli, files: Path) -> None:
     ran = cli("plan", "--from-story", "story.md", "--brief", "brief.md", "--out", "back", *SCRIPT)
     assert ran.code == 0, ran.err
@@ -152,7 +179,7 @@ def test_a_budget_stops_planning_and_a_higher_one_goes_on(cli: Cli, files: Path)
     assert "Stopped before the budget of 4,500 tokens is passed" in ran.err
     data = cli(*asked, "--json").json
     assert data["replayed"] >= 1
-    assert data["asked"] + data["replayed"] == 9
+    assert data["asked"] + data["replayed"] == 10
     assert files.is_dir()
 
 

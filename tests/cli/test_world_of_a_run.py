@@ -37,7 +37,7 @@ REPLIES = {
     "chapter-2/step/2/Mara/criticise": critique(("lamp_lit", "false"), ("turn", "7")),
     "chapter-2/step/2/Tobias/criticise": critique(("letter_hidden", "true"), ("lamp_lit", "true")),
     "narrator": '{"order": [2, 1], "paragraph": "Tobias hid what he had brought. Mara saw to the lamp."}',
-    "goal-generator": '{"goal": "They find the letter.", "transition_paragraph": "Then it was day."}',
+    "goal_generator": '{"goal": "They find the letter.", "transition_paragraph": "Then it was day."}',
 }
 
 
@@ -54,6 +54,59 @@ def tale(cli: Cli) -> str:
     )  # fmt: skip
     assert ran.code == 0, ran.err
     return "tale"
+
+
+PROGRAM = """\
+import json
+
+def answer(request):
+    asked, prompt = request.messages[-1].content, request.path.rpartition("/")[2]
+    if prompt == "reread":
+        said = asked.partition("# Now it says")[2]
+        updates = [{"key": "lantern", "value": "green"}] if "green" in said else []
+        return json.dumps({"world_updates": updates})
+    if prompt == "criticise":
+        return json.dumps({"revise": False, "goal_reached": False, "world_updates": [{"key": "lantern", "value": "red"}]
+                           if "step/1/" in request.path else []})
+    at = request.path.split("step/")[-1].split("/")[0]
+    world = asked.partition("# World")[2]
+    colour = "green" if "lantern = green" in world else "red" if "lantern = red" in world else "dark"
+    if prompt == "set_goal":
+        goal = "They find boat %s." % at
+        return json.dumps({"goal": goal, "transition_paragraph": "Night %s came, %s." % (at, colour)})
+    if prompt == "narrate":
+        return json.dumps({"order": [1], "paragraph": "In step %s the lantern was %s." % (at, colour)})
+    return json.dumps({"action": "She looks at the lantern."})
+"""
+
+
+def test_an_edit_in_the_middle_of_the_first_chapter_reaches_the_last_through_update(cli: Cli) -> None:
+    (cli.folder / "program.py").write_text(PROGRAM, encoding="utf-8")
+    (cli.folder / "people.yaml").write_text(PERSONAS, encoding="utf-8")
+    chosen = ("max_steps=12", "words=4000", "chapter_words=5", "stall_steps=4", "domain_shift_steps=99")
+    settings = [part for setting in chosen for part in ("--set", setting)]
+    roles = ("character", "critic", "narrator", "goal-generator")
+    plays = [part for role in roles for part in ("--play", f"{role}=program.py:answer")]
+    ran = cli(
+        "write", "brief.md", "--system", "magnet", "--preset", "faithful", "--personas", "people.yaml", "--out", "tale",
+        *plays, *settings,
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    first, *_, last = sorted((cli.folder / "tale" / "story").glob("*.md"))
+    text = first.read_text(encoding="utf-8")
+    assert "In step 12 the lantern was red." in last.read_text(encoding="utf-8")
+    first.write_text(
+        text.replace("In step 2 the lantern was red.", "In step 2 she painted it green."), encoding="utf-8"
+    )
+    shown = cli("update", "tale", "--dry-run").out
+    assert "Changed by you:" in shown
+    assert "reread" in shown or "critic" in shown
+    ran = cli("update", "tale", "--yes")
+    assert ran.code == 0, ran.err
+    assert "In step 2 she painted it green." in first.read_text(encoding="utf-8")
+    assert "In step 12 the lantern was green." in last.read_text(encoding="utf-8")
+    assert values(cli, "tale", "--at", "1")["lantern"] == "green"
+    assert "Nothing has to be asked again." in cli("update", "tale", "--yes").out
 
 
 def values(cli: Cli, *words: str) -> dict[str, object]:

@@ -25,7 +25,7 @@ critic = '{"revise": false, "goal_reached": false, "world_updates": [{"key": "la
 narrator = '{"order": [2, 1], "paragraph": "Tobias asked what stood in it. Mara put it away, and the wind went on."}'
 Mara = '{"action": "Mara puts the letter away."}'
 Tobias = '{"action": "Tobias asks what stands in it."}'
-goal-generator = '{"goal": "They bring the boat home.", "transition_paragraph": "Then a light showed at sea."}'
+goal_generator = '{"goal": "They bring the boat home.", "transition_paragraph": "Then a light showed at sea."}'
 """
 PERSONAS = "goal: The lamp burns.\nworld:\n  lamp_lit: false\npersonas:\n  - name: Mara\n  - name: Tobias\n"
 CONFIG = {"max_steps": 3, "words": "400", "chapter_words": 20, "stall_steps": 2}

@@ -39,12 +39,17 @@ def tidy(text: str) -> str:
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
     called = draw(st.lists(names, max_size=4, unique_by=slug))
-    sheets = draw(st.lists(st.builds(Character, texts, *[texts] * 6), min_size=len(called), max_size=len(called)))
+    sheets = draw(
+        st.lists(
+            st.builds(Character, texts, *[texts] * 6, st.booleans(), texts), min_size=len(called), max_size=len(called)
+        )
+    )
     cast = [replace(sheet, name=name, group=draw(st.booleans())) for name, sheet in zip(called, sheets, strict=True)]
     scenes: list[ScenePlan] = []
     for name in draw(st.lists(names, min_size=1, max_size=4, unique_by=slug)):
         here = draw(st.lists(st.sampled_from(called), unique=True)) if called else []
-        outline = draw(st.lists(st.builds(Event, texts.filter(tidy), times), min_size=1, max_size=3))
+        who = st.lists(st.sampled_from(here), unique=True).map(tuple) if here else st.just(())
+        outline = draw(st.lists(st.builds(Event, texts.filter(tidy), times, who), min_size=1, max_size=3))
         goals = draw(st.lists(texts, min_size=len(here), max_size=len(here)))
         scene = ScenePlan(name, tuple(outline), draw(st.sampled_from(ARC)), draw(texts), draw(st.integers(1, 10)))
         present = tuple(Presence(*pair) for pair in zip(here, goals, strict=True))
@@ -52,7 +57,7 @@ def plans(draw: st.DrawFn) -> Plan:
         before = draw(st.lists(st.sampled_from(scenes), unique=True)) if scenes else []
         time = str(len(scenes)) if draw(st.booleans()) else ""
         scenes.append(replace(scene, characters=present, time=time, after=tuple(one.name for one in before)))
-    return Plan(tuple(draw(st.permutations(scenes))), tuple(cast), *draw(st.tuples(*[texts] * 4)))
+    return Plan(tuple(draw(st.permutations(scenes))), tuple(cast), *draw(st.tuples(*[texts] * 6)))
 
 
 def held(plan: Plan) -> Plan:
@@ -61,19 +66,28 @@ def held(plan: Plan) -> Plan:
         replace(
             scene,
             place=tidy(scene.place),
-            outline=tuple(Event(tidy(event.text), event.time) for event in scene.outline),
+            outline=tuple(Event(tidy(event.text), event.time, event.present) for event in scene.outline),
             characters=tuple(Presence(one.name, tidy(one.goal)) for one in scene.characters),
         )
         for scene in plan.scenes
     ]
     cast = [
         Character(
-            c.name, tidy(c.role), tidy(c.gender), tidy(c.age), tidy(c.setup), tidy(c.speech), tidy(c.goal), c.group
+            name=tidy(c.name),
+            role=tidy(c.role),
+            gender=tidy(c.gender),
+            age=tidy(c.age),
+            setup=tidy(c.setup),
+            speech=tidy(c.speech),
+            goal=tidy(c.goal),
+            group=c.group,
+            personality=tidy(c.personality),
         )
         for c in plan.characters
     ]
-    title = one_line(tidy(plan.title))
-    return Plan(tuple(scenes), tuple(cast), tidy(plan.conflict), tidy(plan.setting), title, tidy(plan.brief))
+    line = [one_line(tidy(text)) for text in (plan.title, plan.person, plan.tense)]
+    texts_ = (tidy(plan.conflict), tidy(plan.setting), line[0], tidy(plan.brief), *line[1:])
+    return Plan(tuple(scenes), tuple(cast), *texts_)
 
 
 @given(plans())

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 from fabula.story import one_line, readable
 from fabula.story.world import NOW, Entity, Fact, Moment, WorldState
-from fabula.story.world.chains import contradicts
-from fabula.story.world.facts import CHANGES, DURABILITIES, problems_of
+from fabula.story.world.chains import collides, contradicts
+from fabula.story.world.facts import CHANGES, DURABILITIES, before, problems_of
 from fabula.story.world.file import parse_world, write_world
 from fabula.story.world.flat import Write, commit, flat, flat_hash, updates_of
 from fabula.story.world.graph import graph_of, graphml, mermaid
 
 if TYPE_CHECKING:
-    from fabula.story.world.facts import Value
+    from fabula.story.world.meaning import Value
 
 people = st.sampled_from(["Mara", "mara", "The keeper"])  # few, so that facts meet
 slots = st.sampled_from(["eyes", "owns"])
@@ -40,6 +40,15 @@ facts = st.builds(
 HOSTILE = st.sampled_from(
     ['"', "]]>", "<script>", "&amp;", "\n", "\r", "\x00", "\x1b[2J", "\ud800", "`", "%%{init: {}}%%", "end", "#", ";",
      "|", "[", "]", "(", ")", "--", "\u202e", "\ufffe", "\u2028", "click n0", "'", "\\"]
+)  # fmt: skip
+years = st.sampled_from(["", "1900", "1905", "1905-03", "1905-03-02", "1910", "-3"])
+timed = st.builds(
+    lambda fact, one, other: replace(fact, story_from=one, story_to="" if before(other, one) else other),
+    st.builds(
+        Fact, st.just("Mara"), st.just("eyes"), scalars, moments, st.booleans(),
+        durability=st.sampled_from(DURABILITIES), change=st.sampled_from(CHANGES),
+    ),
+    years, years,
 )  # fmt: skip
 hostile = st.one_of(st.text(max_size=20), st.lists(HOSTILE, max_size=6).map("".join))
 hostile_names = hostile.filter(lambda text: one_line(readable(text)))
@@ -90,6 +99,30 @@ def test_every_assertion_is_kept_and_nothing_stands_beside_what_contradicts_it(m
                 for b in held:
                     same = a is not b and world.index.key(a) == world.index.key(b)
                     assert not (same and contradicts(a, b, many=a.slot == "owns"))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(timed, max_size=14), st.booleans())
+def test_conflicts_are_what_holding_each_fact_against_each_earlier_one_finds(made: list[Fact], many: bool) -> None:  # noqa: FBT001 - drawn
+    with WorldState() as world:
+        world.hold_many(*["eyes"] * many)
+        world.add(made)
+        naive = []
+        for later in world.facts():
+            if not later.real or later.restates is not None:
+                continue
+            before = [
+                f for f in world.facts() if f.order < later.order and world.index.key(f) == world.index.key(later)
+            ]
+            for fact in before:
+                if fact.restates is None and collides(fact, later, many=many):
+                    same = (fact.polarity, fact.norm)
+                    also = tuple(f.told for f in before if f.order > fact.order and (f.polarity, f.norm) == same)
+                    naive.append((fact, later, also))
+                    break
+        assert [(one.earlier, one.later, tuple(one.also)) for one in world.conflicts()] == naive
+        for one in world.conflicts():
+            assert world.contradicted(one.later.id)[0] == one
 
 
 @settings(max_examples=40, deadline=None)

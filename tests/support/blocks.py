@@ -89,6 +89,7 @@ def _form(schema: dict[str, Any], nth: int = 0) -> Any:  # noqa: ANN401 - JSON d
         return schema["const"]
     if "enum" in schema:
         return schema["enum"][nth % len(schema["enum"])]
+    schema = schema.get("anyOf", [schema])[0]
     kind = schema.get("type", "string")
     if kind == "object":
         return {name: _form(part, nth) for name, part in schema.get("properties", {}).items()}

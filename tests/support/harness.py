@@ -19,6 +19,7 @@ from fabula.story import Brief
 from fabula.systems import systems
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from fabula.engine.journal import Journal
@@ -53,23 +54,26 @@ class Case:
     brief: Brief
     script: dict[str, Any] = field(repr=False)
     plan: str = field(repr=False, default="")
+    edits: Mapping[str, str] = field(repr=False, default_factory=dict)
 
     @property
     def id(self) -> str:
         settings = ",".join(f"{k}={v}" for k, v in self.config.items())
-        return f"{self.system.name}-{self.preset}-{settings}{'-planned' if self.plan else ''}"
+        given = f"{'-planned' if self.plan else ''}{'-edited' if self.edits else ''}"
+        return f"{self.system.name}-{self.preset}-{settings}{given}"
 
     def given_in(self, journal: Journal) -> None:
-        """Lay the case's plan, if it has one, into `journal` as the author's."""
-        if self.plan and journal.override("plan") is None:
-            journal.decide("plan", "edit", self.plan)
+        """Lay the case's plan and edits, if it has any, into `journal` as the author's."""
+        for artefact, text in [*[("plan", self.plan)] * bool(self.plan), *self.edits.items()]:
+            if journal.override(artefact) is None:
+                journal.decide(artefact, "edit", text)
 
     def model(self) -> ScriptedModel:
         return ScriptedModel(self.script)
 
 
 def cases() -> list[Case]:
-    """Every case of every system found; one that says `planned` has the script's `plan` as its author's.
+    """Every case of every system found; one that says `planned` has the script's `plan` as its author's, and `edits`.
 
     Replies of a case stand in for those of its script.
     """
@@ -84,6 +88,7 @@ def cases() -> list[Case]:
                 Brief.parse(script["brief"]),
                 script["replies"] | case.get("replies", {}),
                 script["plan"] if case.get("planned") else "",
+                case.get("edits", {}),
             )
             for case in script["cases"]
         ]

@@ -8,6 +8,8 @@ import pytest
 
 from fabula.measure.ratings import Rating
 from fabula.measure.report import Report, Row
+from fabula.measure.report.page import estimate_cells
+from fabula.measure.report.pictures import intervals_svg
 from fabula.stats.estimate import Estimate, Unscored
 
 
@@ -17,6 +19,15 @@ def test_an_estimate_tells_its_interval_and_n() -> None:
     assert Estimate(1, 2, 0, 2, "m").as_data() == {
         "value": 1, "n": 2, "low": 0, "high": 2, "level": 0.95, "method": "m",
     }  # fmt: skip
+
+
+def test_nothing_is_minus_zero() -> None:
+    cold = Estimate(-0.0, 3, -0.0, -5e-17, "mean")
+    assert str(cold) == "0 [0, 0] (n 3)"
+    assert "-0" not in json.dumps({name: cold.as_data()[name] for name in ("value", "low")})
+    assert estimate_cells(cold) == ("0", "0 to 0", "3")
+    assert ">0.00 [0.00, 0.20]<" in intervals_svg([("a", Estimate(-0.001, 3, -0.004, 0.2))], title="t")
+    assert str(Estimate(-0.25, 3)) == "-0.25 (n 3)"
 
 
 @pytest.mark.parametrize("numbers", [(float("nan"), 1.0, 2.0), (1.0, float("-inf"), 2.0), (1.0, 0.0, float("inf"))])

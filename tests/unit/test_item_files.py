@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.app.item_files import item_of, read_items
+from fabula.app.item_files import item_of, read_all, read_items
 from fabula.base.errors import UsageError
 from fabula.project.folder import Project
 from fabula.story import Brief
@@ -104,8 +104,41 @@ def test_what_cannot_be_measured_is_named(tmp_path: Path) -> None:
         read_items([project(tmp_path / "begun", story="")])
     with pytest.raises(UsageError, match=r"Cannot read .*none.md"):
         read_items([tmp_path / "none.md"])
+    same = put(tmp_path / "x" / "same.md")
     with pytest.raises(UsageError, match="Two stories have the id 'same'"):
-        read_items([put(tmp_path / "x" / "same.md"), put(tmp_path / "y" / "same.md")])
+        read_items([same, same])
+
+
+def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+    files = [put(tmp_path / way / "same.md", f"Text {way}.") for way in ("x/a", "y/a", "y/b")]
+    assert [item.id for item in read_items(files)] == ["x/a/same", "y/a/same", "y/b/same"]
+    assert [item.id for item in read_items(files[1:])] == ["a/same", "b/same"]
+    assert [item.id for item in read_items(files[:1])] == ["same"]
+    projects = [project(tmp_path / way / "lamp") for way in ("one", "two")]
+    assert [item.id for item in read_items(projects)] == ["one/lamp", "two/lamp"]
+    assert [item.id for item in read_items([path / "story.md" for path in projects])] == ["one/lamp", "two/lamp"]
+    for way in ("old", "new"):
+        put(tmp_path / way / "cape" / "p1.md")
+    assert [item.id for item in read_items([tmp_path / "old", tmp_path / "new"])] == ["old/cape/p1", "new/cape/p1"]
+    lines = [put(tmp_path / f"{n}.jsonl", '{"id": "same", "text": "One."}') for n in "ab"]
+    with pytest.raises(UsageError, match="Two stories have the id 'same'"):
+        read_items(lines)
+
+
+def test_one_empty_story_does_not_stop_the_others(tmp_path: Path) -> None:
+    put(tmp_path / "all" / "a.md")
+    blank = put(tmp_path / "all" / "b.md", "\n---\n")
+    put(tmp_path / "all" / "set.jsonl", '{"id": "c", "text": "x"}\n{"id": "d", "text": " "}\n')
+    items, problems = read_all([tmp_path / "all"])
+    assert [item.id for item in items] == ["a", "c"]
+    assert problems[0] == f"The story in {blank} is empty. Give one with text in it."
+    assert "set.jsonl, line 2 is empty" in problems[1]
+    with pytest.raises(UsageError, match="is empty"):
+        read_items([tmp_path / "all"])
+    with pytest.raises(UsageError, match="is empty"):
+        read_all([blank])
+    with pytest.raises(UsageError, match="line 1, reference is empty"):
+        read_all([put(tmp_path / "r.jsonl", '{"id": "b", "text": "x", "reference": "--"}')])
 
 
 @pytest.mark.parametrize("data", [None, 3, "text", [], {"id": "a", "text": ["x"]}])

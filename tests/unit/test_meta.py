@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -10,12 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabula.stats.bootstrap import Resampling
-from fabula.stats.correlation import COEFFICIENTS, by_row
+from fabula.stats.correlation import COEFFICIENTS, by_row, levelled
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.meta import meta
 from fabula.stats.meta_pairs import Pairs
 from fabula.stats.meta_stories import Stories
 from fabula.stats.verdicts import Verdict, by_rater, preferences_of, scores_of
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Mapping
 
 RESAMPLING = Resampling(100, 1)
 VALUES = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=7)
@@ -105,6 +110,104 @@ def test_a_judge_that_is_only_a_little_better_is_not_shown_to_be() -> None:
     assert "reaches 0" in close.sentence
 
 
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.tuples(*[st.sampled_from([0.0, 0.5, 1.0])] * 3, st.booleans()), min_size=2, max_size=12),
+    st.randoms(use_true_random=False),
+)
+def test_what_stories_are_called_makes_no_difference(rows: list[tuple[float, ...]], chance: random.Random) -> None:
+    names = [f"{system}/{n}" for n in range(len(rows)) for system in ("long", "short")]
+    new = dict(zip(names, chance.sample([f"story {n:03}" for n in range(len(names))], len(names)), strict=True))
+
+    def sides(called: Mapping[str, str]) -> tuple[list[Verdict], list[Verdict]]:
+        pairs = [(called[one], called[other]) for one, other in zip(names[::2], names[1::2], strict=True)]
+        human = [
+            Verdict(rater, pair, row[place], ("long", "short"), str(n // 2))
+            for n, (pair, row) in enumerate(zip(pairs, rows, strict=True))
+            for place, rater in enumerate("ab")
+        ]
+        judge = [
+            Verdict("m", pair[::-1], row[2], ("short", "long"), str(n // 2))
+            if row[3]
+            else Verdict("m", pair, row[2], ("long", "short"), str(n // 2))
+            for n, (pair, row) in enumerate(zip(pairs, rows, strict=True))
+        ]
+        return judge, human
+
+    texts = {name: "word " * (3 + n % 4) for n, name in enumerate(names)}
+    old = meta(*sides({name: name for name in names}), texts, RESAMPLING)
+    again = meta(*sides(new), {new[name]: text for name, text in texts.items()}, RESAMPLING)
+    assert (again.sentence, again.beats, again.notes) == (old.sentence, old.beats, old.notes)
+    for one, other in zip(old.findings, again.findings, strict=True):
+        assert (one.of, one.what) == (other.of, other.what)
+        assert shown(one.scored) == pytest.approx(shown(other.scored), abs=1e-9), one
+
+
+def shown(scored: Estimate | Unscored) -> list[float]:
+    return (
+        [-9.0 if x is None else x for x in (scored.value, scored.low, scored.high)]
+        if isinstance(scored, Estimate)
+        else []
+    )
+
+
+def test_kappa_of_pairs_is_that_of_both_sides() -> None:
+    """`long` is called first by the alphabet, `zlong` second: kappa stays the same."""
+    kappas = []
+    for name in ("long", "zlong"):
+        human = [
+            Verdict("a", (f"{name}/{n}", f"short/{n}"), float(n % 5 > 0), (name, "short"), f"p{n}") for n in range(20)
+        ]
+        judge = [Verdict("m", v.items, float(n % 4 > 0), v.systems, v.prompt) for n, v in enumerate(human)]
+        mixed = [Verdict(v.rater, (f"b/{n}", f"c/{n}"), v.value, (), v.prompt) for n, v in enumerate(human)]
+        found = {(f.of, f.what): f.scored for f in meta([*judge, *mixed], [*human, *mixed], {}, RESAMPLING).findings}
+        kappas.append(found["judge", "pairs: kappa"])
+        assert found["judge", "pairs: spearman"].n == 40
+    assert kappas[0] == kappas[1]
+    human = [Verdict("a", (f"x{n}", f"y{n}"), value, (), str(n)) for n, value in enumerate([1, 1, 1, 0.0])]
+    judge = [Verdict("m", (f"x{n}", f"y{n}"), value, (), str(n)) for n, value in enumerate([1, 1, 0.0, 0.0])]
+    by = {(f.of, f.what): f.scored for f in meta(judge, human, {}, RESAMPLING).findings}
+    kappa = by["judge", "pairs: kappa"]
+    assert isinstance(kappa, Estimate)
+    assert kappa.value == pytest.approx((3 / 4 - 1 / 2) / (1 - 1 / 2))  # by chance one half, since either may be first
+    assert kappa.n == 4
+
+
+def test_system_means_that_rounding_alone_sets_apart_are_ties() -> None:
+    rows = [[0.1, 0.2, 0.3], [0.3, 0.2, 0.1], [3.0, 3.0, 3.0]]
+    assert sum(rows[0]) != sum(rows[1]), "the same numbers in another order"
+    human = [score(f"s{n}", f"p{p}", value) for n, row in enumerate(rows) for p, value in enumerate(row)]
+    judge = [score(f"s{n}", f"p{p}", n, "m") for n in range(3) for p in range(3)]
+    by = {(f.of, f.what): f.scored for f in meta(judge, human, {}, RESAMPLING).findings}
+    spearman = by["judge", "systems: spearman"]
+    assert isinstance(spearman, Estimate)
+    assert spearman.value == pytest.approx(0.8660254)
+
+
+@given(st.lists(st.integers(-50, 50), min_size=1, max_size=20), st.floats(0.001, 1e6))
+def test_what_rounding_sets_apart_is_the_same_and_nothing_else(values: list[int], scale: float) -> None:
+    exact = np.array(values) * scale
+    noisy = exact + np.spacing(np.abs(exact).max()) * (np.arange(len(exact)) % 3 - 1)
+    found = levelled(noisy)
+    assert len(set(found.tolist())) == len(set(values))
+    assert np.argsort(found, kind="stable").tolist() == np.argsort(values, kind="stable").tolist()
+    rows = levelled(np.array([[1.0, math.nan, 1.0 + 1e-16], [math.nan] * 3]))
+    assert rows[0][0] == rows[0][2]
+    assert np.isnan(rows).sum() == 4
+
+
+def test_only_where_it_is_so_a_statistic_counts_as_0() -> None:
+    human, judge = both([(0, 1), (1, 2)], 3)
+    flat = [*judge[:-1], score("s1", "p2", 1, "m")]
+    by = {(f.of, f.what): f.scored for f in meta(flat, human, {}, RESAMPLING).findings}
+    methods = {
+        what: scored.method for (of, what), scored in by.items() if of == "judge" and isinstance(scored, Estimate)
+    }
+    assert "counts as 0 on 1 of 3 where the judge sees no difference" in methods["stories: spearman"]
+    assert "counts as 0" not in methods["stories: accuracy"]
+    assert "counts as 0" not in methods["stories: accuracy (legacy_fig3)"]
+
+
 def test_nothing_in_common_is_an_error() -> None:
     with pytest.raises(ValueError, match="No story was judged by both sides"):
         meta([score("x", "p", 1)], [score("y", "p", 1)], {}, RESAMPLING)
@@ -118,7 +221,7 @@ def test_pairs_that_one_side_did_not_compare_are_left_to_the_stories() -> None:
     assert pairs.credit(pairs.judge).tolist() == [1.0]
     assert pairs.shown_first.tolist() == [0.0]
     stories = Stories.of(judge, human)
-    assert stories.items == ("x/p", "x/q", "y/p")
+    assert stories.items == ("x/p", "y/p", "x/q")  # as people's verdicts name them
     assert not stories.scored
 
 

@@ -14,7 +14,7 @@ from fabula.story.plan_check import check_plan
 
 def scene(name: str, time: str = "", *after: str, events: tuple[str, ...] = ("x",)) -> ScenePlan:
     """A scene; an event "text@time" has a time of its own."""
-    outline = tuple(Event(*event.split("@")) for event in events)
+    outline = tuple(Event(text, own) for text, _, own in (event.partition("@") for event in events))
     return ScenePlan(name, outline, time=time, after=after)
 
 
@@ -359,3 +359,25 @@ def test_plans_come_without_the_libraries_that_their_files_need() -> None:
     loaded = "import fabula.story.plan_file, sys; print({'yaml', 'pydantic'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_where_people_come_and_go_each_stretch_before_the_same_people_is_played_by_itself() -> None:
+    both = (Presence("Ann", "to leave"), Presence("Bob"))
+    events = (
+        Event("a"), Event("b", present=("Ann",)), Event("c", present=("Ann", "Bob")), Event("d", present=("Bob",)),
+        Event("a", "1", ("Ann",)),
+    )  # fmt: skip
+    one = Plan((ScenePlan("A", events, characters=both, time="5"),), (Character("Ann"), Character("Bob")))
+    assert played(one, "A") == ["A1:a", "A2:a", "A3:b", "A4:c", "A5:d"]
+    units = one.units(["A"])
+    assert [unit.present for unit in units] == [("Ann",), ("Ann", "Bob"), ("Ann",), ("Ann", "Bob"), ("Bob",)]
+    assert [unit.first for unit in units] == [4, 0, 1, 2, 3]
+    assert units[2].characters == (Presence("Ann", "to leave"),)
+
+
+def test_somebody_at_an_event_must_be_in_its_scene() -> None:
+    alone = ScenePlan("A", (Event("a", present=("Ann", "Cyd")),), characters=(Presence("Ann"),))
+    problems = check_plan(Plan((alone,), (Character("Ann"), Character("Cyd"))))
+    assert [str(one) for one in problems] == [
+        "scene 'A' > outline 1 > characters 2: 'Cyd' is not in this scene. There are 'Ann'."
+    ]

@@ -84,7 +84,7 @@ PLAN = Plan(
 
 
 NO_TEXT = "A text is wanted here, not a list or a mapping. If it holds a colon, put it in quotes."
-NO_EVENT = "An event is a text, or has 'event' and 'time'. If a text holds a colon, put it in quotes."
+NO_EVENT = "An event is a text, or has 'event', 'time' and 'characters'. If a text holds a colon, put it in quotes."
 
 
 def refusal(text: str) -> list[str]:
@@ -205,7 +205,7 @@ scenes:
         ),
         "p.yaml:16: scene 'B' > characters 2: 'Mira' is none of the plan's characters. Did you mean 'Mara'?",
         (
-            "p.yaml:18: scene 'B' > outline 1: An event is a text, or has 'event' and 'time'. "
+            "p.yaml:18: scene 'B' > outline 1: An event is a text, or has 'event', 'time' and 'characters'. "
             "If a text holds a colon, put it in quotes."
         ),
         f"p.yaml:20: scene 'B' > outline 2 > time: 'never' {no_time}",

@@ -54,7 +54,9 @@ async def run() -> AsyncIterator[Run]:
 async def test_a_small_model_plans_from_a_brief(run: Run) -> None:
     plan = await make_plan(run, BRIEF, PlanOptions(scenes=2, characters=2))
     assert not check_plan(plan)
-    assert [person.name for person in plan.characters] == ["Mara", "Tobias"]
+    assert plan.characters[0].name == "Mara"
+    assert plan.manner
+    assert plan.chronology() is not None
     assert all(scene.outline and scene.present for scene in plan.scenes)
 
 

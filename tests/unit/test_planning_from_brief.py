@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from fabula.base.errors import ModelError, PlanError, ReplyError, UsageError
 from fabula.craft.planning import PROMPTS, PlanOptions, given_plan, plan_for
-from fabula.craft.planning.from_brief import arc_of, names_in, wants_other_order
+from fabula.craft.planning.from_brief import arc_of
 from fabula.craft.planning.replies import CastReply, Sheet, scene_type
 from fabula.craft.planning.shared import CastList, free_name, without_repeats
 from fabula.engine.context import RunContext
@@ -21,8 +22,9 @@ from fabula.engine.staleness import marked
 from fabula.models.base import Capabilities, Request
 from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief
-from fabula.story.plan import ARC
+from fabula.story.plan import ARC, story_time
 from fabula.story.plan_check import check_plan
+from fabula.story.plan_file import parse_plan, write_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,6 +51,17 @@ def scene_of(number: int, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - J
     return {"name": f"Scene of {number}", "place": "the lamp room", "characters": there, "importance": 7} | changes
 
 
+def telling(request: Request) -> str:
+    """As many scenes as are asked for, told as they happen; a small model's order."""
+    found = re.search(r"in (one|\d+) scenes?\.", request.messages[1].content)
+    if found is None:
+        return json.dumps({"person": "first person", "tense": "present tense", "order": [2, 1, 3]})
+    number = 1 if found[1] == "one" else int(found[1])
+    arc = arc_of(number)
+    scenes = [{"time": n, "element": arc[n - 1], "what": f"Thing {n} happens."} for n in range(1, number + 1)]
+    return json.dumps({"person": "third person, close to Mara", "tense": "past tense", "scenes": scenes})
+
+
 def planner(**changes: Any) -> Callable[[Request], str]:  # noqa: ANN401 - a text, JSON data, or a function of the request
     """A planner whose replies are known by the prompt; `changes` replace some."""
 
@@ -62,7 +75,7 @@ def planner(**changes: Any) -> Callable[[Request], str]:  # noqa: ANN401 - a tex
             "plan_count": {"scenes": 3},
             "plan_outline": EVENTS.get(number, f"The {number}th boat comes home. Mara waves to number {number}."),
             "plan_scene": scene_of(number),
-            "plan_order": {"order": [2, 1, 3]},
+            "plan_telling": telling,
             "plan_person": "She is the keeper of the lamp, and old.",
         } | changes
         said = replies[prompt]
@@ -97,7 +110,8 @@ async def test_a_brief_becomes_a_plan_that_can_be_written_from() -> None:
     assert [scene.time for scene in plan.scenes] == ["1", "2", "3"]
     assert plan.characters[0].age == "70"
     assert (plan.title, plan.brief) == ("The Lamp", BRIEF.text)
-    assert len(model.asked) == 3 + 2 * 3
+    assert plan.manner == "third person, close to Mara; past tense"
+    assert len(model.asked) == 4 + 2 * 3
     assert {request.role for request in model.asked} == {"planner"}
 
 
@@ -106,10 +120,11 @@ async def test_every_prompt_holds_what_is_settled_before_it() -> None:
     third = next(request for request in model.asked if request.path == "plan/scene/3/plan_outline")
     shown = third.messages[1].content
     places = [
-        shown.index(part) for part in (BRIEF.text, "the office will", "A bare cape", "- Mara", EVENTS[1], EVENTS[2])
+        shown.index(part)
+        for part in (BRIEF.text, "the office will", "A bare cape", "- Mara", "Thing 3", EVENTS[1], EVENTS[2])
     ]
     assert places == sorted(places)
-    assert "scene 3 of 3, the resolution" in shown[places[-1] :]
+    assert "scene 3 of 3, the resolution: Thing 3 happens." in shown[places[-1] :]
 
 
 async def test_of_scenes_far_back_only_the_first_event_is_shown() -> None:
@@ -122,7 +137,8 @@ async def test_of_scenes_far_back_only_the_first_event_is_shown() -> None:
 
 async def test_the_planner_decides_on_the_number_of_scenes_within_bounds() -> None:
     assert len((await made(PlanOptions(scenes=0)))[0].scenes) == 3
-    assert len((await made(PlanOptions(scenes=0), plan_count={"scenes": 99}))[0].scenes) == 12
+    assert len((await made(PlanOptions(scenes=0), plan_count={"scenes": 40}))[0].scenes) == 40, "as a long story needs"
+    assert len((await made(PlanOptions(scenes=0), aids="on", plan_count={"scenes": 99}))[0].scenes) == 12
 
 
 async def test_an_unknown_character_in_a_scene_joins_the_cast() -> None:
@@ -138,20 +154,104 @@ async def test_scenes_of_one_name_get_numbers() -> None:
     assert plan.names == ("The Storm", "The Storm 2", "The Storm 3")
 
 
-async def test_whoever_the_brief_names_is_in_the_cast_though_the_reply_forgets_them() -> None:
-    plan, model = await made(PlanOptions(scenes=3), plan_cast={"characters": [{"name": "Alejandro"}]})
-    assert [person.name for person in plan.characters] == ["Mara", "Tobias", "Alejandro"]
+async def test_the_cast_is_the_planners_and_nobody_is_guessed_from_the_brief() -> None:
+    vampires = Brief(
+        "In the Spring of Covid-19 a European vampire starves in Bergen. The Police call him Mister Night."
+    )
+    sheets = [
+        {"name": f"Person {n}", "role": "helper", "gender": "male", "age": "300", "setup": "Lives by night.",
+         "personality": "Vain, and easily bored."}
+        for n in range(7)
+    ]  # fmt: skip
+    plan, model = await made(PlanOptions(scenes=1), vampires, plan_cast={"characters": sheets}, plan_scene=NIGHT)
+    assert [person.name for person in plan.characters] == [f"Person {n}" for n in range(7)], "and nobody is left out"
+    assert plan.characters[6].personality == "Vain, and easily bored."
+    asked = next(request for request in model.asked if request.path.endswith("plan_cast"))
+    assert "European" not in asked.messages[-1].content.replace(vampires.text, "")
+    plan, _ = await made(
+        PlanOptions(scenes=1, characters=2), vampires, plan_cast={"characters": sheets}, plan_scene=NIGHT
+    )
+    assert len(plan.characters) == 7, "what a capable planner names is kept"
+
+
+NIGHT = {"name": "Night", "place": "the quay", "characters": [{"name": "Person 0"}], "importance": 5}
+
+
+async def test_a_character_without_a_description_is_asked_about() -> None:
+    plan, model = await made(PlanOptions(scenes=3), plan_cast={"characters": [{"name": "Mara"}, {"name": "Alejandro"}]})
     assert plan.characters[0].setup == "She is the keeper of the lamp, and old."
-    assert sum(request.path.endswith("plan_person") for request in model.asked) == 3
+    assert sum(request.path.endswith("plan_person") for request in model.asked) == 2
 
 
-async def test_the_order_of_time_is_asked_only_where_the_brief_wants_another_than_that_of_telling() -> None:
-    back = replace(BRIEF, text=BRIEF.text + " Begin with a flashback.")
-    plan, _ = await made(PlanOptions(scenes=3), back)
-    assert [scene.time for scene in plan.scenes] == ["2", "1", "3"]
-    assert plan.chronology() == ("Scene of 2", "Scene of 1", "Scene of 3")
-    plan, _ = await made(PlanOptions(scenes=3), back, plan_order={"order": [1, 1, 9]})
+NONLINEAR = {
+    "Begin in medias res, with the burning bridge; only then tell how it came to that.": "4 1 2 3 5",
+    "A marriage, told in reverse chronological order, from the divorce to the first look.": "5 4 3 2 1",
+    "A nurse of ninety tells her grandson, in the kitchen in 1999, of the winter of 1942. End in the kitchen.": (
+        "1999-02-01 1942-01 1942-02 1942-03 1999-02-01"
+    ),
+    "Two timelines take turns: Lisbon in 1755, on the day of the earthquake, and Lisbon now.": (
+        "1755-11-01 2024-05 1755-11-01 2024-06 2024-07"
+    ),
+    "Open on the funeral. Then show us who he was, from boyhood on, until we stand at the grave again.": "9 1 2 3 9",
+    "Each scene takes us a day further into the past, until we learn why the letter was never sent.": "0 -1 -2 -3 -4",
+    "During Covid-19, The European waits at his window, and what he did in the war keeps coming back to him.": (
+        "2020-04 1943 2020-05 1944 2020-06"
+    ),
+    "What the reader learns last is what happened first: you, the detective, reconstruct the night.": "2 3 4 5 1",
+}
+
+
+@pytest.mark.parametrize("text", NONLINEAR)
+async def test_a_brief_that_wants_another_order_gets_it_however_it_says_so(text: str) -> None:
+    times = NONLINEAR[text].split()
+
+    def capable(request: Request) -> str:
+        assert text in request.messages[-1].content
+        scenes = [{"time": time, "element": "climax", "what": f"At {time}, thing {n}."} for n, time in enumerate(times)]
+        return json.dumps({"person": "second person", "tense": "present tense", "scenes": scenes})
+
+    plan, model = await made(PlanOptions(scenes=5), Brief(text), plan_telling=capable)
+    assert [scene.time for scene in plan.scenes] == times
+    order = sorted(range(5), key=lambda n: (story_time(times[n]), n))
+    assert plan.chronology() == tuple(plan.names[n] for n in order) != plan.names
+    assert (plan.person, plan.tense) == ("second person", "present tense")
+    outlines = [r for r in model.asked if r.path.endswith("plan_outline")]
+    for n, request in enumerate(outlines):
+        shown = request.messages[-1].content
+        assert f"Outline scene {n + 1} of 5, the climax: At {times[n]}, thing {n}." in shown
+        assert all(f"time {time})" in shown for time in times)
+    assert parse_plan(write_plan(plan)) == plan
+
+
+async def test_a_time_that_is_none_is_sent_back() -> None:
+    def at_last(request: Request) -> str:
+        return telling(request) if len(request.messages) > 3 else json.dumps({"scenes": [SOON] * 3})
+
+    plan, model = await made(PlanOptions(scenes=3), plan_telling=at_last)
     assert [scene.time for scene in plan.scenes] == ["1", "2", "3"]
+    asked = [request for request in model.asked if request.path.endswith("plan_telling")]
+    assert "give a time as a number (1, 2.5) or as a date" in asked[1].messages[-1].content
+
+
+SOON = {"time": "soon after", "element": "climax", "what": "They leave."}
+
+
+async def test_a_small_planner_is_asked_for_an_order_of_numbers_and_anything_else_is_told_as_it_happens() -> None:
+    plan, _ = await made(PlanOptions(scenes=3), aids="on")
+    assert plan.chronology() == ("Scene of 2", "Scene of 1", "Scene of 3")
+    assert plan.manner == "first person; present tense"
+    plan, _ = await made(PlanOptions(scenes=3), aids="on", plan_telling={"order": [1, 1, 9]})
+    assert [scene.time for scene in plan.scenes] == ["1", "2", "3"]
+    assert plan.manner == "third person; past tense"
+
+
+async def test_who_comes_late_or_leaves_early_does_not_witness_the_rest() -> None:
+    there = [{"name": "Mara", "goal": "to read it alone"}, {"name": "Tobias", "misses": [1, 7]}]
+    plan, _ = await made(PlanOptions(scenes=1), plan_scene=scene_of(1, characters=there))
+    assert [event.present for event in plan.scenes[0].outline] == [("Mara",), ()]
+    nobody = [{"name": "Mara", "misses": [1]}]
+    plan, _ = await made(PlanOptions(scenes=1), plan_scene=scene_of(1, characters=nobody))
+    assert [event.present for event in plan.scenes[0].outline] == [(), ()], "an event that nobody sees is everybody's"
 
 
 async def test_a_scene_that_repeats_an_earlier_one_is_drawn_again() -> None:
@@ -237,7 +337,7 @@ async def test_a_dry_run_knows_how_many_calls_there_will_be(scenes: int) -> None
     with Journal() as journal:
         run = run_with(model, journal, mode="dry")
         plan = await plan_for(run, Brief("An old keeper must give up her lamp."), PlanOptions(scenes=scenes))
-        assert len(run.context.dry_run.planned) == 3 + 2 * scenes
+        assert len(run.context.dry_run.planned) == 4 + 2 * scenes
         assert not model.asked
     assert len(plan.scenes) == scenes
 
@@ -287,7 +387,7 @@ class Config:
 
 def test_options_are_read_off_a_systems_config_and_checked() -> None:
     assert PlanOptions.of(Config()) == PlanOptions(scenes=9)
-    with pytest.raises(UsageError, match="A plan of -1 scenes and 4 characters"):
+    with pytest.raises(UsageError, match="A plan of -1 scenes and 0 characters"):
         PlanOptions(scenes=-1)
 
 
@@ -350,17 +450,8 @@ def test_the_same_event_in_other_words_is_dropped() -> None:
     ]
 
 
-def test_names_of_people_stand_in_a_brief() -> None:
-    text = (
-        "In the town of Varsa lives Pelle. Then Odile Brandt comes to Varsa on a Monday. Odile is tidy. In May they go."
-    )
-    assert names_in(text) == ("Pelle", "Odile Brandt")
-    assert not wants_other_order(text)
-    assert wants_other_order("Tell it with flashbacks to the war.")
-
-
 def test_schemas_offer_known_people_and_bound_every_text() -> None:
-    schema = schema_of(scene_type(["Mara", "Tobias"]), short=True)
+    schema = schema_of(scene_type(["Mara", "Tobias"], witnesses=False), short=True)
     assert schema["properties"]["characters"]["items"]["properties"]["name"]["enum"] == ["Mara", "Tobias"]
     assert set(schema["required"]) == {"name", "place", "characters", "importance"}
     sheet = schema_of(CastReply, short=True)["properties"]["characters"]["items"]["properties"]

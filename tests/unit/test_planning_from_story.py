@@ -103,6 +103,21 @@ async def test_a_story_becomes_a_plan_that_can_be_written_from() -> None:
     assert {request.role for request in model.asked} == {"planner"}
 
 
+async def test_who_is_not_there_for_an_event_does_not_witness_it() -> None:
+    there = [{"name": "Mara"}, {"name": "Guest of 1", "misses": [2, 9]}]
+    missed = {"missed": [{"paragraph": 1, "what": "A gull cries over the whole of the bay."}]}
+    plan, model = await read(
+        SHORT,
+        read_scenes=scenes_at(1),
+        read_scene={"characters": there, "place": "a cape", "importance": 6, "element": "climax"},
+        read_missed=missed,
+    )
+    present = {event.text.split()[0]: event.present for event in plan.scenes[0].outline}
+    assert present == {"Mara": (), "It": ("Mara",), "A": ()}
+    asked = next(request for request in model.asked if request.path.endswith("read_scene"))
+    assert "2. It is 1 o'clock and she waits." in asked.messages[-1].content
+
+
 async def test_scenes_part_the_story_whatever_the_reply_says() -> None:
     text = story_of(12)
     plan, model = await read(text, read_scenes=scenes_at(9, 4, 4, -3, 99))

@@ -119,9 +119,9 @@ def test_what_is_drawn(world: WorldState) -> None:
     graph = graph_of(world, world.snapshot())
     assert mermaid(graph) == (
         'flowchart LR\n  n0("Mara")\n  n1("Tobias")\n  n2("Ma#34;ra")\n  n3["eyes#58; #60;b#62;"]\n'
-        '  n0 -->|"loves"| n1\n  n2 -->|"has_state"| n3\n'
+        '  n0 -->|"loves#58; dearly"| n1\n  n2 -->|"has_state"| n3\n'
     )
-    assert mermaid(graph, most=1).endswith('|"loves"| n1\n  %% 1 more edges are left out\n')
+    assert mermaid(graph, most=1).endswith('|"loves#58; dearly"| n1\n  %% 1 more edges are left out\n')
     assert mermaid(graph_of(world, [])) == 'flowchart LR\n  n0("world")\n'
     text = graphml(graph)
     assert '<node id="entity:ma-ra"><data key="kind">entity</data><data key="label">Ma&quot;ra</data></node>' in text

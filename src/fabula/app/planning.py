@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from fabula.app.writing import Prepared, recorded_run
 from fabula.base.errors import UsageError
 from fabula.base.files import write_atomically
-from fabula.craft.planning import PlanOptions, given_plan, plan_for, plan_from_story
+from fabula.craft.planning import PlanOptions, given_plan, plan_for, plan_from_story, synthesised_plan
 from fabula.engine.run import Run
 from fabula.project.folder import Change, Project
 from fabula.story import Brief, plain
@@ -116,4 +116,5 @@ async def _plan(project: Project, settings: Settings, context: RunContext) -> tu
         return given, False
     brief = None if project.brief == _NO_BRIEF else project.brief
     anew = replace(run.scope("from-story"), take=context.journal.takes(PLAN))
-    return await plan_from_story(anew, story, brief), True
+    read = synthesised_plan if settings.preset == "faithful" else plan_from_story
+    return await read(anew, story, brief), True

@@ -10,10 +10,12 @@ from fabula.evaluators.pairwise.page import questions_of, rows_on
 from fabula.evaluators.pairwise.verdicts import choices_in, pair_choices
 from fabula.measure.ratings import SAME
 from fabula.measure.report.page import estimate_cells
+from fabula.stats.comparisons import TIE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fabula.evaluators.pairwise.verdicts import PairChoice
     from fabula.measure.ratings import Rating
     from fabula.measure.report import Report
 
@@ -61,25 +63,40 @@ def _brief(scored: object) -> str:
     if value == "not scored":
         return "-"
     low, _, high = interval.partition(" to ")
-    return f"{float(value):.2f} [{float(low):.2f}, {float(high):.2f}]" if high else f"{float(value):.2f} (n {n})"
+    shown = f"{float(value):z.2f}"
+    return f"{shown} [{float(low):z.2f}, {float(high):z.2f}]" if high else f"{shown} (n {n})"
 
 
-def verdict_table(ratings: Sequence[Rating], one: str, other: str) -> str:
+def pair_by_question(report: Report) -> dict[str, PairChoice | None]:
+    """What comes of both orders of the one pair that was judged, by question; `None` where there is no verdict."""
+    verdicts = choices_in(report.ratings)
+    found = {}
+    for question in dict.fromkeys(rating.question for rating in report.ratings):
+        mine = [verdict for verdict in verdicts if verdict.question == question]
+        pairs = pair_choices(mine, report.details["margin"])
+        found[question] = pairs[0] if pairs else None
+    return found
+
+
+def verdict_table(report: Report, one: str, other: str) -> str:
     """The verdicts on two stories: in each order, and what comes of both."""
-    asked = list(dict.fromkeys(rating.question for rating in ratings))
-    verdicts = choices_in(ratings)
     rows: list[tuple[str, ...]] = [("", f"{one} shown first", f"{other} shown first", "both orders")]
-    for question in asked:
-        mine = [rating for rating in ratings if rating.question == question]
+    for question, pair in pair_by_question(report).items():
+        mine = [rating for rating in report.ratings if rating.question == question]
         shown = [_rendered([rating for rating in mine if rating.items[0] == first]) for first in (one, other)]
-        pairs = pair_choices([verdict for verdict in verdicts if verdict.question == question])
-        rows.append((question, *shown, better(pairs[0].items, pairs[0].score) if pairs else "not scored"))
+        rows.append((question, *shown, _of_both(pair) if pair else "not scored"))
     return table(rows)
 
 
-def better(items: Sequence[str], score: float) -> str:
-    """The better of two stories by the score of the first, or "same"."""
-    return SAME if score == 0.5 else items[0] if score > 0.5 else items[1]  # noqa: PLR2004 - the middle
+def better(pair: PairChoice) -> str | None:
+    """The better of two stories, or "same"; `None` where they were judged in one order only."""
+    if not pair.settled:
+        return None
+    return SAME if pair.score == TIE else pair.items[0] if pair.score > TIE else pair.items[1]
+
+
+def _of_both(pair: PairChoice) -> str:
+    return better(pair) or "not settled: one order only"
 
 
 def _rendered(ratings: Sequence[Rating]) -> str:

@@ -52,6 +52,7 @@ async def write_prose(
     *,
     before: Sequence[str],
     fields: Mapping[str, Any],
+    temperature: float | None = None,
 ) -> str:
     """Prose of the length wanted; one call, more where it comes out empty, too short or too long.
 
@@ -67,11 +68,12 @@ async def write_prose(
         max_tokens: bounds each reply; by default the model's own limit, with aids what the words wanted take.
         before: texts the prompt holds, which a small model may echo; with aids, echoes are taken out.
         fields: fill both prompts.
+        temperature: of all replies; `None` leaves it to the model.
 
     Raises:
         ReplyError: the role gives no usable prose.
     """
-    writer = _Writer(run, role, prompt, prose, max_tokens, before, fields, run.aids(role))
+    writer = _Writer(run, role, prompt, prose, max_tokens, before, fields, run.aids(role), temperature)
     want = prose.want
     if want is None:
         return await writer.first(None)
@@ -97,6 +99,7 @@ class _Writer:
     before: Sequence[str]
     fields: Mapping[str, Any]
     aids: bool
+    temperature: float | None = None
 
     async def first(self, words: int | None) -> str:
         """The piece's first version; drawn again where it was commentary, echo or loop for the most part."""
@@ -133,7 +136,15 @@ class _Writer:
         """All of `text` in fewer words."""
         assert self.prose.want is not None  # noqa: S101 - only a text with a range is too long
         where = self.run.scope("shorten", attempt)
-        return await shorten(where, self.role, text, self.prose.want, labels=self.prose.labels, last=self.prose.last)
+        return await shorten(
+            where,
+            self.role,
+            text,
+            self.prose.want,
+            labels=self.prose.labels,
+            last=self.prose.last,
+            temperature=self.temperature,
+        )
 
     def _lead(self, text: str) -> str:
         """What a small model goes on from: the last whole sentences of a text, enough to catch the tone."""
@@ -147,7 +158,7 @@ class _Writer:
     def _sampling(self, words: int, attempt: int = 0) -> Sampling:
         short = int(words * _TOKENS_PER_WORD) + _SPARE_TOKENS * (attempt + 1)
         limits = [limit for limit in (self.run.reply_tokens(self.role, short), self.max_tokens) if limit]
-        return Sampling(max_tokens=min(limits, default=None))
+        return Sampling(temperature=self.temperature, max_tokens=min(limits, default=None))
 
     def _cleaned(self, run: Run, reply: Reply, lead: str, prompt: str) -> str:
         """The prose of a reply without its lead."""
@@ -164,10 +175,12 @@ async def shorten(
     labels: Sequence[str] = (),
     last: bool = True,
     kind: TextKind = "prose",
+    temperature: float | None = None,
 ) -> str:
     """A shorter version of a text by who wrote it; one call with the shared prompt `shorten`."""
     has = count_words(text)
-    reply = await run.reply(role, "shorten", expect=want.target, text=text, words=want, has=has)
+    sampling = Sampling(temperature=temperature)
+    reply = await run.reply(role, "shorten", sampling=sampling, expect=want.target, text=text, words=want, has=has)
     return clean_reply(run, role, reply, labels=labels, last=last, kind=kind)
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from fabula.measure.report import Row
 from fabula.stats.baselines import orderings
-from fabula.stats.correlation import correlation, correlation_within
+from fabula.stats.correlation import correlation, correlation_within, levelled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,7 +41,11 @@ def order_rows(items: Sequence[Item], scores: Mapping[str, float], called: str, 
 
 
 def follows(scores: Sequence[float], values: Sequence[float], prompts: Sequence[str], resamples: int) -> Scored:
-    """Spearman's rho of scores with a measure: within prompts that have several stories, else over all."""
+    """Spearman's rho of scores with a measure: within prompts that have several stories, else over all.
+
+    Scores that differ by rounding alone are ties.
+    """
+    scores = levelled(np.array(scores)).tolist() if len(scores) else scores
     if all(prompts) and len(set(prompts)) < len(prompts):
         return correlation_within(scores, values, "spearman", prompts, resamples=resamples)
     return correlation(scores, values, "spearman", resamples=resamples)

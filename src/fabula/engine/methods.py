@@ -166,6 +166,8 @@ def attributes_of(kind: type) -> dict[str, str]:
 def _converted(value: object, hint: Any, name: str) -> object:  # noqa: ANN401 - any annotation
     from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - keeps `fabula --help` fast
 
+    if isinstance(value, str) and value.casefold() == "none" and type(None) in get_args(hint):
+        return None
     try:
         return TypeAdapter(hint).validate_python(value)
     except ValidationError as error:

@@ -259,10 +259,9 @@ class Run:
         sampling: Sampling | None = None,
         expect: int | None = None,
         **fields: object,
-    ) -> str:
-        """As `ask`, with what was said: messages between the prompt and what it says last (its block `closing`)."""
-        request = self._request(role, prompt, sampling, fields, said=said, opening=True)
-        return (await self._opened(request, expect)).text
+    ) -> Reply:
+        """As `reply`, with what was said: messages between the prompt and what it says last (its block `closing`)."""
+        return await self._opened(self._request(role, prompt, sampling, fields, said=said, opening=True), expect)
 
     async def _opened(self, request: Request, expect: int | None) -> Reply:
         """The reply with the first words that the model was given of it."""

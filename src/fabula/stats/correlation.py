@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 Definition: TypeAlias = Literal["symmetric", "legacy_fig3", "legacy_table1"]
 Coefficient: TypeAlias = Literal["pearson", "spearman", "kendall", "accuracy"]
 _CELLS: Final = 1 << 20  # of the signs of pairs held at a time: 8 MB
+_ROUNDING: Final = 1e-12  # by which means of the same value differ at most, as a share of the largest number
 _FEW: Final = 64  # items; up to here all pairs of many resamples at once are faster than one resample after the other
 
 
@@ -107,6 +108,23 @@ def _symmetric(a: Array, b: Array, pairs: int) -> float | None:
 def _tied_pairs(values: Array) -> int:
     counts = np.unique(values, axis=0, return_counts=True)[1]
     return int((counts * (counts - 1) // 2).sum())
+
+
+def levelled(rows: Array) -> Array:
+    """The numbers of each row, of which those that differ by rounding alone are made the same: means of one value.
+
+    NaN stays NaN.
+    """
+    table = np.atleast_2d(np.asarray(rows, dtype=np.float64))
+    order = np.argsort(table, axis=1)
+    ascending = np.take_along_axis(table, order, axis=1)
+    size = np.abs(np.nan_to_num(ascending)).max(axis=1, initial=0.0)
+    apart = np.ones(table.shape, dtype=bool)
+    apart[:, 1:] = ~(np.diff(ascending, axis=1) <= _ROUNDING * size[:, None])
+    lowest = np.maximum.accumulate(np.where(apart, np.arange(table.shape[1]), 0), axis=1)
+    found = np.empty_like(table)
+    np.put_along_axis(found, order, np.take_along_axis(ascending, lowest, axis=1), axis=1)
+    return found.reshape(np.shape(rows))
 
 
 def by_row(coefficient: Coefficient, x: Array, y: Array) -> Array:

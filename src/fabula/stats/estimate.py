@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
+
+_ROUNDING: Final = 1e-12  # a number nearer to 0 than this is shown as 0
+
+
+def figures(value: float) -> str:
+    """The number in four figures; what rounding left of 0 is 0, and nothing is minus 0."""
+    return f"{0.0 if abs(value) < _ROUNDING else value:.4g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +38,14 @@ class Estimate:
         numbers = [number for number in (self.value, self.low, self.high) if number is not None]
         if not all(math.isfinite(number) for number in numbers):
             raise ValueError(f"An estimate is finite; got {numbers}. Say `Unscored` where there is no number.")
+        for name in ("value", "low", "high"):
+            if getattr(self, name) == 0:  # minus 0 is a way of computing, no number to print
+                object.__setattr__(self, name, abs(getattr(self, name)))
 
     def __str__(self) -> str:
         if self.low is None or self.high is None:
-            return f"{self.value:.4g} (n {self.n})"
-        return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}] (n {self.n})"
+            return f"{figures(self.value)} (n {self.n})"
+        return f"{figures(self.value)} [{figures(self.low)}, {figures(self.high)}] (n {self.n})"
 
     def as_data(self) -> dict[str, Any]:
         """The estimate for JSON."""

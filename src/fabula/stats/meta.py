@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fabula.stats.verdicts import Trivial, Verdict
 
 PEOPLE: Final = "people"
+_ROUNDING: Final = 1e-12
 _FIRST: Final = "scores are given to one story at a time"
 _OF_PAIRS: Final[Mapping[str, Coefficient]] = {
     "Fleiss' kappa": "fleiss",
@@ -57,7 +58,13 @@ class Meta:
     notes: tuple[str, ...] = ()
 
 
-def meta(judge: Sequence[Verdict], human: Sequence[Verdict], texts: Mapping[str, str], resampling: Resampling) -> Meta:
+def meta(
+    judge: Sequence[Verdict],
+    human: Sequence[Verdict],
+    texts: Mapping[str, str],
+    resampling: Resampling,
+    raters: Sequence[Verdict] | None = None,
+) -> Meta:
     """How far the judge goes with the people, beside the baselines.
 
     Args:
@@ -65,6 +72,7 @@ def meta(judge: Sequence[Verdict], human: Sequence[Verdict], texts: Mapping[str,
         human: people's, on the same question.
         texts: of the stories by id, for the baselines that read them; where one is missing, it is said so.
         resampling: of the bootstrap.
+        raters: people's single verdicts, where `human` is what several of them decided together.
 
     Raises:
         ValueError: no story was judged by both sides.
@@ -78,11 +86,12 @@ def meta(judge: Sequence[Verdict], human: Sequence[Verdict], texts: Mapping[str,
         findings += [Figure("first position", "stories: accuracy", Unscored(_FIRST, len(stories)))]
     compared = pairs if len(pairs) else stories
     sentence, beats = _beats(compared, trivial, findings, resampling)
-    return Meta(tuple(findings + _among(human, resampling)), sentence, beats, tuple(stories.notes()))
+    among = _among(human if raters is None else raters, resampling)
+    return Meta(tuple(findings + among), sentence, beats, tuple(stories.notes()))
 
 
 def _trivial(items: Sequence[str], texts: Mapping[str, str], seed: int) -> dict[str, Trivial]:
-    """The baselines' scores of each story; those that read nothing draw on its id."""
+    """The baselines' scores of each story; chance draws on its place, so that what it is called makes no difference."""
     known = [item for item in items if item in texts]
     read = [texts[item] for item in known]
     missing = "it needs the stories; give them with --stories"
@@ -90,7 +99,7 @@ def _trivial(items: Sequence[str], texts: Mapping[str, str], seed: int) -> dict[
         "constant": dict(zip(items, constant(items), strict=True)),
         "length": dict(zip(known, length(read), strict=True)) if known else missing,
         "type-token ratio": dict(zip(known, type_token_ratio(read), strict=True)) if known else missing,
-        "random": dict(zip(items, random_scores(items, seed), strict=True)),
+        "random": dict(zip(items, random_scores([str(place) for place in range(len(items))], seed), strict=True)),
     }
 
 
@@ -115,14 +124,14 @@ def _beats(
     left = f" Not compared: {', '.join(unknown)}." if unknown else ""
     if not isinstance(apart, Estimate):
         return f"Whether the judge beats the trivial baselines cannot be said: {apart.reason}.", None
-    if apart.value <= 0:
+    if apart.value <= _ROUNDING:
         return f"The judge does not beat the trivial baseline {best!r}: {numbers}.{left}", False
     if apart.low is None or apart.high is None:
         return (
             f"The judge is above the best trivial baseline, {best!r}, but without an interval: {numbers}.{left}",
             None,
         )
-    interval = f"difference {apart.value:.3f} [{apart.low:.3f}, {apart.high:.3f}]"
+    interval = f"difference {apart.value:z.3f} [{apart.low:z.3f}, {apart.high:z.3f}]"
     if apart.low <= 0:
         return (
             f"The judge is not shown to beat the trivial baseline {best!r}: {numbers}, {interval} reaches 0.{left}",
@@ -141,13 +150,18 @@ def _among(human: Sequence[Verdict], resampling: Resampling) -> list[Figure]:
         return [Figure(PEOPLE, "agreement", Unscored("there is one rater", len(table)))]
     whole = ~np.isnan(table).any(axis=1)  # rated by all, which ICC needs
     of_pairs = all(verdict.pair is not None for verdict in human)
+    units, count = [str(row) for row in range(len(table))], len(table)
+    if of_pairs:  # a pair has no first story: it is counted from both sides
+        table, whole = np.concatenate([table, 1 - table]), np.concatenate([whole, whole])
+        prompts, units = prompts * PAIR, units * PAIR
     found = []
     for name, coefficient in (_OF_PAIRS if of_pairs else _OF_SCORES).items():
         rows = np.flatnonzero(whole) if coefficient.startswith("icc") else np.arange(len(table))
-        groups = [prompts[row] for row in rows] if len(set(prompts)) > 1 else None
+        groups = [(prompts if len(set(prompts)) > 1 else units)[row] for row in rows]
         scored = agreement(table[rows], coefficient, groups, resamples=resampling.resamples, seed=resampling.seed)
         if isinstance(scored, Estimate):
-            units = "pairs" if of_pairs else "stories"
-            scored = replace(scored, method=f"{name} of {len(raters)} raters on {len(rows)} {units}; {scored.method}")
+            on = f"{count} pairs, each from both sides" if of_pairs else f"{len(rows)} stories"
+            scored = replace(scored, method=f"{name} of {len(raters)} raters on {on}; {scored.method}")
+            scored = replace(scored, n=count) if of_pairs else scored
         found.append(Figure(PEOPLE, name, scored))
     return found

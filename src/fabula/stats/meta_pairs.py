@@ -1,4 +1,7 @@
-"""A judge's choices between two stories beside people's, pair by pair."""
+"""A judge's choices between two stories beside people's, pair by pair.
+
+A pair has no first story: what depends on one (kappa, the rank correlation) counts each pair from both sides.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,8 @@ import numpy as np
 
 from fabula.stats.agreement import cohen_kappa
 from fabula.stats.bootstrap import Resampling, bootstrap, bootstrap_mean
-from fabula.stats.estimate import Unscored
+from fabula.stats.correlation import correlation, levelled
+from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.verdicts import JUDGE, Figure, grouped, homes_of, preferences_of, preferred
 
 if TYPE_CHECKING:
@@ -43,12 +47,12 @@ class Pairs:
     def of(cls, judge: Sequence[Verdict], human: Sequence[Verdict]) -> Pairs:
         """Those in two sets of verdicts."""
         mine, theirs = preferences_of(judge), preferences_of(human)
-        pairs = tuple(sorted(set(mine) & set(theirs)))
+        pairs = tuple(pair for pair in theirs if pair in mine)
         homes = homes_of([*judge, *human])
-        shown: dict[Pair, list[bool]] = defaultdict(list)
+        shown: dict[Pair, list[float]] = defaultdict(list)
         for verdict in judge:
             if verdict.pair is not None:
-                shown[verdict.pair].append(verdict.items == verdict.pair)
+                shown[verdict.pair].append(verdict.first if verdict.items == verdict.pair else 1 - verdict.first)
         return cls(
             pairs,
             np.array([theirs[pair] for pair in pairs]),
@@ -58,7 +62,7 @@ class Pairs:
         )
 
     def findings(self, trivial: Mapping[str, Trivial], resampling: Resampling) -> list[Figure]:
-        """The share of pairs on which both say the same, of the judge and the baselines; and the judge's kappa."""
+        """The share of pairs on which both say the same, of the judge and the baselines; the judge's kappa and rho."""
         if not len(self):
             return []
         method = "share of pairs with people's preference, half where one side alone ties; drawn by prompt"
@@ -73,9 +77,10 @@ class Pairs:
             self._kappa,
             resamples=resampling.resamples,
             seed=resampling.seed,
-            method="Cohen's kappa of first, same, second; drawn by prompt",
+            method="Cohen's kappa of better, same, worse, each pair from both sides; drawn by prompt",
         )
-        return [*found, Figure(JUDGE, "pairs: kappa", replace(kappa, n=len(self)))]
+        found.append(Figure(JUDGE, "pairs: kappa", replace(kappa, n=len(self))))
+        return [*found, Figure(JUDGE, "pairs: spearman", self._rho(resampling))]
 
     def everyone(self, trivial: Mapping[str, Trivial]) -> dict[str, Array | str]:
         """The judge's preferences and those of the baselines, or why one has none."""
@@ -113,7 +118,27 @@ class Pairs:
 
     def _kappa(self, chosen: Sequence[NDArray[np.int64]]) -> float | None:
         rows = np.concatenate(chosen)
-        return cohen_kappa(_three(self.human[rows]).tolist(), _three(self.judge[rows]).tolist())
+        human, judge = (_three(_both_sides(values[rows])).tolist() for values in (self.human, self.judge))
+        return cohen_kappa(human, judge)
+
+    def _rho(self, resampling: Resampling) -> Scored:
+        """Spearman's rho of the two sides' preferences by pair (Agents' Room, section 7: "by items")."""
+        found = correlation(
+            levelled(_both_sides(self.human)),
+            levelled(_both_sides(self.judge)),
+            "spearman",
+            [*self.prompts, *self.prompts],
+            resamples=resampling.resamples,
+            seed=resampling.seed,
+        )
+        if isinstance(found, Estimate):
+            found = replace(found, method=f"{found.method}; each pair from both sides")
+        return replace(found, n=len(self))
+
+
+def _both_sides(values: Array) -> Array:
+    """Preferences for the first story of each pair, then for the second."""
+    return np.concatenate([values, 1 - values])
 
 
 def _three(values: Array) -> Array:

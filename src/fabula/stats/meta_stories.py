@@ -10,7 +10,7 @@ import numpy as np
 
 from fabula.stats.agreement import cohen_kappa
 from fabula.stats.bootstrap import Resampling, bootstrap, bootstrap_mean, draw_counts, estimated
-from fabula.stats.correlation import COEFFICIENTS, Coefficient, by_row, pairwise_accuracy
+from fabula.stats.correlation import COEFFICIENTS, Coefficient, by_row, levelled, pairwise_accuracy
 from fabula.stats.estimate import Unscored
 from fabula.stats.verdicts import JUDGE, PAIR, Figure, grouped, homes_of, scores_of
 
@@ -40,7 +40,7 @@ _FEW_LABELS: Final = 12
 
 @dataclass(frozen=True)
 class Stories:
-    """The stories that both sides judged, with a score from each.
+    """The stories that both sides judged, with a score from each, in the order in which people's verdicts name them.
 
     Attributes:
         scored: verdicts are scores, not choices between two.
@@ -61,11 +61,11 @@ class Stories:
         """Those in two sets of verdicts."""
         mine, theirs = scores_of(judge), scores_of(human)
         known = homes_of([*judge, *human])
-        items = tuple(sorted(set(mine) & set(theirs)))
+        items = tuple(item for item in theirs if item in mine)
         return cls(
             items,
-            np.array([theirs[item] for item in items]),
-            np.array([mine[item] for item in items]),
+            levelled(np.array([theirs[item] for item in items])),
+            levelled(np.array([mine[item] for item in items])),
             tuple(known[item][0] for item in items),
             tuple(known[item][1] for item in items),
             all(verdict.pair is None for verdict in (*judge, *human)),
@@ -144,8 +144,11 @@ class Stories:
                 method=f"{what} over all stories, drawn by story",
                 **options,
             )
-        method = f"mean over prompts of {what}, 0 where the judge sees no difference; drawn by prompt"
-        return bootstrap_mean(self._by_group(values, statistic), None, method=method, **options)
+        each = [statistic(self.human[member], values[member]) for member in self.groups()]
+        method = f"mean over prompts of {what}"
+        if missing := each.count(None):
+            method += f", which counts as 0 on {missing} of {len(each)} where the judge sees no difference"
+        return bootstrap_mean([found or 0.0 for found in each], None, method=f"{method}; drawn by prompt", **options)
 
     def _by_group(self, values: Array, statistic: Statistic) -> Array:
         """The statistic of each group; 0 where it is undefined since the judge sees no difference."""
@@ -216,7 +219,10 @@ class Stories:
 
 @dataclass(frozen=True)
 class _Sums:
-    """Sums of scores by unit and system (units x systems), from which any draw of units gives the systems' means."""
+    """Sums of scores by unit and system (units x systems), from which any draw of units gives the systems' means.
+
+    Means that differ by rounding alone are ties.
+    """
 
     human: Array
     judge: Array
@@ -226,4 +232,4 @@ class _Sums:
         """The systems' means of draws (draws x units); NaN where a draw has no story of a system."""
         total = chosen @ self.counts
         with np.errstate(invalid="ignore"):
-            return (chosen @ self.human) / total, (chosen @ self.judge) / total
+            return levelled((chosen @ self.human) / total), levelled((chosen @ self.judge) / total)

@@ -1,6 +1,6 @@
 """Ranking systems from side-by-side verdicts: Bradley-Terry strengths with intervals by prompt, and the judge's biases.
 
-Agents' Room section 6.2 and Character Simulation section 5: a matrix of wins over all pairs and prompts, and the log
+Agents' Room section 6.2 and Character Simulation section 4.3: a matrix of wins over all pairs and prompts, and the log
 strengths of a Bradley-Terry model fitted on it, centred at 0.
 """
 

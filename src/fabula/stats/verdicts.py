@@ -34,6 +34,8 @@ class Verdict:
             where the second is, 0.5 where they are the same.
         systems: who wrote them; empty where not known.
         prompt: what they answer; intervals are drawn by it.
+        first: of two, how often the first was shown first: 1, unless the verdict is made of several showings.
+        settled: of two, whether it may stand for the pair; else it counts for the two stories alone.
     """
 
     rater: str
@@ -41,10 +43,12 @@ class Verdict:
     value: float
     systems: tuple[str, ...] = ()
     prompt: str = ""
+    first: float = 1.0
+    settled: bool = True
 
     @property
     def pair(self) -> Pair | None:
-        """The two stories in sorted order, or `None` for a score."""
+        """The two stories in one order, whichever was shown first, or `None` for a score."""
         if len(self.items) != PAIR:
             return None
         first, second = sorted(self.items)
@@ -75,10 +79,10 @@ def scores_of(verdicts: Sequence[Verdict]) -> dict[str, float]:
 
 
 def preferences_of(verdicts: Sequence[Verdict]) -> dict[Pair, float]:
-    """The mean preference for the first story of each pair, 0 to 1."""
+    """The mean preference for the first story of each pair, 0 to 1; pairs that are not settled have none."""
     found: dict[Pair, list[float]] = defaultdict(list)
     for verdict in verdicts:
-        if verdict.pair is not None:
+        if verdict.pair is not None and verdict.settled:
             found[verdict.pair].append(verdict.of_pair)
     return {pair: float(np.mean(values)) for pair, values in found.items()}
 
@@ -98,6 +102,7 @@ def by_rater(verdicts: Sequence[Verdict]) -> tuple[list[str], list[str], Array]:
     """Units (stories, or pairs) x raters, NaN where one did not rate; with the prompt of each unit, and the raters.
 
     A rater's several verdicts on one unit are averaged; of a pair that mean becomes first (1), same (0.5), second (0).
+    Units stand in the order in which they are first met, so that what they are called makes no difference.
     """
     cells: dict[tuple[str, ...], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     prompts: dict[tuple[str, ...], str] = {}
@@ -107,11 +112,11 @@ def by_rater(verdicts: Sequence[Verdict]) -> tuple[list[str], list[str], Array]:
         prompts[unit] = prompts.get(unit) or verdict.prompt
     raters = sorted({verdict.rater for verdict in verdicts})
     table = np.full((len(cells), len(raters)), np.nan)
-    for row, (unit, given) in enumerate(sorted(cells.items())):
+    for row, (unit, given) in enumerate(cells.items()):
         for rater, values in given.items():
             mean = float(np.mean(values))
             table[row, raters.index(rater)] = preferred(mean) if len(unit) == PAIR else mean
-    return [prompts[unit] or " / ".join(unit) for unit in sorted(cells)], raters, table
+    return [prompts[unit] or " / ".join(unit) for unit in cells], raters, table
 
 
 def preferred(value: float) -> float:

@@ -1,8 +1,7 @@
 """Who is meant by a name: the one place that says whether two names are one person's, and who is named in a text.
 
-These are names as people of a cast bear them, without anything else known of them. Two questions are others and are
-answered elsewhere: which words of a text stand for one entity (`fabula.continuity.book`, from how often and where
-they stand), and which entity of earlier scenes a reader's entry is (`fabula.evaluators.atlas.graph`, with aliases).
+These are names as people of a cast bear them, without anything else known of them. Another question is
+answered elsewhere: which entity of earlier scenes a reader's entry is (`fabula.evaluators.atlas.graph`, with aliases).
 """
 
 from __future__ import annotations

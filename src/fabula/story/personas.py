@@ -95,6 +95,7 @@ class Persona:
             one_line(character.name),
             description=" ".join(part for part in (f"{sheet}." if sheet else "", *parts) if part),
             role=character.role,
+            personality=(one_line(character.personality),) if character.personality.strip() else (),
             goals=(character.goal,) if character.goal else (),
         )
 

@@ -14,7 +14,7 @@ from bisect import bisect
 from collections import Counter
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar, get_args
 
 from fabula.base.errors import UnknownNameError, UsageError
@@ -23,7 +23,7 @@ from fabula.story.chronology import Facts, inversions
 from fabula.story.sentences import as_sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from fabula.story.chronology import StoryTime
 
@@ -60,6 +60,7 @@ class Character:
         setup: who they are when the story begins.
         speech: how they speak.
         goal: what they want over the whole story.
+        personality: what they are like, as anybody notices who meets them.
     """
 
     name: str
@@ -70,26 +71,49 @@ class Character:
     speech: str = ""
     goal: str = ""
     group: bool = False
+    personality: str = ""
 
     def introduction(self, here: str = "") -> str:
         """All fields on one line, as prompts and briefs show a character; `here` is what it wants in a scene."""
         who = ", ".join(filter(None, ("a group" * self.group, self.role, self.gender, self.age)))
         about = (
             self.setup,
+            self.personality and f"Personality: {self.personality}",
             self.speech and f"Way of speaking: {self.speech}",
             self.goal and f"Wants: {self.goal}",
             here and f"Wants here: {here}",
         )
+        return self._introduced(who, about)
+
+    @property
+    def outward(self) -> str:
+        """On one line what anybody notices who meets the character; its past, its goals and its role are its own."""
+        who = ", ".join(filter(None, ("a group" * self.group, self.gender, self.age)))
+        return self._introduced(
+            who,
+            (
+                self.personality and f"Personality: {self.personality}",
+                self.speech and f"Way of speaking: {self.speech}",
+            ),
+        )
+
+    def _introduced(self, who: str, about: Iterable[str]) -> str:
         text = " ".join(map(as_sentence, filter(None, about)))
         return " ".join(filter(None, (self.name, f"({who})" if who else "", f"- {text}" if text else "")))
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One point of a scene's outline; `time` is its story time where that differs from its scene's."""
+    """One point of a scene's outline.
+
+    Attributes:
+        time: its story time where that differs from its scene's.
+        present: who of the scene's characters is there, and so witnesses it; all of them where nobody is named.
+    """
 
     text: str
     time: str = ""
+    present: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +155,30 @@ class ScenePlan:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A stretch of one scene's events that happen together: what is played in one go.
+    """A stretch of one scene's events that happen together, before the same people: what is played in one go.
 
-    A scene without flashbacks is one unit. `part` counts a scene's units in chronological order, from 1.
+    A scene without flashbacks, in which nobody comes or goes, is one unit.
+
+    Attributes:
+        part: counts a scene's units in chronological order, from 1.
+        first: the place of its first event in the scene's outline, from 0.
     """
 
     scene: ScenePlan
     events: tuple[Event, ...]
     part: int = 1
+    first: int = 0
+
+    @property
+    def characters(self) -> tuple[Presence, ...]:
+        """Who is there, and what they want in the scene."""
+        here = self.events[0].present
+        return tuple(one for one in self.scene.characters if not here or one.name in here)
+
+    @property
+    def present(self) -> tuple[str, ...]:
+        """Names of who is there."""
+        return tuple(presence.name for presence in self.characters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +187,8 @@ class Plan:
 
     Attributes:
         brief: what the author asked for, where the plan knows it.
+        person: in which grammatical person the story is told, and by whom: "first person, told by Mara".
+        tense: in which tense: "present tense".
     """
 
     scenes: tuple[ScenePlan, ...]
@@ -155,6 +197,13 @@ class Plan:
     setting: str = ""
     title: str = ""
     brief: str = ""
+    person: str = ""
+    tense: str = ""
+
+    @property
+    def manner(self) -> str:
+        """Person and tense in which the story is told, for prompts; empty where the plan knows neither."""
+        return "; ".join(one_line(part) for part in (self.person, self.tense) if part.strip())
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -186,6 +235,7 @@ class Plan:
         parts = (
             self.conflict and f"It is about this: {self.conflict}",
             self.setting and f"It is set here: {self.setting}",
+            self.manner and f"It is told in this way: {self.manner}",
         )
         return "\n\n".join(filter(None, (about, *parts, cast and f"Its characters are:\n{cast}")))
 
@@ -232,11 +282,13 @@ class Plan:
         """Everything that happens, in chronological order, in stretches that are played in one go; every event once.
 
         `order` names all scenes in story-time order. The events of a scene that share a time are one unit, in the order
-        of telling. Those without a time of their own, or with their scene's, are its main unit, which stands where
-        `order` has the scene. Any other unit stands as near before its scene's main unit as known times allow: never
-        before a unit of an earlier time, nor after one of a later time (of equal times what is told first comes first).
-        So a flashback to a time between two other scenes is played between them, a look ahead after its scene; and
-        where scenes have no times, a scene's flashbacks come directly before its main unit, the earliest first.
+        of telling; where people come or go between them, each stretch of events before the same people is a unit, and
+        these stay in the order of telling. Events without a time of their own, or with their scene's, are its main
+        unit, which stands where `order` has the scene. Any other unit stands as near before its scene's main unit as
+        known times allow: never before a unit of an earlier time, nor after one of a later time (of equal times what
+        is told first comes first). So a flashback to a time between two other scenes is played between them, a look
+        ahead after its scene; and where scenes have no times, a scene's flashbacks come directly before its main unit,
+        the earliest first.
 
         Raises:
             UsageError: `accepts(order)` is not empty; the message is what it says.
@@ -298,8 +350,7 @@ def _placed(scenes: Sequence[ScenePlan], order: Sequence[int]) -> list[Unit]:
     placed: list[tuple[tuple[int, int], Unit]] = []  # before a main unit (0) or the unit itself (1)
     for rank, scene in enumerate(scenes):
         main = story_time(scene.time)
-        for time, events in _by_time(scene).items():
-            unit = Unit(scene, tuple(events))
+        for time, unit in _stretches(scene):
             if time is None or time == main:
                 placed.append(((places[rank], 1), unit))
             else:
@@ -310,13 +361,16 @@ def _placed(scenes: Sequence[ScenePlan], order: Sequence[int]) -> list[Unit]:
     return [unit for _, unit in sorted(placed, key=lambda pair: pair[0])]
 
 
-def _by_time(scene: ScenePlan) -> dict[StoryTime | None, list[Event]]:
-    """The scene's events by the time at which they happen; `None` is a scene's time that is not known."""
+def _stretches(scene: ScenePlan) -> Iterator[tuple[StoryTime | None, Unit]]:
+    """The scene's events in units of one time and of the same people, with that time; `None` is one not known."""
     main = story_time(scene.time)
-    groups: dict[StoryTime | None, list[Event]] = {}
-    for event in scene.outline:
-        groups.setdefault(story_time(event.time) or main, []).append(event)
-    return groups
+    groups: dict[StoryTime | None, list[tuple[int, Event]]] = {}
+    for place, event in enumerate(scene.outline):
+        groups.setdefault(story_time(event.time) or main, []).append((place, event))
+    for time, events in groups.items():
+        for _, some in groupby(events, key=lambda pair: frozenset(pair[1].present) or frozenset(scene.present)):
+            stretch = list(some)
+            yield time, Unit(scene, tuple(event for _, event in stretch), first=stretch[0][0])
 
 
 def _slots(mains: Sequence[tuple[StoryTime | None, int]], own: Sequence[_Timed]) -> list[int]:

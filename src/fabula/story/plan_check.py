@@ -49,8 +49,8 @@ def check_plan(plan: Plan) -> tuple[Problem, ...]:
     """Everything that is wrong in `plan`, at most `MAX_PROBLEMS`; nothing for a plan that can be written from.
 
     Looked for are: no scene or more than 2,000; missing, overlong and equal names (equal as names of files); empty
-    outlines; unknown characters, elements and scenes; an importance that is not 1 to 10; times that are none; a time
-    that contradicts an `after`; circles in story time.
+    outlines; unknown characters, elements and scenes; people at an event who are not in its scene; an importance that
+    is not 1 to 10; times that are none; a time that contradicts an `after`; circles in story time.
     """
     return tuple(Problem(path, where(plan, path), what) for path, what in islice(_found(plan), MAX_PROBLEMS))
 
@@ -133,6 +133,10 @@ def _outline(scene: ScenePlan) -> Iterator[Found]:
             yield ("outline", index), "This event is empty. Write what happens, or take it out."
         if event.time and story_time(event.time) is None:
             yield ("outline", index, "time"), _no_time(event.time)
+        for number, name in enumerate(event.present):
+            if name not in scene.present:
+                what = f"{name!r} is not in this scene. {nearest(name, scene.present)}"
+                yield ("outline", index, "characters", number), what
 
 
 def _present(scene: ScenePlan, cast: Collection[str]) -> Iterator[Found]:

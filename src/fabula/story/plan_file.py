@@ -6,12 +6,15 @@ All of it but the scenes' names and outlines may be left out::
     brief: What the author asked for.
     conflict: ...
     setting: ...
+    person: first person, told by Mara   # and who tells it, where that is one of them
+    tense: past tense
     characters:
       - name: Mara
         role: protagonist
         gender: ...
         age: ...
         setup: who they are when the story begins
+        personality: what they are like, as anybody notices who meets them
         speech: how they speak
         goal: what they want
         group: yes                   # only for a group of minor characters
@@ -28,6 +31,7 @@ All of it but the scenes' names and outlines may be left out::
           - Mara opens the letter.
           - event: She remembers the wreck.
             time: 1893               # only where it differs from the scene's
+            characters: [Mara]       # who of them is there; only where that is not everybody
 
 Every value is text until a field wants something else, so a character may be called No. See `yamltext` for what is
 refused. A plan that is read has its names on one line and in Unicode's composed form (NFC), its texts with one kind of

@@ -22,11 +22,14 @@ if TYPE_CHECKING:
 
 _BOOLS: Final = {"yes": True, "true": True, "no": False, "false": False, "": False}
 _SHOWN: Final = 60
+_HEAD: Final = ("title", "brief", "conflict", "setting", "person", "tense")
 _SAY_TEXT: Final = "A text is wanted here, not a list or a mapping. If it holds a colon, put it in quotes."
 _SAY_PLAN: Final = "A plan has keys with texts and lists, as in 'title: ...' and 'scenes:'. Write it so."
 _SAY_CHARACTER: Final = "A character has a name and more. Write '- name: ...'."
 _SAY_SCENE: Final = "A scene has a name, an outline and more. Write '- name: ...'."
-_SAY_EVENT: Final = "An event is a text, or has 'event' and 'time'. If a text holds a colon, put it in quotes."
+_SAY_EVENT: Final = (
+    "An event is a text, or has 'event', 'time' and 'characters'. If a text holds a colon, put it in quotes."
+)
 
 
 # reading: every value is a text, a list or a mapping; None stands for what was found wrong already ------------------
@@ -84,7 +87,7 @@ def _mapping(value: object, *, wanted: str) -> object:
 def _event(value: object) -> object:
     if isinstance(value, str | None):
         return {"event": value}
-    if isinstance(value, dict) and value.keys() & {"event", "time"}:
+    if isinstance(value, dict) and value.keys() & {"event", "time", "characters"}:
         return value
     return _refuse(_SAY_EVENT)  # most likely a text that holds a colon
 
@@ -122,6 +125,7 @@ class _Character(_Sheet):
     gender: _Text = ""
     age: _Text = ""
     setup: _Text = ""
+    personality: _Text = ""
     speech: _Text = ""
     goal: _Text = ""
     group: Annotated[bool, BeforeValidator(_yes_or_no)] = False
@@ -130,6 +134,7 @@ class _Character(_Sheet):
 class _Event(_Sheet):
     event: _Text = ""
     time: _Line = ""
+    characters: Annotated[list[Annotated[_Name, AfterValidator(_some_name)]], _list("characters", one=True)] = []
 
 
 class _Scene(_Sheet):
@@ -152,6 +157,8 @@ class _Plan(_Sheet):
     brief: _Text = ""
     conflict: _Text = ""
     setting: _Text = ""
+    person: _Line = ""
+    tense: _Line = ""
     characters: Annotated[list[Annotated[_Character, _entry(_SAY_CHARACTER)]], _list("characters")] = []
     scenes: Annotated[list[Annotated[_Scene, _entry(_SAY_SCENE)]], _list("scenes")] = []
 
@@ -177,14 +184,14 @@ def plan_of(data: Any) -> Plan:  # noqa: ANN401 - data of any kind
     return Plan(
         tuple(map(_scene_of, sheet.scenes)),
         tuple(Character(**dict(character)) for character in sheet.characters),
-        **{name: getattr(sheet, name) for name in ("conflict", "setting", "title", "brief")},
+        **{name: getattr(sheet, name) for name in _HEAD},
     )
 
 
 def _scene_of(sheet: _Scene) -> ScenePlan:
     return ScenePlan(
         sheet.name,
-        tuple(Event(event.event, event.time) for event in sheet.outline),
+        tuple(Event(event.event, event.time, tuple(event.characters)) for event in sheet.outline),
         sheet.element,  # type: ignore[arg-type] # any text: `check_plan` says what is none
         sheet.place,
         sheet.importance,
@@ -199,7 +206,7 @@ def _scene_of(sheet: _Scene) -> ScenePlan:
 
 def write(plan: Plan) -> str:
     """The plan as YAML: first what is short, then characters and scenes, separated by blank lines."""
-    head = _pairs((key, getattr(plan, key)) for key in ("title", "brief", "conflict", "setting"))
+    head = _pairs((key, getattr(plan, key)) for key in _HEAD)
     parts = [yamltext.write(head)] if head.pairs else []
     for key, entries in (("characters", map(_sheet, plan.characters)), ("scenes", map(_written, plan.scenes))):
         # Written one by one, as PyYAML puts no blank lines: every text but the first goes on with the list.
@@ -228,7 +235,6 @@ def _written(scene: ScenePlan) -> Pairs:
     after = scene.after[0] if len(scene.after) == 1 else Items(tuple(map(_node, scene.after)))
     goals = tuple((_node(presence.name), _node(presence.goal)) for presence in scene.characters)
     names = Items(tuple(key for key, _ in goals))
-    outline = (_pairs([("event", e.text), ("time", e.time)]) if e.time else _node(e.text) for e in scene.outline)
     return _pairs(
         [
             ("name", scene.name),
@@ -238,6 +244,14 @@ def _written(scene: ScenePlan) -> Pairs:
             ("time", scene.time),
             ("after", after),
             ("characters", Pairs(goals) if any(goal.value for _, goal in goals) else names),
-            ("outline", Items(tuple(outline))),
+            ("outline", Items(tuple(map(_happening, scene.outline)))),
         ]
     )
+
+
+def _happening(event: Event) -> Node:
+    """An event: its text alone, where nothing else is known of it."""
+    if not (event.time or event.present):
+        return _node(event.text)
+    present = Items(tuple(map(_node, event.present)))
+    return _pairs([("event", event.text), ("time", event.time), ("characters", present)])

@@ -81,7 +81,8 @@ def digress(
 ) -> None:
     """Have a simulated player leave the story; count how soon the characters lead back."""
     terminal = terminal_of(common)
-    schedule = Schedule(kinds_of(straying.kinds), straying.rounds, within=straying.within, seed=performers.seed or 1)
+    seed = 1 if performers.seed is None else performers.seed
+    schedule = Schedule(kinds_of(straying.kinds), straying.rounds, within=straying.within, seed=seed)
     wanted = _wanted(straying, schedule, stories)
     settings = settings_of(performers, straying.system or ("snap", "vanilla"), terminal.environ)
     folder = Path(straying.out)

@@ -14,9 +14,8 @@ from fabula.cli.evaluation import Evaluating
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, Judges, Limits, bundled
 from fabula.cli.session import near
-from fabula.cli.verdict_tables import better, verdict_table
+from fabula.cli.verdict_tables import better, pair_by_question, verdict_table
 from fabula.evaluators import find
-from fabula.evaluators.pairwise.verdicts import choices_in, pair_choices
 
 if TYPE_CHECKING:
     from typing import Any
@@ -39,10 +38,10 @@ def judge(
     evaluating = Evaluating(terminal, find("pairwise"), judges, limits)
     first, second = two_stories(one, other)
     report = evaluating.run((first, second))
-    terminal.say(verdict_table(report.ratings, first.id, second.id))
+    terminal.say(verdict_table(report, first.id, second.id))
     _reasons(terminal, report)
     for note in report.notes:
-        if "could not be had" in note:
+        if "could not be had" in note or "log-probabilities" in note:
             terminal.say(f"\nNote: {note}")
     evaluating.show_bill()
     kept = near(Path(judges.out))
@@ -52,13 +51,12 @@ def judge(
 
 def two_stories(one: str, other: str) -> tuple[Item, Item]:
     """The two stories as if they answered one prompt, since it was asked to compare them."""
-    found = [read_items([Path(name)]) for name in (one, other)]
-    for name, items in zip((one, other), found, strict=True):
-        if len(items) > 1:
-            raise UsageError(f"{name} holds {len(items)} stories. Judge two stories, or rank many with `fabula rank`.")
-    (first,), (second,) = found
-    if first.id == second.id:
-        raise UsageError(f"Both stories are called {first.id!r}. Rename one of the files.")
+    for name in (one, other):
+        if (count := len(read_items([Path(name)]))) > 1:
+            raise UsageError(f"{name} holds {count} stories. Judge two stories, or rank many with `fabula rank`.")
+    if Path(one).resolve() == Path(other).resolve():
+        raise UsageError(f"Both stories are {one}. Give two stories.")
+    first, second = read_items([Path(one), Path(other)])
     prompt = first.prompt if first.prompt == second.prompt else ""
     systems = (first.system, second.system) if first.system != second.system else ("", "")
     return replace(first, prompt=prompt, system=systems[0]), replace(second, prompt=prompt, system=systems[1])
@@ -71,9 +69,7 @@ def _reasons(terminal: Terminal, report: Report) -> None:
 
 
 def _verdicts(report: Report) -> list[dict[str, Any]]:
-    verdicts = choices_in(report.ratings)
-    found = []
-    for question in dict.fromkeys(rating.question for rating in report.ratings):
-        pairs = pair_choices([verdict for verdict in verdicts if verdict.question == question])
-        found.append({"question": question, "better": better(pairs[0].items, pairs[0].score) if pairs else None})
-    return found
+    return [
+        {"question": question, "better": better(pair) if pair else None}
+        for question, pair in pair_by_question(report).items()
+    ]

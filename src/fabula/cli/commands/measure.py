@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from fabula.app.evaluating import Task, evaluate_in
-from fabula.app.item_files import read_items
+from fabula.app.item_files import read_all, read_items
 from fabula.app.writing import Options
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import write_atomically
@@ -23,7 +23,7 @@ from fabula.craft.measuring import MEAN, by_system
 from fabula.engine.methods import settings_of
 from fabula.evaluators import find
 from fabula.project.settings import Settings
-from fabula.stats.estimate import Estimate
+from fabula.stats.estimate import Estimate, figures
 from fabula.story import Brief
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def measure(common: Common, asked: Measures, stories: Stories = None) -> None:
     terminal = terminal_of(common)
     if asked.csv == "-" and common.json:
         raise UsageError("--csv - and --json both print on stdout. Give one of them, or --csv FILE.")
-    items = _items(common, asked, stories or ())
+    items, empty = _items(common, asked, stories or ())
     chosen = ["surface"]
     if any(item.reference for item in items):
         chosen.append("rouge")
@@ -103,20 +103,26 @@ def measure(common: Common, asked: Measures, stories: Stories = None) -> None:
     configs = _configs(asked, chosen)
     reports = [_report(name, items, config, terminal) for name, config in configs.items()]
     if asked.csv:
-        _write_csv(asked.csv, reports, terminal)
+        _write_csv(asked.csv, reports, empty, terminal)
     if asked.csv != "-":
         _show(terminal, items, reports)
-    terminal.document({"stories": len(items), "reports": {report.evaluator: report.as_data() for report in reports}})
+    for problem in empty[:_SHOWN]:
+        terminal.message(f"Left out: {problem}")
+    if empty:
+        terminal.message(f"{len(empty)} of {len(empty) + len(items)} stories have no text and are left out.")
+    found = {report.evaluator: report.as_data() for report in reports}
+    terminal.document({"stories": len(items), "left_out": list(empty), "reports": found})
 
 
 # what is measured ---------------------------------------------------------------------------------------------------
 
 
-def _items(common: Common, asked: Measures, stories: Sequence[str]) -> tuple[Item, ...]:
+def _items(common: Common, asked: Measures, stories: Sequence[str]) -> tuple[tuple[Item, ...], tuple[str, ...]]:
+    """What is measured, and why some stories cannot be."""
     here = Path(common.folder or ".")
     if not stories and not (here / "brief.md").is_file():
         raise UsageError("Name a story to measure: a .md, .txt or .jsonl file, a project, or a folder of these.")
-    items = read_items([Path(story) for story in stories] or [here])
+    items, empty = read_all([Path(story) for story in stories] or [here])
     if asked.brief:
         prompts = {item.prompt for item in items}
         if len(prompts) > 1:
@@ -126,7 +132,7 @@ def _items(common: Common, asked: Measures, stories: Sequence[str]) -> tuple[Ite
             )
         brief = Brief.read(Path(asked.brief))
         items = tuple(replace(item, brief=brief) for item in items)
-    return _with_references(items, asked.reference) if asked.reference else items
+    return (_with_references(items, asked.reference) if asked.reference else items), empty
 
 
 def _with_references(items: Sequence[Item], path: str) -> tuple[Item, ...]:
@@ -190,7 +196,8 @@ def _report(name: str, items: Sequence[Item], config: Any, terminal: Terminal) -
 # where the numbers go -----------------------------------------------------------------------------------------------
 
 
-def _write_csv(where: str, reports: Sequence[Report], terminal: Terminal) -> None:
+def _write_csv(where: str, reports: Sequence[Report], empty: Sequence[str], terminal: Terminal) -> None:
+    """Every number a line, and every story that has none."""
     text = io.StringIO()
     writer = csv.DictWriter(text, _COLUMNS, restval="", lineterminator="\n")
     writer.writeheader()
@@ -198,6 +205,8 @@ def _write_csv(where: str, reports: Sequence[Report], terminal: Terminal) -> Non
         for row in report.rows:
             shown = {name: value for name, value in row.as_data().items() if value is not None}
             writer.writerow({"evaluator": report.evaluator} | shown)
+    for problem in empty:
+        writer.writerow({"what": "story", "unscored": problem})
     if where == "-":
         terminal.say(text.getvalue().rstrip("\n"))
         return
@@ -262,7 +271,7 @@ def _number(row: Row) -> str:
 
 
 def _figures(value: float) -> str:
-    return f"{value:.0f}" if abs(value) >= _WHOLE else f"{value:.4g}"
+    return f"{value:.0f}" if abs(value) >= _WHOLE else figures(value)
 
 
 def _interval(row: Row) -> str:

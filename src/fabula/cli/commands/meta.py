@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fabula.app.item_files import read_items
-from fabula.base.errors import UnknownNameError, UsageError
+from fabula.app.verdict_files import ALL, PASSED, common_questions, side_of
+from fabula.base.errors import UsageError
 from fabula.base.files import write_atomically
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
 from fabula.cli.session import near
 from fabula.cli.terminal import table
-from fabula.measure.ratings import SAME, read_ratings
+from fabula.evaluators.pairwise.config import MARGIN
+from fabula.measure.ratings import read_ratings
 from fabula.measure.report import Report, Row
-from fabula.measure.report.page import Section, bullets, joined, page, report_section
+from fabula.measure.report.page import Section, bullets, figure, joined, page, report_section
+from fabula.measure.report.pictures import intervals_svg
 from fabula.stats.bootstrap import Resampling
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.meta import PEOPLE
 from fabula.stats.meta import meta as compared
-from fabula.stats.verdicts import JUDGE, Verdict
+from fabula.stats.verdicts import JUDGE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from fabula.app.verdict_files import Side
     from fabula.measure.ratings import Rating
     from fabula.stats.meta import Meta
 
 _MAIN = ("pairs: accuracy", "stories: accuracy", "stories: spearman", "systems: spearman")
-ALL: Final = "all questions"
-_YES: Final = {"yes": 1.0, "true": 1.0, "pass": 1.0, "no": 0.0, "false": 0.0, "fail": 0.0}
-_REFERENCE: Final = "reference:"
-_PAIR: Final = 2
+_ACCURACY = ("pairs: accuracy", "stories: accuracy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +47,9 @@ class Comparing:
     question: Annotated[str, typer.Option(metavar="NAME", help="One question only.")] = ""
     rater: Annotated[str, typer.Option(metavar="NAME", help="One rater of VERDICTS only.")] = ""
     evaluator: Annotated[str, typer.Option(metavar="NAME", help="One evaluator of VERDICTS only.")] = ""
+    margin: Annotated[
+        float, typer.Option(min=0, max=0.999, help="By which a weighed choice needs to lead, as of `fabula rank`.")
+    ] = MARGIN
     html: Annotated[str, typer.Option(metavar="FILE", help="Write the whole comparison as a page.")] = ""
     resamples: Annotated[int, typer.Option(min=100, max=100_000, help="Of the bootstrap.")] = 1000
     seed: Annotated[int, typer.Option(help="Of the bootstrap and the random baseline.")] = 1
@@ -63,17 +64,20 @@ def meta(
 ) -> None:
     """Say how far a judge agrees with people, beside trivial baselines."""
     terminal = terminal_of(common)
-    judge = side_of(_chosen(read_ratings(Path(verdicts)), comparing, verdicts), verdicts)
-    people = side_of(read_ratings(Path(human)), human)
+    judge = side_of(_chosen(read_ratings(Path(verdicts)), comparing, verdicts), verdicts, comparing.margin)
+    people = side_of(read_ratings(Path(human)), human, comparing.margin)
     questions = common_questions(judge, people, comparing.question)
     texts = _texts(comparing)
     resampling = Resampling(comparing.resamples, comparing.seed)
-    found = {name: compared(mine, theirs, texts, resampling) for name, (mine, theirs) in questions.items()}
+    found = {name: compared(both.judge, both.human, texts, resampling, both.raters) for name, both in questions.items()}
     report = _report(found, judge, people, comparing)
     if comparing.html:
         _write(Path(comparing.html), found, report)
-    for name, result in found.items():
-        terminal.say(f"{name}\n\n{_table(result)}\n\n{result.sentence}\n")
+    printed = [name for name in found if PASSED not in found or name.startswith(PASSED)]
+    for name in printed:
+        terminal.say(f"{name}\n\n{_table(found[name])}\n\n{found[name].sentence}\n")
+    if len(printed) < len(found):
+        terminal.say(f"Each of the {len(found) - len(printed)} tests alone: --question NAME, --json, or --html FILE.\n")
     terminal.say("\n".join(report.notes))
     if comparing.html:
         terminal.say(f"\n{near(Path(comparing.html))}")
@@ -117,6 +121,11 @@ def _report(found: dict[str, Meta], judge: Side, people: Side, comparing: Compar
         notes.append(
             f"{judge.name}: {len(judge.raters)} raters are averaged ({', '.join(judge.raters)}); --rater takes one."
         )
+    if PASSED in found:
+        notes.append(
+            f"{PASSED}: of each story, by the judge as `fabula ttcw` counts them, and on each test by the majority of "
+            "people."
+        )
     if ALL in found:
         notes.append(f"{ALL}: each story's mean over the questions, or its share of all comparisons.")
     notes += [f"{name}: {note}" for name, result in found.items() for note in result.notes]
@@ -125,6 +134,11 @@ def _report(found: dict[str, Meta], judge: Side, people: Side, comparing: Compar
         "people": ", ".join(people.raters),
         "resamples": comparing.resamples,
         "seed": comparing.seed,
+        **{
+            f"choices of {who}": side.method(comparing.margin)
+            for who, side in (("the judge", judge), ("people", people))
+            if side.pairs
+        },
         "accuracy": "symmetric: a tie of one side counts half, of both sides not",
     }
     sentences = [f"{name}: {result.sentence}" for name, result in found.items()]
@@ -138,8 +152,22 @@ def _rendered(result: Meta) -> dict[str, Any]:
 def _write(file: Path, found: dict[str, Meta], report: Report) -> None:
     sentences = bullets(f"{name}: {result.sentence}" for name, result in found.items())
     numbers = report_section(report)
-    sections = [Section("In short", joined(sentences)), Section("All numbers", numbers.body)]
+    pictures = [figure(_picture(name, result)) for name, result in found.items()]
+    sections = [
+        Section("In short", joined(sentences)),
+        Section("Beside the baselines", joined(*pictures)),
+        Section("All numbers", numbers.body),
+    ]
     write_atomically(file, page("A judge beside people", sections))
+
+
+def _picture(name: str, result: Meta) -> str:
+    """An SVG of the judge's accuracy and that of each baseline, the highest first, with their intervals."""
+    measures = [what for what in _ACCURACY if any((f.of, f.what) == (JUDGE, what) for f in result.findings)]
+    rows = [(f.of, f.scored) for f in result.findings if f.what in measures[:1]]
+    rows.sort(key=lambda row: -row[1].value if isinstance(row[1], Estimate) else 1.0)
+    what = measures[0].replace(": ", ", ") if measures else "accuracy"
+    return intervals_svg(rows, title=f"{name}: {what}, with 95 % intervals; 0.5 is chance")
 
 
 def _table(result: Meta) -> str:
@@ -157,104 +185,3 @@ def _table(result: Meta) -> str:
 
 def _short(scored: Estimate | Unscored | None) -> str:
     return str(scored) if isinstance(scored, Estimate) else "-"
-
-
-@dataclass(frozen=True)
-class Side:
-    """One ratings file, read: verdicts by question.
-
-    Attributes:
-        name: of the file, for messages.
-        unscored: ratings without an answer.
-        unreadable: answers that are no number, no yes or no, and none of the stories shown.
-    """
-
-    name: str
-    questions: dict[str, list[Verdict]] = field(default_factory=lambda: defaultdict(list))
-    unscored: int = 0
-    unreadable: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def raters(self) -> list[str]:
-        """Everybody whose verdicts are there."""
-        return sorted({verdict.rater for verdicts in self.questions.values() for verdict in verdicts})
-
-    @property
-    def stories(self) -> set[str]:
-        """The stories on which there are verdicts."""
-        return {item for verdicts in self.questions.values() for verdict in verdicts for item in verdict.items}
-
-    def notes(self) -> list[str]:
-        """What was left out of the comparison."""
-        found = [f"{self.name}: {self.unscored} ratings have no answer and are left out."] if self.unscored else []
-        if self.unreadable:
-            shown = ", ".join(f"{answer!r} ({count})" for answer, count in self.unreadable.most_common(3))
-            found.append(f"{self.name}: answers that are no score and no choice are left out: {shown}.")
-        return found
-
-
-def side_of(ratings: Sequence[Rating], name: str) -> Side:
-    """The verdicts in a file's ratings. A score is a number, or yes (1) and no (0)."""
-    questions: dict[str, list[Verdict]] = defaultdict(list)
-    unscored, unreadable = 0, Counter[str]()
-    for rating in ratings:
-        if rating.answer is None:
-            unscored += 1
-        elif (verdict := _verdict(rating)) is None:
-            unreadable[str(rating.answer)] += 1
-        else:
-            questions[rating.question].append(verdict)
-    return Side(name, questions, unscored, unreadable)
-
-
-def _verdict(rating: Rating) -> Verdict | None:
-    """A rating as a verdict; one of a story beside its reference is a score of the story."""
-    answer, items, systems = rating.answer, rating.items, rating.systems
-    if len(items) == _PAIR and isinstance(answer, str):
-        choices = {items[0]: 1.0, items[1]: 0.0, SAME: 0.5}
-        if answer not in choices:
-            return None
-        return Verdict(rating.rater, items, choices[answer], systems, rating.prompt)
-    own = [place for place, item in enumerate(items) if not item.startswith(_REFERENCE)]
-    value = _YES.get(answer.strip().casefold()) if isinstance(answer, str) else answer
-    if value is None or len(own) != 1:
-        return None
-    system = (systems[own[0]],) if systems else ()
-    return Verdict(rating.rater, (items[own[0]],), float(value), system, rating.prompt)
-
-
-def common_questions(judge: Side, human: Side, wanted: str = "") -> dict[str, tuple[list[Verdict], list[Verdict]]]:
-    """The questions that both sides answered, with their verdicts; several are taken together too, as `ALL`.
-
-    Raises:
-        UnknownNameError: a question is wanted that one side did not answer.
-        UsageError: there is no common question, or no common story.
-    """
-    common = [name for name in judge.questions if name in human.questions]
-    if wanted and wanted not in common:
-        raise UnknownNameError("common question", wanted, common)
-    if not common:
-        asked = (", ".join(sorted(side.questions)) or "nothing" for side in (judge, human))
-        mine, theirs = asked
-        raise UsageError(
-            f"{judge.name} and {human.name} answer no common question: {mine} in the one, {theirs} in the other. "
-            "Use one name for one question."
-        )
-    if not judge.stories & human.stories:
-        raise UsageError(
-            f"{judge.name} and {human.name} have no story in common: {_some(judge)} in the one, {_some(human)} in the "
-            "other. Use one id for one story."
-        )
-    found = {name: (judge.questions[name], human.questions[name]) for name in ([wanted] if wanted else common)}
-    found = {name: both for name, both in found.items() if _stories(both[0]) & _stories(both[1])}
-    if len(found) > 1:
-        found[ALL] = ([v for mine, _ in found.values() for v in mine], [v for _, them in found.values() for v in them])
-    return found
-
-
-def _stories(verdicts: Sequence[Verdict]) -> set[str]:
-    return {item for verdict in verdicts for item in verdict.items}
-
-
-def _some(side: Side) -> str:
-    return ", ".join(repr(item) for item in sorted(side.stories)[:3]) or "none"

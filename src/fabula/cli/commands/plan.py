@@ -201,6 +201,8 @@ def summary(plan: Plan) -> str:
     cast = ", ".join(person.name for person in plan.characters) or "none named"
     events = sum(len(scene.outline) for scene in plan.scenes)
     lines = [table(rows, right=(0, 1, 4)), "", f"Characters: {cast}"]
+    if plan.manner:
+        lines.append(f"Told in: {plan.manner}")
     lines.append(f"{counted(len(plan.scenes), 'scene')}, {counted(events, 'event')}; {_order(plan, order)}")
     return "\n".join(lines)
 

@@ -28,7 +28,7 @@ from fabula.evaluators.rubric.page import sections_of as rubric_sections
 from fabula.measure.ratings import read_ratings, write_ratings
 from fabula.measure.report import Report
 from fabula.measure.report.page import page, report_section
-from fabula.stats.estimate import Estimate
+from fabula.stats.estimate import Estimate, figures
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -163,8 +163,8 @@ def _short(scored: Scored) -> str:
     if not isinstance(scored, Estimate):
         return "not scored"
     if scored.low is None or scored.high is None:
-        return f"{scored.value:.4g}"
-    return f"{scored.value:.4g} [{scored.low:.4g}, {scored.high:.4g}]"
+        return figures(scored.value)
+    return f"{figures(scored.value)} [{figures(scored.low)}, {figures(scored.high)}]"
 
 
 # people ---------------------------------------------------------------------------------------------------------------

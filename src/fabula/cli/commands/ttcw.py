@@ -182,7 +182,7 @@ def _count(what: str, scored: Scored) -> str:
     if not isinstance(scored, Estimate):
         return "not scored"
     shown = f"{scored.value:g}/{scored.n}"
-    return f"{shown} [{scored.low:.1f}, {scored.high:.1f}]" if what == "score" and scored.low is not None else shown
+    return f"{shown} [{scored.low:z.1f}, {scored.high:z.1f}]" if what == "score" and scored.low is not None else shown
 
 
 def _test_rows(report: Report, name: str) -> list[tuple[str, ...]]:

@@ -18,10 +18,10 @@ from fabula.cli.session import near
 from fabula.cli.terminal import table
 from fabula.project.folder import MAX_FILE, Project
 from fabula.story import Story, one_line
-from fabula.story.world import NOW, Moment, WorldState
-from fabula.story.world.facts import name_key
+from fabula.story.world import NOW, Entity, Moment, WorldState
 from fabula.story.world.file import fact_data, parse_world, read_world, write_world
 from fabula.story.world.graph import graph_of, graphml, mermaid
+from fabula.story.world.meaning import name_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _FILE: Final = Path(".fabula") / "world.db"
 _FOLDER: Final = "world"  # of what runs write
-_MOST_ROWS, _MOST_CONFLICTS, _WIDE = 200, 10, 48
+_MOST_ROWS, _MOST_CONFLICTS, _MOST_ALSO, _WIDE = 200, 10, 100, 48
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ def _person(state: WorldState, who: str) -> str:
 
 
 def _export(terminal: Terminal, state: WorldState, views: Views, transfer: Transfer) -> None:
-    at = _moment(state, views.at)
+    at, entities = _moment(state, views.at), tuple[Entity, ...]()
     if views.diff:
         found = state.diff(*(_moment(state, scene) for scene in views.diff))
         facts: Sequence[Fact] = [*found.opened, *(new for _, new in found.changed)]
@@ -184,10 +184,11 @@ def _export(terminal: Terminal, state: WorldState, views: Views, transfer: Trans
         facts = [fact for fact in state.facts() if fact.told <= at]
     else:
         facts = state.snapshot(at)
+        entities = tuple(one for one in state.entities() if one.kind and one.scene <= at.scene)
     if transfer.export == "json":
         text = write_world(state, facts)
     else:
-        text = (graphml if transfer.export == "graphml" else mermaid)(graph_of(state, facts))
+        text = (graphml if transfer.export == "graphml" else mermaid)(graph_of(state, facts, entities))
     if transfer.out:
         write_atomically(Path(transfer.out), text)
         terminal.message(f"{counted(len(facts), 'fact')} written to {near(Path(transfer.out))}.")
@@ -321,5 +322,5 @@ def _conflict_data(one: Conflict) -> dict[str, Any]:
         "earlier": fact_data(one.earlier),
         "later": fact_data(one.later),
         "canon": one.canon,
-        "also_in": [at.scene for at in one.also],
+        "also_in": [at.scene for at in one.also[:_MOST_ALSO]],
     }

@@ -138,7 +138,8 @@ async def turn_of(
             temperature=round(temperature + _WARMER * attempt, 2), max_tokens=run.reply_tokens(role, _SHORT)
         )
         try:
-            text = await place.chat(role, prompt, chat, sampling=sampling, expect=_WORDS, lead=draw.lead, **fields)
+            reply = await place.chat(role, prompt, chat, sampling=sampling, expect=_WORDS, lead=draw.lead, **fields)
+            text = reply.text
         except RefusalError:  # it was asked three times
             if not fallbacks:
                 raise

@@ -8,9 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from fabula.craft.planning.from_brief import PlanOptions, begin_plan, given_plan, make_plan, names_in, plan_for
+from fabula.craft.planning.from_brief import PlanOptions, begin_plan, given_plan, make_plan, plan_for
 from fabula.craft.planning.from_story import plan_from_story
 from fabula.craft.planning.shared import ROLE
+from fabula.craft.planning.synthesis import synthesised_plan
 
 __all__ = [
     "PROMPTS",
@@ -19,9 +20,9 @@ __all__ = [
     "begin_plan",
     "given_plan",
     "make_plan",
-    "names_in",
     "plan_for",
     "plan_from_story",
+    "synthesised_plan",
 ]
 
 PROMPTS: Final = Path(__file__).parent.parent / "prompts"

@@ -1,11 +1,9 @@
-"""A plan taken out of a finished story: plan synthesis of Character Simulation (section 4.2.1 and appendix B.1.1).
+"""A plan taken out of a finished story: plan synthesis of Character Simulation (section 4.2.1), improved.
 
-The paper makes two calls: one for the characters, and one that gives all scenes with them and adds what was missed;
-conflict and setting are extracted as in Agents' Room. Here the paragraphs are numbered and a scene is named with the
-paragraph in which it begins, so that scenes part the story by construction; each scene's outline and details are read
-off its own paragraphs; missed content is a call of its own; and a story of any length is read in windows that fit a
-prompt, each shown the cast and the scenes found so far. The paper prints the prompt of Scene Extraction under Character
-Extraction too, so the prompt for the cast is ours.
+The paper (`synthesis`) asks for the characters, and then for all scenes in one reply. Here the paragraphs are numbered
+and a scene is named with the paragraph in which it begins, so that scenes part the story by construction; each scene's
+outline and details are read off its own paragraphs; missed content is a call of its own; and a story of any length is
+read in windows that fit a prompt, each shown the cast and the scenes found so far.
 """
 
 from __future__ import annotations
@@ -15,11 +13,21 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
 from fabula.craft.planning.replies import MOST_IMPORTANCE, borders_type, cast_type, missed_type, read_scene_type
-from fabula.craft.planning.shared import ROLE, CastList, checked, free_name, note, outline, says_the_same, typed
+from fabula.craft.planning.shared import (
+    ROLE,
+    CastList,
+    checked,
+    free_name,
+    note,
+    outline,
+    says_the_same,
+    typed,
+    witnessed,
+)
 from fabula.engine.run import side_by_side
 from fabula.models.budget import estimate_tokens
 from fabula.story import Story, count_words, one_line
-from fabula.story.plan import Event, Plan, ScenePlan, story_time
+from fabula.story.plan import Plan, ScenePlan, story_time
 from fabula.story.sentences import paragraphs, sentences
 
 if TYPE_CHECKING:
@@ -62,6 +70,7 @@ class _ReadScene:
     text: Stretch
     detail: ReadSceneReply
     events: list[str]
+    shown: tuple[str, ...]
     added: int = 0
 
 
@@ -167,9 +176,9 @@ async def _read_scene(
             lead=_lead(piece, names),
             most=most,
         )
-    kind, shown = read_scene_type(names), tuple(events)
+    kind, shown = read_scene_type(names, witnesses=not run.aids(ROLE)), tuple(events)
     detail = await typed(run, kind, "read_scene", found=found, name=name, events=shown, text=pieces[0].numbered)
-    return _ReadScene(name or detail.name, text, detail, events)
+    return _ReadScene(name or detail.name, text, detail, events, shown)
 
 
 def _lead(text: Stretch, names: Sequence[str]) -> str:
@@ -220,17 +229,18 @@ def _inside(paragraph: int, window: Stretch) -> int:
 def _scenes(read: Sequence[_ReadScene], cast: CastList) -> tuple[ScenePlan, ...]:
     """The scenes of the plan, in the order of telling."""
     words = [scene.text.words for scene in read]
+    there = [cast.present(scene.detail.characters, scene.detail.newcomers) for scene in read]
     return tuple(
         ScenePlan(
             name=scene.name,
-            outline=tuple(Event(event) for event in scene.events),
+            outline=witnessed(scene.events, scene.shown, scene.detail, here, cast),
             element=scene.detail.element,
             place=scene.detail.place,
             importance=importance(scene.detail.importance, own / (sum(words) or 1), len(read)),
-            characters=cast.present(scene.detail.characters, scene.detail.newcomers),
+            characters=here,
             time=_time(scene.detail.time, scene.text),
         )
-        for scene, own in zip(read, words, strict=True)
+        for scene, own, here in zip(read, words, there, strict=True)
     )
 
 

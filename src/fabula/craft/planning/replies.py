@@ -8,13 +8,22 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Final, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    create_model,
+    model_validator,
+)
 
 from fabula.engine.replies import short
 from fabula.story import one_line
-from fabula.story.plan import ARC, Element
+from fabula.story.plan import ARC, Element, story_time
 from fabula.story.sentences import ends_whole, spans
 
 if TYPE_CHECKING:
@@ -26,7 +35,7 @@ MOST_IMPORTANCE: Final = 10
 _PHRASE, _SENTENCE = 120, 200
 _OVERLONG: Final = 4  # times the characters asked for: no reply that answers the question
 _NOISE: Final = re.compile(r"[_{}\[\]<>|=`\\@#]|//|\)\)")
-_SELDOM: Final = frozenset({"group", "newcomers", "time"})
+_SELDOM: Final = frozenset({"group", "newcomers", "time", "misses"})
 _LONGEST_WORD, _FEW_WORDS, _LETTERS = 24, 5, 0.8
 
 
@@ -61,6 +70,17 @@ def _said(value: object) -> object:
 def _element(value: object) -> object:
     """An element of the arc in the paper's spelling, from "Rising_Action" or "rising-action"."""
     return value.strip().lower().replace("_", " ").replace("-", " ") if isinstance(value, str) else value
+
+
+def _moment(text: str) -> str:
+    """A story time.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if story_time(text) is None:
+        raise ValueError("give a time as a number (1, 2.5) or as a date (1921, 1921-05-03, 1921-05-03 14:30)")
+    return text
 
 
 def _prose(text: str, most: int) -> str:
@@ -104,20 +124,24 @@ Phrase: TypeAlias = Annotated[_Said, short(_PHRASE, least=4), Cleaned(partial(_p
 Goal: TypeAlias = Annotated[_Said, short(_PHRASE, least=8), Cleaned(_aim)]
 Sentence: TypeAlias = Annotated[_Said, short(_SENTENCE, least=20), Cleaned(partial(_prose, most=_SENTENCE))]
 Moment: TypeAlias = Annotated[_Said, short(40)]
+Time: TypeAlias = Annotated[
+    _Said, AfterValidator(_moment), WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}]})
+]
 Importance: TypeAlias = Annotated[int, Field(ge=1, le=MOST_IMPORTANCE)]
 ArcElement: TypeAlias = Annotated[Element, BeforeValidator(_element)]
 
 
 def _all_required(schema: dict[str, Any]) -> None:
     """Engines write every field but those that are seldom wanted; readers do without any that has a default."""
-    schema["required"] = [name for name in schema.get("properties", ()) if name not in _SELDOM]
+    needed = schema.get("required", ())
+    schema["required"] = [name for name in schema.get("properties", ()) if name in needed or name not in _SELDOM]
 
 
 class _Reply(BaseModel):
     model_config = ConfigDict(frozen=True, str_strip_whitespace=True, json_schema_extra=_all_required)
 
 
-class Sheet(_Reply):
+class PaperSheet(_Reply):
     """A character as section 3.2.1 of Character Simulation has it."""
 
     name: Name
@@ -130,10 +154,22 @@ class Sheet(_Reply):
     group: bool = False
 
 
+class Sheet(PaperSheet):
+    """A character whose personality has a field of its own."""
+
+    personality: Phrase = ""
+
+
 class CastReply(_Reply):
     """The people of a story."""
 
     characters: Annotated[list[Sheet], Field(min_length=1)]
+
+
+class PaperCastReply(_Reply):
+    """The people of a story, with the fields of section 3.2.1 of Character Simulation."""
+
+    characters: Annotated[list[PaperSheet], Field(min_length=1)]
 
 
 class CountReply(_Reply):
@@ -142,9 +178,27 @@ class CountReply(_Reply):
     scenes: Annotated[int, Field(ge=1)]
 
 
-class OrderReply(_Reply):
-    """Numbers of scenes in the order in which they happen."""
+class SceneTold(_Reply):
+    """A scene at its place in the telling."""
 
+    time: Time
+    element: ArcElement
+    what: Sentence
+
+
+class TellingReply(_Reply):
+    """How a story is told: in which person and tense, and which scene comes when."""
+
+    person: Phrase = ""
+    tense: Phrase = ""
+    scenes: Annotated[list[SceneTold], Field(min_length=1)]
+
+
+class SmallTellingReply(_Reply):
+    """The same, as a small model can say it: numbers of scenes in the order in which they happen."""
+
+    person: Literal["third person", "first person", "second person"] = "third person"
+    tense: Literal["past tense", "present tense"] = "past tense"
     order: list[int]
 
 
@@ -159,6 +213,12 @@ class Newcomer(There):
     """Somebody in a scene whom the cast lacks."""
 
     role: Phrase = ""
+
+
+class Witness(There):
+    """Somebody in a scene, and the numbers of its events that they do not see or hear."""
+
+    misses: list[int] = []
 
 
 class SceneReply(_Reply):
@@ -183,6 +243,23 @@ class ReadSceneReply(SceneReply):
 
     element: ArcElement = ARC[1]
     time: Moment = ""
+
+
+class Extracted(_Reply):
+    """A scene as appendix B.1.1 of Character Simulation has it."""
+
+    name: Title
+    outline: Annotated[list[Annotated[_Said, Field(min_length=1)]], Field(min_length=1)]
+    element: ArcElement
+    place: Phrase
+    importance: Importance
+    characters: list[There]
+
+
+class ExtractedReply(_Reply):
+    """All scenes of a story."""
+
+    scenes: Annotated[list[Extracted], Field(min_length=1)]
 
 
 class Border(_Reply):
@@ -212,7 +289,7 @@ class MissedReply(_Reply):
 
 
 def cast_type(most: int) -> type[CastReply]:
-    """A cast of at most `most` people."""
+    """A cast; where a small model plans, of at most `most` people."""
     return create_model("Cast", __base__=CastReply, characters=(_list_of(Sheet, 1, most), ...))
 
 
@@ -221,21 +298,32 @@ def count_type(low: int, high: int) -> type[CountReply]:
     return create_model("Count", __base__=CountReply, scenes=(_number(low, high), ...))
 
 
-def order_type(scenes: int) -> type[OrderReply]:
-    """All numbers from 1 to `scenes`."""
+def telling_type(scenes: int) -> type[TellingReply]:
+    """So many scenes in the order in which they are told."""
+    every = Annotated[list[SceneTold], Field(min_length=scenes, max_length=scenes)]
+    return create_model("Telling", __base__=TellingReply, scenes=(every, ...))
+
+
+def small_telling_type(scenes: int) -> type[SmallTellingReply]:
+    """All numbers from 1 to `scenes`, for small models; what is no order is taken too, which costs no call."""
     every = Field(json_schema_extra={"minItems": scenes, "maxItems": scenes})
     numbers: Any = Annotated[list[_number(1, scenes)], every]  # type: ignore[misc] # a type made at run time
-    return create_model("Order", __base__=OrderReply, order=(numbers, ...))
+    return create_model("Telling", __base__=SmallTellingReply, order=(numbers, ...))
 
 
-def scene_type(names: Sequence[str]) -> type[SceneReply]:
-    """A planned scene whose people are chosen from `names`; others are taken too where an engine lets them pass."""
-    return create_model("Scene", __base__=SceneReply, **_people(names, newcomers=0))
+def scene_type(names: Sequence[str], *, witnesses: bool) -> type[SceneReply]:
+    """A planned scene whose people are chosen from `names`; others are taken too where an engine lets them pass.
+
+    With `witnesses` each of them has the numbers of the events that they miss.
+    """
+    there: type[There] = Witness if witnesses else There
+    return create_model("Scene", __base__=SceneReply, **_people(names, newcomers=0, there=there))
 
 
-def read_scene_type(names: Sequence[str]) -> type[ReadSceneReply]:
-    """A scene read from a story; whoever `names` lacks has a place of their own."""
-    return create_model("Scene", __base__=ReadSceneReply, **_people(names, newcomers=2))
+def read_scene_type(names: Sequence[str], *, witnesses: bool) -> type[ReadSceneReply]:
+    """A scene read from a story; whoever `names` lacks has a place of their own. `witnesses` as in `scene_type`."""
+    there: type[There] = Witness if witnesses else There
+    return create_model("Scene", __base__=ReadSceneReply, **_people(names, newcomers=2, there=there))
 
 
 def borders_type(first: int, last: int, low: int, most: int) -> type[BordersReply]:
@@ -260,9 +348,9 @@ def _list_of(kind: Any, low: int, high: int) -> Any:  # noqa: ANN401 - annotatio
     return Annotated[list[kind], Field(min_length=min(low, 1)), short(high, least=low)]
 
 
-def _people(names: Sequence[str], newcomers: int) -> dict[str, Any]:
+def _people(names: Sequence[str], newcomers: int, there: type[There] = There) -> dict[str, Any]:
     """The fields for who is there."""
     known = Annotated[_Said, Field(min_length=1, json_schema_extra={"enum": list(names)} if names else {}), short(40)]
-    there = create_model("There", __base__=There, name=(known, ...))
-    some = Annotated[list[there], short(max(min(len(names), 6), 1), least=1)]  # type: ignore[valid-type] # made at run time
+    known_there = create_model("There", __base__=there, name=(known, ...))
+    some = Annotated[list[known_there], short(max(min(len(names), 6), 1), least=1)]  # type: ignore[valid-type] # made at run time
     return {"characters": (some, ...), "newcomers": (_list_of(Newcomer, 0, newcomers), ())}

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pydantic import BaseModel
 
 from fabula.base.errors import ReplyError
-from fabula.craft.planning.replies import without_noise
+from fabula.craft.planning.replies import Witness, without_noise
 from fabula.craft.prose import clean_reply
 from fabula.models.base import Sampling
 from fabula.story import count_words, one_line, slug
 from fabula.story.people import among
-from fabula.story.plan import Character, Presence
+from fabula.story.plan import Character, Event, Presence
 from fabula.story.plan_check import check_plan
 from fabula.story.plan_file import write_plan
 from fabula.story.sentences import sentences
@@ -22,7 +22,7 @@ from fabula.story.sentences import sentences
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fabula.craft.planning.replies import Newcomer, Sheet, There
+    from fabula.craft.planning.replies import PaperSheet, SceneReply, There
     from fabula.engine.replies import TextKind
     from fabula.engine.run import Run
     from fabula.story.plan import Plan
@@ -145,7 +145,7 @@ class CastList:
         """The names, in the order in which they came."""
         return tuple(character.name for character in self.characters)
 
-    def add(self, sheets: Iterable[Sheet]) -> None:
+    def add(self, sheets: Iterable[PaperSheet]) -> None:
         """Add the characters of `sheets`; of somebody known, only fields that are still empty are taken."""
         for sheet in sheets:
             new = Character(**sheet.model_dump())
@@ -157,7 +157,7 @@ class CastList:
             empty = {name: getattr(new, name) for name in _FIELDS if not getattr(old, name)}
             self.characters[at] = replace(old, **empty)
 
-    def present(self, there: Iterable[There], newcomers: Iterable[Newcomer] = ()) -> tuple[Presence, ...]:
+    def present(self, there: Iterable[There], newcomers: Iterable[There] = ()) -> tuple[Presence, ...]:
         """Who is in a scene, each once; somebody whom the cast lacks is added to it (appendix B.1.1)."""
         found: dict[str, Presence] = {}
         for person in (*there, *newcomers):
@@ -176,7 +176,27 @@ class CastList:
         return None if known is None else self.names.index(known)
 
 
-_FIELDS: Final = ("role", "gender", "age", "setup", "speech", "goal")
+def witnessed(
+    events: Sequence[str], numbered: Sequence[str], detail: SceneReply, there: Sequence[Presence], cast: CastList
+) -> tuple[Event, ...]:
+    """The events of a scene; one that some of those in it miss names who is there. One that all miss is everybody's.
+
+    `numbered` are those that the planner was shown when it said who misses which; any other is everybody's.
+    """
+    missed: dict[str, set[str]] = {}
+    for person in detail.characters:
+        at = cast.find(person.name)
+        if isinstance(person, Witness) and at is not None:
+            gone = {numbered[number - 1] for number in person.misses if 1 <= number <= len(numbered)}
+            missed.setdefault(cast.names[at], set()).update(gone)
+    found = []
+    for text in events:
+        here = tuple(one.name for one in there if text not in missed.get(one.name, ()))
+        found.append(Event(text, present=() if len(here) == len(there) else here))
+    return tuple(found)
+
+
+_FIELDS: Final = ("role", "gender", "age", "setup", "personality", "speech", "goal")
 
 
 def checked(plan: Plan) -> Plan:

@@ -5,12 +5,13 @@ What cannot be had from a model is counted and reported; it never ends the check
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from fabula.base.errors import ReplyError
+from fabula.base.errors import ContextLengthError, RefusalError, ReplyError
 from fabula.craft.raters import kind_of
 from fabula.engine.replies import json_instruction, schema_of
 from fabula.evaluators.atlas.quoting import StoryText
@@ -24,10 +25,21 @@ if TYPE_CHECKING:
     from fabula.continuity import NumberedScene, Scenes
     from fabula.engine.run import Run
     from fabula.evaluators.atlas.config import Config
+    from fabula.evaluators.atlas.findings import Found
     from fabula.measure.items import Item
 
 T = TypeVar("T")
 
+_COMMON: Final = re.compile(
+    r"(?:the|an?|and|or|but|of|to|in|on|at|by|for|with|from|as|is|was|are|were|be|been|its?|he|his|him|she|her|they|"
+    r"their|them|i|you|my|your|we|our|me|not?|that|this|there|what|who|had|has|have|do|did)"
+)
+_ENGLISH: Final = 0.15  # of a text's words are common ones at least; English prose has 0.4 to 0.5, telegrams 0.2
+_JUDGED: Final = 40  # words from which on a language can be told
+_KEYED: Final = 0.6  # of the lines of a YAML file begin with a key
+_KEY: Final = re.compile(r"[ \t]*(?:- )?[A-Za-z_][\w -]{0,40}:(?:[ \t]|$)")
+_FEW_LINES: Final = 4
+_LOOKED_AT: Final = 20_000  # characters
 EVALUATOR: Final = "atlas"
 RUBRIC: Final = "atlas-1"
 REPLY_TOKENS: Final = {
@@ -38,12 +50,29 @@ REPLY_TOKENS: Final = {
     "node": 600,
     "propose": 1600,
     "verify": 2600,
-    "facts": 2800,
-    "compare": 1200,
-    "settle": 2600,
+    "read": 3200,
+    "decide": 3200,
     "judge": 4000,
 }
 """Tokens that a context window keeps free for the reply; the most that a small model may write."""
+
+
+def is_english(text: str) -> bool:
+    """Whether a text may be English, by its commonest words; a short one always may."""
+    found = re.findall(r"[^\W\d_]+", text[:_LOOKED_AT])
+    return len(found) < _JUDGED or sum(bool(_COMMON.fullmatch(word.lower())) for word in found) >= _ENGLISH * len(found)
+
+
+def looks_like_data(text: str, form: str) -> str:
+    """What a text that was read as prose looks like: JSON or YAML that cannot be read as a story; else empty."""
+    head = text.lstrip("\ufeff \t\r\n")
+    if form == "json" or not head:
+        return ""
+    if head[0] in "[{" and '":' in head[:_LOOKED_AT]:
+        return "JSON that is broken, or is no array of scenes"
+    lines = [line for line in head[:_LOOKED_AT].splitlines() if line.strip()]
+    keyed = sum(bool(_KEY.match(line)) for line in lines)
+    return "YAML" if len(lines) >= _FEW_LINES and keyed >= _KEYED * len(lines) else ""
 
 
 @dataclass
@@ -55,6 +84,8 @@ class StoryCheck:
         split: the story's scenes.
         ratings: verdicts, and calls whose reply could not be read.
         counts: how often something was dropped, cut, merged or missed.
+        unread: numbers of the paragraphs that nobody read.
+        rejected: what a reader suspected and the verifier did not confirm, with its decision as `attribute`.
     """
 
     run: Run
@@ -63,6 +94,8 @@ class StoryCheck:
     config: Config
     ratings: list[Rating] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
+    unread: set[int] = field(default_factory=set)
+    rejected: list[Found] = field(default_factory=list)
 
     @property
     def scenes(self) -> Sequence[NumberedScene]:
@@ -83,6 +116,10 @@ class StoryCheck:
         window = self.run.window(role)
         return None if window is None else window - REPLY_TOKENS[prompt]
 
+    def fits(self, role: str, most: int, unknown: int) -> bool:
+        """Whether the whole story fits `most` tokens and half of a role's window; `unknown` is its size if unknown."""
+        return sum(one.tokens for one in self.text.paragraphs) <= min(most, (self.run.window(role) or unknown) // 2)
+
     async def ask(self, at: Run, shape: type[T], role: str, prompt: str, **fields: Any) -> T | None:  # noqa: ANN401 - fields of a prompt
         """A reply of that shape; `None`, counted and kept as an unscored rating, where none could be had.
 
@@ -96,7 +133,7 @@ class StoryCheck:
             sampling = Sampling(temperature=self.config.paper.temperature, max_tokens=most)
             try:
                 return await at.ask_for(shape, role, prompt, sampling=sampling, **fields)
-            except ReplyError as error:
+            except (ReplyError, RefusalError, ContextLengthError) as error:
                 why = str(error)
         self.counts[f"unreadable_{prompt}"] += 1
         self.rate(role, f"{at.at}/{prompt}", f"{at.at}/{prompt}", unscored=why)

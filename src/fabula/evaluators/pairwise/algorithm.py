@@ -4,7 +4,7 @@ A judge reads two stories on one prompt, assesses them in detail, and says for e
 both are the same. Every pair is shown in both orders. The verdicts become strengths of the systems (Bradley-Terry).
 
 `evaluate` is the procedure. Below it stand its steps up to the verdicts: which pairs there are, written verdicts,
-weighted verdicts. The matrix of wins W and the strengths are made of them by `report.report_of`, in
+weighted verdicts. The matrix of wins W and the strengths are made of them by `report.ranked`, in
 `stats/ranking.py` (`_wins_by_prompt`, `rank_systems`) and `stats/bradley_terry.py` (`fit`).
 """
 
@@ -39,6 +39,11 @@ _SHORT_REPLY: Final = 700  # tokens of a small judge's assessment
 _ASSESSMENT_WORDS: Final = 300  # for estimates: the length of the assessment in Agents' Room appendix E
 _ENDING_TOKENS: Final = 120
 _WORD: Final = Sampling(temperature=0.0, max_tokens=4)
+_SHOWN: Final = 4  # names in a message
+_UNWEIGHED: Final = (
+    "Verdicts were to be weighed by probabilities, but the judge's server gives no log-probabilities: they are "
+    "written, {samples} in each order."
+)
 
 
 async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
@@ -52,7 +57,10 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     questions = questions_in(config.paper.questions)
     pairs = pairs_of(items)
     judge = performer_of(run, ROLE).capabilities
-    weighs = config.ours.verdicts == "logprobs" or (config.ours.verdicts == "auto" and judge.logprobs)
+    wanted = config.ours.verdicts == "logprobs" or (config.ours.verdicts == "auto" and judge.logprobs)
+
+    # Ours: whether verdicts can be weighed shows in the first ones; a server may give less than its kind can.
+    first, weighs = await tried(Showing(run, config, questions, *pairs[0], 1)) if wanted else (None, False)
     samples = 1 if weighs else config.paper.samples
 
     # As many at a time as the judge answers: all calls on two stories follow each other and share their beginning.
@@ -63,25 +71,27 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
             return await (weighed(showing) if weighs else written(showing))
 
     # Character Simulation, section 4.3: each pair in both orders.
-    ratings = await side_by_side(
-        judged(Showing(run, config, questions, *order, sample))
+    showings = [
+        Showing(run, config, questions, *order, sample)
         for pair in pairs
         for sample in range(1, samples + 1)
         for order in (pair, pair[::-1])
-    )
+    ]
+    others = await side_by_side(judged(showing) for showing in (showings[1:] if first else showings))
+    ratings = [rating for each in ((first, *others) if first else others) for rating in each]
 
     how = {
-        "verdicts": "weighed by probabilities, averaged over both orders"
-        if weighs
-        else "written, read from the ending",
+        **({} if weighs else {"verdicts": "written, read from the ending"}),
         "samples in each order": samples,
         "assessment first": config.ours.assess or not weighs,
+        "task after the stories": config.ours.task_last or weighs,
         "cautions of appendix D": config.ours.cautions,
         "guard against orders in stories": config.ours.guard,
         "pairs of stories": len(pairs),
     }
-    texts = {item.id: item.story.text for item in items}
-    return ranked([rating for each in ratings for rating in each], texts, config.ours, how)
+    report = ranked(ratings, {item.id: item.story.text for item in items}, config.ours, how)
+    notes = left_out(items, pairs) + ([_UNWEIGHED.format(samples=samples)] if wanted and not weighs else [])
+    return replace(report, notes=(*notes, *report.notes))
 
 
 # which pairs there are ------------------------------------------------------------------------------------------------
@@ -109,6 +119,21 @@ def pairs_of(items: Sequence[Item]) -> tuple[tuple[Item, Item], ...]:
     return found
 
 
+def left_out(items: Sequence[Item], pairs: Sequence[tuple[Item, Item]]) -> list[str]:
+    """A note on systems, and on further stories, that no story of another system can be compared with; else nothing."""
+    used = {item.id for pair in pairs for item in pair}
+    ranked_names = {_ranked_name(item) for item in items if item.id in used}
+    lone = sorted({_ranked_name(item) for item in items} - ranked_names)
+    others = sorted(item.id for item in items if item.id not in used and _ranked_name(item) in ranked_names)
+    notes = []
+    if lone:
+        notes.append(f"Left out, since no other system answers a prompt of theirs: {', '.join(lone)}.")
+    if others:
+        shown = ", ".join(others[:_SHOWN]) + (", ..." if len(others) > _SHOWN else "")
+        notes.append(f"{len(others)} stories are left out, whose prompts no other system answers: {shown}.")
+    return notes
+
+
 def _ranked_name(item: Item) -> str:
     """What is ranked: the story's system, or the story itself where that is not known."""
     return item.system or item.id
@@ -122,9 +147,9 @@ def _why_no_pair(items: Sequence[Item], prompts: dict[str, list[Item]]) -> str:
         return (
             f"All {len(items)} stories are of one system, {names[0]}. Give stories of another one to compare it with."
         )
-    shown = ", ".join(repr(prompt) for prompt in sorted(prompts)[:4])
+    shown = ", ".join(repr(prompt) for prompt in sorted(prompts)[:_SHOWN])
     return (
-        f"No two stories answer the same prompt ({shown}{', ...' if len(prompts) > 4 else ''}). "  # noqa: PLR2004 - as many as fit
+        f"No two stories answer the same prompt ({shown}{', ...' if len(prompts) > _SHOWN else ''}). "
         "Stories are compared within a prompt: give files of different systems the same name, or the same `prompt`."
     )
 
@@ -160,6 +185,7 @@ class Showing:
             "mark": mark_for(*texts),
             "cautions": self.config.ours.cautions,
             "guard": self.config.ours.guard,
+            "task_last": self.config.ours.task_last,
         }
 
     async def assessment(self) -> Reply:
@@ -190,13 +216,13 @@ class Showing:
         )
 
 
-async def written(showing: Showing) -> list[Rating]:
+async def written(showing: Showing, assessment: Reply | None = None) -> list[Rating]:
     """The verdicts that an assessment ends with; what cannot be read there is asked for again.
 
     One rating for each question; the assessment is the reason of the first of them.
     """
     run, labels = showing.run, [label(name) for name in showing.questions]
-    reply = await showing.assessment()
+    reply = assessment or await showing.assessment()
     found, why = run.unless_made_up(lambda: _read(reply.text, labels), (dict.fromkeys(labels, SIDES[0]), ""))
     for attempt in range(run.context.repairs):
         missing = [name for name in labels if name not in found]
@@ -227,24 +253,43 @@ def _read(text: str, labels: Sequence[str]) -> tuple[dict[str, str], str]:
         return {}, str(problem)
 
 
+async def tried(showing: Showing) -> tuple[list[Rating], bool]:
+    """The verdicts on the first two stories: weighed, and true; or written, where the server gives no probabilities."""
+    said = await showing.assessment() if showing.config.ours.assess else None
+    found = await _weigh_all(showing, said)
+    if showing.run.unless_made_up(lambda: any(given for _, given in found), instead=True):
+        return _with_reason(found, said), True
+    return await written(showing, said), False
+
+
 async def weighed(showing: Showing) -> list[Rating]:
     """The likeliest answer to each question, with the probabilities of all three (ours)."""
-    said = (await showing.assessment()).text if showing.config.ours.assess else ""
-    first, *others = await side_by_side(_weighed(showing, question, said) for question in showing.questions)
-    return [replace(first, reason=said.strip()), *others]
+    said = await showing.assessment() if showing.config.ours.assess else None
+    return _with_reason(await _weigh_all(showing, said), said)
 
 
-async def _weighed(showing: Showing, question: str, assessment: str) -> Rating:
+async def _weigh_all(showing: Showing, assessment: Reply | None) -> list[tuple[Rating, bool]]:
+    said = assessment.text if assessment else ""
+    return await side_by_side(_weighed(showing, question, said) for question in showing.questions)
+
+
+def _with_reason(found: Sequence[tuple[Rating, bool]], assessment: Reply | None) -> list[Rating]:
+    first, *others = (rating for rating, _ in found)
+    return [replace(first, reason=assessment.text.strip()) if assessment else first, *others]
+
+
+async def _weighed(showing: Showing, question: str, assessment: str) -> tuple[Rating, bool]:
+    """One verdict, and whether there were probabilities to weigh it by."""
     run = showing.run.scope(question)
     fields = {**showing.fields, "label": label(question), "assessment": assessment}
     reply = await run.weigh(SIDES, ROLE, "verdict", sampling=_WORD, **fields)
-    call = f"{run.at}/verdict"
+    call, given = f"{run.at}/verdict", reply.logprobs is not None
     try:
-        if reply.logprobs is None:  # a person or a server that gives none: the answer itself is all there is
-            return showing.rating(question, reply, call, read_choice(reply.text, SIDES))
+        if reply.logprobs is None:  # now and then there are none: the answer itself is all there is
+            return showing.rating(question, reply, call, read_choice(reply.text, SIDES)), given
         shares = read_chances(reply.logprobs, SIDES)
     except ReplyProblem as problem:
-        return showing.rating(question, reply, call, "", why=str(problem))
+        return showing.rating(question, reply, call, "", why=str(problem)), given
     ordered = sorted(SIDES, key=lambda side: -shares[side])
     shown = ", ".join(f"{side} {shares[side]:.9f}" for side in ordered)
-    return showing.rating(question, reply, call, ordered[0], shown=shown)
+    return showing.rating(question, reply, call, ordered[0], shown=shown), given

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 from fabula.base.errors import ConfigError
 from fabula.engine.methods import Presets
+
+MARGIN: Final = 0.1  # where the two orders say A with 95 and 94 %, one story leads by 0.05; with 95 and 90 %, by 0.19
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,11 @@ class Ours:
     Attributes:
         verdicts: "written" are read from the ending of the assessment, as in the papers; "logprobs" are weighed by the
             probabilities of A, B and Same; "auto" weighs where the judge's engine can.
+        margin: by how much the likeliest answer has to lead the other story's, in probability over both orders, before
+            a weighed pair has a winner.
         assess: an assessment comes before verdicts that are weighed too.
+        task_last: what is asked, with the template of the ending, stands after the stories, next to where the judge
+            begins to answer; else before them, as in Agents' Room's appendix E and Character Simulation's B.5.
         cautions: the judge's prompt has what appendix D of Agents' Room asks of people.
         guard: the judge's prompt says that orders inside a story are a part of the story.
         ties: "half" a win for each side, or "none" for either.
@@ -47,7 +53,9 @@ class Ours:
     """
 
     verdicts: Literal["written", "logprobs", "auto"] = "written"
+    margin: float = MARGIN
     assess: bool = True
+    task_last: bool = False
     cautions: bool = False
     guard: bool = False
     ties: Literal["half", "none"] = "none"
@@ -58,6 +66,8 @@ class Ours:
     def __post_init__(self) -> None:
         if self.resamples < 1 or not 0 <= self.prior < float("inf"):
             raise ConfigError("pairwise: resamples is 1 or more, prior is 0 or more.")
+        if not 0 <= self.margin < 1:
+            raise ConfigError("pairwise: margin is from 0 to below 1.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,4 +80,5 @@ class Config(Presets):
     @classmethod
     def improved(cls) -> Config:
         """Ours: probabilities where there are any, else three samples; cautions, guard, ties as half a win."""
-        return cls(Paper(samples=3, max_tokens=None), Ours(verdicts="auto", cautions=True, guard=True, ties="half"))
+        ours = Ours(verdicts="auto", task_last=True, cautions=True, guard=True, ties="half")
+        return cls(Paper(samples=3, max_tokens=None), ours)

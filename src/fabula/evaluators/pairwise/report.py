@@ -69,13 +69,14 @@ def ranked(
         tables.append(_Table(question, names, mine, words, texts, ours))
     return Report(
         "pairwise",
-        how=_how(asked, ours) | dict(how or {}),
+        how=_how(asked, verdicts, ours) | dict(how or {}),
         rows=tuple(row for table in tables for row in table.rows()),
         ratings=tuple(ratings),
         notes=(*_notes(ratings, asked), *(note for table in tables for note in table.notes())),
         details={
             "names": names,
             "questions": [table.question for table in tables],
+            "margin": ours.margin,
             "wins": {table.question: table.ranking.wins.tolist() for table in tables},
         },
     )
@@ -96,9 +97,9 @@ class _Table:
         self.question, self.names, self.texts = question, names, texts
         self.ours = ours
         self.draws = {"resamples": ours.resamples, "seed": ours.seed}
-        self.pairs = pair_choices(verdicts)
+        self.pairs = pair_choices(verdicts, ours.margin)
         self.shown = shown_comparisons(verdicts, words)
-        self.counted = counted_comparisons(verdicts, words, ties=ours.ties == "half")
+        self.counted = counted_comparisons(self.pairs, words, ties=ours.ties == "half")
         self.ranking = rank_systems(names, self.counted, prior=ours.prior, resamples=ours.resamples, seed=ours.seed)
 
     def rows(self) -> list[Row]:
@@ -129,7 +130,17 @@ class _Table:
 
     def notes(self) -> list[str]:
         """What a reader must know, each with the question that it is about."""
-        return [f"{self.question}: {note}" for note in (*self.ranking.notes, *self._doubts())]
+        return [f"{self.question}: {note}" for note in (*self.ranking.notes, *self._unsettled(), *self._doubts())]
+
+    def _unsettled(self) -> list[str]:
+        open_ = [pair for pair in self.pairs if not pair.settled]
+        if not open_:
+            return []
+        dropped = sum(pair.weighed for pair in open_)
+        how = [f"{len(open_) - dropped} count as the single verdicts that they are"] * (dropped < len(open_))
+        how += [f"{dropped} that are weighed count for nobody"] * (dropped > 0)
+        which = f"{len(open_)} of {len(self.pairs)} pairs have verdicts in one order only and are not settled"
+        return [f"{which}: {', '.join(how)}."]
 
     def _doubts(self) -> list[str]:
         consistency = order_consistency(self.shown, resamples=1)
@@ -153,17 +164,30 @@ def _value(scored: Scored) -> float:
     return scored.value if isinstance(scored, Estimate) else -1.0
 
 
-def _how(ratings: Sequence[Rating], ours: Ours) -> dict[str, Any]:
+def _method(verdicts: Sequence[Choice], ours: Ours) -> str:
+    """How the verdicts were really read."""
+    weighed = sum(verdict.chances is not None for verdict in verdicts)
+    by_chances = f"weighed by probabilities, averaged over both orders; a winner leads by more than {ours.margin:g}"
+    if not weighed:
+        return "as they were given, without probabilities"
+    if weighed == len(verdicts):
+        return by_chances
+    return f"{weighed} of {len(verdicts)} {by_chances}; the others as they were given, without probabilities"
+
+
+def _how(ratings: Sequence[Rating], verdicts: Sequence[Choice], ours: Ours) -> dict[str, Any]:
     """How the numbers were made."""
     return {
         "judge": ", ".join(sorted({rating.rater for rating in ratings})),
+        "verdicts": _method(verdicts, ours),
         "strength": "log strength of a Bradley-Terry model by maximum likelihood, centred at 0",
         "ties": "half a win for each side" if ours.ties == "half" else "count for nobody",
         "prior": ours.prior,
         "intervals": f"bootstrap by prompt, {ours.resamples} resamples, seed {ours.seed}",
         "order consistency": "share of pairs on which the verdicts in the two orders prefer the same story, or both "
         "say the same",
-        "agreement of baselines": "share of pairs with a winner in which the baseline chooses it; a tie counts half",
+        "agreement of baselines": "share of settled pairs with a winner in which the baseline chooses it; a tie counts "
+        "half",
     }
 
 
@@ -203,7 +227,10 @@ def _baseline_rows(
 
 
 def _agreement(pairs: Sequence[PairChoice], scores: Mapping[str, float], resamples: int, seed: int) -> Scored:
-    decided = [pair for pair in pairs if pair.score != TIE]
+    settled = [pair for pair in pairs if pair.settled]
+    if pairs and not settled:
+        return Unscored("no pair was judged in both orders", len(pairs))
+    decided = [pair for pair in settled if pair.score != TIE]
     if not decided:
         return Unscored("the judge prefers no story")
     known = [pair for pair in decided if pair.items[0] in scores and pair.items[1] in scores]

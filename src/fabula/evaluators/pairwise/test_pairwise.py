@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -106,8 +107,15 @@ async def test_the_prompt_carries_every_instruction() -> None:
     told = asked[0].messages[-1].content
     for criterion in CRITERIA.values():
         assert criterion in told
-    assert told.index("Assess the two stories in detail") > told.index("[Story B]")
     assert "no emphasis" in told
+    places = [
+        told.index(part) for part in ("Assess the two stories in detail", "Overall: [A or B or Same]", "[Story A]")
+    ]
+    assert places == sorted(places), "the ending's template stands before the stories, as in appendix E"
+    assert told.rstrip().endswith("ends\n\n[Assessment]")
+    _, improved = await judged(items(prompts=1), prefers("cape"), preset="improved")
+    told = improved[0].messages[-1].content
+    assert told.index("Assess the two stories in detail") > told.index("[Story B]")
     assert told.rstrip().endswith("Overall: [A or B or Same]\n\n[Assessment]")
 
 
@@ -272,11 +280,27 @@ async def test_weighing_shares_its_prompts_beginning_and_can_do_without_assessme
     assert all(request.logprobs and request.choices == ("A", "B", "Same") for request in fewer)
 
 
-async def test_a_judge_without_probabilities_gives_its_word() -> None:
-    report, _ = await judged(
-        items(("a", "b"), 1), lambda _: "B", verdicts="logprobs", questions="overall", assess=False
+async def test_where_the_server_gives_no_probabilities_verdicts_are_written_and_it_is_said() -> None:
+    """Its kind can give them, so they are asked for; nothing is paid for twice, and all samples are taken."""
+    report, asked = await judged(
+        items(("a", "b"), 2),
+        lambda request: "A" if request.path.endswith("/verdict") else ending("A"),
+        WEIGHING,
+        preset="improved",
+        questions="plot, overall",
     )
-    assert [(rating.shown, rating.answer) for rating in report.ratings] == [("B", "b/p0"), ("B", "a/p0")]
+    kinds = [request.path.rpartition("/")[2] for request in asked]
+    assert (kinds.count("verdict"), kinds.count("compare")) == (2, 2 * 2 * 3)
+    assert len({request.path for request in asked}) == len(asked)
+    assert len(report.ratings) == 2 * 2 * 3 * 2
+    assert (report.how["verdicts"], report.how["samples in each order"]) == ("written, read from the ending", 3)
+    assert report.notes[0].endswith("gives no log-probabilities: they are written, 3 in each order.")
+    weighed, _ = await judged(items(("a", "b"), 1), biased({"a": 0, "b": 1}, 0), WEIGHING, preset="improved")
+    assert weighed.how["verdicts"].startswith("weighed by probabilities, averaged over both orders")
+    assert weighed.how["samples in each order"] == 1
+
+
+async def test_a_judge_whose_probabilities_name_no_side_is_counted() -> None:
     none, _ = await judged(
         items(("a", "b"), 1),
         lambda _: Reply("A", logprobs={"The": -0.1}),
@@ -285,6 +309,56 @@ async def test_a_judge_without_probabilities_gives_its_word() -> None:
         questions="plot",
     )
     assert all("None of its likeliest first words" in rating.unscored for rating in none.ratings)
+
+
+def rating(first: str, second: str, answer: str, shown: str = "", **more: Any) -> Rating:  # noqa: ANN401 - any field
+    stories = (f"{first}/p", f"{second}/p")
+    given = {"answer": f"{answer}/p", "unscored": ""} if answer else {"answer": None, "unscored": "none"}
+    fields = {"rater": "judge", "kind": "model", "question": "plot", "prompt": "p", **given, **more}
+    return Rating(items=stories, systems=(first, second), shown=shown, **fields)
+
+
+def weighing(first: float, other: float) -> tuple[Rating, ...]:
+    """Two verdicts for A, with these probabilities of A, `a` shown first and `b` shown first."""
+    shares = [f"A {share:.9f}, B {0.99 - share:.9f}, Same 0.010000000" for share in (first, other)]
+    return rating("a", "b", "a", shares[0]), rating("b", "a", "b", shares[1])
+
+
+@pytest.mark.parametrize(
+    ("first", "other", "margin", "score"),
+    [(0.95, 0.94, 0.1, 0.5), (0.95, 0.94, 0.0, 1.0), (0.95, 0.7, 0.1, 1.0), (0.6, 0.95, 0.1, 0.0), (0.9, 0.9, 0, 0.5)],
+)
+def test_weighed_verdicts_have_a_margin(first: float, other: float, margin: float, score: float) -> None:
+    (pair,) = pair_choices(choices_in(weighing(first, other)), margin)
+    assert (pair.weighed, pair.settled, pair.score) == (True, True, score)
+    report = ranked(weighing(first, other), {}, Ours(ties="half", margin=margin, resamples=10))
+    assert estimate(report, "a", "wins/plot").value == score
+    with pytest.raises(ConfigError, match="margin is from 0 to below 1"):
+        Ours(margin=1)
+
+
+def test_pairs_judged_in_one_order_only_are_not_settled() -> None:
+    straight, _ = weighing(0.95, 0.5)
+    texts = {"a/p": "one two three", "b/p": "one"}
+    ours = Ours(ties="half", resamples=10)
+    for lone in (straight, replace(straight, shown="A")):
+        report = ranked((lone, rating("b", "a", "")), texts, ours)
+        assert report.row("length", "agreement/plot").scored == Unscored("no pair was judged in both orders", 1)
+        assert any("plot: 1 of 1 pairs have verdicts in one order only and are not settled" in n for n in report.notes)
+    assert "1 that are weighed count for nobody" in " ".join(ranked((straight,), texts, ours).notes)
+    assert isinstance(ranked((straight,), texts, ours).row("a", "wins/plot").scored, Unscored)
+    both = ranked((straight, replace(rating("b", "a", "b"), shown="A")), texts, ours)
+    assert both.how["verdicts"].startswith("1 of 2 weighed by probabilities")
+    assert estimate(both, "a", "wins/plot").value == 0.5, "without probabilities in one order both count as written"
+    person = ranked((replace(straight, kind="person", shown="A"),), texts, ours)
+    assert estimate(person, "length", "agreement/plot").value == 1, "people read a pair once, in a random order"
+
+
+async def test_a_system_without_a_shared_prompt_is_named() -> None:
+    stories = [*items(("a", "b"), 2), item("lone", "p9"), item("a", "p8")]
+    report, _ = await judged(stories, prefers("a story"))
+    assert report.notes[0] == "Left out, since no other system answers a prompt of theirs: lone."
+    assert report.notes[1] == "1 stories are left out, whose prompts no other system answers: a/p8."
 
 
 def test_the_strengths_of_character_simulation_come_of_its_appendix_a() -> None:

@@ -1,14 +1,19 @@
-"""From side-by-side ratings, whoever gave them, to choices that can be counted: corrected for the order of showing."""
+"""From side-by-side ratings, whoever gave them, to choices that can be counted: corrected for the order of showing.
+
+This is the one definition of a verdict: `fabula rank`, `fabula judge` and `fabula meta` all count what `pair_choices`
+makes of the ratings.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
 from fabula.engine.replies import SIDES
+from fabula.evaluators.pairwise.config import MARGIN
 from fabula.measure.ratings import SAME
 from fabula.stats.comparisons import TIE, Comparison
 
@@ -17,6 +22,7 @@ if TYPE_CHECKING:
 
     from fabula.measure.ratings import Rating
 
+_BOTH: Final = 2
 _LEAST: Final = 1e-9  # so that the logarithm of a probability that was not seen is finite
 
 
@@ -29,6 +35,7 @@ class Choice:
         names: what is ranked: their systems, or the stories themselves.
         score: of the story shown first: 1 better, 0 worse, 0.5 the same.
         chances: probabilities of A, B and Same, where the judge's engine gave them.
+        person: a person gave it, who reads a pair once, in an order that chance gives.
     """
 
     rater: str
@@ -38,6 +45,7 @@ class Choice:
     names: tuple[str, str]
     score: float
     chances: tuple[float, float, float] | None = None
+    person: bool = False
 
 
 def choices_in(ratings: Sequence[Rating]) -> tuple[Choice, ...]:
@@ -46,7 +54,7 @@ def choices_in(ratings: Sequence[Rating]) -> tuple[Choice, ...]:
     Raises:
         UsageError: a verdict names neither of its two stories.
     """
-    return tuple(_choice(rating) for rating in ratings if is_side_by_side(rating) and rating.answer is not None)
+    return tuple(choice_of(rating) for rating in ratings if is_side_by_side(rating) and rating.answer is not None)
 
 
 def is_side_by_side(rating: Rating) -> bool:
@@ -59,7 +67,12 @@ def _names(rating: Rating) -> tuple[str, ...]:
     return tuple(system or item for system, item in zip(rating.systems or rating.items, rating.items, strict=True))
 
 
-def _choice(rating: Rating) -> Choice:
+def choice_of(rating: Rating) -> Choice:
+    """A rating of two stories as a choice.
+
+    Raises:
+        UsageError: its answer names neither of them.
+    """
     first, second = rating.items
     scores = {first: 1.0, second: 0.0, SAME: TIE}
     if not isinstance(rating.answer, str) or rating.answer not in scores:
@@ -76,6 +89,7 @@ def _choice(rating: Rating) -> Choice:
         (one, other),
         scores[rating.answer],
         _chances(rating.shown),
+        rating.kind == "person",
     )
 
 
@@ -102,6 +116,8 @@ class PairChoice:
         names: of their systems, in the same order.
         score: of the first of them, corrected for the order of showing: 1 better, 0 worse, 0.5 the same.
         weighed: the score comes from probabilities.
+        settled: the pair was judged in both orders, or by a person; else its verdicts may say no more than the side.
+        verdicts: those it is made of.
     """
 
     rater: str
@@ -110,37 +126,55 @@ class PairChoice:
     names: tuple[str, str]
     score: float
     weighed: bool
+    settled: bool
+    verdicts: tuple[Choice, ...]
+
+    @property
+    def counted(self) -> tuple[tuple[Choice, float], ...]:
+        """What counts as wins, with the score of the story shown first: the written verdicts as they were given.
+
+        Weighed ones count once for both orders, and not at all in one order.
+        """
+        if not self.weighed:
+            return tuple((verdict, verdict.score) for verdict in self.verdicts)
+        return ((replace(self.verdicts[0], items=self.items, names=self.names), self.score),) if self.settled else ()
 
 
-def pair_choices(verdicts: Sequence[Choice]) -> tuple[PairChoice, ...]:
+def pair_choices(verdicts: Sequence[Choice], margin: float = MARGIN) -> tuple[PairChoice, ...]:
     """One verdict for each rater and pair out of those in both orders, on one question.
 
     Written ones: the story that was preferred more often, else the same. Weighed ones: the answer whose
-    log-probability, averaged over the two orders, is highest; so a judge that favours a side is corrected.
+    log-probability, averaged over the two orders, is highest; so a judge that favours a side is corrected. Brought back
+    to probabilities, it has to lead by the margin, else the verdict is the same: 95 % for A in one order and 94 % in
+    the other say nothing. Where probabilities are missing in one of the two orders, both verdicts count as written.
     """
     groups: dict[tuple[str, str, tuple[str, str]], list[Choice]] = defaultdict(list)
     for verdict in verdicts:
         one, other = sorted(verdict.items)
         groups[verdict.prompt, verdict.rater, (one, other)].append(verdict)
     return tuple(
-        _pair_choice(items, group) for (_, _, items), group in sorted(groups.items(), key=lambda entry: entry[0])
+        _pair_choice(items, group, margin)
+        for (_, _, items), group in sorted(groups.items(), key=lambda entry: entry[0])
     )
 
 
-def _pair_choice(items: tuple[str, str], group: Sequence[Choice]) -> PairChoice:
+def _pair_choice(items: tuple[str, str], group: Sequence[Choice], margin: float) -> PairChoice:
     head = group[0]
     straight = head.items == items
     names = head.names if straight else head.names[::-1]
     weighed = [v for v in group if v.chances is not None]
-    if weighed:
-        score = _weighed_score(items, weighed)
+    orders = {v.items for v in group}
+    if weighed and {v.items for v in weighed} == orders:
+        score = _weighed_score(items, weighed, margin)
     else:
+        weighed = []
         mean = math.fsum(v.score if v.items == items else 1 - v.score for v in group) / len(group)
         score = TIE if mean == TIE else float(mean > TIE)
-    return PairChoice(head.rater, head.prompt, items, names, score, bool(weighed))
+    settled = len(orders) == _BOTH or head.person
+    return PairChoice(head.rater, head.prompt, items, names, score, bool(weighed), settled, tuple(group))
 
 
-def _weighed_score(items: tuple[str, str], group: Sequence[Choice]) -> float:
+def _weighed_score(items: tuple[str, str], group: Sequence[Choice], margin: float) -> float:
     """The answer whose averaged log-probability is highest; each order counts the same, however often it was asked."""
     orders: dict[bool, list[tuple[float, float, float]]] = defaultdict(list)
     for verdict in group:
@@ -149,8 +183,8 @@ def _weighed_score(items: tuple[str, str], group: Sequence[Choice]) -> float:
         logs = [math.log(max(share, _LEAST)) for share in ((one, other) if straight else (other, one))]
         orders[straight].append((logs[0], logs[1], math.log(max(same, _LEAST))))
     means = [[math.fsum(column) / len(rows) for column in zip(*rows, strict=True)] for rows in orders.values()]
-    one, other, same = (math.fsum(column) / len(means) for column in zip(*means, strict=True))
-    if same >= max(one, other) or one == other:
+    one, other, same = (math.exp(math.fsum(column) / len(means)) for column in zip(*means, strict=True))
+    if same >= max(one, other) or abs(one - other) <= margin * (one + other + same):
         return TIE
     return float(one > other)
 
@@ -167,21 +201,31 @@ def shown_comparisons(verdicts: Sequence[Choice], words: Mapping[str, int]) -> l
             v.score,
             shown_first=True,
             longer=_longer(v.items, words),
-            rater="\n".join((v.rater, *sorted(v.items))),
+            rater=_rater_of_pair(v),
         )
         for v in verdicts
     ]
 
 
-def counted_comparisons(verdicts: Sequence[Choice], words: Mapping[str, int], *, ties: bool) -> list[Comparison]:
-    """What counts as wins: each written verdict, and one for both orders of a pair where verdicts are weighed."""
-    written = shown_comparisons([v for v in verdicts if v.chances is None], words)
-    pairs = pair_choices([v for v in verdicts if v.chances is not None])
-    weighed = [
-        Comparison(p.prompt, *p.names, p.score, shown_first=None, longer=_longer(p.items, words), rater=p.rater)
-        for p in pairs
+def _rater_of_pair(verdict: Choice) -> str:
+    return "\n".join((verdict.rater, *sorted(verdict.items)))
+
+
+def counted_comparisons(pairs: Sequence[PairChoice], words: Mapping[str, int], *, ties: bool) -> list[Comparison]:
+    """What counts as wins, as comparisons of systems: each written verdict, one for a pair where they are weighed."""
+    return [
+        Comparison(
+            pair.prompt,
+            *verdict.names,
+            score,
+            shown_first=None if pair.weighed else True,
+            longer=_longer(verdict.items, words),
+            rater=pair.rater if pair.weighed else _rater_of_pair(verdict),
+        )
+        for pair in pairs
+        for verdict, score in pair.counted
+        if ties or score != TIE
     ]
-    return [c for c in (*written, *weighed) if ties or c.score != TIE]
 
 
 def _longer(items: tuple[str, str], words: Mapping[str, int]) -> float | None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fabula.measure.report import Report
 
 _PAIR: Final = 2
+_ROUNDING: Final = 1e-9  # of means of scores from 0 to 100
 
 
 def decided(report: Report, people: Sequence[Rating], words: Mapping[str, int]) -> tuple[list[Row], list[str]]:
@@ -79,4 +80,5 @@ def _rows(
 
 
 def _sign(value: float) -> int:
-    return (value > 0) - (value < 0)
+    """Which of two means is higher; those that differ by rounding alone are the same."""
+    return 0 if abs(value) < _ROUNDING else 1 if value > 0 else -1

@@ -22,6 +22,7 @@ from fabula.evaluators.rubric.algorithm import LABELS, orders_of
 from fabula.evaluators.rubric.page import sections_of
 from fabula.measure.items import Item
 from fabula.measure.ratings import Rating
+from fabula.measure.report import Report
 from fabula.measure.report.page import page
 from fabula.models.base import Capabilities
 from fabula.models.scripted import ScriptedModel
@@ -31,7 +32,6 @@ from fabula.story import Story
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from fabula.measure.report import Report
     from fabula.models.base import Request
 
 RUBRIC = find("rubric")
@@ -292,3 +292,11 @@ async def test_choices_that_the_scores_share_are_counted_beside_those_of_length(
     assert isinstance(majority, Estimate)
     assert (majority.value, majority.n) == (0, 1)
     assert decided(report, [], words) == ([], [])
+
+
+def test_means_that_rounding_alone_sets_apart_are_the_same() -> None:
+    scores = {"a": {"story/overall": 0.1 + 0.2}, "b": {"story/overall": 0.3}}
+    rows, _ = decided(Report("rubric", details={"scores": scores}), [choice("a", "b", "same")], {})
+    whole = next(row.scored for row in rows if row.what == "prefer" and row.of == "people")
+    assert isinstance(whole, Estimate)
+    assert whole.value == 1

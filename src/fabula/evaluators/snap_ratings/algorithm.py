@@ -58,7 +58,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     # Section 5.1: each question has 20 completions of one token at temperature 1.
     ask = {"samples": drawn, "chances": weighed, "reasoned": reasoned}[paper.scoring]
     criteria = criteria_in(paper.criteria)
-    ratings = await side_by_side(
+    found = await side_by_side(
         ask(item, criterion, run.scope(item.id, criterion.prompt, *([sample] if samples > 1 else [])), config)
         for item in items
         for criterion in criteria
@@ -66,11 +66,12 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     )
 
     # Tables 2 and 3: means of each system, over short and over long narratives.
-    notes = () if paper.scoring != "chances" or _gives_chances(run) else (NO_CHANCES,)
+    ratings, by_chances = [rating for rating, _ in found], sum(chances for _, chances in found)
+    notes = (NO_CHANCES,) if paper.scoring == "chances" and by_chances < len(found) else ()
     how = values_of(config) | {
         "criteria": ", ".join(criterion.name for criterion in criteria),
         "judge": performer_of(run, ROLE).identity,
-        "numbers": _numbers(run, config),
+        "numbers": _numbers(paper.scoring, by_chances, len(found)),
     }
     return report_of(items, criteria, ratings, how, notes)
 
@@ -78,18 +79,20 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
 # how a number comes about ---------------------------------------------------------------------------------------------
 
 
-async def drawn(item: Item, criterion: Criterion, at: Run, config: Config) -> Rating:
+async def drawn(item: Item, criterion: Criterion, at: Run, config: Config) -> tuple[Rating, bool]:
     """One number as the judge says it (section 5.1); where the reply holds none, a rating that says so.
 
     Raises:
         ModelError: the judge did not answer.
     """
     reply = await _number(item, criterion, at, config, config.paper.temperature)
-    return _read(item, criterion, at, reply, lambda: read_score(reply.text, criterion.low, HIGH))
+    return _read(item, criterion, at, reply, lambda: read_score(reply.text, criterion.low, HIGH)), False
 
 
-async def weighed(item: Item, criterion: Criterion, at: Run, config: Config) -> Rating:
-    """The mean of the numbers, weighed by how likely the judge was to say each; its answer where it gives none.
+async def weighed(item: Item, criterion: Criterion, at: Run, config: Config) -> tuple[Rating, bool]:
+    """The mean of the numbers, weighed by how likely the judge was to say each, and true.
+
+    Where its server gives no probabilities, whatever its kind can do, its answer, and false.
 
     Raises:
         ModelError: the judge did not answer.
@@ -101,10 +104,10 @@ async def weighed(item: Item, criterion: Criterion, at: Run, config: Config) -> 
             return read_score(reply.text, criterion.low, HIGH)
         return _expected(read_chances(reply.logprobs, _options(criterion)), criterion.low)
 
-    return _read(item, criterion, at, reply, read)
+    return _read(item, criterion, at, reply, read), reply.logprobs is not None
 
 
-async def reasoned(item: Item, criterion: Criterion, at: Run, config: Config) -> Rating:
+async def reasoned(item: Item, criterion: Criterion, at: Run, config: Config) -> tuple[Rating, bool]:
     """The number after its reason; where the judge gives probabilities, a number of its own beside the reason (ours).
 
     Raises:
@@ -119,8 +122,9 @@ async def reasoned(item: Item, criterion: Criterion, at: Run, config: Config) ->
     except ReplyError as error:
         rating = _rating(item, criterion, at, by, None, why=str(error), reason=error.reply)
     if not (config.ours.weigh and _gives_chances(at)):
-        return rating
-    return replace(await weighed(item, criterion, at.scope("number"), config), reason=rating.reason)
+        return rating, False
+    number, by_chances = await weighed(item, criterion, at.scope("number"), config)
+    return (replace(number, reason=rating.reason), True) if by_chances else (rating, False)
 
 
 class Verdict(BaseModel):
@@ -199,11 +203,12 @@ def _rating(
     )
 
 
-def _numbers(run: Run, config: Config) -> str:
-    """How a number comes about, for reports."""
-    scoring = config.paper.scoring
+def _numbers(scoring: str, by_chances: int, total: int) -> str:
+    """How the numbers really came about, for reports."""
     if scoring == "samples":
         return "mean of the numbers drawn, 1 to 5"
-    if _gives_chances(run) and (scoring == "chances" or config.ours.weigh):
-        return "numbers 1 to 5 weighed by their probabilities"
-    return "rating 1 to 5" if scoring == "chances" else "rating 1 to 5 after a reason"
+    plain = "rating 1 to 5" if scoring == "chances" else "rating 1 to 5 after a reason"
+    if not by_chances:
+        return plain
+    whole = "numbers 1 to 5 weighed by their probabilities"
+    return whole if by_chances == total else f"{by_chances} of {total} {whole}, else {plain}"

@@ -179,6 +179,25 @@ async def test_a_reason_stands_beside_a_weighed_number_where_the_judge_gives_pro
     assert scored(plain, "d", "continuity").value == 1
 
 
+async def test_a_server_that_gives_no_probabilities_is_said_so() -> None:
+    """Its kind could give them; the report names what was done, and a rating with its reason stays."""
+
+    def answer(request: Request) -> Reply:
+        return Reply("4" if request.logprobs else '{"reason": "Mara says no.", "score": 2}')
+
+    chances, _ = await rate([item()], answer, scoring="chances", logprobs=True, criteria="continuity")
+    assert chances.how["numbers"] == "rating 1 to 5"
+    assert any("gives no probabilities" in note for note in chances.notes)
+    report, _ = await rate([item()], answer, "improved", logprobs=True, criteria="continuity")
+    assert report.how["numbers"] == "rating 1 to 5 after a reason"
+    assert scored(report, "d", "continuity").value == 2
+    one = iter((Reply("4", logprobs={"4": -0.1}), Reply("3")))
+    some, _ = await rate(
+        [item(), item("e")], lambda _: next(one), scoring="chances", logprobs=True, criteria="linearity"
+    )
+    assert some.how["numbers"].startswith("1 of 2 numbers 1 to 5 weighed by their probabilities")
+
+
 async def test_an_engine_that_can_be_bound_to_numbers_is() -> None:
     model = ScriptedModel({"judge": "4"}, capabilities=Capabilities(choices=True))
     with Journal() as journal:

@@ -11,13 +11,13 @@ there are, one call, one test's outcome, one story's score.
 Where the rest of the paper is: section 3.1 in `making/`; the labels of section 3.2 are read in
 `engine/replies/labels.py`; section 3.3 and appendix A.1 are `prompts/compare.jinja`; section 4.1 is `data/ttcw.py`;
 section 4.2 is `prompts/question.jinja`; section 4.3 (Figures 1 to 3, baselines of Table 1) is `app/reproduce/ttcw.py`
-with `stats/correlation.py`; appendix A.2 is `tests.toml`. Table 2, by dimension, is not reproduced.
+with `stats/correlation.py`; appendix A.2 is `tests.toml`; Table 2, by dimension, is made by `fabula meta`
+(`app/verdict_files.py`), and its printed numbers are of judges whose replies are not public.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.base.errors import ReplyError, UsageError
@@ -27,6 +27,7 @@ from fabula.engine.replies import LABELS, ReplyProblem, label_of, read_label, re
 from fabula.engine.run import side_by_side
 from fabula.evaluators.ttcw.bank import read_bank
 from fabula.evaluators.ttcw.report import AGAIN, Result, report_of
+from fabula.evaluators.ttcw.verdicts import EVALUATOR, REFERENCE, passed, value_of
 from fabula.measure.items import Item
 from fabula.models.base import Sampling
 from fabula.story import slug
@@ -188,7 +189,7 @@ async def _sample(call: Call, run: Run, config: Config, rubric: str) -> Rating:
     return rating_of(
         _shown_items(call),
         reply.model,
-        evaluator="ttcw",
+        evaluator=EVALUATOR,
         rubric=rubric,
         question=call.test.id,
         answer=answer,
@@ -237,7 +238,7 @@ def _shown_items(call: Call) -> list[Item]:
     if call.plain or item.reference is None:
         return [item]
     system = "reference" if item.system else ""
-    reference = Item(f"reference:{item.prompt or item.id}", item.reference, system, item.prompt)
+    reference = Item(f"{REFERENCE}{item.prompt or item.id}", item.reference, system, item.prompt)
     return [item, reference] if call.place == "candidate-first" else [reference, item]
 
 
@@ -281,16 +282,12 @@ def outcome(answers: Sequence[tuple[Call, Sequence[Rating]]]) -> Result:
     """
     call = answers[0][0]
     ratings = tuple(rating for _, several in answers for rating in several)
-    means: list[float] = []
-    for asked, several in answers:
-        values = [float(rating.answer) for rating in several if isinstance(rating.answer, int | float)]
-        if not values:
-            reason = f"{_WHERE[asked.place]}: {several[0].unscored}"
-            return Result(call.item, call.test, not call.plain, None, None, reason, ratings)
-        means.append(fmean(values))
-    value = fmean(means)
-    passed = value > 0.5 if call.plain else value >= 0  # noqa: PLR2004 - half of the replies
-    return Result(call.item, call.test, not call.plain, value, passed, "", ratings)
+    value = value_of(several for _, several in answers)
+    if value is None:
+        lost = next((asked, several) for asked, several in answers if value_of([several]) is None)
+        reason = f"{_WHERE[lost[0].place]}: {lost[1][0].unscored}"
+        return Result(call.item, call.test, not call.plain, None, None, reason, ratings)
+    return Result(call.item, call.test, not call.plain, value, passed(value, plain=call.plain), "", ratings)
 
 
 # one story's score ----------------------------------------------------------------------------------------------------

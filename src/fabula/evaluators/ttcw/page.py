@@ -89,7 +89,7 @@ def passed_text(scored: Scored) -> str:
 
 def mean_text(scored: Scored | None) -> str:
     """The mean with its sign; empty where there is none."""
-    return f"{scored.value:+.1f}" if isinstance(scored, Estimate) else ""
+    return f"{scored.value:+z.1f}" if isinstance(scored, Estimate) else ""
 
 
 def counts_of(report: Report, name: str) -> Mapping[str, Scored]:

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fabula.stats.estimate import Estimate
+from fabula.stats.estimate import Estimate, figures
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -122,8 +122,8 @@ def estimate_cells(scored: Scored) -> tuple[str, str, str]:
     if not isinstance(scored, Estimate):
         return "not scored", scored.reason, str(scored.n)
     if scored.low is None or scored.high is None:
-        return f"{scored.value:.4g}", "", str(scored.n)
-    return f"{scored.value:.4g}", f"{scored.low:.4g} to {scored.high:.4g}", str(scored.n)
+        return figures(scored.value), "", str(scored.n)
+    return figures(scored.value), f"{figures(scored.low)} to {figures(scored.high)}", str(scored.n)
 
 
 def report_section(report: Report) -> Section:

@@ -74,8 +74,8 @@ def _bar(places: Sequence[float], y: int) -> list[str]:
 
 def _figures(scored: Estimate) -> str:
     if scored.low is None or scored.high is None:
-        return f"{scored.value:.2f}"
-    return f"{scored.value:.2f} [{scored.low:.2f}, {scored.high:.2f}]"
+        return f"{scored.value:z.2f}"
+    return f"{scored.value:z.2f} [{scored.low:z.2f}, {scored.high:z.2f}]"
 
 
 def _axis(numbers: Sequence[float]) -> tuple[float, float, list[float]]:

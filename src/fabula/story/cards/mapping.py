@@ -63,9 +63,9 @@ def persona_of(card: Card, user: str = PLAYER) -> Persona:
 
 
 def character_of(card: Card, user: str = PLAYER) -> Character:
-    """The card's character as one of a plan; its personality stands in `setup`, behind the description."""
+    """The card's character as one of a plan; its description and situation stand in `setup`."""
     ours = _ours(card)
-    parts = (_said(card, "description", user), _said(card, "personality", user), _situation(card, user))
+    parts = (_said(card, "description", user), _situation(card, user))
     return Character(
         card.name,
         role=_line(ours.get("role")),
@@ -75,6 +75,7 @@ def character_of(card: Card, user: str = PLAYER) -> Character:
         speech=_text(ours.get("speech")),
         goal="; ".join(_listed(ours.get("goals"))),
         group=ours.get("group") is True,
+        personality=_cut(_said(card, "personality", user)),
     )
 
 
@@ -127,7 +128,7 @@ def left_out(card: Card) -> tuple[str, ...]:
 def _fields_of(who: Persona | Character) -> tuple[dict[str, Any], dict[str, Any]]:
     """The fields of a card, and those of our extension."""
     if isinstance(who, Character):
-        fields = {"name": who.name, "description": who.setup, "personality": ""}
+        fields = {"name": who.name, "description": who.setup, "personality": who.personality}
         ours = {name: getattr(who, name) for name in ("role", "gender", "age", "speech", "group")}
         return fields, {**ours, "goals": [who.goal] if who.goal else []}
     fields = {"name": who.name, "description": who.description, "personality": ", ".join(who.personality)}

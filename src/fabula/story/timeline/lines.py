@@ -165,8 +165,8 @@ def timeline_data(plan: Plan, order: Sequence[str]) -> dict[str, Any]:
 
 
 def _place_told(unit: Unit, ranks: Mapping[str, int]) -> tuple[int, int]:
-    """Sorts by telling: the scene, then the first event. Equal events of a scene are always of one unit."""
-    return ranks[unit.scene.name], unit.scene.outline.index(unit.events[0])
+    """Sorts by telling: the scene, then the first event."""
+    return ranks[unit.scene.name], unit.first
 
 
 def _numbers(scenes: Sequence[int]) -> list[str]:

@@ -11,13 +11,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fabula.story.world.facts import Closing, Fact, apart, at_once
+from fabula.story.world.meaning import NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _THE_ONE: Final = ""  # the place of the value of a slot that has one value at a time
-_NOTHING: Final = "null"  # the form of no value; its denial denies every value
-_ACCOUNTED: Final = frozenset({"explained", "retcon"})
+ACCOUNTED: Final = frozenset({"explained", "retcon"})
 
 
 def place(fact: Fact, *, many: bool) -> str:
@@ -49,12 +49,12 @@ def settle(standing: dict[str, Fact], arriving: Iterable[Fact], *, many: bool) -
 def _contradicted(standing: dict[str, Fact], fact: Fact, *, many: bool) -> Iterator[str]:
     """Places of the standing facts that cannot stand beside `fact`."""
     norm = fact.norm
-    if not fact.polarity and norm == _NOTHING:
-        yield from (spot for spot, other in standing.items() if other.polarity and other.norm != _NOTHING)
+    if not fact.polarity and norm == NOTHING:
+        yield from (spot for spot, other in standing.items() if other.polarity and other.norm != NOTHING)
     elif not fact.polarity:
         yield from (s for s in (f"+{norm}", _THE_ONE) if s in standing and standing[s].norm == norm)
     elif standing:
-        spots = (*([] if many else [_THE_ONE]), *([] if norm == _NOTHING else [f"-{norm}", f"-{_NOTHING}"]))
+        spots = (*([] if many else [_THE_ONE]), *([] if norm == NOTHING else [f"-{norm}", f"-{NOTHING}"]))
         yield from (spot for spot in spots if spot in standing)
 
 
@@ -70,7 +70,7 @@ def contradicts(a: Fact, b: Fact, *, many: bool) -> bool:
     if a.polarity == b.polarity:
         return False
     denial, claim = (b, a) if a.polarity else (a, b)
-    return (denial.norm == _NOTHING) != (claim.norm == denial.norm)
+    return (denial.norm == NOTHING) != (claim.norm == denial.norm)
 
 
 def collides(earlier: Fact, later: Fact, *, many: bool) -> bool:
@@ -84,7 +84,7 @@ def collides(earlier: Fact, later: Fact, *, many: bool) -> bool:
         return False
     reasons = {later.change, earlier.closed.reason if earlier.closed else later.change}
     kinds = {earlier.durability, later.durability}
-    if reasons & _ACCOUNTED:
+    if reasons & ACCOUNTED:
         return False
     if "permanent" in kinds:
         return True

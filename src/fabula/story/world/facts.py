@@ -6,24 +6,21 @@ thing is true in the story. A fact says what one passage asserts; what the world
 
 from __future__ import annotations
 
-import json
 import math
-import re
-import unicodedata
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from fabula.base.errors import UsageError
 from fabula.story import one_line, readable
 from fabula.story.plan import story_time
+from fabula.story.world.meaning import slot_form, value_form
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-Scalar: TypeAlias = str | int | float | bool | None
-Value: TypeAlias = Scalar | tuple[Scalar, ...]
+    from fabula.story.world.meaning import Scalar, Value
+
 Modality: TypeAlias = Literal["asserted", "reported", "believed", "planned", "hypothetical", "dream", "author"]
 Durability: TypeAlias = Literal["permanent", "durable", "transient"]
 Change: TypeAlias = Literal["update", "explained", "retcon", "unexplained"]
@@ -37,7 +34,6 @@ MAX_ITEMS: Final = 1_000
 MAX_SCENE: Final = 1_000_000
 MAX_OFFSET: Final = 2**53 - 1
 _MAX_INT: Final = 2**63 - 1
-_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,18}(?:\.[0-9]{1,9})?")
 _CACHED: Final = 65_536
 _REAL: Final = frozenset({"asserted", "author"})
 _INNER: Final = frozenset({"believed", "planned", "hypothetical", "dream"})
@@ -123,9 +119,9 @@ class Fact:
         return (*self.told, self.id)
 
     @property
-    def plane(self) -> str:
-        """The world that it speaks of: empty for the story's own, else one of that kind and of that source alone."""
-        return "" if self.modality in _REAL else f"{self.modality}:{name_key(self.source)}"
+    def real(self) -> bool:
+        """Whether it speaks of the story's own world; else of what its source reports, believes, plans or dreams."""
+        return self.modality in _REAL
 
     @property
     def public(self) -> bool:
@@ -134,8 +130,13 @@ class Fact:
 
     @property
     def norm(self) -> str:
-        """The value in the form in which values are compared."""
-        return normal(self.value)
+        """The value in the form in which values are compared (`fabula.story.world.meaning`)."""
+        return value_form(self.value, self.slot)
+
+    @property
+    def property(self) -> str:
+        """The slot in the form in which slots are compared; with `norm` it says what the fact means."""
+        return slot_form(self.slot, self.value)
 
     def stands(self, at: Moment) -> bool:
         """Whether it is told and not ended at that moment; a repetition never stands, the fact it repeats does."""
@@ -174,39 +175,8 @@ class Alias:
 
 
 @lru_cache(maxsize=_CACHED)
-def name_key(name: str) -> str:
-    """A name in the form in which names are compared: one line, composed, without case."""
-    if name.isascii():
-        return " ".join(name.split()).lower()
-    return unicodedata.normalize("NFKC", one_line(name).casefold())
-
-
-@lru_cache(maxsize=_CACHED)
 def _line(text: str) -> str:
     return one_line(readable(text))
-
-
-@lru_cache(maxsize=_CACHED)
-def _normal_text(text: str) -> str:
-    plain = name_key(text)
-    return _plain_number(plain) if plain[-1:].isdigit() and _NUMBER.fullmatch(plain) else plain
-
-
-def normal(value: Value) -> str:
-    """A value in the form in which values are compared: 3, 3.0 and "3" are one, and so are true and "True"."""
-    if isinstance(value, str):
-        return _normal_text(value)
-    if isinstance(value, tuple):
-        return "[" + ", ".join(json.dumps(normal(item)) for item in value) + "]"
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    return _plain_number(repr(value))
-
-
-def _plain_number(text: str) -> str:
-    number = Decimal(text) + 0  # no minus zero
-    whole = number.to_integral_value()
-    return f"{whole if number == whole else number.normalize():f}"
 
 
 def from_json(value: object) -> Value:

@@ -40,13 +40,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
-from fabula.story.world.facts import MAX_NAME, MAX_SCENE, Entity, Fact, Moment, Value, from_json, problems_of
+from fabula.story.world.facts import MAX_NAME, MAX_SCENE, Entity, Fact, Moment, from_json, problems_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from fabula.base.yamltext import Node
+    from fabula.story.world.meaning import Value
     from fabula.story.world.state import WorldState
 
 MAX_BYTES: Final = 100_000_000

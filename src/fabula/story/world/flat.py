@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fabula.base.errors import UsageError
 from fabula.story.personas import KEY
-from fabula.story.world.facts import Fact, Moment, Value, from_json, name_key
+from fabula.story.world.facts import Fact, Moment, from_json
+from fabula.story.world.meaning import Value, name_key, value_form
 from fabula.story.world.store import StepRow
 
 if TYPE_CHECKING:
@@ -230,7 +231,7 @@ def _exact(value: Value) -> str:
 def _conflicts(writes: Sequence[Write]) -> tuple[str, ...]:
     values: dict[str, set[str]] = {}
     for write in writes:
-        values.setdefault(write.key, set()).add(_exact(write.value))
+        values.setdefault(write.key, set()).add(value_form(write.value, write.key))
     return tuple(key for key, found in values.items() if len(found) > 1)
 
 
@@ -250,7 +251,7 @@ def near_keys(key: str, keys: Iterable[str]) -> tuple[str, ...]:
     return tuple(k for k in keys if k != key and len(mine & (his := set(k.split("_")))) >= NEAR * len(mine | his))
 
 
-def _fact(write: Write, step: int, at: Moment) -> Fact:
+def _fact(write: Write, step: int | None, at: Moment) -> Fact:
     return Fact(
         WORLD,
         write.key,
@@ -270,24 +271,38 @@ def variables(world: WorldState, *, step: int | None = None, at: Moment | None =
 
     Facts about "world" that no step wrote, such as those a person gave, count from where they are told.
     """
+    found: dict[str, Variable] = {}
+    written = 0
+    for last in _writes(world, step, at):  # a key is overwritten by the same key alone, whatever else means the same
+        written = written if last.step is None else last.step
+        found[last.slot] = Variable(last.slot, last.value, written, last.source, last.about, last.witnesses)
+    return tuple(found.values())
+
+
+def standing(world: WorldState) -> tuple[Fact, ...]:
+    """The last write of each variable of W, as facts."""
+    return tuple({last.slot: last for last in _writes(world, None, None)}.values())
+
+
+def amend(world: WorldState, writes: Iterable[Write], at: Moment) -> None:
+    """Write variables into W between two steps, as where a person changed what is told.
+
+    Raises:
+        UsageError: a write cannot be recorded.
+        ProjectError: the file cannot be written.
+    """
+    world.add(_fact(write, None, at) for write in writes if not _why_not(write.key))
+
+
+def _writes(world: WorldState, step: int | None, at: Moment | None) -> list[Fact]:
     row = None if step is None else world.step(step)
     until = at or (row.at if row else None)
-    found: list[tuple[tuple[int, int, int], Variable]] = []
     index = world.index
+    found: list[Fact] = []
     for key in index.keys(WORLD):
-        if key[2] or not KEY.fullmatch(key[1]):
-            continue
-        writes = [fact for fact in index.chain(key) if _counts(fact, step, until)]
-        if writes:
-            last = writes[-1]
-            found.append(
-                (
-                    writes[0].order,
-                    Variable(key[1], last.value, last.step or 0, last.source, last.about, last.witnesses),
-                )
-            )
-    found.sort(key=lambda pair: pair[0])
-    return tuple(variable for _, variable in found)
+        if not key[2]:
+            found += [f for f in index.chain(key) if KEY.fullmatch(f.slot) and _counts(f, step, until)]
+    return sorted(found, key=lambda fact: fact.order)
 
 
 def _counts(fact: Fact, step: int | None, at: Moment | None) -> bool:

@@ -60,9 +60,11 @@ class Graph:
     edges: tuple[Edge, ...]
 
 
-def graph_of(world: WorldState, facts: Iterable[Fact]) -> Graph:
-    """The graph of some of the world's facts."""
+def graph_of(world: WorldState, facts: Iterable[Fact], entities: Iterable[Entity] = ()) -> Graph:
+    """The graph of some of the world's facts; `entities` are nodes of it even where no fact speaks of them."""
     builder = _Builder(world)
+    for entity in entities:
+        builder.entity(entity.name)
     for fact in facts:
         builder.fact(fact)
     return builder.graph()
@@ -183,7 +185,9 @@ def mermaid(graph: Graph, most: int = MAX_DRAWN) -> str:
 
 
 def _relation(edge: Edge) -> str:
-    return f"not {edge.relation}" if edge.attributes.get("denied") else edge.relation
+    value = edge.attributes.get("value")
+    said = f"{edge.relation}: {value}" if value and isinstance(value, str) else edge.relation
+    return f"not {said}" if edge.attributes.get("denied") else said
 
 
 def _shape(node: Node) -> str:

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fabula.story import one_line
 from fabula.story.world.chains import bare, place, settle
-from fabula.story.world.facts import Alias, Fact, Moment, name_key
+from fabula.story.world.meaning import name_key, slot_form, slot_forms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+    from fabula.story.world.facts import Alias, Fact, Moment
 
 Key: TypeAlias = tuple[str, str, str]
 _Order: TypeAlias = tuple[int, int, int]
@@ -23,7 +25,8 @@ class Index:
     def __init__(self) -> None:
         self.facts: dict[int, Fact] = {}
         self.same: dict[str, Alias] = {}
-        self.many: set[str] = set()
+        self._many: frozenset[str] = frozenset()
+        self._many_forms: frozenset[str] = frozenset()
         self.chains: dict[Key, list[_Order]] = {}
         self.standing: dict[Key, dict[str, int]] = {}
         self._spelled: dict[str, str] = {}
@@ -61,15 +64,32 @@ class Index:
         """Whether a name or slot that the other index has filed means something else here."""
         slots = {key[1] for key in other.chains}
         names = list(other._owners)
-        return bool((self.many ^ other.many) & slots) or any(self.owner(name) != other.owner(name) for name in names)
+        return bool((self._many_forms ^ other._many_forms) & slots) or any(
+            self.owner(name) != other.owner(name) for name in names
+        )
 
     def key(self, fact: Fact) -> Key:
-        """The chain that a fact belongs to."""
-        return self.owner(fact.subject), fact.slot, fact.plane
+        """The chain that a fact belongs to: whom it is about, which property, and in whose world.
+
+        What one person reports, or believes, is one world, by whatever name that person is called.
+        """
+        plane = "" if fact.real else f"{fact.modality}:{self.owner(fact.source)}"
+        return self.owner(fact.subject), fact.property, plane
 
     def holds_many(self, slot: str) -> bool:
         """Whether a slot holds several values at a time."""
-        return slot in self.many
+        return bool(self._many) and slot_form(slot) in self._many_forms
+
+    @property
+    def many(self) -> frozenset[str]:
+        """The slots that hold several values, as they are written."""
+        return self._many
+
+    @many.setter
+    def many(self, slots: Iterable[str]) -> None:
+        """Let these slots hold several values."""
+        self._many = frozenset(slots)
+        self._many_forms = frozenset(form for slot in self._many for form in slot_forms(slot))
 
     # writing --------------------------------------------------------------------------------------------------------
 
@@ -113,7 +133,7 @@ class Index:
         if fact.closed is not None:
             self._file(self._closed, (*fact.closed.at, fact.id))
         elif fact.restates is None:
-            self.standing.setdefault(key, {})[place(fact, many=self.holds_many(fact.slot))] = fact.id
+            self.standing.setdefault(key, {})[place(fact, many=self.holds_many(key[1]))] = fact.id
 
     def _enter(self, fact: Fact, key: Key) -> None:
         """File a fact that is new by what does not change: its time, its names, its chain."""
@@ -132,7 +152,7 @@ class Index:
         """Take a fact out of where it stands, or of those that ended."""
         if old.closed is not None:
             self._drop(self._closed, (*old.closed.at, old.id))
-        standing, spot = self.standing.get(key, {}), place(old, many=self.holds_many(old.slot))
+        standing, spot = self.standing.get(key, {}), place(old, many=self.holds_many(key[1]))
         if standing.get(spot) == old.id:
             del standing[spot]
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fabula.story.world.chains import bare, collides, place, settle
+from fabula.story.world.collisions import Tellings, earliest_collisions
 from fabula.story.world.facts import Fact, Moment, true_at
 
 if TYPE_CHECKING:
@@ -39,17 +40,17 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Two assertions that cannot both be true, with nothing to account for it.
+    """An assertion that cannot be true beside an earlier one, with nothing to account for it.
 
     Attributes:
-        earlier: the first assertion of its value.
+        earlier: the first assertion that `later` cannot be true beside.
         also: where that value is told again, before `later`.
         canon: `earlier` was set down beforehand and is not in the text.
     """
 
     earlier: Fact
     later: Fact
-    also: tuple[Moment, ...] = ()
+    also: Sequence[Moment] = ()
 
     @property
     def canon(self) -> bool:
@@ -89,7 +90,8 @@ def diff(index: Index, first: Moment, second: Moment) -> Diff:
 
 
 def _spot(index: Index, fact: Fact) -> tuple[Key, str]:
-    return index.key(fact), place(fact, many=index.holds_many(fact.slot))
+    key = index.key(fact)
+    return key, place(fact, many=index.holds_many(key[1]))
 
 
 def known_to(
@@ -135,34 +137,36 @@ def _is_outdated(index: Index, fact: Fact, at: Moment) -> bool:
 
 
 def conflicts(index: Index, facts: Iterable[Fact]) -> tuple[Conflict, ...]:
-    """The conflicts that `facts` raise with what was told before them.
+    """The conflicts that `facts` raise with what was told before them: at most one each, with the first such assertion.
 
-    A fact is compared with the first assertion of every other value of its slot. One that repeats what stands raises
-    nothing: the conflict was raised when it was first said.
+    A fact that repeats what stands raises nothing: the conflict was raised when it was first said. Takes n log n of the
+    length of the chains that the facts are in.
     """
-    found: list[Conflict] = []
-    for later in facts:
-        if later.plane or later.withdrawn or later.restates is not None:
-            continue
-        chain = index.chains[index.key(later)]
-        if len(chain) > 1:
-            found += _conflicts_of(index, later)
-    return tuple(found)
+    asked = [fact for fact in facts if fact.real and not fact.withdrawn and fact.restates is None]
+    chains = dict.fromkeys(index.key(fact) for fact in asked)
+    found: dict[int, tuple[Fact, Tellings]] = {}
+    for key in chains:
+        if len(index.chains[key]) > 1:
+            found |= earliest_collisions(index.chain(key), many=index.holds_many(key[1]))
+    return tuple(Conflict(found[later.id][0], later, found[later.id][1]) for later in asked if later.id in found)
 
 
-def _conflicts_of(index: Index, later: Fact) -> list[Conflict]:
-    many = index.holds_many(later.slot)
+def contradicted(index: Index, later: Fact) -> tuple[Conflict, ...]:
+    """All that one fact contradicts: the first assertion of every value of its slot that it cannot be true beside."""
+    if not later.real or later.withdrawn or later.restates is not None:
+        return ()
+    key = index.key(later)
     firsts: dict[tuple[bool, str], Fact] = {}
     again: dict[tuple[bool, str], list[Moment]] = {}
-    for fact in index.chain(index.key(later)):
+    for fact in index.chain(key):
         if fact.order >= later.order:
             break
         value = fact.polarity, fact.norm
         if value in firsts:
             again.setdefault(value, []).append(fact.told)
-        elif fact.restates is None and collides(fact, later, many=many):
+        elif fact.restates is None and collides(fact, later, many=index.holds_many(key[1])):
             firsts[value] = fact
-    return [Conflict(fact, later, tuple(again.get(value, ()))) for value, fact in firsts.items()]
+    return tuple(Conflict(fact, later, tuple(again.get(value, ()))) for value, fact in firsts.items())
 
 
 def neighbours(index: Index, name: str, hops: int, at: Moment) -> dict[str, int]:

@@ -10,8 +10,9 @@ from fabula.base.errors import UnknownNameError, UsageError
 from fabula.story import one_line, readable
 from fabula.story.plan import story_time as parsed
 from fabula.story.world import queries
-from fabula.story.world.facts import MAX_NAME, Alias, Entity, Fact, Moment, checked, cleaned, name_key
+from fabula.story.world.facts import MAX_NAME, Alias, Entity, Fact, Moment, checked, cleaned
 from fabula.story.world.index import Index
+from fabula.story.world.meaning import name_key, slot_forms
 from fabula.story.world.store import Batch, SceneRow, StepRow, Store, entities_of
 
 if TYPE_CHECKING:
@@ -62,6 +63,12 @@ class WorldState:
         index.same = {name_key(one.name): one for one in same}
         index.many = {name for (name,) in store.rows("SELECT name FROM slot")}
         index.put(store.facts())
+        if store.outdated:  # what repeats or closes what is worked out anew by today's comparison
+            changed: dict[int, Fact] = {}
+            for key in index.chains:
+                changed |= index.resettled(index.chain(key), many=index.holds_many(key[1]))
+            index.refile(changed)
+            store.write(Batch(changed=list(index.facts.values()), upgrade=True), index)
         self._index, self._entities = index, dict(entities_of(store))
         self._learned = {}
         for fact, who, scene, offset in store.rows("SELECT fact, who, scene, offset FROM learned"):
@@ -233,7 +240,7 @@ class WorldState:
         names = {one_line(slot) for slot in slots}
         self._renamed(Batch(many=sorted(names)), self._index.same, self._index.many | names)
 
-    def _renamed(self, batch: Batch, same: dict[str, Alias], many: set[str]) -> None:
+    def _renamed(self, batch: Batch, same: dict[str, Alias], many: frozenset[str]) -> None:
         """Let names and slots mean what `same` and `many` say, and go through all chains that this touches."""
         index, old = Index(), self._index
         index.same, index.many = same, many
@@ -324,7 +331,8 @@ class WorldState:
     def history(self, subject: str, slot: str) -> tuple[Fact, ...]:
         """Every assertion about one slot of one subject, in the order of telling, of all planes."""
         index = self._index
-        keys = [key for key in index.keys(index.owner(subject)) if key[1] == slot]
+        forms = slot_forms(slot)
+        keys = [key for key in index.keys(index.owner(subject)) if key[1] in forms]
         return tuple(sorted((fact for key in keys for fact in index.chain(key)), key=lambda fact: fact.order))
 
     def snapshot(self, at: Moment = NOW, *, subject: str = "", story_time: str = "") -> tuple[Fact, ...]:
@@ -369,9 +377,20 @@ class WorldState:
         return when is not None and when <= at
 
     def conflicts(self, scene: int | None = None) -> tuple[Conflict, ...]:
-        """The contradictions that the facts told in a scene raise with what was told before; `None`: in all scenes."""
+        """The facts told in a scene (`None`: in all) that contradict earlier ones, each with the first of those.
+
+        `contradicted` names everything that one of them contradicts.
+        """
         first, last = (None, NOW) if scene is None else (Moment.end(scene - 1), Moment.end(scene))
         return queries.conflicts(self._index, self._index.told(first, last))
+
+    def contradicted(self, number: int) -> tuple[Conflict, ...]:
+        """All that the fact of that id contradicts: the first assertion of each such value.
+
+        Raises:
+            UsageError: there is no such fact.
+        """
+        return queries.contradicted(self._index, self.fact(number))
 
     def neighbours(self, name: str, hops: int = 2, at: Moment = NOW) -> dict[str, int]:
         """The entities that standing facts link to one, by name, with how many links away; itself at 0."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from fabula.story.world.index import Index
 
-FORMAT: Final = 1
+FORMAT: Final = 2  # 1: slots and values were compared as they are written
 _APPLICATION_ID: Final = 0x0FAB_01A1
 _FACT: Final = (
     "id", "subject", "owner", "slot", "place", "plane", "value", "value_norm", "polarity", "modality", "source",
@@ -32,8 +32,8 @@ _FACT: Final = (
 )  # fmt: skip
 _INSERT: Final = f"INSERT INTO fact ({', '.join(_FACT)}) VALUES ({', '.join('?' * len(_FACT))})"  # noqa: S608 - our own names
 _UPDATE: Final = (
-    "UPDATE fact SET owner = ?, place = ?, restates = ?, closed_by = ?, closed_scene = ?, closed_offset = ?, "
-    "close_reason = ?, withdrawn = ? WHERE id = ?"
+    "UPDATE fact SET owner = ?, place = ?, plane = ?, value_norm = ?, restates = ?, closed_by = ?, "
+    "closed_scene = ?, closed_offset = ?, close_reason = ?, withdrawn = ? WHERE id = ?"
 )
 _SCHEMA: Final = """
 CREATE TABLE fact (id INTEGER PRIMARY KEY, subject TEXT NOT NULL, owner TEXT NOT NULL, slot TEXT NOT NULL,
@@ -85,6 +85,7 @@ class Batch:
         changed: facts whose state changed.
         apart: caseless names that mean nothing else any more.
         steps_from: steps from this one on are forgotten.
+        upgrade: the file is in today's format from now on.
     """
 
     new: list[Fact] = field(default_factory=list)
@@ -97,6 +98,7 @@ class Batch:
     scenes: list[SceneRow] = field(default_factory=list)
     steps: list[StepRow] = field(default_factory=list)
     steps_from: int | None = None
+    upgrade: bool = False
 
 
 class Store:
@@ -109,6 +111,7 @@ class Store:
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._db: sqlite3.Connection | None = None
+        self.outdated = False  # an older fabula wrote it, and compared otherwise
 
     def open(self) -> None:
         """Open the file, making it where there is none.
@@ -131,6 +134,7 @@ class Store:
                 raise ProjectError(
                     f"A newer fabula wrote {self._path} (format {written}; this one reads {FORMAT}). Upgrade fabula."
                 )
+            self.outdated = application == _APPLICATION_ID and written < FORMAT
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = NORMAL")
             db.execute("PRAGMA wal_autocheckpoint = 8000")  # pages; every copy into the file rewrites its indexes
@@ -189,6 +193,8 @@ class Store:
             try:
                 for sql, rows in _statements(batch, index):
                     self._db.executemany(sql, rows)
+                if batch.upgrade:
+                    self._db.execute(f"PRAGMA user_version = {FORMAT}")
                 self._db.execute("COMMIT")
             except BaseException:
                 if self._db.in_transaction:
@@ -223,7 +229,8 @@ def _closing(fact: Fact) -> tuple[object, ...]:
 
 
 def _state(fact: Fact, index: Index) -> tuple[object, ...]:
-    return (index.owner(fact.subject), place(fact, many=index.holds_many(fact.slot)), *_closing(fact), fact.id)
+    owner, slot, plane = index.key(fact)
+    return (owner, place(fact, many=index.holds_many(slot)), plane, fact.norm, *_closing(fact), fact.id)
 
 
 def _json(value: object) -> str:
@@ -231,13 +238,14 @@ def _json(value: object) -> str:
 
 
 def _row(fact: Fact, index: Index) -> tuple[object, ...]:
+    owner, slot, plane = index.key(fact)
     return (
         fact.id,
         fact.subject,
-        index.owner(fact.subject),
+        owner,
         fact.slot,
-        place(fact, many=index.holds_many(fact.slot)),
-        fact.plane,
+        place(fact, many=index.holds_many(slot)),
+        plane,
         _json(fact.value),
         fact.norm,
         fact.polarity,

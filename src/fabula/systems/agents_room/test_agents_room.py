@@ -114,6 +114,15 @@ async def test_each_agent_is_asked_for_at_most_the_papers_tokens() -> None:
     assert [request.sampling.max_tokens for request in asked] == [100] * 4 + [200] * 5
 
 
+@pytest.mark.parametrize("aids", ["on", "off"])
+@pytest.mark.parametrize("variant", ["plan", "write"])
+async def test_only_small_models_are_told_to_write_sentences_and_paragraphs(aids: Aids, variant: str) -> None:
+    _, asked = await room(preset="improved", aids=aids, variant=variant, words="~500")
+    prompts = [prompt(request) for request in asked if re.search(r"Write about \d+ words", prompt(request))]
+    told = ["in full sentences and paragraphs" in shown for shown in prompts]
+    assert set(told) == {aids == "on"}
+
+
 @pytest.mark.parametrize(("aids", "plans"), [("on", 320), ("off", None)])
 async def test_in_improved_mode_only_a_small_model_has_short_notes(aids: Aids, plans: int | None) -> None:
     _, asked = await room(preset="improved", aids=aids)
@@ -199,8 +208,8 @@ INSTRUCTIONS = {
         "in their way",
     ],
     "character": [
-        r"characters in detailed bullet points",
-        "more than five sentences for each",
+        "each of the characters",
+        *("more than five sentences", "detailed bullet points"),
         *("sound", "talk much or little", "slang", "humour"),
         *("look", "gestures", "notice first"),
         *("drives them", "inside", "flaws", "values", "fears", "grow and change"),
@@ -210,7 +219,7 @@ INSTRUCTIONS = {
         *("Where", "invented world", "back garden"),
         *("When", "decade", "How much time"),
     ],
-    "plot": ["key plot points in detailed bullet points"],
+    "plot": ["key plot points", "detailed bullet points"],
 }
 FLOW = ["flows naturally out of the ending before", "style", "vocabulary", "overall mood", "not to be explained again"]
 NOT_LAST = [
@@ -391,7 +400,7 @@ async def test_a_number_of_words_is_shared_out_and_the_last_part_gets_what_is_le
     _, asked = await room(brief=brief, length_control=True, tidy=True, variant="write", words=words)
     whole = 200 if words else 100
     first = next(prompt(request) for request in asked if request.path == "exposition/section")
-    low, high = map(int, re.findall(r"Write about \d+ words, between (\d+) and (\d+),", first)[0])
+    low, high = map(int, re.findall(r"Write about \d+ words, between (\d+) and (\d+)", first)[0])
     assert low < WRITING[0].weight * whole < high
     assert high - low < 0.3 * high
 

@@ -4,7 +4,8 @@ From top to bottom: both steps (section 3.2), the sortings (P_c and o_c), from s
 director agent D, its character agents A, and the rewrite step.
 
 Knowledge is private by construction: an agent learns of a turn only through `Agent.witness`, which is called for those
-who are present. A prompt to a character is made from its own `Agent`, its sheet and the scene that it is in.
+who are present. A prompt to a character is made from its own `Agent`, its sheet, the turns that were played before it
+in the unit that it is in, and the director's command. With `private` the director knows nothing that they do not share.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
             units = of_scene[scene.name]
             histories = [(await unit.outcome).history for unit in units]
             label = f"Scene {scene.name}" if slug(scene.name) in _TAKEN else scene.name
-            task = RewriteTask(brief, p_p, scene, units[0].people, histories, story, config)
+            task = RewriteTask(brief, p_p, scene, histories, story, config)
             story = story.add(label, await run.keep(slug(label), task.write, folder="story"))
 
     await side_by_side([*(play_unit(unit, run, config) for unit in p_c), rewrite_step()])
@@ -137,14 +138,14 @@ def _bare(line: str) -> str:
     return rest.strip() if head in {"-", "*"} or (head[:-1].isdigit() and head[-1:] in {".", ")"}) else line
 
 
-async def chronological_outline(unit: Unit, run: Run, config: Config) -> tuple[str, ...]:
+async def chronological_outline(unit: TimedUnit, run: Run, config: Config) -> tuple[str, ...]:
     """o_c: the unit's events in the order of time, in the present tense; one call, no event added.
 
     Raises:
         ReplyError: no outline could be read (only without `lenient_order`).
     """
-    events = [event.text for event in unit.events]
-    if not unit.scene.present:
+    events = [event.text for event in unit.planned.events]
+    if not unit.people:
         return tuple(events)  # nobody is there to play it
     try:
         found = await run.ask_for(
@@ -153,7 +154,9 @@ async def chronological_outline(unit: Unit, run: Run, config: Config) -> tuple[s
             "chronological_outline",
             sampling=_sampling(run, config, "sorter", _TOKENS_AN_EVENT * (len(events) + 1)),
             scene=unit.scene,
-            events=unit.events,
+            people=unit.people,
+            events=unit.planned.events,
+            private=config.ours.private,
             numbered=config.ours.numbered,
             instruction_first=config.ours.instruction_first,
         )
@@ -197,7 +200,7 @@ class TimedUnit:
     Attributes:
         planned: the scene, and its events in the order of telling.
         name: of its artefact.
-        people: who is there, and what each of them wants in the scene.
+        people: the characters who are there, and what each of them wants in the scene.
         before: for each of them the unit that they come from, if there is one.
         outcome: is there once the unit was played.
     """
@@ -220,7 +223,7 @@ class TimedUnit:
         """
         return {
             name: (await self.before[name].outcome).agents[name] if name in self.before else Agent(name)
-            for name in self.scene.present
+            for name in self.planned.present
         }
 
 
@@ -231,10 +234,10 @@ def _units_in_time(plan: Plan, order: Sequence[str]) -> list[TimedUnit]:
     units = plan.units(order)
     timed = []
     for unit, name in zip(units, _names(plan, units), strict=True):
-        people = tuple((sheets[presence.name], presence.goal) for presence in unit.scene.characters)
-        before = {who: latest_of[who] for who in unit.scene.present if who in latest_of}
+        people = tuple((sheets[presence.name], presence.goal) for presence in unit.characters)
+        before = {who: latest_of[who] for who in unit.present if who in latest_of}
         timed.append(TimedUnit(unit, name, people, before))
-        latest_of |= dict.fromkeys(unit.scene.present, timed[-1])
+        latest_of |= dict.fromkeys(unit.present, timed[-1])
     return timed
 
 
@@ -261,7 +264,7 @@ async def play_unit(unit: TimedUnit, run: Run, config: Config) -> None:
 
     async def make(own: Run) -> str:
         nonlocal made
-        o_c = await chronological_outline(unit.planned, run.scope("outline", unit.name), config)
+        o_c = await chronological_outline(unit, run.scope("outline", unit.name), config)
         m = await unit.agents()  # waits for the units before; they are played while the outline is made
         h = await role_play(SceneInPlay(unit, o_c, own, config), m)
         made = Outcome(tuple(replace(turn, command="") for turn in h), m)  # as `turns_of` reads them: without commands
@@ -295,8 +298,8 @@ class SceneInPlay:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Who can be chosen to speak."""
-        return self.unit.scene.present
+        """Who is there and can be chosen to speak."""
+        return self.unit.planned.present
 
 
 async def role_play(s_i: SceneInPlay, m: AgentMap) -> list[Turn]:
@@ -355,18 +358,22 @@ class Director:
     """D: ends one scene, selects who speaks next, and commands (section 3.2.1, appendix B.1.2)."""
 
     s_i: SceneInPlay
-    uncovered: tuple[str, ...] = ()
+    uncovered: str = ""
     given: list[Direction] = field(default_factory=list)
     repeats: int = 0
 
     async def should_terminate(self, h: Sequence[Turn]) -> bool:
-        """Whether `h` covers the outline; `uncovered` holds the events that the director misses, and whose they are."""
+        """Whether `h` covers the outline; `uncovered` says which events the director misses, and whose they are."""
         s_i, ours = self.s_i, self.s_i.config.ours
-        if len(h) < ours.min_turns:
+        if len(h) < min(ours.min_turns, len(s_i.outline)):
             return False
         wanted = verdict_type(s_i.names, len(s_i.outline), numbered=ours.numbered)
         verdict = await self._ask(wanted, "terminate", h)
-        self.uncovered = tuple(f"{self._event(missed.event)} ({missed.character})" for missed in verdict.uncovered)
+        if ours.numbered:
+            missed = [f"{s_i.outline[one.event - 1]} ({one.character})" for one in verdict.uncovered]
+            self.uncovered = f"Not yet covered: {'; '.join(missed)}" if missed else ""
+        else:
+            self.uncovered = " ".join(verdict.reasons.split())
         return bool(verdict.covered)
 
     async def next_speaker_and_command(self, h: Sequence[Turn]) -> Direction | None:
@@ -378,7 +385,7 @@ class Director:
         limit, direction = self.s_i.config.ours.repeat_limit, await self._direction(h)
         if any(direction.same(before) for before in self.given):
             self.repeats += 1
-            missing = f" Uncovered: {'; '.join(self.uncovered)}." if self.uncovered else ""
+            missing = f" {self.uncovered}" if self.uncovered else ""
             self.s_i.run.note(f"Turn {len(h) + 1}: the director repeats a command to {direction.speaker}.{missing}")
             if limit and self.repeats >= limit:
                 return None
@@ -390,7 +397,7 @@ class Director:
     async def _direction(self, h: Sequence[Turn], done: tuple[str, ...] = ()) -> Direction:
         s_i, ours = self.s_i, self.s_i.config.ours
         wanted = direction_type(s_i.names, len(s_i.outline), numbered=ours.numbered)
-        uncovered = self.uncovered if ours.tell_uncovered else ()
+        uncovered = self.uncovered if ours.tell_uncovered else ""
         found = await self._ask(wanted, "direct", h, uncovered=uncovered, done=done, names=s_i.names)
         command = " ".join(str(found.next_command).split())
         if not (ours.numbered and s_i.run.aids("director")):
@@ -419,13 +426,11 @@ class Director:
             people=s_i.unit.people,
             outline=s_i.outline,
             history=_fitting(h, s_i, "director"),
+            private=ours.private,
             numbered=ours.numbered,
             instruction_first=ours.instruction_first,
             **fields,
         )
-
-    def _event(self, event: int | str) -> str:
-        return self.s_i.outline[event - 1] if isinstance(event, int) else event
 
 
 # the character agents A -----------------------------------------------------------------------------------------------
@@ -541,7 +546,6 @@ class RewriteTask:
     brief: Brief
     plan: Plan
     scene: ScenePlan
-    people: tuple[tuple[Character, str], ...]
     histories: Sequence[Sequence[Turn]]
     story: Story
     config: Config
@@ -576,7 +580,8 @@ class RewriteTask:
         plan, scene = self.plan, self.scene
         full = [f"{one.name}: {' '.join(event.text for event in one.outline)}" for one in plan.scenes]
         played = "\n\n* * *\n\n".join("\n\n".join(map(str, turns)) for turns in self.histories if turns)
-        given: dict[str, Any] = {"people": self.people, "scene": scene}
+        people = [(plan.character(one.name), one.goal) for one in scene.characters]
+        given: dict[str, Any] = {"people": people, "scene": scene, "manner": plan.manner}
         if not self.config.ours.fit_prompts:
             texts = {"brief": self.brief.text, "conflict": plan.conflict, "setting": plan.setting}
             return given | texts | {"scenes": tuple(full), "story": self.story.text, "played": played}

@@ -15,19 +15,19 @@ class Paper:
     Attributes:
         max_turns: turns of one scene at most (section 5.2: 10 iterations).
         recent: turns that a character is shown when it responds (appendix B.1.3: up to 10).
-        temperature: of all replies (section 4.2.2); 0 leaves it to the model.
-        frequency_penalty: of all replies (section 4.2.2); 0 leaves it to the model.
+        temperature: of all replies (section 4.2.2); none leaves it to the model.
+        frequency_penalty: of all replies (section 4.2.2); none leaves it to the model.
     """
 
     max_turns: int = 10
     recent: int = 10
-    temperature: float = 0.9
-    frequency_penalty: float = 0.2
+    temperature: float | None = 0.9
+    frequency_penalty: float | None = 0.2
 
     @property
     def sampling(self) -> Sampling:
         """How all replies are drawn."""
-        return Sampling(temperature=self.temperature or None, frequency_penalty=self.frequency_penalty or None)
+        return Sampling(temperature=self.temperature, frequency_penalty=self.frequency_penalty)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,11 @@ class Ours:
         plain_response: a turn is plain text; else it is JSON with one field, as in the paper.
         clean_replies: chatter is taken out of turns, memories and the story.
         fit_prompts: prompts show as much as the model's context holds; else all, as in the paper.
+        private: director and sorter of events are shown of the characters only what anybody there notices, so that no
+            command betrays what a character keeps to itself; else all that the plan says of them, as in the paper.
         tell_uncovered: what the director found uncovered enters its next command's prompt.
-        min_turns: turns before the director is asked for the first time whether the scene ends (Algorithm 1, line 3).
+        min_turns: turns before the director is asked for the first time whether the scene ends (Algorithm 1, line 3);
+            no more than there are events.
         repeat_limit: this many repeated commands end a scene; 0 only notes them.
         update_always: a character's memory and state are updated also where it has seen nothing new (line 11).
         carry_unseen: what a character witnessed after its last turn in a scene is taken in later; else it is lost.
@@ -49,7 +52,7 @@ class Ours:
         length_control: the brief's word range is met, shared by the scenes' importance.
         words: a word range that stands for the brief's ("1300-1350", "~950"); empty reads it from the brief.
         scenes: how many scenes to plan where the author gives no plan; 0 leaves it to the planner.
-        characters: how many characters to plan then.
+        characters: how many characters to plan then beside those whom the brief names; 0 leaves it to the planner.
     """
 
     instruction_first: bool = True
@@ -57,6 +60,7 @@ class Ours:
     plain_response: bool = False
     clean_replies: bool = False
     fit_prompts: bool = False
+    private: bool = False
     tell_uncovered: bool = False
     min_turns: int = 0
     repeat_limit: int = 0
@@ -66,7 +70,7 @@ class Ours:
     length_control: bool = False
     words: str = ""
     scenes: int = 0
-    characters: int = 4
+    characters: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +84,14 @@ class Config(Presets):
     def improved(cls) -> Config:
         """Ours: prompts that caches can reuse, no idle calls, nothing seen is lost, the length that was asked for."""
         return cls(
-            Paper(temperature=0.0, frequency_penalty=0.0),
+            Paper(temperature=None, frequency_penalty=None),
             Ours(
                 instruction_first=False,
                 numbered=True,
                 plain_response=True,
                 clean_replies=True,
                 fit_prompts=True,
+                private=True,
                 tell_uncovered=True,
                 min_turns=2,
                 repeat_limit=2,

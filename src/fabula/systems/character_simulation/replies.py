@@ -14,23 +14,25 @@ if TYPE_CHECKING:
 
 
 class Spoken(BaseModel):
-    """A character's turn as the paper wants it."""
+    """What a character does and says in one turn."""
 
     response: Annotated[str, short(4000)] = Field(min_length=1, description="the turn, in the third person")
 
 
 def verdict_type(names: Sequence[str], events: int, *, numbered: bool) -> type[Any]:
-    """Whether a scene is to end: `uncovered` (event and character each) and `covered`."""
+    """Whether a scene is to end: `covered`, and why: `reasons`, or `uncovered` (event and character each)."""
+    covered = (bool, Field(description="whether the play has covered the whole outline, so that the scene ends"))
+    if not numbered:
+        why = "the reasons for your decision: exactly which events are not yet covered, and whose they are"
+        return create_model("Verdict", reasons=(_text(600), Field(description=why)), covered=covered)
     uncovered = create_model(
         "Uncovered",
-        event=(_event(events, numbered=numbered), Field(description="the event of the outline")),
-        character=(_one_of(names), Field(description="who still has to play it")),
+        event=(_event(events, numbered=True), Field(description="the number of the event")),
+        character=(_one_of(names), Field(description="the character who still has to play it")),
     )
     what = "the events that are not yet covered; none if all are covered"
     return create_model(
-        "Verdict",
-        uncovered=(_list_of(uncovered, short(events), Field(description=what)), ...),
-        covered=(bool, Field(description="is the whole outline covered, so that the scene ends")),
+        "Verdict", uncovered=(_list_of(uncovered, short(events), Field(description=what)), ...), covered=covered
     )
 
 
@@ -73,7 +75,7 @@ def _event(events: int, *, numbered: bool) -> Any:  # noqa: ANN401 - a type made
 
 
 def _text(most: int) -> Any:  # noqa: ANN401 - a type made at run time
-    return Annotated[str, short(most), Field(min_length=3)]
+    return Annotated[str, short(most, least=3), Field(min_length=1)]
 
 
 def _one_of(values: Sequence[object]) -> Any:  # noqa: ANN401 - a type made at run time

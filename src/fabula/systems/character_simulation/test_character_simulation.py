@@ -33,6 +33,7 @@ from shortening import shortened
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from fabula.engine.context import Aids
     from fabula.engine.dry_run import DryRun
     from fabula.engine.methods import Preset
     from fabula.models.base import Reply, Request
@@ -127,10 +128,13 @@ class Play:
         return json.dumps({"points": points})
 
     def on_terminate(self, request: Request) -> str:
-        who = re.findall(r"^- ([^,:\n]+)", read_by(request), re.MULTILINE)[0]
-        missing = {"event": 1 if self.numbered else "An event that is missed.", "character": who}
+        who = re.findall(r"^- (\w+)", read_by(request), re.MULTILINE)[0]
         covered = self.covered(request)
-        return json.dumps({"uncovered": [] if covered else [missing], "covered": covered})
+        if not self.numbered:
+            return json.dumps(
+                {"reasons": "All is covered." if covered else f"{who} lacks an event.", "covered": covered}
+            )
+        return json.dumps({"uncovered": [] if covered else [{"event": 1, "character": who}], "covered": covered})
 
     def on_direct(self, request: Request) -> str:
         names = re.search(r"exactly one of: (.+)\. Give", read_by(request))
@@ -158,6 +162,7 @@ async def play(
     preset: Preset = "faithful",
     journal: Journal | None = None,
     cast: Cast | None = None,
+    aids: Aids = "off",
     **config: Any,  # noqa: ANN401 - fields of Config
 ) -> tuple[Story, list[Request]]:
     """The story of a play, and what was asked for it; the first error of a group is raised as it is."""
@@ -165,7 +170,7 @@ async def play(
     with journal or Journal() as opened:
         if plan is not None and opened.override("plan") is None:
             opened.decide("plan", "edit", write_plan(plan))
-        context = RunContext(opened, READ, cast or Cast.of(model))
+        context = RunContext(opened, READ, cast or Cast.of(model), aids=aids)
         try:
             story = await SYSTEM.write(BRIEF, Run(context), SYSTEM.config(preset, config))
         except BaseExceptionGroup as several:
@@ -255,7 +260,11 @@ async def test_the_director_sees_the_outline_in_time_and_all_that_was_played() -
     last = read_by(asked[-2])
     assert "1. Now: Tobias brings a letter.\n2. Now: Mara reads it." in last
     assert "Mara: Mara plays turn 1 of the-letter.\nTobias: Tobias plays turn 2 of the-letter." in last
-    assert "- Mara, protagonist: Mara wants something in The letter" in last
+    mara = (
+        "- Mara (protagonist, female, 70) - Keeps the light. Way of speaking: Few words. Wants: To see the boats home."
+    )
+    assert f"{mara} Wants here: Mara wants something in The letter." in last
+    assert mara in read_by(asked[0]), "and the outline is made with the same information"
 
 
 async def test_a_character_hears_its_command_its_goal_and_the_last_turns() -> None:
@@ -301,9 +310,7 @@ async def test_a_repeated_command_is_noted_in_the_faithful_preset() -> None:
         _, asked = await play(Stuck(turns=3), ONE, journal=journal)
         notes = journal.notes
     assert kinds(asked).count("direct") == 3
-    assert notes == [
-        f"Turn {n}: the director repeats a command to Mara. Uncovered: An event that is missed. (Mara)." for n in (2, 3)
-    ]
+    assert notes == [f"Turn {n}: the director repeats a command to Mara. Mara lacks an event." for n in (2, 3)]
 
 
 async def test_a_repeated_command_is_asked_again_and_then_ends_the_scene() -> None:
@@ -317,7 +324,7 @@ async def test_a_repeated_command_is_asked_again_and_then_ends_the_scene() -> No
         f"role-play/the-letter/turn/{n}/respond" for n in (1, 2)
     ]
     assert len(notes) == 2
-    assert "Uncovered: Now: Tobias brings a letter. (Mara)." in notes[1]
+    assert "Not yet covered: Now: Tobias brings a letter. (Mara)" in notes[1]
 
 
 async def test_an_absent_character_is_told_of_and_then_ends_the_run_which_goes_on_with_another_director() -> None:
@@ -612,6 +619,64 @@ async def test_the_writer_is_given_the_ten_inputs(preset: Preset) -> None:
         "Mara: Mara plays turn 1 of the-light.\n\nTobias: Tobias plays turn 2 of the-light.",
     ):
         assert given_ in text, given_
+
+
+@BOTH
+@pytest.mark.parametrize("aids", ["off", "on"])
+async def test_the_story_is_told_in_the_person_and_tense_of_its_plan(preset: Preset, aids: Aids) -> None:
+    told = replace(PLAN, person="first person, told by Mara", tense="present tense")
+    script = LongWriter(numbered=preset == "improved")
+    settings: dict[str, Any] = {"words": "900-950"} if preset == "improved" else {}
+    _, asked = await play(script, told, preset, aids=aids, **settings)
+    written = [read_by(request) for request in asked if request.role == "writer" and kind(request) != "shorten"]
+    assert all("first person, told by Mara; present tense" in text for text in written)
+    assert not [text for text in written if "past tense" in text]
+    _, asked = await play(script, PLAN, preset, aids=aids)
+    for text in (read_by(request) for request in asked if kind(request) == "rewrite"):
+        assert text.count("past tense") == text.count("that the writing prompt asks for, or else in the past tense")
+
+
+async def test_whoever_comes_late_or_leaves_early_is_not_asked_and_remembers_nothing() -> None:
+    events = (
+        Event("Mara burns the letter.", present=("Mara",)),
+        "Tobias comes in.",
+        Event("Mara goes.", "", ("Tobias",)),
+    )
+    late = replace(PLAN, scenes=(scene("The letter", ["Mara", "Tobias"], *events),))
+    _, asked = await play(Play(turns=2), late)
+    played = {
+        unit: {r.role for r in asked if kind(r) == "respond" and unit_of(r) == unit}
+        for unit in ("the-letter", "the-letter-2", "the-letter-3")
+    }
+    assert played == {"the-letter": {"Mara"}, "the-letter-2": {"Mara", "Tobias"}, "the-letter-3": {"Tobias"}}
+    first = next(r for r in asked if r.path == "role-play/the-letter-2/turn/2/memory")
+    assert "the-letter." not in read_by(first), "Tobias was not there"
+    assert "Tobias" not in read_by(next(r for r in asked if r.path == "role-play/the-letter/turn/1/direct"))
+    told = read_by(asked[-1])
+    assert all(f"plays turn 1 of {unit}." in told for unit in played), "and the writer has all of it"
+    assert "- Tobias (companion, male, 10)" in told
+
+
+@BOTH
+async def test_no_reply_of_a_capable_model_is_capped(preset: Preset) -> None:
+    _, asked = await play(Play(numbered=preset == "improved"), UNTIMED, preset)
+    assert not [r.path for r in asked if "maxLength" in json.dumps(r.schema)]
+    verdict = next(r.schema for r in asked if kind(r) == "terminate")
+    assert verdict is not None
+    assert list(verdict["properties"]) == [{"faithful": "reasons", "improved": "uncovered"}[preset], "covered"]
+
+
+async def test_in_ours_the_director_sees_of_people_what_anybody_there_notices() -> None:
+    calm = replace(PLAN, characters=(replace(SHEETS[0], personality="Calm and dry."), *SHEETS[1:]))
+    _, asked = await play(Play(numbered=True), calm, "improved")
+    seen = [read_by(request) for request in asked if request.role in {"director", "sorter"}]
+    mara = "- Mara (female, 70) - Personality: Calm and dry. Way of speaking: Few words."
+    assert all(mara in text for text in seen)
+    for hidden in ("protagonist", "Keeps the light", "To see the boats", "wants something", "# Scene: "):
+        assert not [text for text in seen if hidden in text], hidden
+    own = next(read_by(r) for r in asked if r.role == "Mara")
+    assert "Personality: Calm and dry." in own
+    assert "Set-up: Keeps the light." in own
 
 
 @BOTH

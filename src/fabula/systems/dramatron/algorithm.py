@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeAl
 from fabula.base.errors import FabulaError, ReplyError, UsageError
 from fabula.craft.length import asked_range, revise_to_length, trim
 from fabula.craft.packing import latest
-from fabula.craft.planning import PlanOptions, given_plan, names_in, plan_for
+from fabula.craft.planning import PlanOptions, given_plan, plan_for
 from fabula.craft.prose import Prose, clean_reply, shorten, write_prose
 from fabula.engine.replies.labelled import without_label
 from fabula.engine.replies.scripts import tidy_script
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 TRIES: Final = 4  # of a level until something of its answer can be read; the release asks for characters without bound
 RELEASE: Final = Sampling(temperature=1.0, top_p=0.95, frequency_penalty=0.23, presence_penalty=0.23)
-STORY: Final = Sampling(temperature=0.9, frequency_penalty=0.2)  # Character Simulation, section 4.2
+STORY: Final = Sampling(temperature=0.9, frequency_penalty=0.2)  # Character Simulation, section 4.2.2
 LOOP_TRIES: Final = 3  # (release)
 _WORDS_PER_TOKEN: Final = 0.75
 _TOKENS_PER_WORD: Final = 1.6  # prose has about 1.3; names in capitals take more
@@ -102,7 +102,7 @@ async def write_title(logline: str, run: Run, config: Config) -> str:
     level = Level("title", "title", "Title:", config.paper.title_tokens, config.paper.title_tokens)
 
     def read(answer: Answer) -> str:
-        return one_line(PARSERS[config.ours.parser].title(answer.text + END))
+        return one_line(PARSERS[config.ours.parser].title(answer.text + END, bounded=run.aids("title")))
 
     async def make(own: Run) -> str:
         return await _read_until_text(own, level, config, {"logline": logline}, read, "title")
@@ -112,7 +112,6 @@ async def write_title(logline: str, run: Run, config: Config) -> str:
 
 async def list_characters(logline: str, run: Run, config: Config) -> tuple[CharacterEntry, ...]:
     """Level 2, one call: from the log line, and not from the title."""
-    name = next(iter(names_in(logline)), "")
     level = Level(
         "characters",
         "characters",
@@ -120,7 +119,6 @@ async def list_characters(logline: str, run: Run, config: Config) -> tuple[Chara
         config.paper.level_tokens,
         config.paper.max_paragraph,
         inside=True,
-        cue=f" {name} **Description:** {name} is" if name else "",
     )
     listed = _ListLevel(
         level,
@@ -130,7 +128,7 @@ async def list_characters(logline: str, run: Run, config: Config) -> tuple[Chara
         form="**Character:** NAME **Description:** ONE SENTENCE",
         parse=PARSERS[config.ours.parser].characters,
         text_of=characters_text,
-        shape=lambda known: characters_shape(1 if known else 2),
+        shape=lambda known: characters_shape(1 if known else 2, bounded=run.aids("characters")),
         typical=typical().characters,
     )
     return await listed.keep(run)
@@ -149,7 +147,7 @@ async def list_scenes(
         form="the three lines Place: WHERE, Plot element: PART OF THE ARC and Beat: WHAT HAPPENS",
         parse=PARSERS[config.ours.parser].scenes,
         text_of=scenes_text,
-        shape=lambda known: scenes_shape(max(fewest - known, 1)),
+        shape=lambda known: scenes_shape(max(fewest - known, 1), bounded=run.aids("scenes")),
         typical=typical().scenes,
         fewest=fewest,
     )
@@ -362,6 +360,7 @@ class _StoryWriter:
             "outline": [event.text for event in scene.outline],
             "clean": config.ours.clean,
             "last": self._prose.last,
+            "manner": plan.manner,
         }
 
     async def make(self, run: Run) -> str:

@@ -24,7 +24,7 @@ class Paper:
     Attributes:
         mode: "screenplay", or "story": the baseline of Character Simulation (its section 4.2 and appendix B.3).
         examples: The set that prompts of a screenplay begin with: "classical" (nine steps), "three-step", or "none".
-        paper_sampling: Sampling and limits are the release's, or in a story those of section 4.2; else the model's own.
+        paper_sampling: Sampling and limits are the release's (in a story those of section 4.2.2), else the model's own.
         title_tokens: Sample length of a title (release).
         place_tokens: Sample length of a place (release).
         level_tokens: Sample length of characters, scenes and dialogues (release).
@@ -76,7 +76,7 @@ class Ours:
     clean: bool = False
     fewest_scenes: int = 1
     most_scenes: int = 0
-    scenes: int = 6
+    scenes: int = 0
     characters: int = 4
     length_control: bool = False
     words: str = ""

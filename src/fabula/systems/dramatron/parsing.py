@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 E = TypeVar("E", CharacterEntry, SceneEntry)
 
 _NAME_WORDS: Final = 8
-_PLACE_WORDS: Final = 30
 _TITLE_WORDS: Final = 12
 _WORDS_PER_TOKEN: Final = 0.75
 _MOST_REPEATS: Final = 3
@@ -129,8 +128,9 @@ class FaithfulParser:
     `cut` tells that an answer was cut off at its end; the released code does not ask.
     """
 
-    def title(self, answer: str) -> str:
+    def title(self, answer: str, *, bounded: bool = False) -> str:
         """What stands before END."""
+        del bounded
         return next(iter(extract_between(f"Title: {answer}", "Title: ", END)), "")
 
     def characters(self, answer: str, *, cut: bool = False) -> Parsed[CharacterEntry]:
@@ -192,19 +192,24 @@ class _Draft:
 class LenientParser:
     """Ours: reads block by block, and tolerates missing END, newlines and asterisks, numbering and bullets."""
 
-    def title(self, answer: str) -> str:
-        """The first line that holds text, without label and quotation marks."""
+    def title(self, answer: str, *, bounded: bool = False) -> str:
+        """The first line that holds text, without label and quotation marks; one that announces another is none.
+
+        Where it is `bounded` (small models run on), a line of more than twelve words is none, but its beginning may be.
+        """
         text = "\n".join(_unlabelled(line, "Title") for line in answer.split("\n"))
         names = [line.strip(_EDGES + "\u201c\u201d").strip() for line in _lines(text)]
-        return next((title for name in names if (title := _short_title(name))), "")
+        titles = map(_short_title, names) if bounded else (_unstopped(name) for name in names if name[-1:] != ":")
+        return next(filter(None, titles), "")
 
     def characters(self, answer: str, *, cut: bool = False) -> Parsed[CharacterEntry]:
         """Entries that begin with a character mark; where there is none, lines `name: description`."""
-        drafts = _character_drafts(answer) or _plain_drafts(answer)
+        marked = _character_drafts(answer)
+        drafts = marked or _plain_drafts(answer)
         made = [CharacterEntry(_name(draft.fields.get("name", "")), draft.text("description")) for draft in drafts]
         if cut and made:
             made[-1] = replace(made[-1], description=whole(made[-1].description))
-        return _checked(made, [_character_fault(entry) for entry in made])
+        return _checked(made, [_character_fault(entry, marked=bool(marked)) for entry in made])
 
     def scenes(self, answer: str, *, cut: bool = False) -> Parsed[SceneEntry]:
         """One scene a block; a block that lacks something is rejected alone. Places that read alike are one."""
@@ -308,18 +313,17 @@ def _checked(made: Sequence[E], faults: Sequence[str]) -> Parsed[E]:
     return Parsed(tuple(kept.values()), tuple(rejected))
 
 
-def _character_fault(entry: CharacterEntry) -> str:
+def _character_fault(entry: CharacterEntry, *, marked: bool) -> str:
+    """What is wrong with an entry; where no mark says which words are the name, it may be a sentence with a colon."""
     if not entry.name:
         return "it has no name"
-    if len(entry.name.split()) > _NAME_WORDS:
+    if not marked and len(entry.name.split()) > _NAME_WORDS:
         return f"its name has more than {_NAME_WORDS} words"
     return "" if entry.description else "it has no description"
 
 
 def _scene_fault(entry: SceneEntry) -> str:
     lacking = [label for name, label in _SCENE_FIELDS.items() if not getattr(entry, name)]
-    if not lacking and len(entry.place.split()) > _PLACE_WORDS:
-        return f"the name of its place has more than {_PLACE_WORDS} words"
     return f"it lacks {' and '.join(lacking)}" if lacking else ""
 
 
@@ -327,8 +331,13 @@ def _short_title(name: str) -> str:
     """A title; of a long one what stands before its first colon or stop, and nothing if that is long too."""
     for title in (name, first_sentence(name)):
         if len(title.split()) <= _TITLE_WORDS:
-            return title.rstrip(".") if title.count(".") == 1 else title
+            return _unstopped(title)
     return ""
+
+
+def _unstopped(title: str) -> str:
+    """A title without the only full stop in it, where that ends it."""
+    return title.rstrip(".") if title.count(".") == 1 else title
 
 
 def _name(text: str) -> str:
@@ -356,18 +365,13 @@ Element: TypeAlias = Literal[
 Line: TypeAlias = Annotated[str, BeforeValidator(lambda value: one_line(value) if isinstance(value, str) else value)]
 
 
-def _from(low: int) -> Any:  # noqa: ANN401 - what `Field` gives has no type of its own
-    """At least so many letters from engines that write by a schema; from others at least one."""
-    return Field(min_length=1, json_schema_extra={"minLength": low})
-
-
 class CharacterReply(BaseModel):
     """A character as a model fills it in."""
 
     model_config = ConfigDict(frozen=True)
 
-    name: Annotated[Line, _from(2), short(30)]
-    description: Annotated[Line, _from(40), short(220)]
+    name: Annotated[Line, Field(min_length=1), short(30, least=2)]
+    description: Annotated[Line, Field(min_length=1), short(220, least=40)]
 
     @property
     def readable(self) -> bool:
@@ -385,9 +389,9 @@ class SceneReply(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    happens: Annotated[Line, _from(40), short(220)]
-    place: Annotated[Line, _from(4), short(50)]
-    element: Element
+    happens: Annotated[Line, Field(min_length=1), short(220, least=40)]
+    place: Annotated[Line, Field(min_length=1), short(50, least=4)]
+    element: Annotated[Line, Field(min_length=1), short(50)]
 
     @property
     def readable(self) -> bool:
@@ -399,18 +403,27 @@ class SceneReply(BaseModel):
         return SceneEntry(with_stop(self.place), self.element, whole(self.happens) if cut else self.happens)
 
 
-def characters_shape(low: int) -> type[BaseModel]:
-    """A list of characters, at least `low` if it can be had."""
-    return _list_shape(CharacterReply, low, 5)
+class BoundSceneReply(SceneReply):
+    """A scene as a small model fills it in: the part of the arc is one of nine."""
+
+    element: Element
 
 
-def scenes_shape(low: int) -> type[BaseModel]:
-    """A list of scenes, at least `low` if it can be had."""
-    return _list_shape(SceneReply, low, 6)
+def characters_shape(low: int, *, bounded: bool) -> type[BaseModel]:
+    """A list of characters; from small models at least `low` and at most five."""
+    del bounded
+    return _list_shape(CharacterReply, short(5, least=low))
 
 
-def _list_shape(kind: type[BaseModel], low: int, usual: int) -> type[BaseModel]:
-    """A list under the name `records`; of at most `usual` entries where replies are to be short."""
-    bounds = Field(min_length=1, json_schema_extra={"minItems": low})
-    listed = Annotated[list[kind], bounds, short(usual)]  # type: ignore[valid-type] # pydantic reads it at run time
+def scenes_shape(low: int, *, bounded: bool) -> type[BaseModel]:
+    """A list of scenes, at least `low` if it can be had; where they are `bounded`, at most six."""
+    least = Field(json_schema_extra={"minItems": low})
+    return _list_shape(BoundSceneReply if bounded else SceneReply, least, short(6))
+
+
+def _list_shape(kind: type[BaseModel], *bounds: Any) -> type[BaseModel]:  # noqa: ANN401 - fields have no type
+    """A list under the name `records`."""
+    listed: Any = list[kind]  # type: ignore[valid-type] # pydantic reads it at run time
+    for bound in (Field(min_length=1), *bounds):
+        listed = Annotated[listed, bound]
     return create_model("Entries", records=(listed, ...))

@@ -173,7 +173,7 @@ def of_role(asked: list[Request], role: str) -> list[str]:
     return [prompt(request) for request in asked if request.role == role]
 
 
-# parsers (1.3) --------------------------------------------------------------------------------------------------------
+# parsers --------------------------------------------------------------------------------------------------------
 
 
 def test_extract_between_loses_a_beginning_without_an_end() -> None:
@@ -289,26 +289,52 @@ def test_what_is_cut_off_is_read_leniently_to_its_last_whole_sentence() -> None:
         (' "The Beam."', "The Beam"),
         ("\n**Title:** The Beam\n**END**", "The Beam"),
         ("The Beam\nLogline: Another", "The Beam"),
-        ("The Beam: " + "The Law of the Dust: " * 5, "The Beam"),
+        ("The Beam: " + "The Law of the Dust: " * 5 + "X", "The Beam"),
         ("word " * 20, ""),
     ],
 )
 def test_titles_are_read_leniently_and_kept_short(answer: str, title: str) -> None:
-    assert LENIENT.title(answer) == title
+    assert LENIENT.title(answer, bounded=True) == title
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "The Keeper Who Would Not Go: Being an Account of the Last Winter of the Lamp, in Nine Letters",
+        "Doctor Strangehand, or: How I Learned to Stop Sailing and Love the Rock",
+    ],
+)
+def test_a_capable_models_long_title_is_kept_whole(title: str) -> None:
+    assert LENIENT.title(f"Here is a title for your play:\n\n**Title:** {title}\n**END**") == title
 
 
 def test_a_character_with_an_endless_name_or_without_a_description_is_rejected_with_a_reason() -> None:
-    read = LENIENT.characters("Character: a b c d e f g h i Description: x\nCharacter: Mara\nCharacter: Description: y")
-    assert [r.reason for r in read.rejected] == [
-        "its name has more than 8 words",
-        "it has no description",
-        "it has no name",
-    ]
+    read = LENIENT.characters("Character: Mara\nCharacter: Description: y")
+    assert [r.reason for r in read.rejected] == ["it has no description", "it has no name"]
+    read = LENIENT.characters("Mara: a keeper\nAnd here is what she did in the end: she left")
+    assert [r.reason for r in read.rejected] == ["its name has more than 8 words"]
 
 
-def test_a_place_with_an_endless_name_is_rejected() -> None:
-    read = LENIENT.scenes(f"Place: {'far ' * 31}\nPlot element: a\nBeat: b.")
-    assert read.rejected[0].reason == "the name of its place has more than 30 words"
+def test_what_a_mark_says_is_a_name_or_a_place_may_be_long() -> None:
+    name = "Detective Chief Inspector Sir Arthur Wells of the Harbour Police"
+    assert LENIENT.characters(f"Character: {name} Description: x").entries[0].name == name
+    assert len(LENIENT.scenes(f"Place: {'far ' * 31}\nPlot element: a\nBeat: b.").entries) == 1
+
+
+@pytest.mark.parametrize("form", ["schema", "text"])
+async def test_small_models_alone_are_told_how_many_characters_a_play_has(form: str) -> None:
+    for small in (True, False):
+        session = Session(filled if form == "schema" else answer_of, capabilities=Capabilities(small=small))
+        _, asked = await session.write("improved", form=form)
+        assert ["two to five" in shown for shown in of_role(asked, "characters")] == [small]
+        assert any("three to nine" in shown for shown in of_role(asked, "scenes")) is (small and form == "text")
+
+
+async def test_by_schema_a_capable_models_characters_and_scenes_are_bound_by_nothing() -> None:
+    _, asked = await Session(filled, capabilities=Capabilities(schema=True)).write("improved", form="schema")
+    shown = {r.role: json.dumps(r.schema) for r in reversed(asked) if r.schema}  # the first of each
+    bounds = {role: sorted(set(re.findall(r"m(?:ax|in)\w+\": \d+|enum", text))) for role, text in shown.items()}
+    assert bounds == {"characters": ['minItems": 1', 'minLength": 1'], "scenes": ['minItems": 3', 'minLength": 1']}
 
 
 LINES = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1).map(
@@ -356,7 +382,7 @@ def test_texts_are_bounded_by_whole_sentences() -> None:
     assert shortened("One two.", 0) == "One two."
 
 
-# the loop around the model (1.5) --------------------------------------------------------------------------------------
+# the loop around the model --------------------------------------------------------------------------------------
 
 
 async def sampled(level: Level, *pieces: str | Reply, marks: str = "exact") -> tuple[Any, list[Request]]:
@@ -451,7 +477,7 @@ async def test_sampling_is_that_of_the_release_and_in_improved_mode_the_models_o
     assert asked[0].sampling.temperature is None
 
 
-# the hierarchy (1.1, 1.4, 1.9) ----------------------------------------------------------------------------------------
+# the hierarchy --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("preset", ["faithful", "improved"])
@@ -570,7 +596,7 @@ async def test_models_that_go_on_with_a_text_are_given_the_open_label() -> None:
     opened = {request.role: request.messages[-1] for request in asked}
     assert {role: message.content for role, message in opened.items()} == {
         "title": "Title:",
-        "characters": "**Character:** Mara **Description:** Mara is",
+        "characters": "**Character:**",
         "scenes": "Place:",
         "places": "Description:",
         "dialogue": "**Dialog:**\nAL:",
@@ -1051,7 +1077,7 @@ async def test_by_schema_a_reply_that_cannot_be_read_is_repaired_and_then_an_err
         await session.write("improved", form="schema")
 
 
-# stories (1.8) --------------------------------------------------------------------------------------------------------
+# stories --------------------------------------------------------------------------------------------------------
 
 
 async def write_story(preset: Preset = "faithful", **config: Any) -> tuple[Story, list[Request]]:  # noqa: ANN401 - fields of Config

@@ -18,11 +18,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import ReplyError
-from fabula.craft.memory import Recall, hashed
+from fabula.craft.memory import Recall
 from fabula.engine.replies.turns import leaves_part, repeats_earlier
 from fabula.engine.roles import is_person
 from fabula.engine.run import side_by_side
-from fabula.models.base import Sampling
+from fabula.models.base import Message, Sampling
 from fabula.story import one_line, slug
 from fabula.systems.ibsen.config import LINE_TRIES, PLAN_TRIES, SHORT
 from fabula.systems.ibsen.interview import interviews
@@ -47,6 +47,7 @@ _FOR_OUTLINE: Final = 3  # memories of each actor
 _BY_INSTRUCTION, _BY_TURN = 3, 5  # memories that the instruction, and each recent turn, call to mind
 _SAYINGS: Final = 3
 _INSTRUCTION_WORDS, _LINE_WORDS = 40, 30  # for estimates
+_IDLE: Final = 5  # steps in a row without a word of anybody that end the run (ours)
 
 
 async def write(brief: Brief, run: Run, config: Config) -> Story:
@@ -68,10 +69,12 @@ async def perform(brief: Brief, run: Run, config: Config) -> Stage:
     Raises:
         PlanError: the author's script or plan has problems.
         ReplyError: a role gave nothing that can be read; the run goes on from there.
+        UsageError: the sentence-embedding model cannot be opened.
     """
     script = await script_for(run, brief, config)
     run.check_cast("actor", script.names)
     play = Play(script, config, stages_for(script, brief, config))
+    play.embedding.check()
     actors = await side_by_side([introduce(s, play, run.scope("cast", slug(s.name))) for s in script.actors])
     stage = Stage(play, run, {actor.name: actor for actor in actors}, players_of(script, config))
     for group in script.groups:
@@ -285,6 +288,7 @@ class Director:
         steps: steps of the whole sub-act.
         interrupted: whether something happened that was not planned.
         awaited: the player whose turn it is.
+        idle: steps in a row in which neither the director nor the actor gave a line that can be read.
     """
 
     act: SubAct
@@ -303,6 +307,7 @@ class Director:
     steps: int = 0
     interrupted: bool = False
     awaited: str = ""
+    idle: int = 0
 
     def __post_init__(self) -> None:
         """Begin with an empty window."""
@@ -390,9 +395,24 @@ class Director:
                 reply="",
             )
         run.note(f"The director planned no line in {PLAN_TRIES} tries; the actor who was silent longest speaks.")
+        self.idle += 1
         spoke = [turn.name for turn in self.turns]
         silent = min(self.cast, key=lambda a: len(spoke) - spoke[::-1].index(a.name) if a.name in spoke else 0)
         self.queue = [Turn(silent.name, self.goals[self.goal])]
+
+    def stand_in(self, line: Turn) -> Turn:
+        """The planned line itself, for an actor who spoke none.
+
+        Raises:
+            ReplyError: it is no line of the director's either, for the fifth step in a row.
+        """
+        if self.idle >= _IDLE:
+            raise ReplyError(
+                f"Neither the director nor an actor gave a line that can be read in {_IDLE} steps. Give them a "
+                "stronger model (--model actor=... --model director=...), or run again with another --seed.",
+                reply="",
+            )
+        return Turn.of(line.name, line.text)
 
     async def make_outline(self, run: Run) -> Outline:
         """What has happened, and what should happen next; both empty where the reply cannot be read."""
@@ -407,7 +427,7 @@ class Director:
                 "director",
                 "outline",
                 sampling=play.sampling(run, "director", "outline"),
-                act=self.act,
+                act=self.act if ours.full_sheets else None,
                 background=play.script.background if ours.full_sheets else "",
                 people={**sheets, **{name: "" for name in self.players if name not in sheets}},
                 relations=self.relations(),
@@ -438,7 +458,7 @@ class Director:
                 names=self.present,
                 previous=outline.previous_outline,
                 outline=outline.new_outline,
-                goal=self.goals[self.goal],
+                goal=self.goals[self.goal] if self.play.config.ours.full_sheets else "",
                 relations=self.relations(),
                 lines=lines,
             )
@@ -532,12 +552,14 @@ async def speak(actor: Actor, director: Director, line: Turn, instruction: str, 
         here = run.scope("again", attempt) if attempt else run
         text, own = await _line(actor, play, here, fields, turns)
         if own:
+            director.idle = 0
             return Turn.of(actor.name, text)
         if text and not leaves_part(text):
+            director.idle = 0
             break
     else:
         run.note(f"{actor.name} spoke no line of use in {LINE_TRIES} tries; the director's stands in.")
-        return Turn.of(actor.name, line.text)
+        return director.stand_in(line)
     if paper.self_check:
         text = await _checked(actor, text, play, run)
     if paper.repeat_threshold and repeats_earlier(text, [turn.text for turn in turns], paper.repeat_threshold):
@@ -552,12 +574,13 @@ def _line_fields(actor: Actor, director: Director, instruction: str) -> dict[str
     last = mind.window.turns[-_RECENT:]
     first = instruction.partition("\n")[0]
     queries = [*([(first, _BY_INSTRUCTION)] if first else []), *((str(turn), _BY_TURN) for turn in last)]
-    relevant, others = actor.recall(queries, play, director.hour)
+    relevant, others = actor.recall(queries, play, director.hour, play.config.paper.relevant)
     named = play.named_in(" ".join(f"{turn.name} {turn.text}" for turn in last), actor.name)
+    full = play.config.ours.full_sheets
     return {
         "actor": actor.sheet,
-        "background": " ".join(filter(None, (play.script.background, director.act.background))),
-        "relations": views_of(mind.relations, named),
+        "background": " ".join(filter(None, (play.script.background, director.act.background if full else ""))),
+        "relations": views_of(mind.relations, named) if full else (),
         "impressions": views_of(mind.impressions, named),
         "relevant": relevant,
         "others": others,
@@ -572,20 +595,30 @@ def _sayings(actor: Actor, last: Sequence[Turn], play: Play) -> tuple[tuple[str,
     known = actor.sheet.sayings
     if not known or not last or last[-1].name == actor.name:
         return ()
-    like = hashed([saying.asked for saying in known]) @ hashed([last[-1].text])[0]
+    like = play.embedding([saying.asked for saying in known]) @ play.embedding([last[-1].text])[0]
     best = sorted(range(len(known)), key=lambda n: (-like[n], n))[:_SAYINGS]
     return tuple((known[n].asked, known[n].said) for n in best if like[n] >= play.config.paper.saying_threshold)
 
 
 async def _line(actor: Actor, play: Play, run: Run, fields: dict[str, Any], turns: Sequence[Turn]) -> tuple[str, bool]:
     """A line, and whether a person wrote it, who means what they write."""
-    fields = {**fields, "history": play.shown(turns, run, actor.name)}
+    shown, as_chat = play.shown(turns, run, actor.name), play.config.paper.chat_history
+    fields = {**fields, "history": shown, "as_chat": as_chat}
+    chat = _as_chat(turns, shown, actor.name) if as_chat else ()
     sampling = play.sampling(run, actor.name, "act")
-    reply = await run.reply(actor.name, "act", sampling=sampling, expect=_LINE_WORDS, **fields)
+    reply = await run.chat(actor.name, "act", chat, sampling=sampling, expect=_LINE_WORDS, **fields)
     if is_person(reply.model):
         return reply.text, True
     said = play.turn_in(reply.text, actor.name, play.script.names, run)
     return play.tidied(said, reply, run, (actor.name, "act", fields), kind="prose"), False
+
+
+def _as_chat(turns: Sequence[Turn], shown: Sequence[str], name: str) -> tuple[Message, ...]:
+    """The history as the turns of a chat: what `name` said is the model's, without the name; all else the user's."""
+    return tuple(
+        Message("assistant", text.removeprefix(f"{name}: ")) if turn.name == name else Message("user", text)
+        for turn, text in zip(turns, shown, strict=True)
+    )
 
 
 async def _checked(actor: Actor, text: str, play: Play, run: Run) -> str:

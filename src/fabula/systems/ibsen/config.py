@@ -63,6 +63,7 @@ class Paper:
         planned_lines: a plan has this many lines at most.
         min_steps: an objective is checked from this step on.
         max_steps: and counts as reached in this one.
+        chat_history: an actor's history comes as turns of a chat, the own lines as the model's; else in one message.
         self_check: actors check their own line.
         repeat_threshold: a line that is more similar to an earlier one than this is spoken again once; 0 never.
         window: turns in an actor's active window; with more, the older ones are summed up.
@@ -74,6 +75,7 @@ class Paper:
         initial_impressions: before the play, every actor says what they think of all others.
         memory_threshold: memories less similar to the query than this are not recalled.
         relevant: from this similarity on a memory is shown as relevant, below it as possibly irrelevant.
+        interview_relevant: the same in an interview.
         saying_threshold: examples of an actor's speech that are less similar to the last turn than this are not shown.
         released_sampling: temperatures, penalties and limits as released; else they are left to the model.
         players: who may step in before every line, by name; others than those in the script may be named too.
@@ -84,6 +86,7 @@ class Paper:
     planned_lines: int = 5
     min_steps: int = 5
     max_steps: int = 9
+    chat_history: bool = True
     self_check: bool = True
     repeat_threshold: float = 0.4
     window: int = 16
@@ -95,6 +98,7 @@ class Paper:
     initial_impressions: bool = True
     memory_threshold: float = 0.3
     relevant: float = 0.4
+    interview_relevant: float = 0.3
     saying_threshold: float = 0.7
     released_sampling: bool = True
     players: str = ""
@@ -109,7 +113,8 @@ class Ours:
         lenient_plan: where planning fails, the actor who was silent longest speaks to the objective; else that ends
             the run.
         all_relations: the director knows everybody's view of the others; else the first actor's alone (the release).
-        full_sheets: the director is shown descriptions and background (the release leaves them empty).
+        full_sheets: prompts show what the release leaves out of them: the director sees descriptions, background and
+            place, and the objective also where lines are planned; actors see their relations and the scene they are in.
         keep_old_summaries: summaries add up; else each takes the place of the one before it (the release).
         tidy: remarks around what models say ("Here is the line:") are removed.
         long_turns: a turn may have several lines and paragraphs; else it ends with its first line (what the release
@@ -121,6 +126,9 @@ class Ours:
         words: a word range that overrides the brief's ("1300-1350", "~950"); for prose.
         scenes: how many scenes to plan where the author gives neither script nor plan; 0 leaves it to the planner.
         characters: how many characters to plan then.
+        embedder: who finds the memories that belong to what is said: a folder with a sentence-embedding model, or the
+            name of one on this machine (fabula[embeddings]); empty compares words. Where it is set, give the
+            thresholds that suit it (for all-MiniLM-L6-v2: memory_threshold=0.1, relevant=0.2).
     """
 
     lenient_plan: bool = False
@@ -136,6 +144,7 @@ class Ours:
     words: str = ""
     scenes: int = 0
     characters: int = 4
+    embedder: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,14 +162,16 @@ class Config(Presets):
         """Nothing that was heard is lost, no idle calls, and prose of the length asked."""
         return cls(
             Paper(
+                chat_history=False,
                 self_check=False,
                 repeat_threshold=0.6,
                 per_actor_summaries=False,
                 monologues=False,
                 relation_updates=False,
                 initial_impressions=False,
-                memory_threshold=0.05,
+                memory_threshold=-1.0,  # none: the best ones come to mind, however unlike
                 relevant=0.15,
+                interview_relevant=0.15,
                 saying_threshold=0.2,
                 released_sampling=False,
             ),

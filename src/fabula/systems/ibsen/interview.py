@@ -64,7 +64,7 @@ async def interview(actor: Actor, questions: Sequence[str], play: Play, hour: fl
 
 
 async def _answer(actor: Actor, question: str, history: Sequence[Turn], play: Play, hour: float, run: Run) -> str:
-    relevant, others = actor.recall([(question, _SHOWN)], play, hour)
+    relevant, others = actor.recall([(question, _SHOWN)], play, hour, play.config.paper.interview_relevant)
     fields = {
         "actor": actor.sheet,
         "relevant": relevant,

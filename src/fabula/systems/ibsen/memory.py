@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import ReplyError
+from fabula.craft.embedding import Embedding
 from fabula.craft.memory import Memories, Memory, Recall
 from fabula.craft.packing import first_of
 from fabula.craft.prose import clean_reply
@@ -50,6 +51,11 @@ class Play:
     script: Script
     config: Config
     stages: int = 1
+
+    @property
+    def embedding(self) -> Embedding:
+        """What compares memories and sayings with what is said."""
+        return Embedding(self.config.ours.embedder)
 
     def named_in(self, text: str, besides: str = "") -> tuple[str, ...]:
         """Whom a text names, other than `besides`."""
@@ -119,13 +125,12 @@ class Actor:
         return self.sheet.name
 
     def recall(
-        self, queries: Sequence[tuple[str, int]], play: Play, hour: float
+        self, queries: Sequence[tuple[str, int]], play: Play, hour: float, relevant: float
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What queries call to mind, each so many memories at most: the relevant ones, and the possibly irrelevant."""
-        paper = play.config.paper
-        found = self.mind.memories.recall_all(queries, hour, Recall(threshold=paper.memory_threshold))
-        near = tuple(one.memory.shown for one in found if one.similarity >= paper.relevant)
-        return near, tuple(one.memory.shown for one in found if one.similarity < paper.relevant)
+        found = self.mind.memories.recall_all(queries, hour, Recall(threshold=play.config.paper.memory_threshold))
+        near = tuple(one.memory.shown for one in found if one.similarity >= relevant)
+        return near, tuple(one.memory.shown for one in found if one.similarity < relevant)
 
 
 def views_of(views: dict[str, str], names: Sequence[str]) -> tuple[str, ...]:
@@ -139,7 +144,8 @@ def views_of(views: dict[str, str], names: Sequence[str]) -> tuple[str, ...]:
 async def introduce(sheet: ActorSheet, play: Play, run: Run) -> Actor:
     """An actor before the play, with its profile remembered; 1 call for initial impressions, where they are wanted."""
     paper = play.config.paper
-    actor = Actor(sheet, Mind(Window(paper.window, paper.window_keep), relations=dict(sheet.relations)))
+    window, memories = Window(paper.window, paper.window_keep), Memories(play.embedding)
+    actor = Actor(sheet, Mind(window, memories, dict(sheet.relations)))
     for number, past in enumerate(sheet.memories, 1):
         memory = Memory(past.event, play.script.hours(past.time), past.thought)
         await _remember(actor, memory, play, run.scope("memory", number))

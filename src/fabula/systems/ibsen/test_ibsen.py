@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from fabula.base.errors import ModelError, PlanError, ReplyError, UnknownNameError, UsageError
@@ -27,7 +30,7 @@ from fabula.systems.ibsen.script import NARRATION, Script, parse_script, script_
 from shortening import shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from fabula.engine.context import Aids
     from fabula.engine.events import Event as RunEvent
@@ -183,7 +186,7 @@ async def performed(stage: str = TWO, preset: Preset = "improved", **config: Any
     return await perform(BRIEF, run, settled), run, settled
 
 
-# objectives (section 2.6) -------------------------------------------------------------------------------------------
+# objectives -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("answer", "steps", "checks"), [("true", 5, 1), ("false", 9, 4)])
@@ -223,7 +226,7 @@ async def test_a_sub_act_without_goals_is_never_active() -> None:
     assert [scene.label for scene in played.story.scenes] == ["The letter"]
 
 
-# the director (section 2.4) -----------------------------------------------------------------------------------------
+# the director -----------------------------------------------------------------------------------------
 
 
 async def test_a_plan_is_made_of_two_calls_for_up_to_five_lines() -> None:
@@ -265,6 +268,60 @@ async def test_where_planning_fails_improved_lets_those_speak_who_were_silent_lo
     assert [turn.partition(":")[0] for turn in played.turns()][1:5] == ["Mara", "Tobias", "Mara", "Tobias"]
 
 
+@pytest.mark.parametrize("words", ["20000", "900"])
+async def test_where_nobody_gives_a_line_that_can_be_read_the_run_stops_after_five_steps(words: str) -> None:
+    asked: list[str] = []
+
+    def mute(request: Request) -> str:
+        asked.append(request.path)
+        return "" if request.path.endswith("act") else "??"
+
+    with pytest.raises(ReplyError, match=r"Neither the director nor an actor gave a line .* in 5 steps\. Give them"):
+        await write(mute, "improved", words=words)
+    steps = {path.split("/")[3] for path in asked if "/step/" in path}
+    assert steps == {"1", "2", "3", "4", "5"}
+
+
+async def test_an_actor_who_speaks_where_planning_fails_keeps_the_play_going() -> None:
+    played = await write(lambda r: said(r, script="no lines today"), "improved", prose=False)
+    assert len(played.turns()) == 10
+
+
+async def test_memories_are_compared_by_the_model_that_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stand-in for the package knows what belongs together, as such a model does and words do not."""
+
+    class Model:
+        def __init__(self, name: str, **options: object) -> None:
+            assert options == {"local_files_only": True, "trust_remote_code": False}
+            if name == "missing":
+                raise OSError
+
+        def encode(self, texts: Sequence[str], **_: object) -> object:
+            return np.array([[1.0, 0.0] if "ferry" in text or "drown" in text else [0.0, 1.0] for text in texts])
+
+    monkeypatch.setitem(sys.modules, "sentence_transformers", SimpleNamespace(SentenceTransformer=Model))
+    stage = ONE.replace(
+        "  - name: Tobias\n",
+        "    memories: [{event: Father drowned., time: 2020-01-01 10:00}]\n  - name: Tobias\n",
+    ).replace("background: Dusk.", "background: The ferry leaves.")
+    assert "Father drowned" in stage
+    shown = {
+        name: (await write(stage=stage, max_steps=1, monologues=False, embedder=name)).last(
+            "role-play/the-letter/step/1/act"
+        )
+        for name in ("", "a-model")
+    }
+    assert ["Father drowned" in text for text in shown.values()] == [False, True]
+    with pytest.raises(UsageError, match=r"'missing' cannot be opened\. No such folder or model is on this machine"):
+        await write(stage=stage, max_steps=1, embedder="missing")
+
+
+async def test_without_the_package_a_named_model_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(UsageError, match=r"needs the package sentence_transformers.*fabula\[embeddings\]"):
+        await write(max_steps=1, embedder="another")
+
+
 async def test_an_outline_that_cannot_be_read_is_empty_and_the_play_goes_on() -> None:
     played = await write(lambda r: said(r, outline="hm"))
     assert "# What has happened\nNothing yet." in played.last("role-play/the-letter/step/1/script")
@@ -291,7 +348,22 @@ async def test_faithful_shows_the_director_one_view_and_improved_everybody_s() -
     assert ["Ten." in shown for shown in shown] == [False, True]
 
 
-# actors (section 2.5) -----------------------------------------------------------------------------------------------
+async def test_faithful_prompts_hold_no_more_than_the_release_puts_into_them() -> None:
+    stage = ONE.replace("    background: Dusk.\n", "    place: the lamp room\n    background: Dusk.\n")
+    stage = f"background: A bare cape.\n{stage}"
+    presets: dict[Preset, bool] = {"faithful": False, "improved": True}
+    for preset, more in presets.items():
+        played = await write(preset=preset, stage=stage, prose=False)
+        outline = played.last("role-play/the-letter/step/1/outline")
+        assert ("Scene: The letter" in outline, "the lamp room" in outline) == (more, more)
+        assert ("# Objective" in played.last("role-play/the-letter/step/1/script")) is more
+        assert "# Objective\nTobias brings a letter." in outline
+        line = next(request for request in played.asked if request.path == "role-play/the-letter/step/3/act")
+        assert ("Tobias: the boy who brings her bread" in line.messages[-1].content) is more
+        assert line.messages[0].content.endswith("A bare cape. Dusk." if more else "A bare cape.")
+
+
+# actors -----------------------------------------------------------------------------------------------
 
 
 async def test_a_line_is_what_comes_after_the_own_name_and_before_other_speakers() -> None:
@@ -347,6 +419,22 @@ async def test_only_small_models_get_short_replies_and_reminders() -> None:
     assert reminded == [False, True]
 
 
+async def test_an_actor_s_history_is_a_chat_in_which_its_own_lines_are_the_model_s_and_in_improved_one_message() -> (
+    None
+):
+    path = "role-play/the-letter/step/4/act"
+    asked = next(r for r in (await write(max_steps=4)).asked if r.path == path)
+    lines = [sentence(f"role-play/the-letter/step/{n}/act") for n in (1, 2, 3)]
+    assert [m.role for m in asked.messages] == ["system", "user", "assistant", "user"]
+    assert asked.messages[1].content.endswith(f"The play so far follows.\n\n(Dusk.)\n\nMara: {lines[0]}")
+    assert asked.messages[2].content == lines[1]
+    assert asked.messages[3].content.startswith(f"Mara: {lines[2]}\n\n")
+    assert asked.messages[3].content.endswith("Speak your next line as Tobias, and give only what you say.")
+    asked = next(r for r in (await write(preset="improved", prose=False, max_steps=4)).asked if r.path == path)
+    assert [m.role for m in asked.messages] == ["system", "user"]
+    assert f"(Dusk.)\nMara: {lines[0]}\nTobias: {lines[1]}\nMara: {lines[2]}\n" in asked.messages[1].content
+
+
 async def test_the_self_check_corrects_a_line() -> None:
     played = await write(
         lambda r: said(r, check_line='{"result": false, "revised_response": "Mara: I count to nine."}'), max_steps=1
@@ -365,8 +453,8 @@ async def test_a_line_much_like_an_earlier_one_is_spoken_again_once_with_the_fir
         *("role-play/the-letter/step/1/act", "role-play/the-letter/step/2/act", "role-play/the-letter/step/2/anew/act"),
         *("role-play/the-letter/step/3/act", "role-play/the-letter/step/3/anew/act"),
     ]
-    shown = played.last("role-play/the-letter/step/3/anew/act").partition("# The play so far\n")[2]
-    assert shown.startswith("(Dusk.)\n\n")
+    shown = played.last("role-play/the-letter/step/3/anew/act").partition("The play so far follows.\n\n")[2]
+    assert shown.startswith("(Dusk.)\n\n# The others\n- Your impression of Tobias: young\n\nWhat happens now: ")
     assert len((await write(lambda r: said(r, act="Same."), max_steps=3, repeat_threshold=0.0)).paths("act")) == 3
 
 
@@ -386,7 +474,7 @@ async def test_examples_of_an_actor_s_speech_are_shown_where_the_last_turn_is_li
     assert "October" not in other.last("role-play/the-letter/step/1/act")
 
 
-# memory (section 2.7) -----------------------------------------------------------------------------------------------
+# memory -----------------------------------------------------------------------------------------------
 
 
 async def test_memories_of_the_first_act_come_to_mind_in_the_second() -> None:
@@ -468,7 +556,7 @@ def test_points_add_up_until_they_are_summed_up_anew() -> None:
     assert window.turns[0].text == "Before this, all"
 
 
-# players (section 2.8) ----------------------------------------------------------------------------------------------
+# players ----------------------------------------------------------------------------------------------
 
 
 def stepping_in(**steps: dict[str, str]) -> Callable[[Request], str]:
@@ -642,7 +730,9 @@ async def test_a_log_that_a_person_wrote_from_the_start_costs_no_line() -> None:
     journal.decide("role-play/the-letter", "edit", "It is dark.\n\n**Mara:** The lamp stays lit.\n\n**Tobias:** Good.")
     played = await write(journal=journal, max_steps=1)
     assert not [request.path for request in played.asked if "the-letter" in request.path]
-    assert "Mara: The lamp stays lit." in played.last("role-play/the-light/step/1/act")
+    assert "The play so far follows.\n\n(It is dark.)\n\nThe lamp stays lit.\n\nTobias: Good.\n\n" in played.last(
+        "role-play/the-light/step/1/act"
+    )
 
 
 async def test_a_dry_run_names_what_an_edit_would_ask_again() -> None:
@@ -678,6 +768,14 @@ def test_a_plan_s_scenes_become_acts_and_its_events_objectives() -> None:
     assert script.acts[1].actors == ("Mara", "Tobias")
     assert script_of(plan(), scene_goals=True).acts[0].goals == ("Tobias brings a letter. Mara reads it.",)
     assert parse_script(write_script(script)) == script
+
+
+def test_what_a_capable_planner_writes_of_a_person_and_a_scene_is_not_too_long_for_a_script() -> None:
+    events = tuple(Event(f"{n} {'They look at the lamp and say nothing of it. ' * 5}") for n in range(30))
+    person = Character("Mara", setup="She has kept the light for thirty years, and says so. " * 120)
+    plan = Plan(characters=(person,), scenes=(ScenePlan("The lamp", outline=events),))
+    (act,) = parse_script(write_script(script_of(plan, scene_goals=True))).acts
+    assert len(act.goals[0]) > 6000
 
 
 def test_a_script_of_all_fields_is_read_back_as_it_was_written() -> None:
@@ -734,6 +832,9 @@ async def test_without_a_script_one_is_made_of_the_plan_and_kept() -> None:
         if prompt == "plan_cast":
             people = {"Mara": "She keeps the light.", "Tobias": "A boy."}
             return json.dumps({"characters": [{"name": name, "setup": setup} for name, setup in people.items()]})
+        if prompt == "plan_telling":
+            scenes = [{"time": n, "element": "climax", "what": f"Night {n}."} for n in (1, 2)]
+            return json.dumps({"person": "third person", "tense": "past tense", "scenes": scenes})
         if prompt == "plan_scene":
             number = request.path.split("/")[2]
             return json.dumps(
@@ -779,7 +880,7 @@ def test_a_transcript_is_read_back() -> None:
     assert Turn.of("A", "> **B:** x\n\n\ny").text == "B:** x\ny"
 
 
-# interviews (section 2.8) -------------------------------------------------------------------------------------------
+# interviews -------------------------------------------------------------------------------------------
 
 
 async def test_an_interview_leaves_no_trace() -> None:
@@ -815,6 +916,16 @@ async def test_a_question_sees_the_answers_before_it_and_ten_entries_at_most() -
     assert kept.startswith("**Interviewer:** And you?\n\n**Tobias:** Because of")
     plain = await write(preset="improved", prose=False)
     assert plain.story == played.story
+
+
+async def test_an_interview_has_its_own_border_between_relevant_and_irrelevant_memories() -> None:
+    assert SYSTEM.config("faithful").paper.interview_relevant == 0.3
+    memories = "    memories: [{event: The instruction manual of the lamp was burnt., thought: I burnt it.}]\n"
+    stage = ONE.replace("    relations: {Tobias", memories + "    relations: {Tobias")
+    how: dict[str, Any] = {"max_steps": 1, "memory_threshold": -1.0, "relevant": 2.0, "interview_relevant": -1.0}
+    played = await write(stage=stage, interview="Mara: Why?", **how)
+    assert "# What you remember\n- I burnt it." in played.last("role-play/interview-mara/interview/mara/1/answer")
+    assert "it may have nothing to do with this\n- I burnt it." in played.last("role-play/the-letter/step/1/act")
 
 
 async def test_a_question_without_a_name_says_how_to_write_it() -> None:

@@ -8,15 +8,16 @@ are ours: where a story begins (`personas_for`), chapters, and the length that i
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from fabula.base.errors import ReplyError
-from fabula.continuity.lexicon import FUNCTION
+from fabula.base.errors import ReplyError, UsageError
 from fabula.craft.length import WordRange, asked_range, read_range
 from fabula.craft.packing import ELLIPSIS, first_of, latest, overlap, paragraphs, words
 from fabula.craft.planning import PlanOptions, begin_plan, given_plan
 from fabula.craft.prose import Prose, clean_reply, write_prose
+from fabula.craft.quoting import Quotable
 from fabula.engine.replies import clean_prose
 from fabula.engine.roles import is_person
 from fabula.engine.run import side_by_side
@@ -25,18 +26,27 @@ from fabula.story import Story, count_words
 from fabula.story.personas import Persona, Personas, parse_personas, write_personas
 from fabula.story.sentences import sentences
 from fabula.story.world import Moment, WorldState
-from fabula.systems.magnet.checking import Continuity
+from fabula.story.world.meaning import content
 from fabula.systems.magnet.records import Attempt, ProposedAction, Records
-from fabula.systems.magnet.shapes import ActionReply, Critique, NextGoal, choice_shape, narration_shape
-from fabula.systems.magnet.state import FlatWorld, shown
+from fabula.systems.magnet.shapes import (
+    ActionReply,
+    Changes,
+    Critique,
+    NextGoal,
+    Reading,
+    Verdict,
+    choice_shape,
+    narration_shape,
+)
+from fabula.systems.magnet.state import WorldGraph, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fabula.engine.run import Run
     from fabula.story import Brief
-    from fabula.story.world.facts import Value
     from fabula.story.world.flat import Commit, Variable, Write
+    from fabula.story.world.meaning import Value
     from fabula.systems.magnet.config import Config
 
 Status: TypeAlias = Literal["complete", "stalled", "domain_shift", "ending"]
@@ -85,7 +95,7 @@ class Progress:
     brief: Brief
     config: Config
     characters: tuple[Persona, ...]
-    world: FlatWorld
+    world: WorldGraph
     goals: list[str]
     want: WordRange
     t: int = 0
@@ -101,15 +111,14 @@ class Progress:
     closing: bool = False
     over: bool = False
     records: Records = field(default_factory=Records)
-    continuity: Continuity = field(default_factory=Continuity)
 
     @classmethod
     def at_start(cls, brief: Brief, start: Personas, world: WorldState, config: Config) -> Progress:
         """Before the first timestep; `world` is empty."""
         ours = config.ours
         asked = WordRange.about(ours.pages * _WORDS_A_PAGE) if ours.pages else asked_range(brief, ours.words)
-        flat = FlatWorld.of(start, world, places=ours.present_only)
-        return cls(brief, config, start.people, flat, [start.goal], asked or WordRange.about(_USUAL_WORDS))
+        graph = WorldGraph.of(start, world, places=ours.present_only, by_meaning=ours.by_meaning)
+        return cls(brief, config, start.people, graph, [start.goal], asked or WordRange.about(_USUAL_WORDS))
 
     @property
     def goal(self) -> str:
@@ -139,9 +148,15 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     """Timesteps of Algorithm 1, chapter by chapter, until the story has its length.
 
     Raises:
+        UsageError: settings do not go together.
         PlanError: the author's personas or plan have problems; all are named.
         ReplyError: the planner, or in 5 steps all characters, gave nothing that can be read.
     """
+    if config.ours.truncate_after_goal and not config.ours.plain_paragraph:
+        raise UsageError(
+            "truncate_after_goal needs plain_paragraph: a paragraph that comes with the choice may tell what would be "
+            "left out. Set both, or neither."
+        )
     start = await personas_for(run, brief, config)
     run.check_cast("character", start.names)
     story = Story.of(brief)
@@ -158,7 +173,8 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
 async def chapter(now: Progress, run: Run) -> list[str]:
     """The paragraphs of timesteps until a goal ends after a chapter's words; kept as a text that a person can edit.
 
-    Where the text is a person's, its timesteps are gone through all the same, since they change the world.
+    Where the text is a person's, its timesteps are gone through all the same, since they change the world; then what
+    the person made otherwise changes it, and so reaches all that follows.
     """
     now.chapter, now.begin = now.chapter + 1, len(now.story)
     name, made = f"chapter-{now.chapter}", False
@@ -172,10 +188,53 @@ async def chapter(now: Progress, run: Run) -> list[str]:
     text = await run.keep_as(paragraphs, name, make, folder="story")
     if not made:
         await timesteps(now, run.within(name))
+    told = now.story[now.begin :]
+    edited = run.unless_made_up(lambda: bool(text) and text != told, instead=not made)
+    if edited:
+        await reread(now, run.within(name), told, text)
     await now.records.keep(run, now.chapter, now.world.world)
     if text:
         now.story[now.begin :] = text
     return text
+
+
+async def reread(now: Progress, run: Run, told: Sequence[str], text: Sequence[str]) -> None:
+    """Ours: W takes over what a person changed in a chapter, whose steps made the paragraphs `told`; one call.
+
+    Costs nothing where nobody changed anything.
+    """
+    config, role = now.config, "critic" if now.config.paper.critic else "narrator"
+    if not config.paper.world_updates:
+        return
+    old, new = _changed(told, text)
+    try:
+        made = await run.ask_for(
+            Changes,
+            role,
+            "reread",
+            sampling=_sampling(run, role, config.paper.critic_temperature, 400),
+            old=old,
+            new=new,
+            world=[shown(variable) for variable in variables(now)],
+            story=None,
+            **always(now),
+        )
+    except ReplyError as error:
+        run.note(f"What was changed in chapter {now.chapter} could not be read: {error}")
+        return
+    updates, refused = now.world.writes_of(made.world_updates, "edit", aids=run.aids(role))
+    set_ = now.world.amend(Moment(now.chapter, max(len(told), len(text)) + 1), updates)
+    now.records.counts["amended"] += len(set_)
+    now.records.counts["refused"] += len(refused)
+
+
+def _changed(told: Sequence[str], text: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The paragraphs that are no longer there, and those that stand instead of them."""
+    parts = SequenceMatcher(a=told, b=text, autojunk=False).get_opcodes()
+    other = [part for part in parts if part[0] != "equal"]
+    return [p for part in other for p in told[part[1] : part[2]]], [
+        p for part in other for p in text[part[3] : part[4]]
+    ]
 
 
 async def timesteps(now: Progress, run: Run) -> None:
@@ -209,6 +268,7 @@ async def timestep(now: Progress, run: Run) -> bool:
     if actions:
         # Narrator
         selected = await narrator(now, run, actions)  # line 8
+        goal_reached = selected.goal_reached
         now.story += paragraphs(await paragraph(now, run, selected, want, last=last))  # line 9
 
         # World-State Commit
@@ -241,9 +301,9 @@ async def proposed_action(
 ) -> ProposedAction | None:
     """Lines 2 to 6 for one character: an action, revised until the critic takes it; `None` where none can be read.
 
-    An action that the critic did not take within MAX_REVISIONS is `forced`: it may happen, but its updates and its
-    `goal_reached` count with `strict_paper` alone, as in line 6. Both come from the critic: an action without a
-    readable critique changes nothing and reaches no goal, and without a critic no goal is ever completed.
+    An action that the critic did not take within MAX_REVISIONS is `forced`: it may happen, and then what the critic
+    named with its refusal is committed, as line 6 has it (with `forced_updates` the critic is asked to name it). An
+    action without a readable critique changes nothing and reaches no goal.
     """
     paper, attempts = now.config.paper, list[Attempt]()
     found: ProposedAction | None = None
@@ -252,12 +312,14 @@ async def proposed_action(
         a = await character_agent(now, here, c, attempts[-1] if attempts else Attempt(""))  # line 3
         if a is None:
             return found
-        r = await critic(now, here, c, a) if paper.critic else None  # line 4
+        last = revision == paper.max_revisions
+        r = await critic(now, here, c, a, last=last) if paper.critic else None  # line 4
         revise = r is not None and r.revise
         attempts.append(Attempt(a, (r.feedback or "find another action") if r is not None and revise else ""))
         found = ProposedAction(c.name, a, forced=revise, attempts=tuple(attempts), lone=paper.critic and r is None)
-        if r is not None and (paper.strict_paper or not revise):  # line 6
-            updates, refused = now.world.writes_of(r.world_updates, c.name, witnesses)
+        if r is not None:  # line 6
+            named = getattr(r, "world_updates", ())
+            updates, refused = now.world.writes_of(named, c.name, witnesses, aids=run.aids("critic"))
             found = replace(found, world_updates=updates, refused=refused, goal_reached=r.goal_reached)
         if not revise:  # line 5: until
             return found
@@ -267,8 +329,7 @@ async def proposed_action(
 async def character_agent(now: Progress, run: Run, c: Persona, refused: Attempt) -> str | None:
     """Line 3, CHARACTERAGENT(c, g, W_c, s): an action; from the second attempt on it is shown what was `refused`."""
     paper, plain = now.config.paper, now.config.ours.plain_action
-    most = paper.slice_max if paper.world_updates else 0
-    W_c = now.world.of_character(c, now.goal, now.t, most)  # noqa: N806 - the paper's name
+    W_c = now.world.of_character(c, now.goal, now.t, paper.slice_max)  # noqa: N806 - the paper's name
     fields = {
         "persona": c,
         "world": [shown(variable) for variable in W_c],
@@ -313,16 +374,17 @@ def _shortened(action: str) -> str:
     return first_of(" ".join(first), tokens).removesuffix(ELLIPSIS).strip() or first[0]
 
 
-async def critic(now: Progress, run: Run, c: Persona, a: str) -> Critique | None:
+async def critic(now: Progress, run: Run, c: Persona, a: str, *, last: bool) -> Verdict | None:
     """Line 4, CRITIC(a, c, g, W): `None` where nothing can be read, which counts as accepted without updates.
 
-    That it sees history too is ours (`critic_history`): without any it cannot judge repetition.
+    That it sees history too is ours (`critic_history`): without any it cannot judge repetition. `last`: there is no
+    further attempt.
     """
     paper, ours = now.config.paper, now.config.ours
-    history, seen = ours.critic_history and not paper.strict_paper, variables(now)
+    history, seen = ours.critic_history, variables(now)
     try:
         return await run.ask_for(
-            Critique,
+            Critique if paper.world_updates else Verdict,
             "critic",
             "criticise",
             sampling=_sampling(run, "critic", paper.critic_temperature, 400),
@@ -331,7 +393,9 @@ async def critic(now: Progress, run: Run, c: Persona, a: str) -> Critique | None
             world=[shown(variable) for variable in seen],
             keys=now.world.keys_of(c, seen, _OWN_KEYS) if ours.state_max else [],
             places=ours.present_only,
-            story=recent(now, run, "critic", paper.recent_narrator) if history else (),
+            updates=paper.world_updates,
+            last=last and ours.forced_updates,
+            story=recent(now, run, "critic", paper.recent_narrator) if history else None,
             own=tuple(now.done.get(c.name, ())[-_OWN_ACTIONS:]) if history else (),
             **always(now),
         )
@@ -351,7 +415,7 @@ def present(now: Progress) -> list[Persona]:
 
 def _same_place(one: str, other: str) -> bool:
     """Whether two descriptions speak of one place: most content words of the shorter stand in the other."""
-    a, b = words(one) - FUNCTION, words(other) - FUNCTION
+    a, b = content(one), content(other)
     return len(a & b) >= _SAME_PLACE * max(1, min(len(a), len(b)))
 
 
@@ -362,12 +426,13 @@ def _same_place(one: str, other: str) -> bool:
 class Selected:
     """The narrator's choice: actions in the order in which they happen, the paragraph where it came with the choice.
 
-    `world_updates` are the narrator's own, where there is no critic to name them.
+    `world_updates` and `goal_reached` are the narrator's own, where there is no critic to name them.
     """
 
     order: tuple[ProposedAction, ...]
     paragraph: str = ""
     world_updates: tuple[Write, ...] = ()
+    goal_reached: bool = False
 
 
 async def narrator(now: Progress, run: Run, actions: Sequence[ProposedAction]) -> Selected:
@@ -377,8 +442,9 @@ async def narrator(now: Progress, run: Run, actions: Sequence[ProposedAction]) -
     twice, the first action that the critic took happens; without `plain_paragraph` its words are the paragraph.
     """
     paper, with_text = now.config.paper, not now.config.ours.plain_paragraph
-    updates = not paper.critic and paper.world_updates
-    shape = (narration_shape if with_text else choice_shape)(len(actions), updates=updates)
+    reached = not paper.critic
+    updates = reached and paper.world_updates
+    shape = (narration_shape if with_text else choice_shape)(len(actions), updates=updates, reached=reached)
     most = (600 if with_text else 60) + updates * 400
     for attempt in range(2):  # an empty choice is sent back once
         here = run.scope("again") if attempt else run
@@ -390,6 +456,7 @@ async def narrator(now: Progress, run: Run, actions: Sequence[ProposedAction]) -
                 sampling=_sampling(run, "narrator", paper.narrator_temperature, most),
                 proposals=actions,
                 updates=updates,
+                reached=reached,
                 world=[shown(variable) for variable in variables(now)],
                 story=recent(now, run, "narrator", paper.recent_narrator),
                 opening=not now.story,
@@ -400,18 +467,16 @@ async def narrator(now: Progress, run: Run, actions: Sequence[ProposedAction]) -
             run.note(f"The narrator's choice in step {now.t} could not be read: {error}")
             break
         if order := dict.fromkeys(number - 1 for number in made.order if 1 <= number <= len(actions)):
-            writes, _ = now.world.writes_of(getattr(made, "world_updates", ()), "narrator")
+            named = getattr(made, "world_updates", ())
+            writes, _ = now.world.writes_of(named, "narrator", aids=run.aids("narrator"))
             chosen = _until_reached([actions[n] for n in order], now.config)
-            return Selected(chosen, getattr(made, "paragraph", ""), writes)
+            return Selected(chosen, getattr(made, "paragraph", ""), writes, getattr(made, "goal_reached", False))
     first = next((a for a in actions if not a.forced), actions[0])
     return Selected((first,), first.action if with_text else "")
 
 
 def _until_reached(chosen: list[ProposedAction], config: Config) -> tuple[ProposedAction, ...]:
-    """The chosen actions up to the one that reaches the goal (ours: `truncate_after_goal`); the others change nothing.
-
-    A paragraph that came with the choice is not cut, so that it may describe actions whose updates W never gets.
-    """
+    """The chosen actions up to the one that reaches the goal (ours: `truncate_after_goal`); no other one happens."""
     if config.ours.truncate_after_goal:
         for place, a in enumerate(chosen, 1):
             if a.goal_reached:
@@ -420,17 +485,51 @@ def _until_reached(chosen: list[ProposedAction], config: Config) -> tuple[Propos
 
 
 async def paragraph(now: Progress, run: Run, selected: Selected, want: WordRange | None, *, last: bool) -> str:
-    """Line 9: the paragraph that joins the story; with `check` written again once where it contradicts the story."""
+    """Line 9: the paragraph that joins the story; with `check` written again once where it contradicts W."""
     ours = now.config.ours
     if not ours.plain_paragraph:
         return selected.paragraph
     text = await _prose(now, run, selected, want, last=last, wrong=())
-    if not ours.check or not (wrong := now.continuity.objections(now.story, text, now.names)):
+    if not ours.check or run.aids("critic") or not (wrong := await objections(now, run, selected, text)):
         return text
     run.note(f"Step {now.t} is written again: {' '.join(wrong)}")
     now.records.counts["rewritten"] += 1
     again = await _prose(now, run.scope("again"), selected, want, last=last, wrong=wrong)
-    return min(text, again, key=lambda one: len(now.continuity.objections(now.story, one, now.names)))
+    still = await objections(now, run.scope("again"), selected, again)
+    return text if len(still) > len(wrong) else again
+
+
+async def objections(now: Progress, run: Run, selected: Selected, text: str) -> tuple[str, ...]:
+    """Ours: what in a paragraph contradicts W as it stands after the step, one sentence each; one call of the critic.
+
+    What the critic names counts where the paragraph has the words, W has the variable, and the two values do not mean
+    the same.
+    """
+    after: dict[str, Variable | Write] = {variable.key: variable for variable in variables(now)}
+    after |= {one.key: one for a in selected.order for one in a.world_updates}
+    after |= {one.key: one for one in selected.world_updates}
+    if not after:
+        return ()
+    try:
+        made = await run.ask_for(
+            Reading,
+            "critic",
+            "check",
+            sampling=_sampling(run, "critic", now.config.paper.critic_temperature, 400),
+            paragraph=text,
+            world=[shown(variable) for variable in after.values()],
+            story=None,
+            **always(now),
+        )
+    except ReplyError as error:
+        run.note(f"The paragraph of step {now.t} could not be checked: {error}")
+        return ()
+    words_of = Quotable.of(text)
+    return tuple(
+        f'It is so that {shown(after[one.key])}, and the paragraph says "{one.quote}".'
+        for one in made.contradictions
+        if one.key in after and words_of.has(one.quote) and now.world.contradicts(after[one.key], one.value)
+    )
 
 
 async def _prose(
@@ -450,7 +549,10 @@ async def _prose(
     previous = now.story[-1] if now.story else ""
     labels = (*LABELS, *now.names) if run.aids("narrator") else LABELS
     prose = Prose(last, want, labels, ours.paragraph_words, previous)
-    return await write_prose(run, "narrator", "tell", prose, before=now.story[-3:], fields=fields)
+    temperature = now.config.paper.narrator_temperature
+    return await write_prose(
+        run, "narrator", "tell", prose, before=now.story[-3:], fields=fields, temperature=temperature
+    )
 
 
 # World-State Commit: lines 10 to 18 stand in `timestep`; what a step leaves -------------------------------------------
@@ -494,7 +596,7 @@ def remember(
 
 def goal_ends(now: Progress, *, reached: bool) -> Status | None:
     """Why the goal g is replaced after this timestep, or `None`; near the end the last goal closes the story (ours)."""
-    if now.closing:
+    if now.closing or not now.config.paper.goal_updates:
         return None
     ours, target = now.config.ours, now.want.target
     ending = max(target * _CLOSING, ours.paragraph_words * _CLOSING_PARAGRAPHS)
@@ -507,24 +609,24 @@ def goal_ends(now: Progress, *, reached: bool) -> Status | None:
 def due(t: int, k: int, config: Config, *, reached: bool) -> Status | None:
     """Why a goal is replaced after timestep `t`, or `None`; `k` is the stall count before it.
 
-    A domain shift goes before everything else, as in Algorithm 1. A goal that is reached in the very step in which it
-    would be left as stalled is "complete" here, whatever `stall_rule` is; in the paper line 22 comes before line 25,
-    so that it is "stalled". `stall_rule` "text" leaves a goal in its 15th step, as section 3.1 says, "algorithm" in
-    its 16th, as line 22 has it. Without `goal_shifts` a goal that is reached is still replaced.
+    The first of these holds, as in Algorithm 1: a domain shift, a stall, a goal that is reached. With `true_status`
+    (ours) a goal that is reached in the very step in which it would be left as stalled is "complete". `stall_rule`
+    "text" leaves a goal in its 15th step, as section 3.1 says, "algorithm" in its 16th, as line 22 has it.
     """
     paper = config.paper
     if paper.goal_shifts and t % paper.domain_shift_steps == 0:  # line 19
         return "domain_shift"
     steps = k + 1 if paper.stall_rule == "text" else k
-    if paper.goal_shifts and steps >= paper.stall_steps:  # line 22
-        return "complete" if reached else "stalled"  # ours: line 22 says "stalled" in both cases
+    if paper.goal_shifts and steps >= paper.stall_steps and not (reached and config.ours.true_status):  # line 22
+        return "stalled"
     return "complete" if reached else None  # line 25
 
 
 async def goal_generator(now: Progress, run: Run, status: Status, *, reached: bool) -> None:
     """GOALGENERATOR(W, g, status), and k = 0: the goal that follows, whose transition paragraph joins the story.
 
-    A goal that repeats an earlier one is sent back once; then the old goal stands, for 5 more steps.
+    With `goal_check` a goal that repeats an earlier one is sent back once. Where no goal is found, or none that can be
+    read, the old one stands for 5 more steps.
     """
     now.k, reason, transition = 0, "", ""
     for attempt in range(2):
@@ -537,15 +639,15 @@ async def goal_generator(now: Progress, run: Run, status: Status, *, reached: bo
         if not reason:
             goal, transition = " ".join(made.goal.split()), made.transition_paragraph
             now.goals.append(goal)
-            now.domain, now.place = made.goal_domain, ""
-            now.system = {"current_goal": goal, "goal_domain": made.goal_domain, "goal_completed": reached}
+            now.domain, now.place = " ".join(made.goal_domain.split()), ""
+            now.system = {"current_goal": goal, "goal_domain": now.domain, "goal_completed": reached}
             break
     if reason:
         run.note(f"No new goal in step {now.t}: {reason}")
         now.records.counts["goal_failed"] += 1
         now.k = max(now.config.paper.stall_steps - _GOAL_LATER, 0)
     now.records.goal(status, now.goal, transition)
-    if run.aids("goal-generator"):  # what a small model writes beyond a paragraph has left the transition
+    if run.aids("goal_generator"):  # what a small model writes beyond a paragraph has left the transition
         transition = clean_prose(transition, labels=(*LABELS, *now.names), last=False, aids=True).text
         transition = transition if count_words(transition) <= now.config.ours.paragraph_words else ""
     now.story += paragraphs(transition)
@@ -555,16 +657,16 @@ async def _next_goal(now: Progress, run: Run, status: Status, reason: str, *, re
     prior = now.goals[:-1]
     return await run.ask_for(
         NextGoal,
-        "goal-generator",
+        "goal_generator",
         "set_goal",
-        sampling=_sampling(run, "goal-generator", now.config.paper.goals_temperature, 500),
+        sampling=_sampling(run, "goal_generator", now.config.paper.goals_temperature, 500),
         personas=now.characters,
         status=status,
-        reached=reached,
+        reached=reached if now.config.ours.true_status or status == "ending" else None,
         prior=prior[-_PRIOR_GOALS:] if now.config.ours.state_max else prior,
         domain=now.domain,
         world=[shown(variable) for variable in variables(now)],
-        story=recent(now, run, "goal-generator", now.config.paper.recent_goals),
+        story=recent(now, run, "goal_generator", now.config.paper.recent_goals),
         reason=reason,
         **always(now),
     )
@@ -572,7 +674,7 @@ async def _next_goal(now: Progress, run: Run, status: Status, reason: str, *, re
 
 def _objection(now: Progress, made: NextGoal, status: Status) -> str:
     """What is wrong with a new goal; empty if nothing is."""
-    if status == "ending":
+    if status == "ending" or not now.config.ours.goal_check:
         return ""
     for prior in now.goals:
         if overlap(words(made.goal), words(prior)) > _GOALS_ALIKE:
@@ -600,8 +702,8 @@ def always(now: Progress) -> dict[str, Any]:
     return {"goal": now.goal, "instruction_first": now.config.ours.instruction_first}
 
 
-def _sampling(run: Run, role: str, temperature: float, short: int) -> Sampling:
-    return Sampling(temperature=temperature or None, max_tokens=run.reply_tokens(role, short))
+def _sampling(run: Run, role: str, temperature: float | None, short: int) -> Sampling:
+    return Sampling(temperature=temperature, max_tokens=run.reply_tokens(role, short))
 
 
 # The length that is asked for (ours) ----------------------------------------------------------------------------------

@@ -22,16 +22,19 @@ class Paper:
             critic with `critic_history`.
         recent_goals: paragraphs that the goal generator is shown (section 3.2 says "recent"; the number is ours).
         slice_max: variables of W_c (Algorithm 1, line 3); the paper does not define W_c, and the number is ours.
-        strict_paper: what a refused action changes is committed too, and the critic sees no history (Algorithm 1,
-            lines 4 to 6).
-        critic: off is the ablation of section 4.4: the first action counts, and no goal is ever completed, since only
-            the critic says that one is reached.
-        world_updates: off drops all commits (section 4.4); characters are then shown no world, all others the author's.
-        goal_shifts: off keeps a goal until it is reached, when it is still replaced (section 4.4).
-        actor_temperature: of the characters (appendix A.1); 0 leaves it to the model.
-        critic_temperature: of the critic (appendix A.1); 0 leaves it to the model.
-        narrator_temperature: of the narrator (appendix A.1); 0 leaves it to the model.
-        goals_temperature: of the goal generator (appendix A.1); 0 leaves it to the model.
+        critic: off is the ablation "No Critic" of section 4.4: the first action counts, and the narrator says in the
+            critic's place what changes and whether the goal is reached.
+        world_updates: off is the ablation "No World State" (Tables 24 to 26: "No World Updates"): nobody names updates,
+            and W stays what the author made it.
+        goal_shifts: off is the ablation "No Goal Shift" as Table 6 names it: no stalls and no domain shifts; a goal
+            that is reached is still replaced.
+        goal_updates: off is the same ablation as the text of section 4.4 and Tables 24 to 26 have it ("dynamic goal
+            updates removed"): the first goal is the goal of the whole story.
+        actor_temperature: of the characters (appendix A.1); none leaves it to the model.
+        critic_temperature: of the critic (appendix A.1); none leaves it to the model.
+        narrator_temperature: of the narrator, when it chooses and when it writes (appendix A.1); none leaves it to the
+            model.
+        goals_temperature: of the goal generator (appendix A.1); none leaves it to the model.
     """
 
     stall_steps: int = 15
@@ -42,28 +45,33 @@ class Paper:
     recent_narrator: int = 3
     recent_goals: int = 3
     slice_max: int = 5
-    strict_paper: bool = False
     critic: bool = True
     world_updates: bool = True
     goal_shifts: bool = True
-    actor_temperature: float = 0.2
-    critic_temperature: float = 0.1
-    narrator_temperature: float = 0.35
-    goals_temperature: float = 0.1
+    goal_updates: bool = True
+    actor_temperature: float | None = 0.2
+    critic_temperature: float | None = 0.1
+    narrator_temperature: float | None = 0.35
+    goals_temperature: float | None = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Ours:
     """What the paper does not have.
 
-    The defaults are those of the preset faithful. They leave things as the paper has them, but for `critic_history` and
-    `truncate_after_goal`, which are on there too.
+    The defaults are those of the preset faithful, and leave things as the paper has them.
 
     Attributes:
         critic_history: the critic sees recent paragraphs and the character's last actions (the paper's does not).
-        truncate_after_goal: nothing is committed after a chosen action that reaches the goal. The paragraph leaves it
-            out too where it is written after the choice (`plain_paragraph`), not where it came with it. `strict_paper`
-            does not switch this off.
+        forced_updates: at the last attempt the critic names the updates of an action that it refuses too, since that
+            may happen all the same.
+        truncate_after_goal: nothing that is chosen after an action that reaches the goal happens: it is neither told
+            nor committed. Only with `plain_paragraph`, where the choice comes before the paragraph.
+        true_status: the goal generator is told whether the goal was reached also where a stall (line 23) or a domain
+            shift (line 20) ends it; one that is reached in the step in which it would be left as stalled is complete.
+        goal_check: a goal that repeats an earlier one, or stays in its domain where that has to change, is sent back
+            once; then the old goal stands for 5 more steps.
+        by_meaning: a new key that means the same as one in W ("mara_eyes", "mara_eye_colour") overwrites that one.
         present_only: those act who are where the story is; off, as in the paper, everybody does.
         state_max: variables of W that critic, narrator and goal generator are shown, so that prompts do not grow with
             the story; 0 shows all, as in the paper.
@@ -75,13 +83,18 @@ class Ours:
         length_control: the word range is met, and the story ends with a goal that closes it.
         plain_paragraph: the narrator chooses in one call and writes in another; else both come as JSON.
         plain_action: a character says its action in plain words; else as JSON.
-        check: the detectors of continuity errors look at every paragraph, and what they find is written again once.
+        check: the critic reads every paragraph against W as it stands after the step; what contradicts W is written
+            again once. Not where the critic has aids for small models, which cannot do it.
         instruction_first: what is wanted stands before what is given; else after it. The paper prints no prompts.
         characters: how many to make where the author gives none.
     """
 
-    critic_history: bool = True
-    truncate_after_goal: bool = True
+    critic_history: bool = False
+    forced_updates: bool = False
+    truncate_after_goal: bool = False
+    true_status: bool = False
+    goal_check: bool = False
+    by_meaning: bool = False
     present_only: bool = False
     state_max: int = 0
     max_steps: int = 0
@@ -109,10 +122,16 @@ class Config(Presets):
 
     @classmethod
     def improved(cls) -> Config:
-        """The length asked for, an ending, prompts that do not grow, and paragraphs checked against earlier ones."""
+        """The length asked for, an ending, prompts that do not grow, and a text that agrees with W."""
         return cls(
-            Paper(slice_max=12, narrator_temperature=0.0),
+            Paper(slice_max=12, narrator_temperature=None),
             Ours(
+                critic_history=True,
+                forced_updates=True,
+                truncate_after_goal=True,
+                true_status=True,
+                goal_check=True,
+                by_meaning=True,
                 state_max=40,
                 length_control=True,
                 plain_paragraph=True,

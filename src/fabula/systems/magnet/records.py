@@ -30,7 +30,8 @@ _COUNTED: Final = {
     "conflicts": "keys written twice in a step",
     "near": "keys much like an earlier one",
     "goal_failed": "goals that were not found",
-    "rewritten": "paragraphs written again for continuity",
+    "rewritten": "paragraphs written again because they contradicted the world",
+    "amended": "variables set after an edit",
 }
 
 

@@ -16,7 +16,6 @@ class ActionReply(BaseModel):
     action: Annotated[
         str, short(400), Field(min_length=1, description="one concrete deed or utterance that you intend now")
     ]
-    rationale: Annotated[str, short(200), Field(description="why, in a few words")] = ""
 
 
 class Update(BaseModel):
@@ -28,13 +27,38 @@ class Update(BaseModel):
     value: Annotated[str, short(120), Field(description="true, false, a number or a few words")]
 
 
-class Critique(BaseModel):
-    """What the critic finds (section 3.2, critic)."""
+class Verdict(BaseModel):
+    """What the critic finds where nobody names world updates."""
 
     revise: bool = Field(description="must the character find another action")
     feedback: Annotated[str, short(300), Field(description="if so: what is wrong and what would be better")] = ""
     goal_reached: bool = Field(description="is the story's goal complete once this action has happened")
+
+
+class Critique(Verdict):
+    """What the critic finds (section 3.2, critic)."""
+
     world_updates: Annotated[list[Update], short(6), Field(description="what the action changes")] = []
+
+
+class Contradiction(BaseModel):
+    """A variable of the world that a paragraph contradicts."""
+
+    key: Annotated[str, Field(min_length=1, description="the variable, as it stands above")]
+    value: Annotated[str, Field(description="the value that the paragraph gives it instead")]
+    quote: Annotated[str, Field(min_length=1, description="the words of the paragraph that say so")]
+
+
+class Reading(BaseModel):
+    """What in a paragraph does not agree with W."""
+
+    contradictions: Annotated[list[Contradiction], Field(description="empty if the paragraph agrees with all")]
+
+
+class Changes(BaseModel):
+    """What a person's edit changes in W."""
+
+    world_updates: Annotated[list[Update], Field(description="the variables that have another value now")]
 
 
 class NextGoal(BaseModel):
@@ -48,26 +72,31 @@ class NextGoal(BaseModel):
 
 
 _UPDATES: Any = (Annotated[list[Update], short(6), Field(description="what the chosen actions change")], [])
+_REACHED: Any = (Annotated[bool, Field(description="is the story's goal complete once they have happened")], ...)
 
 
 @cache
-def narration_shape(actions: int, *, updates: bool = False) -> type[Any]:
+def narration_shape(actions: int, *, updates: bool = False, reached: bool = False) -> type[Any]:
     """The narrator's choice and paragraph: `order`, numbers from 1 to `actions`, and `paragraph`.
 
-    With `updates` also `world_updates`, which else are the critic's. Numbers that no action has are left to the caller.
+    With `updates` also `world_updates`, with `reached` also `goal_reached`: what the critic else says. Numbers that no
+    action has are left to the caller.
     """
     order = Annotated[list[int], Field(json_schema_extra={"maxItems": actions})]
     paragraph = Annotated[str, short(1600), Field(min_length=1, description="the paragraph")]
-    more = {"world_updates": _UPDATES} if updates else {}
+    more = _more(updates=updates, reached=reached)
     shape: type[Any] = create_model("Narration", order=(order, ...), paragraph=(paragraph, ...), **more)
     return shape
 
 
 @cache
-def choice_shape(actions: int, *, updates: bool = False) -> type[Any]:
-    """The narrator's choice alone: `order`, numbers from 1 to `actions`; with `updates` also `world_updates`."""
+def choice_shape(actions: int, *, updates: bool = False, reached: bool = False) -> type[Any]:
+    """The narrator's choice alone: as `narration_shape` without the paragraph."""
     item = Annotated[int, Field(ge=1, le=actions)]
     order = Annotated[list[item], Field(min_length=1, json_schema_extra={"maxItems": actions})]
-    more = {"world_updates": _UPDATES} if updates else {}
-    shape: type[Any] = create_model("Choice", order=(order, ...), **more)
+    shape: type[Any] = create_model("Choice", order=(order, ...), **_more(updates=updates, reached=reached))
     return shape
+
+
+def _more(*, updates: bool, reached: bool) -> dict[str, Any]:
+    return ({"world_updates": _UPDATES} if updates else {}) | ({"goal_reached": _REACHED} if reached else {})

@@ -1,31 +1,35 @@
-"""W, the world state of section 3.3, as a run keeps it: the dictionary of its variables, and what prompts show of it.
+"""W, the world state of section 3.3: a directed graph, and the dictionary of its state variables that agents are given.
 
-The paper's directed graph is drawn from the same facts by `fabula.story.world.graph`, for people; the agents see the
-dictionary alone.
-
-W is committed step by step into a world in memory, which is made again whenever the run goes through its steps; each
-chapter's part of it is kept with the chapter (`records.py`). Added here is W_c, which the paper does not define.
+The graph has a root, a node for each character, a node for each state variable, and edges: the world contains the
+characters and has the variables, a variable is about characters, and a character has relationships with others. It is
+kept once, as facts of a `WorldState`; `WorldGraph.graph` and `WorldGraph.variables` are views of them. The world is in
+memory and is made again whenever the run goes through its steps; each chapter's part of it is kept with the chapter
+(`records.py`). Added here is W_c, which the paper does not define.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Final
 
 from fabula.craft.packing import words
+from fabula.story import one_line
 from fabula.story.personas import scalar
-from fabula.story.world import Entity, flat
-from fabula.story.world.facts import START, name_key
+from fabula.story.world import Entity, Fact, flat
+from fabula.story.world.facts import MAX_NAME, START
 from fabula.story.world.flat import RESERVED, Commit, Refused, Variable, Write, key_of
+from fabula.story.world.graph import graph_of
+from fabula.story.world.meaning import name_key, slot_form, value_form
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from fabula.story.personas import Persona, Personas
     from fabula.story.world import Moment, WorldState
-    from fabula.story.world.facts import Value
+    from fabula.story.world.graph import Graph
+    from fabula.story.world.meaning import Value
     from fabula.systems.magnet.shapes import Update
 
 AUTHOR: Final = "author"
@@ -33,67 +37,114 @@ LOCATION: Final = "location"
 _MEMORY: Final = 20  # steps over which a variable's age counts
 _NAMED: Final = 2  # points from which on a variable is a character's own
 _LONGEST: Final = 64  # letters of a key
-_MOST_WORDS: Final = 8  # of a key; what is longer is a sentence
+_SENTENCE: Final = 8  # words of a key that a small model wrote, from which on it is a sentence
 
 
 @dataclass
-class FlatWorld:
-    """W in its flat view: variables in the order of insertion, each with the points that it has for each character.
+class WorldGraph:
+    """W, as its facts have it.
 
     Attributes:
-        world: where commits go. `fabula.story.world.flat.variables` gives these variables from it, and with them those
-            that the system sets itself (current_goal and others), which prompts do not show.
+        world: the facts.
         personas: all characters.
+        by_meaning: a new key that means the same as one in W writes that one (ours).
     """
 
     world: WorldState
     personas: tuple[Persona, ...]
-    variables: dict[str, Variable] = field(default_factory=dict)
+    by_meaning: bool = False
+    _ties: tuple[frozenset[str], ...] = ()
+    _view: dict[str, Variable] | None = None
     _points: dict[str, tuple[int, ...]] = field(default_factory=dict)
     _keys: dict[str, dict[str, None]] = field(default_factory=dict)
+    _same: dict[object, str] = field(default_factory=dict)
     _latest: tuple[object, list[Variable]] | None = None
 
     @classmethod
-    def of(cls, start: Personas, world: WorldState, *, places: bool = False) -> FlatWorld:
-        """W before the story: the author's variables, and each persona's state with the name before its key.
+    def of(cls, start: Personas, world: WorldState, *, places: bool = False, by_meaning: bool = False) -> WorldGraph:
+        """W before the story: the characters, their relationships, the author's variables, and each persona's state.
 
-        With `places` it also holds where each persona is.
+        A persona's state has its name before each key. With `places` W also holds where each persona is.
         """
-        state = cls(world, start.people)
         names = Counter(name_key(name) for p in start.people for name in {p.name, *p.aliases})
         world.describe(  # a name that means two people is nobody's alias
             Entity(p.name, "character", tuple(a for a in p.aliases if names[name_key(a)] == 1)) for p in start.people
         )
-        writes = [Write(key, value, AUTHOR, state.named(key, value)) for key, value in start.world]
+        world.add(_relationship(p, other, tie) for p in start.people for other, tie in p.relationships if other.strip())
+        ties = (frozenset(world.index.owner(other) for other, _ in p.relationships) for p in start.people)
+        made = cls(world, start.people, by_meaning, tuple(ties))
+        writes = [Write(key, value, AUTHOR, made.named(key, value)) for key, value in start.world]
         for persona in start.people:
             own = [*persona.state, *([(LOCATION, persona.location)] if places and persona.location else [])]
             writes += [Write(key_of_persona(persona, key), value, AUTHOR, (persona.name,)) for key, value in own]
-        state.commit(0, START, writes, {"current_goal": start.goal} if start.goal else {})
-        return state
+        made.commit(0, START, writes, {"current_goal": start.goal} if start.goal else {})
+        return made
+
+    # views ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def graph(self) -> Graph:
+        """The directed graph: the world, all characters, the variables as they stand, and the edges between them."""
+        ties = (fact for fact in self.world.snapshot() if fact.about and fact.modality == AUTHOR and fact.step is None)
+        people = (self.world.entity(persona.name) for persona in self.personas)
+        return graph_of(self.world, [*ties, *flat.standing(self.world)], people)
+
+    @property
+    def variables(self) -> dict[str, Variable]:
+        """The state variables by key, in the order of insertion; without those that the system sets for itself."""
+        if self._view is None:
+            self._view = {v.key: v for v in flat.variables(self.world) if v.key not in RESERVED}
+        return self._view
 
     @property
     def flat(self) -> dict[str, Value]:
-        """Keys and values, as agents see them."""
+        """The dictionary that agents are given: keys and values."""
         return {key: variable.value for key, variable in self.variables.items()}
 
-    def commit(self, step: int, at: Moment, writes: Sequence[Write], system: Mapping[str, Value]) -> Commit:
-        """Algorithm 1, line 13, for all updates of a step: `flat.commit` writes them into the world; the view follows.
+    # writing --------------------------------------------------------------------------------------------------------
 
-        What the step did is returned; see `fabula.story.world.flat.commit`, also for what is refused and raised.
-        """
-        made = flat.commit(self.world, step, writes, at=at, system=system)
-        lost = {refused.key for refused in made.refused}
-        for write in writes:
-            if write.key not in lost and write.key not in RESERVED:
-                self._set(Variable(write.key, write.value, step, write.actor, write.about, write.witnesses))
-        self._latest = None
+    def commit(self, step: int, at: Moment, writes: Sequence[Write], system: Mapping[str, Value]) -> Commit:
+        """Algorithm 1, line 13, for all updates of a step; `flat.commit` says what comes out and what is refused."""
+        own = [self._under_its_key(write) for write in writes]
+        made = flat.commit(self.world, step, own, at=at, system=system)
+        self._written(own)
         return made
 
-    def _set(self, variable: Variable) -> None:
-        self.variables[variable.key] = variable
-        self._points[variable.key] = tuple(_points(variable, persona) for persona in self.personas)
-        for word in variable.key.split("_"):
-            self._keys.setdefault(word, {})[variable.key] = None
+    def amend(self, at: Moment, writes: Iterable[Write]) -> list[Write]:
+        """Set variables between two steps, where the text was changed by a person; gives those that were set."""
+        own = [write for write in map(self._under_its_key, writes) if write.key not in RESERVED]
+        flat.amend(self.world, own, at)
+        self._written(own)
+        return own
+
+    def _written(self, writes: Iterable[Write]) -> None:
+        self._view = self._latest = None
+        for write in writes:
+            if (variable := self.variables.get(write.key)) is not None:
+                self._points[write.key] = tuple(self._worth(variable, n) for n in range(len(self.personas)))
+                for word in write.key.split("_"):
+                    self._keys.setdefault(word, {})[write.key] = None
+                self._same.setdefault(self._meaning(write), write.key)
+
+    def _under_its_key(self, write: Write) -> Write:
+        """A write under the key that W has for the same thing, where there is one."""
+        if not self.by_meaning or write.key in self.variables:
+            return write
+        return replace(write, key=self._same.get(self._meaning(write), write.key))
+
+    def _meaning(self, write: Write) -> object:
+        """What a key stands for: whose it is, and which property, by the comparison that `fabula world` makes."""
+        said = write.key.split("_")
+        owners = frozenset(p.name for p in self.personas for name in (p.name, *p.aliases) if words(name) <= set(said))
+        named = {
+            word for p in self.personas if p.name in owners for name in (p.name, *p.aliases) for word in words(name)
+        }
+        rest = " ".join(word for word in said if word not in named)
+        return owners, slot_form(rest or write.key, write.value)
+
+    def contradicts(self, variable: Variable | Write, value: str) -> bool:
+        """Whether a value means another than a variable has, by the comparison that `fabula world` makes."""
+        return value_form(scalar(value), variable.key) != value_form(variable.value, variable.key)
 
     # what prompts show ----------------------------------------------------------------------------------------------
 
@@ -144,13 +195,16 @@ class FlatWorld:
     # reading updates ------------------------------------------------------------------------------------------------
 
     def writes_of(
-        self, updates: Iterable[Update], actor: str, witnesses: tuple[str, ...] | None = None
+        self, updates: Iterable[Update], actor: str, witnesses: tuple[str, ...] | None = None, *, aids: bool = False
     ) -> tuple[tuple[Write, ...], tuple[Refused, ...]]:
-        """Updates as a critic names them, as writes; and those that cannot be taken."""
+        """Updates as a critic names them, as writes; and those that cannot be taken.
+
+        With `aids` keys that are whole sentences are refused, as small models write them.
+        """
         taken, refused = flat.updates_of({one.key[:_LONGEST]: scalar(one.value) for one in updates})
         for key, value in list(taken.items()):
-            if value == "" or key.count("_") >= _MOST_WORDS:
-                why = f"a key has at most {_MOST_WORDS} words" if value != "" else "it has no value"
+            if value == "" or (aids and key.count("_") >= _SENTENCE):
+                why = f"a key has at most {_SENTENCE} words" if value != "" else "it has no value"
                 refused = (*refused, Refused(key, why))
                 del taken[key]
         return tuple(Write(k, v, actor, self.named(k, v), witnesses) for k, v in taken.items()), refused
@@ -161,21 +215,35 @@ class FlatWorld:
         said |= {word.removesuffix("s") for word in said}
         return tuple(p.name for p in self.personas if any(words(name) <= said for name in (p.name, *p.aliases)))
 
+    def _worth(self, variable: Variable, place: int) -> int:
+        """What a variable's content makes it matter to the character of that place."""
+        persona = self.personas[place]
+        names = (persona.name, *persona.aliases)
+        said = f"{variable.key} {variable.value}".casefold()
+        score = 3 * any(name in variable.about for name in names)
+        score += 2 * any(name.casefold() in said or (key_of(name) or name) in variable.key for name in names)
+        return score + any(self.world.index.owner(name) in self._ties[place] for name in variable.about)
+
+
+def _relationship(persona: Persona, other: str, tie: str) -> Fact:
+    """An edge between two characters; the one knows what the other is to them."""
+    other = one_line(other)[: MAX_NAME - 20]
+    return Fact(
+        persona.name,
+        f"relationship to {other}",
+        tie,
+        modality="author",
+        source=AUTHOR,
+        witnesses=(persona.name,),
+        about=(other,),
+    )
+
 
 def key_of_persona(persona: Persona, key: str) -> str:
     """The key of a persona's own variable; one whose name has no letters of a key has a key all the same."""
     name = key_of(persona.name)
     own = key_of(f"{name if name[:1].isalpha() else f'p_{name}'}_{key}")
     return own[:_LONGEST].rstrip("_")
-
-
-def _points(variable: Variable, persona: Persona) -> int:
-    """What a variable's content makes it matter to a character."""
-    names = (persona.name, *persona.aliases)
-    said = f"{variable.key} {variable.value}".casefold()
-    score = 3 * any(name in variable.about for name in names)
-    score += 2 * any(name.casefold() in said or (key_of(name) or name) in variable.key for name in names)
-    return score + any(name in variable.about for name, _ in persona.relationships)
 
 
 def shown(variable: Variable | Write) -> str:

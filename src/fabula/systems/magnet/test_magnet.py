@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import pytest
 
-from fabula.base.errors import PlanError, ReplyError, UnknownNameError
+from fabula.base.errors import PlanError, ReplyError, UnknownNameError, UsageError
 from fabula.craft.planning import PROMPTS
 from fabula.engine.dry_run import example, placeholder
 from fabula.engine.events import Kept, Noted
@@ -24,11 +24,10 @@ from fabula.models.base import SAMPLING_FIELDS, Capabilities
 from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief, Story
 from fabula.story.personas import Persona, Personas
-from fabula.story.world import Moment, WorldState, flat
+from fabula.story.world import Fact, Moment, WorldState, flat
 from fabula.story.world.flat import Commit, Write
 from fabula.systems import find
 from fabula.systems.magnet.algorithm import Progress, due, timestep
-from fabula.systems.magnet.checking import Continuity
 from fabula.systems.magnet.config import Config, Ours, Paper
 from fabula.systems.magnet.shapes import Critique, Update
 from shortening import shortened
@@ -59,10 +58,12 @@ def said(request: Request) -> str:
         "narrate": json.dumps({"order": [1], "paragraph": f"It was told at {at}."}),
         "choose": json.dumps({"order": [1]}),
         "tell": placeholder(100, at),
+        "check": json.dumps({"contradictions": []}),
+        "reread": json.dumps({"world_updates": []}),
         "extend": placeholder(30, at),
         "set_goal": json.dumps(
             {
-                "goal": " ".join(f"{word}{at.split()[2]}" for word in ("find", "mend", "ring")),
+                "goal": " ".join(f"{word}{''.join(at.split()[2:3])}" for word in ("find", "mend", "ring")),
                 "goal_domain": at,
                 "transition_paragraph": f"Then came {at}.",
             }
@@ -71,7 +72,7 @@ def said(request: Request) -> str:
 
 
 def changed(request: Request) -> dict[str, str]:
-    step = request.path.split("/step/")[-1].split("/")
+    step = [*request.path.split("/step/")[-1].split("/"), ""]
     return {"key": f"seen by {step[1]}", "value": step[0]}
 
 
@@ -170,17 +171,40 @@ async def test_only_chosen_actions_change_the_world_in_the_order_of_telling(stag
     assert one.world.flat == {"lamp": "tobias", "only_tobias": True}, "Mara's action was not selected"
 
 
-async def test_what_would_happen_after_the_goal_is_reached_does_not(stage: Staged) -> None:
-    def script(request: Request) -> str:
-        if request.path.endswith("criticise"):
-            return accepted({f"by_{request.path.split('/')[2].lower()}": "1"}, reached="/Tobias/" in request.path)
-        return json.dumps({"order": [2, 0, 1], "paragraph": "x"}) if "narrate" in request.path else said(request)
+def goal_first(request: Request) -> str:
+    """Tobias reaches the goal, and the narrator has Mara act after him."""
+    if request.path.endswith("criticise"):
+        return accepted({f"by_{request.path.split('/')[2].lower()}": "1"}, reached="/Tobias/" in request.path)
+    if request.path.endswith(("narrate", "choose")):
+        return json.dumps({"order": [2, 1], "paragraph": "Tobias acted, and then Mara did."})
+    if request.path.endswith("tell"):
+        told = request.messages[-1].content.partition("# What happens now")[2]
+        return " ".join(name for name in ("Tobias", "Mara") if f"- {name}:" in told) + " acted."
+    return said(request)
 
-    for truncated, world in ((True, {"by_tobias": 1}), (False, {"by_tobias": 1, "by_mara": 1})):
-        now = stage(Config(ours=Ours(truncate_after_goal=truncated)))
-        await step(now, script)
-        assert now.world.flat == world
-        assert now.records.steps[0]["event"]["status"] == "complete"
+
+@pytest.mark.parametrize(
+    ("preset", "world", "told"),
+    [
+        ("faithful", {"by_tobias": 1, "by_mara": 1}, "Tobias acted, and then Mara did."),
+        ("improved", {"by_tobias": 1}, "Tobias acted."),
+    ],
+)
+async def test_text_and_world_agree_on_what_happens_after_the_goal_is_reached(
+    stage: Staged, preset: Preset, world: dict[str, int], told: str
+) -> None:
+    config = {"length_control": False, "plain_action": False} if preset == "improved" else {}
+    now = stage(SYSTEM.config(preset, config))
+    await step(now, goal_first)
+    assert now.story[0] == told
+    assert now.world.flat == world
+    assert list(now.done) == (["Tobias", "Mara"] if len(world) > 1 else ["Tobias"])
+    assert now.records.steps[0]["event"]["status"] == "complete"
+
+
+async def test_a_paragraph_that_comes_with_the_choice_cannot_be_cut() -> None:
+    with pytest.raises(UsageError, match="truncate_after_goal needs plain_paragraph"):
+        await write(said, truncate_after_goal=True)
 
 
 async def test_reserved_and_impossible_keys_are_refused_and_counted(stage: Staged) -> None:
@@ -224,6 +248,54 @@ def test_the_world_of_any_past_step_can_be_rebuilt(stage: Staged) -> None:
         assert flat.flat_hash(past) == digest
         assert {key: value for key, value in past.items() if key not in flat.RESERVED} == view
     assert tuple(world.variables.values()) == tuple(v for v in flat.variables(store) if v.key not in flat.RESERVED)
+
+
+def test_w_is_a_directed_graph_of_world_characters_and_variables(stage: Staged) -> None:
+    nan = Persona("Nan", relationships=(("the boy", "grandmother"), ("Ole", "widow of")), state=(("awake", True),))
+    boy = Persona("Tobias", aliases=("the boy",), relationships=(("Nan", "grandson"),))
+    w = stage(start=Personas("The lamp burns.", (nan, boy, Persona("Idle")), (("lamp", "dark"),))).world
+    for t, (key, value) in enumerate([("lamp", "lit"), ("tobias_holds", "the oil"), ("lamp", "dark again")], 1):
+        w.commit(t, Moment(1, t), [Write(key, value, "Nan", w.named(key, value))], {"current_goal": "x"})
+    nodes = {node.id: node.attributes.get("value") for node in w.graph.nodes if node.kind in ("world", "character")}
+    assert list(nodes) == ["world", "character:nan", "character:tobias", "character:idle"]
+    edges = {(edge.source, edge.relation, edge.target): edge.attributes.get("value") for edge in w.graph.edges}
+    assert edges["character:nan", "relationship to the boy", "character:tobias"] == "grandmother", "an alias is known"
+    assert edges["character:tobias", "relationship to Nan", "character:nan"] == "grandson"
+    assert ("world", "has_state", "state:lamp") in edges
+    assert ("state:tobias_holds", "about", "character:tobias") in edges
+    assert ("world", "contains", "character:idle") in edges
+    states = {node.label: node.attributes["value"] for node in w.graph.nodes if node.kind == "state"}
+    assert {key: value for key, value in states.items() if key not in flat.RESERVED} == w.flat
+    assert w.flat == {"lamp": "dark again", "nan_awake": True, "tobias_holds": "the oil"}
+    known = {who: {one.fact.slot for one in w.world.known_to(who)} for who in ("Nan", "Tobias")}
+    assert "relationship to the boy" in known["Nan"] - known["Tobias"], "what one is to another is in one's own persona"
+
+
+def test_w_is_kept_once(stage: Staged) -> None:
+    w = stage(start=replace(PERSONAS, world=(("lamp", "dark"),))).world
+    w.world.add([Fact("world", "lamp", "lit", Moment(2))])  # behind its back
+    w.amend(Moment(3), [])
+    assert w.flat == {"lamp": "lit"}
+
+
+def test_a_key_that_means_the_same_is_overwritten_in_improved_and_inserted_in_the_paper(stage: Staged) -> None:
+    start = Personas("g", (Persona("Old Mara"), Persona("Tobias")), (("old_mara_eye_colour", "grey"), ("oil_left", 3)))
+    writes: list[tuple[str, Any]] = [
+        ("old_mara_eyes", "Gray"),
+        ("tobias_eyes", "blue"),
+        ("oil_of_tobias", 1),
+        ("is_oil_left", 2),
+    ]
+    for improved, keys in ((False, 6), (True, 4)):
+        w = stage(Config(ours=Ours(by_meaning=improved)), start).world
+        made = w.commit(1, Moment(1, 1), [Write(key, value, "x") for key, value in writes], {})
+        assert len(w.flat) == keys
+        if improved:
+            assert w.flat["old_mara_eye_colour"] == "Gray"
+            assert w.flat["oil_left"] == 2
+            assert made.conflicts == ()
+    assert not w.contradicts(w.variables["old_mara_eye_colour"], "grey eyes")
+    assert w.contradicts(w.variables["old_mara_eye_colour"], "green")
 
 
 def test_a_persona_begins_with_its_state_and_updates_are_read(stage: Staged) -> None:
@@ -283,16 +355,11 @@ async def test_a_critic_is_reminded_of_keys_that_do_not_fit_into_its_prompt() ->
 
 
 @pytest.mark.parametrize(
-    ("refusals", "strict", "calls", "forced", "world"),
-    [
-        (0, False, 2, False, {"k": 1}),
-        (2, False, 6, False, {"k": 1}),
-        (3, False, 6, True, {}),
-        (3, True, 6, True, {"k": 1}),
-    ],
+    ("refusals", "asked_for", "calls", "forced"),
+    [(0, False, 2, False), (2, False, 6, False), (3, False, 6, True), (3, True, 6, True)],
 )
 async def test_an_action_is_revised_until_the_critic_takes_it_or_the_bound_is_reached(
-    stage: Staged, refusals: int, calls: int, world: dict[str, int], *, strict: bool, forced: bool
+    stage: Staged, refusals: int, calls: int, *, asked_for: bool, forced: bool
 ) -> None:
     def script(request: Request) -> str:
         if not request.path.endswith("criticise"):
@@ -304,23 +371,26 @@ async def test_an_action_is_revised_until_the_critic_takes_it_or_the_bound_is_re
             {"revise": refused, "feedback": "Too vague.", "goal_reached": False, "world_updates": updates}
         )
 
-    now = stage(Config(Paper(strict_paper=strict)), Personas("g", (MARA,)))
+    now = stage(Config(ours=Ours(forced_updates=asked_for)), Personas("g", (MARA,)))
     asked = await step(now, script)
     made = now.records.steps[0]["proposals"][0]
     assert (len(asked) - 1, made["forced"], len(made["attempts"])) == (calls, forced, calls // 2)
-    assert now.world.flat == world
+    assert now.world.flat == {"k": 1}, "Algorithm 1, line 6: what the critic named, and the text may tell it"
     assert now.records.counts["forced"] == forced
     later = [request for request in asked if "/again/" in request.path and request.path.endswith("act")]
     assert all("It was refused: Too vague." in request.messages[-1].content for request in later)
     critics = [request.messages[-1].content for request in asked if request.path.endswith("criticise")]
-    assert all(("# Story" in content) for content in critics)
+    assert not any("# Story" in content for content in critics), "in the paper the critic sees none"
+    last = ["This is the last attempt" in content for content in critics]
+    assert last == [False] * (len(critics) - 1) + [asked_for and refusals > 1]
 
 
-async def test_the_strict_critic_sees_no_history() -> None:
-    for strict in (True, False):
-        asked = (await write(said, max_steps=2, words="20000", strict_paper=strict)).asked
+async def test_the_critic_sees_no_history_in_the_paper_and_is_not_told_that_the_story_begins() -> None:
+    for history in (True, False):
+        asked = (await write(said, max_steps=2, words="20000", critic_history=history)).asked
         last = next(request for request in asked if request.path.endswith("step/2/Mara/criticise"))
-        assert ("It was told at" in last.messages[-1].content) is not strict
+        assert ("It was told at" in last.messages[-1].content) is history
+        assert "The story begins now" not in last.messages[-1].content
 
 
 async def test_who_gives_nothing_to_read_is_absent_and_a_silent_critic_lets_pass(stage: Staged) -> None:
@@ -371,10 +441,14 @@ async def test_without_a_critic_the_narrator_names_the_updates() -> None:
     def script(request: Request) -> str:
         if "narrate" in request.path:
             update = {"key": "lamp", "value": "lit"}
-            return json.dumps({"order": [2], "paragraph": "x", "world_updates": [update]})
+            reached = "step/2" in request.path
+            return json.dumps({"order": [2], "paragraph": "x", "world_updates": [update], "goal_reached": reached})
         return said(request)
 
     written = await write(script, max_steps=2, words="20000", critic=False)
+    assert paths(written.asked, "set_goal") == ["chapter-1/step/2/set_goal"], (
+        "somebody has to say that a goal is reached"
+    )
     commits = json.loads(written.kept["steps/steps-1"])[0]["commits"]
     assert [(row["key"], row["new"], row["actor"]) for row in commits[:1]] == [("lamp", "lit", "narrator")]
     act = next(request for request in written.asked if request.path.endswith("step/2/Mara/act"))
@@ -391,7 +465,7 @@ async def test_without_a_critic_the_narrator_names_the_updates() -> None:
         (1, 0, True, "text", "complete"),
         (15, 13, False, "text", None),
         (15, 14, False, "text", "stalled"),
-        (15, 14, True, "text", "complete"),
+        (15, 14, True, "text", "stalled"),
         (15, 14, False, "algorithm", None),
         (16, 15, False, "algorithm", "stalled"),
         (40, 9, False, "text", "domain_shift"),
@@ -401,6 +475,10 @@ async def test_without_a_critic_the_narrator_names_the_updates() -> None:
 )
 def test_when_a_goal_ends(t: int, k: int, rule: Any, status: str | None, *, reached: bool) -> None:  # noqa: ANN401 - a literal
     assert due(t, k, Config(Paper(stall_rule=rule)), reached=reached) == status
+    known = due(t, k, Config(Paper(stall_rule=rule), Ours(true_status=True)), reached=reached)
+    assert known == ("complete" if status == "stalled" and reached else status), (
+        "Algorithm 1 has line 22 before line 25"
+    )
     off = due(t, k, Config(Paper(stall_rule=rule, goal_shifts=False)), reached=reached)
     assert off == ("complete" if reached else None)
 
@@ -410,7 +488,9 @@ async def test_goals_follow_one_another_as_the_paper_says(rule: str, steps: list
     asked = (await write(said, stall_rule=rule, max_steps=56, words="20000", chapter_words=0)).asked
     assert paths(asked, "set_goal") == [f"chapter-1/step/{step}/set_goal" for step in steps]
     shift = next(request for request in asked if request.path == "chapter-1/step/40/set_goal")
-    assert "It is time for a turn" in shift.messages[-1].content
+    assert "It is time for a turn. As it is left behind" in shift.messages[-1].content, (
+        "line 20 says nothing of its state"
+    )
 
 
 async def test_the_transition_stands_between_the_paragraphs_and_changes_nothing() -> None:
@@ -438,7 +518,9 @@ async def test_a_goal_that_was_there_already_is_sent_back_once_and_then_the_old_
             return json.dumps({"goal": "The lamp burns!", "transition_paragraph": "Then."})
         return said(request)
 
-    written = await write(script, max_steps=20, words="20000")
+    plain = await write(script, max_steps=16, words="20000")
+    assert paths(plain.asked, "set_goal") == ["chapter-1/step/15/set_goal"], "the paper takes what it is given"
+    written = await write(script, max_steps=20, words="20000", goal_check=True)
     story, asked = written.story, written.asked
     assert paths(asked, "set_goal") == [
         f"chapter-1/step/{at}set_goal" for at in ("15/", "15/again/", "20/", "20/again/")
@@ -479,16 +561,56 @@ async def test_pages_have_400_words() -> None:
 
 @pytest.mark.parametrize(
     ("switch", "prompt", "times"),
-    [({"critic": False}, "criticise", 0), ({"goal_shifts": False}, "set_goal", 0), ({}, "criticise", 32)],
+    [
+        ({"critic": False}, "criticise", 0),
+        ({"goal_shifts": False}, "set_goal", 0),
+        ({"goal_updates": False}, "set_goal", 0),
+        ({}, "criticise", 32),
+        ({}, "set_goal", 1),
+    ],
 )
 async def test_ablations_of_section_4_4(switch: dict[str, bool], prompt: str, times: int) -> None:
     asked = (await write(said, max_steps=16, words="20000", **cast("dict[str, Any]", switch))).asked
     assert len(paths(asked, prompt)) == times
 
 
-async def test_without_world_updates_nothing_is_written() -> None:
-    asked = (await write(said, max_steps=3, words="20000", world_updates=False)).asked
-    assert all("Nothing is noted yet." in request.messages[-1].content for request in asked)
+async def test_without_world_updates_nobody_names_any_and_all_see_the_world_before_the_story() -> None:
+    personas = "goal: g\nworld: {lamp: dark}\npersonas:\n  - name: Mara\n"
+    asked = (await write(said, max_steps=3, words="20000", personas=personas, world_updates=False)).asked
+    assert all("- lamp = dark" in request.messages[-1].content for request in asked)
+    critics = [request for request in asked if request.path.endswith("criticise")]
+    assert not any("world updates" in request.messages[-1].content for request in critics)
+    assert not any("world_updates" in f"{request.messages[-1].content} {request.schema}" for request in critics)
+
+
+async def test_goals_that_are_reached_follow_one_another_unless_goals_are_not_updated() -> None:
+    def script(request: Request) -> str:
+        return accepted({}, reached=True) if request.path.endswith("criticise") else said(request)
+
+    for switch, goals in (({}, 3), ({"goal_shifts": False}, 3), ({"goal_updates": False}, 0)):
+        asked = (await write(script, max_steps=3, words="20000", **cast("dict[str, Any]", switch))).asked
+        assert len(paths(asked, "set_goal")) == goals
+
+
+@pytest.mark.parametrize("preset", ["faithful", "improved"])
+async def test_temperatures_are_the_papers_or_what_is_asked_for_nought_included(preset: Preset) -> None:
+    def drawn(asked: list[Request]) -> dict[str, set[float | None]]:
+        found: dict[str, set[float | None]] = {}
+        for request in asked:
+            found.setdefault(request.path.rpartition("/")[2], set()).add(request.sampling.temperature)
+        return found
+
+    own = drawn((await write(said, preset, max_steps=16, words="3000", check=False)).asked)
+    own.pop("extend", None)
+    papers = {"act": {0.2}, "criticise": {0.1}, "set_goal": {0.1}}
+    assert own == papers | ({"narrate": {0.35}} if preset == "faithful" else {"choose": {None}, "tell": {None}})
+    names = ("actor_temperature", "critic_temperature", "narrator_temperature", "goals_temperature")
+    noughts: dict[str, Any] = dict.fromkeys(names, "0")
+    nones: dict[str, Any] = dict.fromkeys(names, "none")
+    zero = drawn((await write(said, preset, max_steps=15, words="3000", check=False, **noughts)).asked)
+    assert set().union(*zero.values()) == {0.0}, "prose too"
+    none = drawn((await write(said, preset, max_steps=2, words="3000", check=False, **nones)).asked)
+    assert set().union(*none.values()) == {None}
 
 
 async def test_a_narrator_that_chooses_nobody_is_asked_again_and_then_the_first_accepted_action_happens() -> None:
@@ -515,11 +637,41 @@ async def test_an_edited_chapter_changes_what_follows_and_its_steps_still_change
     journal.decide("chapter-1", "edit", "Nobody knew what had happened.")
     again = await write(said, journal=journal, **config)
     assert again.story.scenes[0].text == "Nobody knew what had happened."
-    assert again.asked
-    assert all(request.path.startswith("chapter-2/") for request in again.asked)
-    first = next(request for request in again.asked if request.path.endswith("step/16/Mara/criticise"))
+    assert again.asked[0].path == "chapter-1/reread"
+    assert again.asked[1:]
+    assert all(request.path.startswith("chapter-2/") for request in again.asked[1:])
+    first = next(request for request in again.asked if request.path.endswith("step/16/narrate"))
     assert "Nobody knew what had happened." in first.messages[-1].content
     assert "seen_by_mara = 15" in first.messages[-1].content
+
+
+@pytest.mark.parametrize("preset", ["faithful", "improved"])
+async def test_an_edited_middle_paragraph_of_an_early_chapter_reaches_what_follows(preset: Preset) -> None:
+    def script(request: Request) -> str:
+        if request.path.endswith("reread"):
+            old, _, new = request.messages[-1].content.partition("# Now it says")
+            assert "paragraph 2" not in old.partition("# It said")[2].split("\n")[1]
+            green = "green" in new
+            updates = [{"key": "lantern", "value": "green"}, {"key": "seen by Mara", "value": "9"}] * green
+            return json.dumps({"world_updates": updates})
+        return said(request)
+
+    config: dict[str, Any] = {"max_steps": 24, "words": "20000", "chapter_words": 60, "stall_steps": 8}
+    first = await write(script, preset, **config)
+    text = first.story.scenes[0].text
+    parts = text.split("\n\n")
+    parts[3] = "The lantern was green now."
+    first.journal.decide("chapter-1", "edit", "\n\n".join(parts))
+    again = await write(script, preset, journal=first.journal, **config)
+    assert again.asked[0].path == "chapter-1/reread"
+    later = [request for request in again.asked[1:] if request.path.endswith(("narrate", "choose", "criticise"))]
+    assert {request.path.split("/")[0] for request in later} == {"chapter-2", "chapter-3"}
+    assert all("lantern = green" in request.messages[-1].content for request in later)
+    assert "seen_by_mara = 9" in later[0].messages[-1].content
+    assert [f["value"] for f in json.loads(again.kept["world/world-1"])["facts"] if f["slot"] == "lantern"] == ["green"]
+    first.journal.decide("chapter-1", "edit", text.replace("It was told", "It is told", 1) + " ")
+    wording = await write(script, preset, journal=first.journal, **config)
+    assert [request.path for request in wording.asked] in (["chapter-1/reread"], []), "only the wording changed"
 
 
 MEEK = "goal: The lamp burns.\npersonas:\n  - name: Mara\n  - {name: Tobias, description: A meek boy.}\n"
@@ -593,62 +745,42 @@ async def test_only_small_models_are_held_short(small: bool) -> None:  # noqa: F
     assert ("in the past tense" in told) is small
 
 
-# 5: continuity ------------------------------------------------------------------------------------------------------
-
-TOLD = (
-    "Mara had hung the red lantern over the door. Tobias counted the twelve boats in the bay.",
-    "Mara had never liked Captain Voss. Old Voss knew it, and Mara said nothing to Voss.",
-    "She went up. Nobody saw how Mara and Voss met on the stairs that night.",
-)
+# 5: text and world ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("Then the blue lantern fell.", 'Earlier it says "Mara had hung the red lantern over the door."'),
-        ("The nine boats in the bay were gone.", "(boats: 12, not 9)"),
-        ("He waited for Admiral Voss.", "(Voss: captain, not admiral)"),
-        ("The red lantern fell, and the twelve boats in the bay with it.", ""),
-        ("She painted the red lantern, and now the blue lantern hung there.", ""),
-    ],
-)
-def test_a_paragraph_is_held_against_the_story(text: str, told: str) -> None:
-    continuity = Continuity()
-    found = continuity.objections(TOLD, text, ("Mara", "Tobias"))
-    assert bool(found) == bool(told)
-    assert told in " ".join(found)
-    assert not continuity.objections([TOLD[1]], "Then the blue lantern fell.", ()), (
-        "what a person took out is forgotten"
-    )
+def lanterns(request: Request) -> str:
+    """The lantern is red; the second paragraph has it blue, the third grey; the critic reads what it is asked to."""
+    if request.path.endswith("criticise"):
+        return accepted({"lantern_colour": "grey" if "step/3" in request.path else "red"})
+    if request.path.endswith("check"):
+        text = request.messages[-1].content.partition("# The next paragraph")[2]
+        named = [
+            {"key": "lantern_colour", "value": "blue", "quote": "the blue lantern"},
+            {"key": "lantern_colour", "value": "Gray", "quote": "lantern"},
+            {"key": "weather", "value": "fair", "quote": "lantern"},
+            {"key": "lantern_colour", "value": "green", "quote": "the green lantern"},
+        ]
+        return json.dumps({"contradictions": named[:1] * ("blue" in text) + named[1:] * ("Gray" in text)})
+    if request.path.endswith("tell"):
+        number, rewritten = request.path.split("step/")[1][0], "/again/" in request.path
+        colour = {"1": "red", "2": "red" if rewritten else "blue", "3": "Gray"}[number]
+        return f"Mara took the {colour} lantern. {said(request)}"
+    return said(request)
 
 
-def test_names_of_the_characters_are_no_slips_for_each_other() -> None:
-    told = [f"On day {n} they called Marta, and Marta came." for n in range(6)]
-    text = "She saw Marra at the door, and then Marra left."
-    assert Continuity().objections(told, text, ()) == ("It writes Marra where the story writes Marta.",)
-    assert Continuity().objections(told, text, ("Marta", "Marra")) == ()
+async def test_a_paragraph_that_contradicts_w_is_sent_back_once_with_a_concrete_note() -> None:
+    written = await write(lanterns, "improved", words="600", paragraph_words=100, max_steps=3)
+    rewritten = [path for path in paths(written.asked, "tell") if "/again/" in path]
+    assert rewritten == ["chapter-1/step/2/again/tell"], "grey is Gray, weather is not in W, green is not in the text"
+    note = next(request for request in written.asked if request.path == rewritten[0]).messages[-1].content
+    assert 'It is so that lantern_colour = red, and the paragraph says "the blue lantern".' in note
+    assert "blue" not in written.story.text
+    assert any("1 paragraphs written again because they contradicted the world" in note for note in written.noted)
+    shown = next(request for request in written.asked if request.path == "chapter-1/step/1/check").messages[-1].content
+    assert "- lantern_colour = red" in shown, "W as it stands after the step"
 
 
-LANTERNS = {
-    (1, False): "Mara hung the red lantern over the door.",
-    (2, False): "Tobias feared that the blue lantern would fall.",
-    (2, True): "Nobody touched the red lantern after that.",
-    (3, False): "By noon the blue lantern had gone out.",
-    (3, True): "So they left the blue lantern where it hung.",
-}
-
-
-async def test_a_paragraph_that_contradicts_is_sent_back_once_with_a_concrete_note() -> None:
-    def script(request: Request) -> str:
-        if not request.path.endswith("tell"):
-            return said(request)
-        step, rewritten = request.path.split("step/")[1][0], "/again/" in request.path
-        return f"{LANTERNS[int(step), rewritten]} {said(request)}"
-
-    written = await write(script, "improved", words="600", paragraph_words=100, max_steps=3)
-    rewritten = [request for request in written.asked if "/again/" in request.path and request.path.endswith("tell")]
-    assert [request.path for request in rewritten] == [f"chapter-1/step/{step}/again/tell" for step in (2, 3)]
-    assert 'A first version did not agree: Earlier it says "' in rewritten[0].messages[-1].content
-    assert LANTERNS[2, True] in written.story.text
-    assert LANTERNS[3, False] in written.story.text, "the second version is no better"
-    assert any(note.startswith("In 3 steps: 2 paragraphs written again") for note in written.noted)
+async def test_a_small_critic_is_not_asked_to_check() -> None:
+    able = Capabilities(sampling=SAMPLING_FIELDS, parallel=64, small=True)
+    written = await write(lanterns, "improved", capabilities=able, words="300", paragraph_words=60, max_steps=2)
+    assert not paths(written.asked, "check")

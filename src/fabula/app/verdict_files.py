@@ -1,0 +1,268 @@
+"""Reading the verdicts that `fabula meta` compares: a judge's and people's, each from its ratings file.
+
+A verdict is what the evaluator that asked for it calls one: a pair of stories as `fabula rank` counts it, a creativity
+test as `fabula ttcw` decides it. Any other number is a score as it is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from fabula.base.errors import UnknownNameError, UsageError
+from fabula.evaluators.pairwise.config import MARGIN
+from fabula.evaluators.pairwise.verdicts import choice_of, pair_choices
+from fabula.evaluators.ttcw.verdicts import EVALUATOR, REFERENCE, Outcome, outcomes_in
+from fabula.measure.ratings import SAME
+from fabula.stats.verdicts import PAIR, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fabula.evaluators.pairwise.verdicts import Choice, PairChoice
+    from fabula.measure.ratings import Rating
+
+ALL: Final = "all questions"
+PASSED: Final = "tests passed"
+_YES: Final = {"yes": 1.0, "true": 1.0, "pass": 1.0, "no": 0.0, "false": 0.0, "fail": 0.0}
+_BOTH: Final = 0.5
+
+
+@dataclass(frozen=True)
+class Side:
+    """One ratings file, read: verdicts by question.
+
+    Attributes:
+        name: of the file, for messages.
+        questions: the verdicts on each.
+        tests: outcomes of creativity tests that `fabula ttcw` asked for.
+        unscored: ratings without an answer.
+        pairs: compared by a rater on a question.
+        weighed: of these, weighed by probabilities.
+        unsettled: of these, judged in one order only.
+        unreadable: answers that are no number, no yes or no, and none of the stories shown.
+    """
+
+    name: str
+    questions: dict[str, list[Verdict]] = field(default_factory=lambda: defaultdict(list))
+    tests: tuple[Outcome, ...] = ()
+    unscored: int = 0
+    pairs: int = 0
+    weighed: int = 0
+    unsettled: int = 0
+    unreadable: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def raters(self) -> list[str]:
+        """Everybody whose verdicts are there."""
+        return sorted({verdict.rater for verdicts in self.questions.values() for verdict in verdicts})
+
+    @property
+    def stories(self) -> set[str]:
+        """The stories on which there are verdicts."""
+        return {item for verdicts in self.questions.values() for item in _stories(verdicts)}
+
+    def method(self, margin: float) -> str:
+        """How its choices between two stories were read."""
+        if not self.weighed:
+            return "as they were given"
+        return f"{self.weighed} of {self.pairs} weighed by probabilities over both orders, margin {margin:g}"
+
+    def notes(self) -> list[str]:
+        """What was left out of the comparison."""
+        found = [f"{self.name}: {self.unscored} ratings have no answer and are left out."] if self.unscored else []
+        lost = sum(test.passed is None for test in self.tests)
+        if lost:
+            found.append(
+                f"{self.name}: {lost} of {len(self.tests)} tests have no outcome, since an order could not be read. "
+                f"They are left out, and not passed in {PASSED!r}."
+            )
+        if self.unsettled:
+            found.append(
+                f"{self.name}: {self.unsettled} of {self.pairs} pairs were judged in one order only and are not "
+                "settled: written choices count for the stories alone, weighed ones for nothing."
+            )
+        if self.unreadable:
+            shown = ", ".join(f"{answer!r} ({count})" for answer, count in self.unreadable.most_common(3))
+            found.append(f"{self.name}: answers that are no score and no choice are left out: {shown}.")
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """The verdicts of both sides on one question.
+
+    Attributes:
+        raters: people's single verdicts, where `human` is what several of them decided together.
+    """
+
+    judge: list[Verdict]
+    human: list[Verdict]
+    raters: list[Verdict] | None = None
+
+
+def side_of(ratings: Sequence[Rating], name: str, margin: float = MARGIN) -> Side:
+    """The verdicts in a file's ratings. A score is a number, or yes (1) and no (0).
+
+    Args:
+        ratings: of one side.
+        name: of the file.
+        margin: of weighed choices, as of `fabula rank`.
+    """
+    questions: dict[str, list[Verdict]] = defaultdict(list)
+    choices: dict[str, list[Choice]] = defaultdict(list)
+    unscored, unreadable = 0, Counter[str]()
+    tests = tuple(outcomes_in(ratings))
+    for test in tests:
+        if test.passed is not None:
+            system = (test.system,) if test.system else ()
+            questions[test.test].append(Verdict(test.rater, (test.item,), float(test.passed), system, test.prompt))
+    for rating in ratings:
+        if rating.answer is None:
+            unscored += 1
+        elif rating.evaluator == EVALUATOR:
+            continue
+        elif _is_choice(rating):
+            choices[rating.question].append(choice_of(rating))
+        elif (verdict := _score(rating)) is None:
+            unreadable[str(rating.answer)] += 1
+        else:
+            questions[rating.question].append(verdict)
+    pairs = {question: _in_order(given, margin) for question, given in choices.items()}
+    for question, found in pairs.items():
+        questions[question] += [verdict for pair in found for verdict in _counted(pair)]
+    every = [pair for found in pairs.values() for pair in found]
+    weighed, settled = sum(pair.weighed for pair in every), sum(pair.settled for pair in every)
+    return Side(name, questions, tests, unscored, len(every), weighed, len(every) - settled, unreadable)
+
+
+def _is_choice(rating: Rating) -> bool:
+    return len(rating.items) == PAIR and rating.answer in (*rating.items, SAME)
+
+
+def _in_order(choices: Sequence[Choice], margin: float) -> list[PairChoice]:
+    """The pairs as `fabula rank` decides them, in the order in which the file names them."""
+    place = {id(choice): number for number, choice in enumerate(choices)}
+    return sorted(pair_choices(choices, margin), key=lambda pair: place[id(pair.verdicts[0])])
+
+
+def _counted(pair: PairChoice) -> Iterator[Verdict]:
+    """What `fabula rank` counts as wins of a pair."""
+    first = _BOTH if pair.weighed else 1.0
+    for choice, score in pair.counted:
+        systems = tuple(name if name != item else "" for name, item in zip(choice.names, choice.items, strict=True))
+        named = systems if any(systems) else ()
+        yield Verdict(pair.rater, choice.items, score, named, pair.prompt, first, pair.settled)
+
+
+def _score(rating: Rating) -> Verdict | None:
+    """A rating as a verdict; one of a story beside its reference is a score of the story."""
+    answer, items, systems = rating.answer, rating.items, rating.systems
+    own = [place for place, item in enumerate(items) if not item.startswith(REFERENCE)]
+    value = _YES.get(answer.strip().casefold()) if isinstance(answer, str) else answer
+    if value is None or len(own) != 1:
+        return None
+    system = (systems[own[0]],) if systems else ()
+    return Verdict(rating.rater, (items[own[0]],), float(value), system, rating.prompt)
+
+
+# what both sides answered ---------------------------------------------------------------------------------------------
+
+
+def common_questions(judge: Side, human: Side, wanted: str = "") -> dict[str, Common]:
+    """The questions that both sides answered, with their verdicts; several are taken together too.
+
+    Creativity tests are taken together as the number of tests passed, of all and of each dimension (sections 4.3 and 5
+    of the TTCW paper); these stand first. Other questions are taken together as `ALL`.
+
+    Raises:
+        UnknownNameError: a question is wanted that one side did not answer.
+        UsageError: there is no common question, or no common story.
+    """
+    common = [name for name in judge.questions if name in human.questions]
+    if not common:
+        asked = (", ".join(sorted(side.questions)) or "nothing" for side in (judge, human))
+        mine, theirs = asked
+        raise UsageError(
+            f"{judge.name} and {human.name} answer no common question: {mine} in the one, {theirs} in the other. "
+            "Use one name for one question."
+        )
+    if not judge.stories & human.stories:
+        raise UsageError(
+            f"{judge.name} and {human.name} have no story in common: {_some(judge)} in the one, {_some(human)} in the "
+            "other. Use one id for one story."
+        )
+    found = {name: Common(judge.questions[name], human.questions[name]) for name in common}
+    found = {name: both for name, both in found.items() if _stories(both.judge) & _stories(both.human)}
+    passed = _tests_passed(judge, human, [test.test for test in judge.tests if test.test in found])
+    if wanted and wanted not in passed | found:
+        raise UnknownNameError("common question", wanted, [*passed, *found])
+    if wanted:
+        return {wanted: (passed | found)[wanted]}
+    if not passed and len(found) > 1:
+        judged, read = ([v for both in found.values() for v in getattr(both, side)] for side in ("judge", "human"))
+        found[ALL] = Common(judged, read)
+    return passed | found
+
+
+def _tests_passed(judge: Side, human: Side, tests: Sequence[str]) -> dict[str, Common]:
+    """How many tests each story passes, by the judge and by the majority of people: of all, and of each dimension.
+
+    Only tests of a story on which people have a verdict count.
+    """
+    if not tests:
+        return {}
+    people = human.tests or tuple(
+        Outcome(v.rater, v.items[0], v.systems[0] if v.systems else "", v.prompt, test, passed=v.value > _BOTH)
+        for test in dict.fromkeys(tests)
+        for v in human.questions[test]
+    )
+    wanted = set(tests)
+    theirs = [verdict for verdict in people if verdict.test in wanted and verdict.passed is not None]
+    cells = {(verdict.item, verdict.test) for verdict in theirs}
+    mine = [verdict for verdict in judge.tests if (verdict.item, verdict.test) in cells]
+    dimensions = dict.fromkeys(test.partition("/")[0] for test in tests)
+    groups = {PASSED: sorted(wanted)} | {
+        f"{PASSED}: {name}": [test for test in sorted(wanted) if test.partition("/")[0] == name]
+        for name in (dimensions if len(dimensions) > 1 else ())
+    }
+    return {
+        name: Common(_counts(mine, of), _counts(_by_majority(theirs), of), _counts(theirs, of))
+        for name, of in groups.items()
+    }
+
+
+def _by_majority(verdicts: Sequence[Outcome]) -> list[Outcome]:
+    """One verdict on each test of each story: passed where more than half of the raters say so."""
+    votes: dict[tuple[str, str], list[Outcome]] = defaultdict(list)
+    for verdict in verdicts:
+        votes[verdict.item, verdict.test].append(verdict)
+    found = []
+    for given in votes.values():
+        yes = [verdict.passed for verdict in given].count(True)
+        found.append(replace(given[0], rater="majority", passed=2 * yes > len(given)))
+    return found
+
+
+def _counts(verdicts: Sequence[Outcome], tests: Sequence[str]) -> list[Verdict]:
+    """Tests passed by rater and story; one without an outcome is not passed, a story with no outcome has no score."""
+    found: dict[tuple[str, str], list[Outcome]] = defaultdict(list)
+    for verdict in verdicts:
+        if verdict.test in tests:
+            found[verdict.rater, verdict.item].append(verdict)
+    counts = []
+    for (rater, item), given in found.items():
+        outcomes, system = [verdict.passed for verdict in given], given[0].system
+        if outcomes.count(None) < len(outcomes):
+            passed = float(outcomes.count(True))
+            counts.append(Verdict(rater, (item,), passed, (system,) if system else (), given[0].prompt))
+    return counts
+
+
+def _stories(verdicts: Sequence[Verdict]) -> set[str]:
+    return {item for verdict in verdicts for item in verdict.items}
+
+
+def _some(side: Side) -> str:
+    return ", ".join(repr(item) for item in sorted(side.stories)[:3]) or "none"

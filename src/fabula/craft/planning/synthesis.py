@@ -1,0 +1,75 @@
+"""Plan synthesis as Character Simulation describes it (section 4.2.1 and appendix B.1.1), for its faithful preset.
+
+Four calls, each with the writing prompt and the whole story: the characters; with them all scenes, divided, described
+and looked over for missed content in one reply; conflict and setting with the questions of Agents' Room (its appendices
+B.2 and C). `plan_from_story` is ours: it reads a story of any length in windows, and checks what it is told.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from fabula.base.errors import UsageError
+from fabula.craft.planning.replies import ExtractedReply, PaperCastReply
+from fabula.craft.planning.shared import ROLE, CastList, checked, free_name, typed
+from fabula.engine.run import side_by_side
+from fabula.models.budget import estimate_tokens
+from fabula.story import Story
+from fabula.story.plan import Event, Plan, ScenePlan
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.craft.planning.replies import Extracted
+    from fabula.engine.run import Run
+    from fabula.story import Brief
+
+_MOST: Final = 0.75  # of the planner's context that a story may fill; the rest is for the prompt and the reply
+_NOTE_WORDS: Final = 120  # for estimates
+
+
+async def synthesised_plan(run: Run, story_text: str, brief: Brief | None = None) -> Plan:
+    """The plan P_p behind a story: scenes in the order of telling, without times; 4 calls.
+
+    Raises:
+        UsageError: the story has no words, or does not fit into one prompt.
+        ReplyError: a reply could not be read, or the plan cannot be written from.
+    """
+    manuscript = Story.parse(story_text)
+    if not manuscript.words:
+        raise UsageError("The story is empty. Give a text with a story in it.")
+    story, window = manuscript.text, run.window(ROLE)
+    if window is not None and estimate_tokens(story) > _MOST * window:
+        raise UsageError(
+            f"The faithful preset reads a story in one prompt, as the paper does: this one has about "
+            f"{estimate_tokens(story):,} tokens, and the planner's context holds {window:,}. Use --preset improved, "
+            "which reads it in windows, or another model."
+        )
+    given = {"brief": brief.text if brief else "", "story": story}
+    people = await typed(run, PaperCastReply, "extract_characters", **given)
+    cast = CastList()
+    cast.add(people.characters)
+    reply = await typed(run, ExtractedReply, "extract_scenes", **given, characters=tuple(cast.characters))
+    conflict, setting = await side_by_side(
+        run.ask(ROLE, name, expect=_NOTE_WORDS, brief=given["brief"], story=story)
+        for name in ("extract_conflict", "extract_setting")
+    )
+    scenes = _scenes(reply.scenes, cast)
+    title = manuscript.title or (brief.title if brief else "")
+    return checked(Plan(scenes, tuple(cast.characters), conflict.strip(), setting.strip(), title, given["brief"]))
+
+
+def _scenes(extracted: Sequence[Extracted], cast: CastList) -> tuple[ScenePlan, ...]:
+    """The scenes of the plan; whoever the characters lack joins them, as the paper's prompt has it."""
+    scenes: list[ScenePlan] = []
+    for one in extracted:
+        scene = ScenePlan(
+            name=free_name(one.name or f"Scene {len(scenes) + 1}", [scene.name for scene in scenes]),
+            outline=tuple(map(Event, one.outline)),
+            element=one.element,
+            place=one.place,
+            importance=one.importance,
+        )
+        scenes.append(replace(scene, characters=cast.present(one.characters)))
+    return tuple(scenes)

@@ -1,0 +1,533 @@
+"""What slots and values mean: "Eye Colour" and "eyes" are one slot, "24" and "twenty-four" one value.
+
+Two texts mean the same where their *forms* are equal. A form is made by general rules (case, spelling, articles,
+numbers in words, ordinals, units, dates, times of day) and a short list of names that a property goes by. It is
+compared and never shown. What no rule covers stays as it is written, so that a doubt leaves two things apart.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from fabula.story import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+Scalar: TypeAlias = str | int | float | bool | None
+Value: TypeAlias = Scalar | tuple[Scalar, ...]
+
+_CACHED: Final = 65_536
+_LONG: Final = 400  # letters from which on a value is a passage, compared as it is written
+NOTHING: Final = "null"  # the form of no value; its denial denies every value
+
+
+@lru_cache(maxsize=_CACHED)
+def name_key(name: str) -> str:
+    """A name in the form in which names are compared: one line, composed, without case."""
+    if name.isascii():
+        return " ".join(name.split()).lower()
+    return unicodedata.normalize("NFKC", one_line(name).casefold())
+
+
+def value_form(value: Value, slot: str = "") -> str:
+    """A value of a slot in the form in which values are compared: 3, "3.0" and "three" have one."""
+    if isinstance(value, str):
+        return _text_form(value, slot)
+    if isinstance(value, tuple):
+        return "[" + ", ".join(json.dumps(value_form(item, slot)) for item in value) + "]"
+    if value is None or isinstance(value, bool):
+        return {None: NOTHING, True: "true", False: "false"}[value]
+    number = Fraction(repr(value))
+    return _in_years(number) if slot_form(slot) == "age" else _plain(number)
+
+
+def slot_form(slot: str, value: Value = None) -> str:
+    """A slot in the form in which slots are compared: "Eye Colour", "eye_color" and "colour of the eyes" are one.
+
+    "eyes" alone is the colour of the eyes where `value` is a colour, as "grey" is and "tired" is not.
+    """
+    form = _slot_form(slot)
+    if form in _FEATURES and isinstance(value, str) and _is_colour(_text_form(value, slot)):
+        return f"{form} color"
+    return form
+
+
+def slot_forms(slot: str) -> tuple[str, ...]:
+    """All forms that a slot may have, whatever its values are."""
+    form = slot_form(slot)
+    return (form, f"{form} color") if form in _FEATURES else (form,)
+
+
+def content(text: str) -> frozenset[str]:
+    """The words of a text that carry meaning, in the form in which they are compared."""
+    return frozenset(_text_form(text, "").split()) - _SMALL_WORDS
+
+
+def _ordered(words: str) -> list[str]:
+    return words.split()
+
+
+def _listed(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+# words ----------------------------------------------------------------------------------------------------------------
+
+_TOKEN: Final = re.compile(
+    r"(?P<clock>\b\d{1,2}h\d{2}\b)"
+    r"|(?P<number>(?:(?<![\w.])[+-])?\d{1,3}(?:,\d{3}){1,5}(?:\.\d{1,9})?(?![\d,])"
+    r"|(?:(?<![\w.])[+-])?\d{1,18}(?:\.\d{1,9})?)(?P<th>(?:st|nd|rd|th)\b)?"
+    r"|(?P<word>[^\W\d_]+(?:['\u2019][^\W\d_]+)*)"
+    r"|(?P<sign>[^\w\s.,;:!?\"'\u2018\u2019\u201c\u201d()\[\]{}\u2010-\u2015\u2026_\-])"
+)
+_CLOCK: Final = re.compile(r"\b(\d{1,2})[:.](\d{2})(?![\d:.]\d)(?:\s?([ap])\.?\s?m\b\.?)?")
+_HOUR: Final = re.compile(r"\b(\d{1,2})\s?([ap])\.?\s?m\b\.?")
+_ISO: Final = re.compile(r"\b(\d{4})-(\d{1,2})-(\d{1,2})\b")
+_FEET: Final = re.compile(r"\b(\d{1,3})\s?['\u2019\u2032]\s?(\d{1,2})(?:[\"\u201d\u2033]|''|\b)")
+_CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_ARTICLES: Final = frozenset({"a", "an", "the"})
+_SMALL_WORDS: Final = _ARTICLES | _listed(
+    "and or of in on at to by with from into onto near under over inside outside beside behind before is are was"
+)
+_OWNERS: Final = _listed("his her hers their theirs its my your our")
+
+# British spellings that no rule gives, with the American one; each stands for its plural too.
+_SPELLED: Final = {
+    "grey": "gray", "blonde": "blond", "centre": "center", "theatre": "theater", "metre": "meter", "litre": "liter",
+    "kilometre": "kilometer", "centimetre": "centimeter", "millimetre": "millimeter", "fibre": "fiber",
+    "sombre": "somber", "calibre": "caliber", "lustre": "luster", "spectre": "specter", "sabre": "saber",
+    "jewellery": "jewelry", "plough": "plow", "tyre": "tire", "kerb": "curb", "programme": "program",
+    "licence": "license", "defence": "defense", "offence": "offense", "moustache": "mustache", "pyjama": "pajama",
+    "aluminium": "aluminum", "mum": "mom", "sceptic": "skeptic", "sceptical": "skeptical", "mould": "mold",
+    "cosy": "cozy", "axe": "ax", "draught": "draft", "storey": "story", "greyish": "grayish",
+}  # fmt: skip
+_OUR: Final = re.compile(r"(col|fav|hon|harb|neighb|lab|hum|rum|vap|parl|arm|od|sav|flav|behavi|endeav|splend|tum|vig|"
+                         r"val|clam|glam|cand|ard|rig|ranc|succ|demean)our")  # fmt: skip
+_ISE: Final = re.compile(r"(.{3,})(?:is(e[ds]?|ing|er|ers|ation))")
+_DOUBLED: Final = re.compile(r"(.{3,}[aeiou])ll(ed|ing|er|ers)")
+
+
+@lru_cache(maxsize=_CACHED)
+def _spelling(word: str) -> str:
+    """A word in one of its spellings, where English has two."""
+    for known in (word, word.removesuffix("s")):
+        if known in _SPELLED:
+            return _SPELLED[known] + word[len(known) :]
+    word = _OUR.sub(r"\1or", word)
+    if found := _ISE.fullmatch(word):
+        word = f"{found[1]}iz{found[2]}"
+    if found := _DOUBLED.fullmatch(word):
+        word = f"{found[1]}l{found[2]}"
+    return word
+
+
+def _tokens(text: str) -> list[str]:
+    """A text's words, numbers, ordinals ("21th") and signs; marks that only separate are left out."""
+    found = []
+    for match in _TOKEN.finditer(text):
+        if match["number"]:
+            number = _plain(Fraction(match["number"].replace(",", "")))
+            found.append(f"{number}th" if match["th"] else number)
+        elif match["word"]:
+            found.append(_spelling(match["word"].replace("\u2019", "'")))
+        else:
+            found.append(match["clock"] or match["sign"])
+    return found
+
+
+# numbers --------------------------------------------------------------------------------------------------------------
+
+_NUMERAL: Final = re.compile(r"-?\d+(?:\.\d+)?")
+_ORDINAL: Final = re.compile(r"-?\d+th")
+_ONES: Final = {
+    word: number
+    for number, word in enumerate(
+        _ordered(
+            "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+            "sixteen seventeen eighteen nineteen"
+        )
+    )
+}
+_TENS: Final = {
+    word: 10 * number
+    for number, word in enumerate(_ordered("twenty thirty forty fifty sixty seventy eighty ninety"), 2)
+}
+_TIMES: Final = {"thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
+_HUNDRED: Final = 100
+_DECADES: Final = range(10, 100)
+_NTH: Final = {
+    word: number
+    for number, word in enumerate(
+        _ordered(
+            "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
+            "fifteenth sixteenth seventeenth eighteenth nineteenth"
+        ),
+        1,
+    )
+} | {
+    word: 10 * number
+    for number, word in enumerate(
+        _ordered("twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth hundredth"), 2
+    )
+}
+
+
+def _plain(number: Fraction) -> str:
+    """A number in digits, without what does not count: no plus, no zeros behind a point."""
+    if number.denominator == 1:
+        return str(number.numerator)
+    decimal = Decimal(number.numerator) / Decimal(number.denominator)
+    return f"{decimal.normalize():f}"
+
+
+def _below_hundred(words: Sequence[str], at: int) -> tuple[int, int, bool] | None:
+    """The number from 0 to 99 that begins at a word, the place after it, and whether it is an ordinal."""
+    word = words[at] if at < len(words) else ""
+    following = words[at + 1] if at + 1 < len(words) else ""
+    if word in _ONES:
+        return _ONES[word], at + 1, False
+    if word in _NTH:
+        return _NTH[word], at + 1, True
+    if word not in _TENS:
+        return None
+    if 0 < _ONES.get(following, 0) < 10:  # noqa: PLR2004 - a digit
+        return _TENS[word] + _ONES[following], at + 2, False
+    if 0 < _NTH.get(following, 0) < 10:  # noqa: PLR2004 - a digit
+        return _TENS[word] + _NTH[following], at + 2, True
+    return _TENS[word], at + 1, False
+
+
+def _spelled_number(words: Sequence[str], at: int) -> tuple[str, int] | None:
+    """The number in words that begins at a place, in digits, and the place after it."""
+    total, part, place, nth = 0, None, at, False
+    if words[at] in _ARTICLES and at + 1 < len(words) and (words[at + 1] == "hundred" or words[at + 1] in _TIMES):
+        part, place = 1, at + 1
+    while place < len(words) and not nth:
+        word, small = words[place], _below_hundred(words, place)
+        if word == "and" and place > at and words[place - 1] in {"hundred", *_TIMES}:
+            if _below_hundred(words, place + 1) is None:
+                break
+            place += 1
+        elif word == "hundred" and (part or 1) < _HUNDRED:
+            part, place = (part or 1) * _HUNDRED, place + 1
+        elif word in _TIMES and (part is not None or not total):
+            total, part, place = total + (1 if part is None else part) * _TIMES[word], None, place + 1
+        elif small is not None and (part is None or (part and part % _HUNDRED == 0)):
+            part, place, nth = (part or 0) + small[0], small[1], small[2]
+        elif (
+            small is not None and not total and part is not None and part in _DECADES and small[0] in _DECADES
+        ):  # nineteen twelve
+            part, place, nth = part * _HUNDRED + small[0], small[1], small[2]
+            break
+        else:
+            break
+    if place == at or (part is None and not total):
+        return None
+    return f"{total + (part or 0)}{'th' * nth}", place
+
+
+def _counted(words: Sequence[str]) -> list[str]:
+    """Words with numbers in digits: "two and a half dozen" is 30, "half an hour" is 0.5 hour."""
+    found: list[str] = []
+    at = 0
+    while at < len(words):
+        number, place = _number_at(words, at)
+        if number is None:
+            found.append(words[at])
+            at += 1
+            continue
+        if not number.endswith("th"):
+            if tuple(words[place : place + 3]) == ("and", "a", "half"):
+                number, place = _plain(Fraction(number) + Fraction(1, 2)), place + 3
+            if place < len(words) and words[place] in ("hundred", *_TIMES, "dozen"):
+                number = _plain(Fraction(number) * {"hundred": 100, "dozen": 12, **_TIMES}[words[place]])
+                place += 1
+        found.append(number)
+        at = place
+    return found
+
+
+def _number_at(words: Sequence[str], at: int) -> tuple[str | None, int]:
+    word, following = words[at], words[at + 1] if at + 1 < len(words) else ""
+    if _NUMERAL.fullmatch(word) or _ORDINAL.fullmatch(word):
+        return word, at + 1
+    if word == "half" and following in _ARTICLES and at + 2 < len(words):
+        return "0.5", at + 2
+    if word in _ARTICLES and following == "dozen":
+        return "1", at + 1
+    found = _spelled_number(words, at)
+    return (None, at) if found is None else found
+
+
+# units, dates, times of day -------------------------------------------------------------------------------------------
+
+_UNITS: Final[dict[str, tuple[Fraction, str]]] = {
+    name: (Fraction(size), base)
+    for base, sizes in {
+        "meter": {
+            "0.001": "mm millimeter", "0.01": "cm centimeter", "1": "m meter", "1000": "km kilometer",
+            "0.0254": "inch inches", "0.3048": "ft foot feet", "0.9144": "yd yard", "1609.344": "mi mile",
+        },
+        "second": {"1": "sec second", "60": "min minute", "3600": "hr hour", "86400": "day", "604800": "week",
+                   "1209600": "fortnight"},
+        "month": {"1": "month", "12": "year yr", "120": "decade", "1200": "century centuries"},
+        "gram": {"0.001": "mg milligram", "1": "g gram", "1000": "kg kilogram kilo",
+                 "28.349523125": "oz ounce", "453.59237": "lb"},
+        "liter": {"0.001": "ml milliliter", "0.01": "cl centiliter", "1": "l liter"},
+        "%": {"1": "% percent"},
+        "dollar": {"1": "$ dollar"},
+        "euro": {"1": "€ euro"},
+        "pound": {"1": "£ pound quid"},
+        "degree": {"1": "° degree"},
+    }.items()
+    for size, names in sizes.items()
+    for name in names.split()
+}  # fmt: skip
+_SPANS: Final = _listed("minute hour day week fortnight month year decade century")  # "a year" is one year
+_MONEY: Final = frozenset("$€£")
+_MONTHS: Final = {
+    name: number
+    for number, names in enumerate(
+        ("january jan", "february feb", "march mar", "april apr", "may", "june jun", "july jul", "august aug",
+         "september sep sept", "october oct", "november nov", "december dec"),
+        1,
+    )
+    for name in names.split()
+}  # fmt: skip
+_YEARS: Final = range(32, 10_000)
+_LAST_DAY: Final = 31
+
+
+def _unit(word: str) -> tuple[Fraction, str] | None:
+    return _UNITS.get(word) or (_UNITS.get(word.removesuffix("s")) if len(word) > 2 else None)  # noqa: PLR2004 - "ms"
+
+
+def _in_years(number: Fraction) -> str:
+    return f"{_plain(number * 12)} month"
+
+
+def _measured(words: Sequence[str]) -> list[str]:
+    """Words with each quantity in one unit: "2 feet" and "24 inches" are one, "a year" and "12 months" too."""
+    found: list[str] = []
+    at = 0
+    while at < len(words):
+        taken = _quantity(words, at)
+        if taken is None:
+            found.append(words[at])
+            at += 1
+            continue
+        size, base, at = taken
+        if words[at : at + 3] == ["and", "a", "half"] and (unit := _unit(words[at - 1])):
+            size, at = size + unit[0] / 2, at + 3
+        while (more := _quantity(words, at + (at < len(words) and words[at] == "and"))) and more[1] == base:
+            size, at = size + more[0], more[2]
+        found += [_plain(size), base]
+        if base in ("month", "second") and words[at : at + 1] == ["old"]:
+            at += 1
+        elif base in ("month", "second") and list(words[at : at + 2]) == ["of", "age"]:
+            at += 2
+    return found
+
+
+def _quantity(words: Sequence[str], at: int) -> tuple[Fraction, str, int] | None:
+    """The quantity that begins at a place: its size, its unit, and the place after it."""
+    word, following = (words[at : at + 1] or [""])[0], (words[at + 1 : at + 2] or [""])[0]
+    if word in _ARTICLES and following in _SPANS:
+        return _UNITS[following][0], _UNITS[following][1], at + 2
+    if word in _MONEY and _NUMERAL.fullmatch(following):
+        return Fraction(following), _UNITS[word][1], at + 2
+    if word in ("aged", "age") and _NUMERAL.fullmatch(following) and _unit((words[at + 2 : at + 3] or [""])[0]) is None:
+        return Fraction(following) * 12, "month", at + 2
+    if not _NUMERAL.fullmatch(word):
+        return None
+    if following == "per" and words[at + 2 : at + 3] == ["cent"]:
+        return Fraction(word), "%", at + 3
+    unit = _unit(following)
+    return None if unit is None else (Fraction(word) * unit[0], unit[1], at + 2)
+
+
+def _dated(words: Sequence[str]) -> list[str]:
+    """Words with dates in one form: "3 May 1912", "the third of May, 1912" and "May 3rd 1912" are one."""
+    found: list[str] = []
+    at = 0
+    while at < len(words):
+        taken = _date(words, at)
+        if taken is None:
+            found.append(words[at])
+            at += 1
+        else:
+            found.append(taken[0])
+            at = taken[1]
+    return found
+
+
+def _date(words: Sequence[str], at: int) -> tuple[str, int] | None:
+    """The date that begins at a place, as "--5-3" or "1912-5-3" or "1912-5", and the place after it."""
+    place = at + (words[at] == "the")
+    day = _day(words, place)
+    if day is not None:
+        place += 1 + (words[place + 1 : place + 2] == ["of"])
+    month = _MONTHS.get((words[place : place + 1] or [""])[0])
+    if month is None:
+        return None
+    place += 1
+    if day is None:
+        after = place + (words[place : place + 1] == ["the"])
+        if (day := _day(words, after)) is not None:
+            place = after + 1
+    word = (words[place : place + 1] or [""])[0]
+    year = word if word.isdigit() and len(word) < 5 and int(word) in _YEARS else ""  # noqa: PLR2004 - a year's digits
+    if day is None and not year:
+        return None
+    return f"{year or '-'}-{month}{f'-{day}' if day else ''}", place + bool(year)
+
+
+def _day(words: Sequence[str], at: int) -> int | None:
+    word = (words[at : at + 1] or [""])[0].removesuffix("th")
+    return int(word) if word.isdigit() and len(word) < 3 and 0 < int(word) <= _LAST_DAY else None  # noqa: PLR2004 - two digits
+
+
+_AFTER: Final = {"past": 1, "after": 1, "to": -1, "before": -1}
+
+
+def _timed(words: Sequence[str]) -> list[str]:
+    """Words with times of day in one form: "half past two" is 2:30, "two o'clock" 2:00, "noon" 12:00."""
+    found: list[str] = []
+    at = 0
+    while at < len(words):
+        three = list(words[at : at + 4])
+        if three[:1] == ["a"] and three[1:2] == ["quarter"]:
+            at += 1
+            three = list(words[at : at + 4])
+        minutes = {"half": 30, "quarter": 15}.get(three[0]) if len(three) > 2 else None  # noqa: PLR2004 - half past two
+        if minutes and three[1] in _AFTER and three[2].isdigit():
+            clock = int(three[2][:2]) * 60 + _AFTER[three[1]] * minutes
+            found.append(_clock(clock // 60, clock % 60))
+            at += 3 + (three[3:] == ["o'clock"])
+        elif three[0].isdigit() and three[1:2] == ["o'clock"]:
+            found.append(_clock(int(three[0][:2]), 0))
+            at += 2
+        else:
+            found.append({"noon": "12h00", "midday": "12h00", "midnight": "0h00"}.get(three[0], three[0]))
+            at += 1
+    return found
+
+
+def _clock(hour: int, minute: int, half: str | None = None) -> str:
+    hours = hour if half is None else hour % 12 + 12 * (half.lower() == "p")
+    return f"{hours}h{minute:02}"
+
+
+# forms ----------------------------------------------------------------------------------------------------------------
+
+_TRUTHS: Final = {"yes": "true", "no": "false"}
+_SHADES: Final = _listed("dark deep light pale bright soft warm cold pure jet snow very")
+_COLOURS: Final = _listed(
+    "amber auburn azure beige black blond blue bronze brown chestnut copper cream crimson fair ginger gold golden "
+    "gray grayish green hazel indigo ivory khaki lavender lilac magenta maroon mauve navy ochre olive orange pink "
+    "purple red rust sandy scarlet silver tan turquoise violet white yellow"
+)
+_FEATURES: Final = frozenset({"eye", "hair", "beard", "mustache", "skin", "fur"})
+# Names of one property, each of which means the same whatever the story is about.
+_PROPERTIES: Final = (
+    ("age", "how old", "current age", "age in years"),
+    ("job", "occupation", "profession", "trade", "employment", "line of work"),
+    ("birthday", "birth date", "date of birth", "birthdate", "born on"),
+    ("birthplace", "birth place", "place of birth", "born in"),
+    ("surname", "last name", "family name"),
+    ("first name", "given name", "forename", "christian name"),
+    ("spouse", "married to"),
+    ("height", "how tall", "stature"),
+    ("weight", "how heavy"),
+    ("gender", "sex"),
+    ("location", "whereabouts", "current location"),
+    ("residence", "place of residence", "lives in", "resides in"),
+)
+
+
+@lru_cache(maxsize=_CACHED)
+def _text_form(text: str, slot: str) -> str:
+    plain = name_key(text)
+    if len(plain) > _LONG:
+        return plain
+    if slot and (shorter := _without(plain, slot)):
+        plain = shorter
+    words = _dated(_measured(_timed(_counted(_tokens(_clocks(plain))))))
+    words = [word for place, word in enumerate(words) if word not in _ARTICLES or place + 1 == len(words)]
+    if words[1:] and words[-1] in ("color", "colored") and words[-2] in _COLOURS:
+        del words[-1]
+    form = " ".join(words) or plain
+    if slot and _NUMERAL.fullmatch(form) and _slot_form(slot) == "age":
+        return _in_years(Fraction(form))
+    return _TRUTHS.get(form, form)
+
+
+def _clocks(text: str) -> str:
+    """A text with times of day, dates and feet in figures written so that they stay together."""
+    text = _ISO.sub(
+        lambda m: f" {int(m[3])} {_NAMES[int(m[2])]} {m[1]} " if 0 < int(m[2]) <= len(_NAMES) else m[0], text
+    )
+    text = _FEET.sub(r"\1 ft \2 inch", text)
+    text = _CLOCK.sub(lambda m: _figures(m) if ":" in m[0] or m[3] else m[0], text)
+    return _HOUR.sub(lambda m: f" {_clock(int(m[1]), 0, m[2])} ", text)
+
+
+_NAMES: Final = {number: name for name, number in reversed(_MONTHS.items())}
+
+
+def _figures(match: re.Match[str]) -> str:
+    hour, minute = int(match[1]), int(match[2])
+    if hour > 24 or minute > 59:  # noqa: PLR2004 - no time of day
+        return match[0]
+    return f" {_clock(hour, minute, match[3])} "
+
+
+def _without(text: str, slot: str) -> str:
+    """A value without the words of its slot: "grey eyes", where the slot is "eyes", is "grey"."""
+    named = {word.removesuffix("s") for word in _slot_form(slot).split()}
+    return " ".join(word for word in text.split() if _spelling(word.strip(".,;:")).removesuffix("s") not in named)
+
+
+def _is_colour(form: str) -> bool:
+    words = form.split()
+    return bool(words) and words[-1] in _COLOURS and all(word in _COLOURS or word in _SHADES for word in words)
+
+
+@lru_cache(maxsize=_CACHED)
+def _slot_form(slot: str) -> str:
+    form = _slot_words(slot)
+    return _properties().get(form, form)
+
+
+@lru_cache(maxsize=1)
+def _properties() -> dict[str, str]:
+    return {_slot_words(name): _slot_words(names[0]) for names in _PROPERTIES for name in names}
+
+
+def _slot_words(slot: str) -> str:
+    """A slot's words in one order and spelling, without those that say nothing."""
+    plain = name_key(_CAMEL.sub(" ", one_line(slot)).replace("_", " "))
+    words = [word.removesuffix("'s").removesuffix("s'") for word in _counted(_tokens(plain))]
+    words = [word for word in words if word not in _ARTICLES and word not in _OWNERS] or words
+    while len(words) > 1 and words[0] in ("is", "are", "has", "have"):
+        del words[0]
+    words = list(_inverted(words))
+    words = [word.removesuffix("s") if word.removesuffix("s") in _FEATURES else word for word in words]
+    return " ".join(words) or plain or slot
+
+
+def _inverted(words: Sequence[str]) -> Iterator[str]:
+    """Words turned around at "of": "colour of eyes" is "eyes colour". "father of", with the value behind it, stays."""
+    if "of" in words[1:-1]:
+        at = words.index("of", 1)
+        yield from _inverted(words[at + 1 :])
+        yield from words[:at]
+    else:
+        yield from words
