@@ -77,7 +77,7 @@ def test_weights_of_a_table_are_told_with_what_they_rest_on(cli: Cli) -> None:
     assert ran.code == 0, ran.err
     assert "Weights of 30 plans; scores brought to 0..1 over all plans (the paper does not say over which):" in ran.out
     assert "Scaled to add up to 4.0151, as the published ones do; for the choice only their ratios count." in ran.out
-    assert "drawn by 30 plans; percentile bootstrap, 1,000 resamples." in ran.out
+    assert "by 30 plans; jackknife over 30 units" in ran.out
     assert "too narrow" not in ran.out
     assert "`--write` puts them into the project that -C names." in ran.err
     data = cli("snap", "fit", "own.csv", "--json").json

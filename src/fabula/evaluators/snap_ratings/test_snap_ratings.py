@@ -230,7 +230,7 @@ async def test_systems_are_compared_on_the_narratives_that_both_have_and_by_leng
 
     report, _ = await rate(items, answer, samples=1, criteria="continuity")
     assert scored(report, "snap", "mean/continuity").value == 3.25
-    difference = scored(report, "snap - vanilla", "mean/continuity")
+    difference = scored(report, "snap - vanilla", "difference/continuity")
     assert (difference.value, difference.n) == (1.0, 3)
     assert scored(report, "snap", "mean/continuity, narratives below 2,000 characters").value == pytest.approx(10 / 3)
     assert scored(report, "vanilla", "mean/continuity, narratives from 2,000 characters").value == 2
