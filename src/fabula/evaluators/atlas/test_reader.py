@@ -156,6 +156,24 @@ def test_a_part_that_nobody_can_read_is_halved_and_what_is_left_out_is_named() -
     assert story["scored"]
 
 
+@pytest.mark.parametrize("halves", [True, False])
+async def test_a_reply_that_was_cut_is_asked_for_in_halves_or_named(halves: bool) -> None:  # noqa: FBT001 - a case
+    class Cut(ScriptedModel):
+        async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
+            reply = await super().ask(request, on_text)
+            cut = request.role == "reader" and (request.path == "lamp/read" or not halves)
+            return Reply(reply.text[:-2], finish="length", model=reply.model) if cut else reply
+
+    model = Cut(playing(EYES), capabilities=Capabilities(schema=True))
+    with Journal() as journal:
+        run = Run(RunContext(journal, Prompts(ATLAS.prompts), Cast.of(model)))
+        item = Item("lamp", Story("", (Scene("story", LAMP),)))
+        report = await ATLAS.evaluate((item,), run, ATLAS.config("improved"))
+    assert len(all_of(report)) == 1  # found three times, and one error
+    assert story_of(report)["partial"] is not halves
+    assert any("were cut at the model's limit" in note for note in report.notes) is not halves
+
+
 async def test_a_refusal_does_not_sink_the_check() -> None:
     class Refusing(ScriptedModel):
         async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
