@@ -1,4 +1,4 @@
-"""How fast systems are ranked: the Bradley-Terry fit beside evalica and choix, and the bootstrap of a whole ranking."""
+"""How fast systems are ranked: the Bradley-Terry fit beside evalica and choix, and a whole ranking."""
 
 from __future__ import annotations
 
@@ -29,13 +29,12 @@ _TIGHT: Final = 1e-10  # the peers' tolerance, so that all are asked for the sam
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """So many systems and verdicts for the fit; systems, prompts and resamples for the ranking."""
+    """So many systems and verdicts for the fit; systems and prompts for the ranking."""
 
     systems: int = 100
     verdicts: int = 1_000_000
     ranked: int = 10
     prompts: int = 100
-    resamples: int = 1000
     rounds: int = 3
 
 
@@ -82,10 +81,10 @@ def _ranking(sizes: Sizes) -> Row:
     for seed in range(sizes.rounds):
         names, verdicts = verdicts_of(sizes.ranked, sizes.prompts, seed)
         begun = perf_counter()
-        rank_systems(names, verdicts, resamples=sizes.resamples, seed=seed)
+        rank_systems(names, verdicts)
         seconds.append(perf_counter() - begun)
     each = f"{sizes.ranked} systems, {sizes.prompts} prompts"
-    return Row(f"ranking, {sizes.resamples:,} resamples", tuple(seconds), "s", each, most=_RANK_SECONDS)
+    return Row("ranking, with all intervals", tuple(seconds), "s", each, most=_RANK_SECONDS)
 
 
 def wins_of(systems: int, verdicts: int, seed: int) -> Array:

@@ -36,7 +36,7 @@ Language Use: A
 Overall: B
 """
 '''
-FAITHFUL = ("--preset", "faithful", "--model", "scripted:judge.toml", "--set", "resamples=20")
+FAITHFUL = ("--preset", "faithful", "--model", "scripted:judge.toml")
 
 
 @pytest.fixture

@@ -67,7 +67,8 @@ def test_a_judge_that_agrees_beats_the_baselines_and_is_said_so(cli: Cli, files:
     assert (length["baseline"], length["n"]) == (True, 8)
     assert length["value"] < 1
     constant = numbers(data, "constant", "plot: stories: accuracy")
-    assert (constant["value"], constant["low"], constant["high"]) == (0.5, 0.5, 0.5)
+    assert constant["value"] == 0.5
+    assert 0 < constant["low"] < 0.5 < constant["high"] < 1
     assert data["questions"]["plot"]["beats_baselines"] is True
     assert numbers(data, "people", "plot: Krippendorff's alpha, interval")["n"] == 24
     assert numbers(data, "first position", "plot: stories: accuracy")["unscored"]
@@ -197,7 +198,7 @@ def leaning(here: Path) -> Path:
 @pytest.mark.usefixtures("leaning")
 def test_meta_and_rank_count_the_same_verdicts(cli: Cli) -> None:
     """The judge's corrected choice is the long story: length agrees with it in all pairs, and so do people."""
-    ranked = cli("rank", "stories.jsonl", "--ratings", "judge.jsonl", "--set", "resamples=20", "--json").json["report"]
+    ranked = cli("rank", "stories.jsonl", "--ratings", "judge.jsonl", "--json").json["report"]
     assert numbers(ranked, "length", "agreement/overall")["value"] == 1
     data = cli("meta", "judge.jsonl", "people.jsonl", "--stories", "stories.jsonl", "--json").json
     for of in ("judge", "length"):
@@ -210,7 +211,7 @@ def test_meta_and_rank_count_the_same_verdicts(cli: Cli) -> None:
     assert (wins["value"], wins["n"]) == (1, len(PROMPTS))
     wide = cli("meta", "judge.jsonl", "people.jsonl", "--margin", "0.9", "--json").json
     assert numbers(wide, "judge", "overall: pairs: accuracy")["value"] == 0.5
-    strict = ("--set", "margin=0.9", "--set", "resamples=20", "--json")
+    strict = ("--set", "margin=0.9", "--json")
     ranked = cli("rank", "stories.jsonl", "--ratings", "judge.jsonl", *strict).json["report"]
     assert numbers(ranked, "length", "agreement/overall")["unscored"] == "the judge prefers no story"
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from commandline import Cli
 
-FAITHFUL = ("--preset", "faithful", "--model", "scripted:judge.toml", "--set", "resamples=20")
+FAITHFUL = ("--preset", "faithful", "--model", "scripted:judge.toml")
 OVERALL = ("--set", "questions=overall")
 
 
@@ -52,6 +52,7 @@ def test_writes_a_page_a_picture_the_numbers_and_the_verdicts(cli: Cli, entries:
         ".fabula",
         "pairwise.html",
         "pairwise-overall.svg",
+        "pairwise.csv",
         "pairwise.json",
         "ratings.jsonl",
     }
@@ -62,7 +63,7 @@ def test_writes_a_page_a_picture_the_numbers_and_the_verdicts(cli: Cli, entries:
 def test_ratings_are_ranked_without_asking_and_give_the_same(cli: Cli, entries: Path) -> None:
     asked = cli("rank", "entries", *FAITHFUL, *OVERALL, "--json").json
     (entries.parent / "judge.toml").unlink()
-    options = ("--preset", "faithful", "--set", "resamples=20", "--out", "again")
+    options = ("--preset", "faithful", "--out", "again")
     again = cli("rank", "entries", "--ratings", "evaluation/ratings.jsonl", *options, "--json").json
     assert again["asked"] == 0
     assert again["report"]["rows"] == asked["report"]["rows"]

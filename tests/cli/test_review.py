@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from commandline import Cli
 
-JUDGE = ("--model", "scripted:judge.toml", "--set", "passages=1", "--set", "resamples=50")
+JUDGE = ("--model", "scripted:judge.toml", "--set", "passages=1")
 COMMENTS = [
     {"category": "logical consistency", "quote": "lit the lamp", "comment": "Nobody forbade it <b>yet</b>."},
     {"category": "hook and close", "quote": "the lamp", "comment": "The opening gives the end away."},
@@ -47,8 +47,8 @@ def test_a_story_alone_gets_the_editors_comments(cli: Cli, stories: Path) -> Non
     assert ran.code == 0, ran.err
     lines = [line.split() for line in ran.out.splitlines()]
     assert lines[0] == ["comments", "story", "chapter", "sentence", "all", "levels", "words"]
-    one = ["1", "[0.02532,", "5.572]"]
-    assert lines[1] == ["lamp", *one, *one, *one, "3", "[0.6187,", "8.767]", "13"]
+    one = ["1", "[0.1765,", "5.665]"]
+    assert lines[1] == ["lamp", *one, *one, *one, "3", "[1.02,", "8.821]", "13"]
     assert "story, logical consistency: Nobody forbade it <b>yet</b>." in ran.out
     assert "sentence 1, clarity: Too many lamps." in ran.out or "sentence 2, clarity: Too many lamps." in ran.out
     assert "ship sank" not in ran.out

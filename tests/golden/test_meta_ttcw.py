@@ -16,7 +16,6 @@ from fabula.app.verdict_files import PASSED, common_questions, side_of
 from fabula.data.ttcw import RANKED, experts, verdicts
 from fabula.data.ttcw import tests as bank_of
 from fabula.measure.ratings import Rating
-from fabula.stats.bootstrap import Resampling
 from fabula.stats.estimate import Estimate
 from fabula.stats.meta import meta
 from fabula.story import slug
@@ -58,11 +57,7 @@ def test_published_means_are_found(model: str) -> None:
     published = json.loads((folder / "published_seed002.json").read_text(encoding="utf-8"))
     judge, people = files(folder, model)
     both = common_questions(side_of(judge, "judge"), side_of(people, "people"))[PASSED]
-    found = {
-        f.what: f.scored
-        for f in meta(both.judge, both.human, {}, Resampling(10, 1), both.raters).findings
-        if f.of == "judge"
-    }
+    found = {f.what: f.scored for f in meta(both.judge, both.human, {}, raters=both.raters).findings if f.of == "judge"}
     expected = {
         "stories: spearman": published["figure1_spearman"][model][-1],
         "stories: kendall": published["figure2_kendall"][model][-1],

@@ -134,7 +134,7 @@ def measured(texts: Sequence[str], **config: object) -> Report:
 @settings(max_examples=40)
 @given(st.lists(PROSE, min_size=1, max_size=4), st.sampled_from(["trigrams", "sentence-share"]))
 def test_any_text_gives_numbers_within_their_bounds_or_a_reason(texts: list[str], repetition: str) -> None:
-    report = measured(texts, repetition=repetition, resamples=20, hanna=True, hanna_tokens="words")
+    report = measured(texts, repetition=repetition, hanna=True, hanna_tokens="words")
     json.dumps(report.as_data(), allow_nan=False)
     for row in report.rows:
         if isinstance(row.scored, Estimate):
@@ -151,8 +151,8 @@ def test_any_text_gives_numbers_within_their_bounds_or_a_reason(texts: list[str]
 @settings(max_examples=25, deadline=None)  # the first call loads the sentence splitter
 @given(st.lists(PROSE, min_size=2, max_size=4))
 def test_the_order_of_stories_changes_no_number(texts: list[str]) -> None:
-    before = measured(texts, resamples=20)
-    turned = measured(texts[::-1], resamples=20)
+    before = measured(texts)
+    turned = measured(texts[::-1])
     for what in ("mean/words", "mean/dialogue", "inter-story repetition"):
         one, other = (report.row("s", what).scored for report in (before, turned))
         assert type(one) is type(other)
@@ -164,7 +164,7 @@ def test_the_order_of_stories_changes_no_number(texts: list[str]) -> None:
 @given(st.lists(st.sampled_from("abc"), min_size=4, max_size=30))
 def test_a_story_told_twice_repeats_itself_between_stories(tokens: list[str]) -> None:
     text = " ".join(tokens)
-    once, twice = (measured([text] * n, resamples=20) for n in (2, 4))
+    once, twice = (measured([text] * n) for n in (2, 4))
     values = [report.row("s", "inter-story repetition").scored for report in (once, twice)]
     assert isinstance(values[0], Estimate)
     assert isinstance(values[1], Estimate)

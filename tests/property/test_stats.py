@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabula.stats.agreement import Coefficient, Level, agreement, cohen_kappa, fleiss_kappa, krippendorff_alpha
-from fabula.stats.bootstrap import bootstrap_mean
 from fabula.stats.bradley_terry import fit, strongly_connected, with_prior
 from fabula.stats.correlation import COEFFICIENTS, correlation, kendall_b, pairwise_accuracy, pearson, spearman
 from fabula.stats.estimate import Estimate, Scored, Unscored
+from fabula.stats.intervals import mean_of
 from fabula.stats.ranking import Comparison, bradley_terry, rank_systems
 from tallies import tally
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 NAMES = ["a", "b", "c", "d"]
-FEW = settings(max_examples=40)
+FEW = settings(max_examples=40, deadline=None)
 scores = st.lists(st.integers(0, 4).map(float), min_size=0, max_size=12)
 pairs = st.lists(st.tuples(st.integers(-3, 3).map(float), st.integers(-3, 3).map(float)), max_size=14)
 any_number = st.floats(allow_nan=False, allow_infinity=False)
@@ -60,11 +60,11 @@ def close(one: Scored, other: Scored) -> None:
 @FEW
 @given(verdicts(), st.randoms(use_true_random=False))
 def test_a_ranking_knows_no_order_of_verdicts_nor_of_names(made: list[Comparison], rng: object) -> None:
-    ranking = rank_systems(NAMES, made, resamples=30, prior=0.5)
+    ranking = rank_systems(NAMES, made, prior=0.5)
     names, shuffled = NAMES.copy(), made.copy()
     rng.shuffle(names)  # type: ignore[attr-defined]  # a random.Random
     rng.shuffle(shuffled)  # type: ignore[attr-defined]  # a random.Random
-    again = rank_systems(names, shuffled, resamples=30, prior=0.5)
+    again = rank_systems(names, shuffled, prior=0.5)
     for index, name in enumerate(names):
         close(again.strengths[index], ranking.strengths[NAMES.index(name)])
     for what in ("ties", "first_position", "consistency", "longer_wins", "length"):
@@ -79,8 +79,8 @@ def test_a_ranking_knows_no_names_and_no_sides(made: list[Comparison]) -> None:
         Comparison(c.prompt, other[c.second], other[c.first], 1 - c.score, not c.shown_first, -(c.longer or 0))
         for c in made
     ]
-    ranking = rank_systems(NAMES, made, resamples=30, prior=0.5)
-    again = rank_systems([other[name] for name in NAMES], turned, resamples=30, prior=0.5)
+    ranking = rank_systems(NAMES, made, prior=0.5)
+    again = rank_systems([other[name] for name in NAMES], turned, prior=0.5)
     for one, two in zip(ranking.strengths, again.strengths, strict=True):
         close(one, two)
     for what in ("ties", "first_position", "consistency", "longer_wins", "length"):
@@ -193,7 +193,7 @@ def test_every_agreement_is_a_number_or_a_reason(table: list[list[float]]) -> No
     values = np.array(table).reshape(len(table), 3)
     for coefficient in get_args(Coefficient):
         used = values[:, :2] if coefficient == "cohen" else values
-        found = agreement(used, coefficient, resamples=5)
+        found = agreement(used, coefficient)
         assert found.n == len(table)
         assert isinstance(found, Unscored) or found.value <= 1 + 1e-9
     for level in get_args(Level):
@@ -212,7 +212,7 @@ def covered(found: Scored, truth: float) -> bool:
 def test_intervals_of_a_mean_cover_at_the_stated_rate() -> None:
     rng = np.random.default_rng(1)
     for level in (0.95, 0.8):
-        hits = [covered(bootstrap_mean(rng.normal(size=50), resamples=200, level=level), 0.0) for _ in range(600)]
+        hits = [covered(mean_of(rng.normal(size=50), level=level), 0.0) for _ in range(600)]
         assert sum(hits) / 600 == pytest.approx(level, abs=0.04)
 
 
@@ -222,7 +222,7 @@ def test_intervals_by_group_cover_where_those_by_item_do_not() -> None:
     hits = np.zeros(2)
     for _ in range(300):
         values = np.repeat(rng.normal(size=40), 5) + 0.3 * rng.normal(size=200)
-        found = (bootstrap_mean(values, given_, resamples=200) for given_ in (groups, None))
+        found = (mean_of(values, given_) for given_ in (groups, None))
         hits += [covered(scored, 0.0) for scored in found]
     by_group, by_item = hits / 300
     assert by_group == pytest.approx(0.95, abs=0.04)
@@ -236,7 +236,7 @@ def test_intervals_of_a_correlation_cover_at_the_stated_rate() -> None:
     for _ in range(120):
         x = rng.normal(size=80)
         y = 0.5 * x + math.sqrt(0.75) * rng.normal(size=80)
-        hits.append(covered(correlation(x, y, "spearman", resamples=100), truth))
+        hits.append(covered(correlation(x, y, "spearman"), truth))
     assert sum(hits) / 120 == pytest.approx(0.95, abs=0.05)
 
 
@@ -252,7 +252,7 @@ def test_intervals_of_strengths_cover_at_the_stated_rate() -> None:
             for prompt, row in enumerate(better.tolist())
             for i, j, won in zip(first, second, row, strict=True)
         ]
-        strengths = rank_systems(NAMES, made, resamples=150).strengths
+        strengths = rank_systems(NAMES, made).strengths
         hits += [covered(strength, truth) for strength, truth in zip(strengths, log, strict=True)]
     assert sum(hits) / len(hits) == pytest.approx(0.95, abs=0.05)
 

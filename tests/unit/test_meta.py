@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabula.stats.bootstrap import Resampling
 from fabula.stats.correlation import COEFFICIENTS, by_row, levelled
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.meta import meta
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Mapping
 
-RESAMPLING = Resampling(100, 1)
 VALUES = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=7)
 
 
@@ -51,14 +49,14 @@ def test_coefficients_of_many_rows_are_those_of_single_ones(values: list[tuple[i
 def test_within_prompts_that_are_alike_the_mean_is_the_plain_coefficient(values: list[tuple[int, int]]) -> None:
     human, judge = both(values)
     x, y = [float(h) for h, _ in values], [float(m) for _, m in values]
-    found = {(f.of, f.what): f.scored for f in meta(judge, human, {}, RESAMPLING).findings}
+    found = {(f.of, f.what): f.scored for f in meta(judge, human, {}).findings}
     scored = found["judge", "stories: spearman"]
     if len(set(x)) == 1:
         assert isinstance(scored, Unscored)
         return
     assert isinstance(scored, Estimate)
     assert scored.value == pytest.approx(COEFFICIENTS["spearman"](x, y) or 0)
-    assert [scored.low, scored.high] == pytest.approx([scored.value, scored.value])
+    assert scored.low is None or scored.low <= scored.value
     constant = found["constant", "stories: accuracy"]
     assert isinstance(constant, Estimate)
     assert constant.value == 0.5
@@ -85,7 +83,7 @@ def test_raters_are_columns_and_what_is_missing_is_no_number() -> None:
 def test_stories_without_prompts_are_compared_with_each_other() -> None:
     human = [Verdict("a", (f"i{n}",), n) for n in range(6)]
     judge = [Verdict("m", (f"i{n}",), n % 4) for n in range(6)]
-    found = meta(judge, human, {f"i{n}": "word " * n for n in range(6)}, RESAMPLING)
+    found = meta(judge, human, {f"i{n}": "word " * n for n in range(6)})
     by = {(f.of, f.what): f.scored for f in found.findings}
     plain = COEFFICIENTS["kendall"]([float(n) for n in range(6)], [float(n % 4) for n in range(6)])
     kendall = by["judge", "stories: kendall"]
@@ -100,11 +98,11 @@ def test_a_judge_that_is_only_a_little_better_is_not_shown_to_be() -> None:
     human, _ = both([(0, 0), (1, 0), (2, 0)], 4)
     judge = [score(v.systems[0], v.prompt, v.value if v.prompt != "p0" else -v.value, "m") for v in human]
     texts = {v.items[0]: "word " * int(v.value + 1 if v.prompt != "p1" else 5 - v.value) for v in human}
-    found = meta(judge, human, texts, RESAMPLING)
+    found = meta(judge, human, texts)
     assert found.beats is False
     assert "does not beat the trivial baseline 'length': accuracy 0.750 against 0.750" in found.sentence
     better = [score(v.systems[0], v.prompt, v.value, "m") for v in human]
-    close = meta(better, human, texts, RESAMPLING)
+    close = meta(better, human, texts)
     assert close.beats is False
     assert "is not shown to beat the trivial baseline 'length'" in close.sentence
     assert "reaches 0" in close.sentence
@@ -135,8 +133,8 @@ def test_what_stories_are_called_makes_no_difference(rows: list[tuple[float, ...
         return judge, human
 
     texts = {name: "word " * (3 + n % 4) for n, name in enumerate(names)}
-    old = meta(*sides({name: name for name in names}), texts, RESAMPLING)
-    again = meta(*sides(new), {new[name]: text for name, text in texts.items()}, RESAMPLING)
+    old = meta(*sides({name: name for name in names}), texts)
+    again = meta(*sides(new), {new[name]: text for name, text in texts.items()})
     assert (again.sentence, again.beats, again.notes) == (old.sentence, old.beats, old.notes)
     for one, other in zip(old.findings, again.findings, strict=True):
         assert (one.of, one.what) == (other.of, other.what)
@@ -160,13 +158,13 @@ def test_kappa_of_pairs_is_that_of_both_sides() -> None:
         ]
         judge = [Verdict("m", v.items, float(n % 4 > 0), v.systems, v.prompt) for n, v in enumerate(human)]
         mixed = [Verdict(v.rater, (f"b/{n}", f"c/{n}"), v.value, (), v.prompt) for n, v in enumerate(human)]
-        found = {(f.of, f.what): f.scored for f in meta([*judge, *mixed], [*human, *mixed], {}, RESAMPLING).findings}
+        found = {(f.of, f.what): f.scored for f in meta([*judge, *mixed], [*human, *mixed], {}).findings}
         kappas.append(found["judge", "pairs: kappa"])
         assert found["judge", "pairs: spearman"].n == 40
     assert kappas[0] == kappas[1]
     human = [Verdict("a", (f"x{n}", f"y{n}"), value, (), str(n)) for n, value in enumerate([1, 1, 1, 0.0])]
     judge = [Verdict("m", (f"x{n}", f"y{n}"), value, (), str(n)) for n, value in enumerate([1, 1, 0.0, 0.0])]
-    by = {(f.of, f.what): f.scored for f in meta(judge, human, {}, RESAMPLING).findings}
+    by = {(f.of, f.what): f.scored for f in meta(judge, human, {}).findings}
     kappa = by["judge", "pairs: kappa"]
     assert isinstance(kappa, Estimate)
     assert kappa.value == pytest.approx((3 / 4 - 1 / 2) / (1 - 1 / 2))  # by chance one half, since either may be first
@@ -178,7 +176,7 @@ def test_system_means_that_rounding_alone_sets_apart_are_ties() -> None:
     assert sum(rows[0]) != sum(rows[1]), "the same numbers in another order"
     human = [score(f"s{n}", f"p{p}", value) for n, row in enumerate(rows) for p, value in enumerate(row)]
     judge = [score(f"s{n}", f"p{p}", n, "m") for n in range(3) for p in range(3)]
-    by = {(f.of, f.what): f.scored for f in meta(judge, human, {}, RESAMPLING).findings}
+    by = {(f.of, f.what): f.scored for f in meta(judge, human, {}).findings}
     spearman = by["judge", "systems: spearman"]
     assert isinstance(spearman, Estimate)
     assert spearman.value == pytest.approx(0.8660254)
@@ -199,7 +197,7 @@ def test_what_rounding_sets_apart_is_the_same_and_nothing_else(values: list[int]
 def test_only_where_it_is_so_a_statistic_counts_as_0() -> None:
     human, judge = both([(0, 1), (1, 2)], 3)
     flat = [*judge[:-1], score("s1", "p2", 1, "m")]
-    by = {(f.of, f.what): f.scored for f in meta(flat, human, {}, RESAMPLING).findings}
+    by = {(f.of, f.what): f.scored for f in meta(flat, human, {}).findings}
     methods = {
         what: scored.method for (of, what), scored in by.items() if of == "judge" and isinstance(scored, Estimate)
     }
@@ -210,7 +208,7 @@ def test_only_where_it_is_so_a_statistic_counts_as_0() -> None:
 
 def test_nothing_in_common_is_an_error() -> None:
     with pytest.raises(ValueError, match="No story was judged by both sides"):
-        meta([score("x", "p", 1)], [score("y", "p", 1)], {}, RESAMPLING)
+        meta([score("x", "p", 1)], [score("y", "p", 1)], {})
 
 
 def test_pairs_that_one_side_did_not_compare_are_left_to_the_stories() -> None:
@@ -227,7 +225,7 @@ def test_pairs_that_one_side_did_not_compare_are_left_to_the_stories() -> None:
 
 def test_where_people_see_no_difference_nothing_can_be_said() -> None:
     human, judge = both([(3, 1), (3, 2)])
-    found = meta(judge, human, {}, RESAMPLING)
+    found = meta(judge, human, {})
     assert found.beats is None
     assert found.sentence.startswith("Whether the judge beats the trivial baselines cannot be said")
     by = {(f.of, f.what): f.scored for f in found.findings}
@@ -241,7 +239,7 @@ def test_where_people_see_no_difference_nothing_can_be_said() -> None:
 def test_one_system_a_missing_text_and_fine_scores_are_said_so() -> None:
     human = [score("s", f"p{n}", n / 10, rater) for n in range(20) for rater in "ab"]
     judge = [score("s", f"p{n}", n, "m") for n in range(20)]
-    by = {(f.of, f.what): f.scored for f in meta(judge, human, {"s/p0": "word"}, RESAMPLING).findings}
+    by = {(f.of, f.what): f.scored for f in meta(judge, human, {"s/p0": "word"}).findings}
     assert by["judge", "systems: spearman"] == Unscored("fewer than two systems", 1)
     assert by["length", "stories: spearman"] == Unscored("the text of 's/p1' is not there; give it with --stories", 20)
     assert by["judge", "stories: kappa"] == Unscored("kappa is for a few labels, not for 20 different scores", 20)
@@ -253,7 +251,7 @@ def test_one_system_a_missing_text_and_fine_scores_are_said_so() -> None:
 
 def test_a_missing_text_is_said_for_pairs_too() -> None:
     human = [Verdict("a", ("x/p", "y/p"), 1.0, ("x", "y"), "p")]
-    found = meta([Verdict("m", ("x/p", "y/p"), 1.0, ("x", "y"), "p")], human, {"x/p": "word"}, RESAMPLING)
+    found = meta([Verdict("m", ("x/p", "y/p"), 1.0, ("x", "y"), "p")], human, {"x/p": "word"})
     by = {(f.of, f.what): f.scored for f in found.findings}
     assert by["length", "pairs: accuracy"] == Unscored("the text of 'y/p' is not there; give it with --stories", 1)
     assert found.beats is None or found.beats is False

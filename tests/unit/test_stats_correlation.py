@@ -20,8 +20,10 @@ from fabula.stats.correlation import (
     pairwise_accuracy,
     pearson,
     spearman,
+    without_each,
 )
 from fabula.stats.estimate import Estimate, Unscored
+from fabula.stats.intervals import group_members
 from ground_truth import data_folder
 
 if TYPE_CHECKING:
@@ -108,20 +110,19 @@ def test_a_correlation_has_an_interval_and_its_method() -> None:
     assert (found.value, found.n) == (spearman(x, y), 200)
     assert found.low is not None
     assert found.low < found.value < (found.high or 0)
-    assert found.method.startswith("Spearman's rho, average ranks for ties; percentile bootstrap")
-    grouped = correlation(x, y, "kendall", [i // 10 for i in range(200)], resamples=50)
+    assert found.method.startswith("Spearman's rho, average ranks for ties; jackknife over 200 units")
+    grouped = correlation(x, y, "kendall", [i // 10 for i in range(200)])
     assert isinstance(grouped, Estimate)
-    assert "drawn by 20 groups" in grouped.method
+    assert "by 20 groups" in grouped.method
 
 
-def test_intervals_of_ranks_are_those_of_the_plain_formula() -> None:
+def test_ranks_are_left_out_as_by_the_plain_formula() -> None:
     x, y = lists(30, 5, 2)
+    groups = [n % 10 for n in range(30)]
+    members = group_members(groups, 30)
     for name, measure in COEFFICIENTS.items():
-        rng = np.random.default_rng(9)
-        drawn = [measure(x[rows], y[rows]) for rows in rng.integers(30, size=(40, 30))]
-        found = correlation(x, y, name, resamples=40, seed=9)
-        assert isinstance(found, Estimate)
-        assert [found.low, found.high] == pytest.approx(np.quantile(np.array(drawn, dtype=float), [0.025, 0.975]))
+        plain = [measure(x[np.array(groups) != n], y[np.array(groups) != n]) for n in range(10)]
+        assert without_each(x, y, name, members) == pytest.approx(plain)
 
 
 def test_an_undefined_correlation_says_why() -> None:
@@ -133,7 +134,7 @@ def test_an_undefined_correlation_says_why() -> None:
 def test_within_groups_the_undefined_are_left_out_or_counted_as_told() -> None:
     x, y = [1, 2, 3, 1, 2, 3, 1, 2, 3], [1, 2, 3, 3, 2, 1, 7, 7, 7]
     groups = list("aaabbbccc")
-    left_out = correlation_within(x, y, "spearman", [*"aaaaaaccc"], resamples=50)
+    left_out = correlation_within(x, y, "spearman", [*"aaaaaaccc"])
     assert isinstance(left_out, Estimate)
     assert (left_out.value, left_out.n) == pytest.approx((0, 1))
     zero = correlation_within([*x, 1, 2], [*y, 1, 2], "spearman", [*groups, "d", "d"], undefined=0.0)
@@ -142,7 +143,7 @@ def test_within_groups_the_undefined_are_left_out_or_counted_as_told() -> None:
     assert "1 undefined counted as 0" in zero.method
     whole = correlation_within(x[:6], y[:6], "kendall", groups[:6])
     assert isinstance(whole, Estimate)
-    assert whole.method.startswith("mean over groups of Kendall's tau-b; percentile")
+    assert whole.method.startswith("mean over groups of Kendall's tau-b; no interval from 2 units")
     assert correlation_within(x[6:], y[6:], "pearson", groups[6:]) == Unscored("undefined in each of 1 groups", 1)
 
 

@@ -200,39 +200,51 @@ def test_systems_are_ranked_with_intervals_by_prompt() -> None:
         assert strength.n == 40
         assert strength.low is not None
         assert strength.low < strength.value < (strength.high or 0)
-    assert "Bradley-Terry, ties half a win each, drawn by 40 prompts; percentile bootstrap" in strengths[0].method
+    assert "Bradley-Terry, ties half a win each; t interval over 40 prompts, sandwich variance" in strengths[0].method
 
 
-def test_the_bootstrap_fits_what_it_says() -> None:
-    made = verdicts(3, 12)
-    strengths = rank_systems(["s0", "s1", "s2"], made, resamples=50, seed=4).strengths
-    by_prompt = {f"p{n}": [c for c in made if c.prompt == f"p{n}"] for n in range(12)}
-    rng, prompts, drawn = np.random.default_rng(4), sorted(by_prompt), []
-    for row in rng.integers(12, size=(50, 12)):
-        wins = np.zeros((3, 3))
-        for c in (c for prompt in row for c in by_prompt[prompts[prompt]]):
-            i, j = int(c.first[1]), int(c.second[1])
-            wins[i, j] += c.score
-            wins[j, i] += 1 - c.score
-        drawn.append(logs(wins))
-    expected = np.quantile(np.array(drawn), [0.025, 0.975], axis=0)
-    assert [number(s).low for s in strengths] == pytest.approx(expected[0].tolist())
-    assert [number(s).high for s in strengths] == pytest.approx(expected[1].tolist())
+def test_an_interval_is_near_that_of_leaving_out_each_prompt() -> None:
+    made = verdicts(3, 40)
+    strengths = rank_systems(["s0", "s1", "s2"], made).strengths
+    prompts = sorted({c.prompt for c in made})
+    without = np.array(
+        [
+            [number(s).value for s in rank_systems(["s0", "s1", "s2"], [c for c in made if c.prompt != p]).strengths]
+            for p in prompts
+        ]
+    )
+    errors = np.sqrt(39 / 40 * ((without - without.mean(axis=0)) ** 2).sum(axis=0))
+    for strength, error in zip(map(number, strengths), errors, strict=True):
+        assert strength.high is not None
+        assert strength.high - strength.value == pytest.approx(2.0227 * error, rel=0.05)
 
 
-def test_resamples_without_finite_strengths_are_counted() -> None:
-    made = verdicts(3, 6, spread=2.0)
-    ranking = rank_systems(["s0", "s1", "s2"], made)
-    assert len(ranking.notes) == 1
-    assert "of 1,000 resamples of the prompts have no finite strengths" in ranking.notes[0]
-    assert not rank_systems(["s0", "s1", "s2"], made, prior=0.1).notes
+def test_two_prompts_leave_no_interval_and_say_why() -> None:
+    made = [Comparison("p", "a", "b", 1), Comparison("q", "a", "b", 0)]
+    strength = number(rank_systems(["a", "b"], made).strengths[0])
+    assert (strength.value, strength.low) == (0.0, None)
+    assert "no interval from 2 prompts, since it takes 3" in strength.method
 
 
-def test_many_resamples_without_strengths_leave_no_interval() -> None:
-    made = [Comparison("p", "a", "b", 1), Comparison("q", "a", "b", 0), Comparison("r", "a", "b", 1)]
+def test_prompts_that_say_the_same_leave_no_interval() -> None:
+    made = [Comparison(p, "a", "b", score) for p in "pqrs" for score in (1, 1, 0)]
     strength = number(rank_systems(["a", "b"], made).strengths[0])
     assert strength.value == pytest.approx(math.log(2) / 2)
-    assert strength.low is None
+    assert (strength.low, strength.high) == (None, None)
+    assert "all prompts say the same" in strength.method
+
+
+def test_differences_of_strengths_are_corrected_for_their_number() -> None:
+    ranking = rank_systems(["s0", "s1", "s2"], verdicts(3, 40))
+    assert [(one.one, one.other) for one in ranking.differences] == [("s0", "s1"), ("s0", "s2"), ("s1", "s2")]
+    strength = {name: number(s).value for name, s in zip(ranking.names, ranking.strengths, strict=True)}
+    for one in ranking.differences:
+        apart = number(one.scored)
+        assert apart.value == pytest.approx(strength[one.one] - strength[one.other])
+        assert apart.low is not None
+        assert apart.p is not None
+        assert "for all 3 differences at once (Bonferroni; p by Holm)" in apart.method
+    assert ranking.differences[1].shown
 
 
 def test_who_always_wins_leaves_all_unscored_with_the_reason() -> None:

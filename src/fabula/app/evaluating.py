@@ -2,6 +2,7 @@
 
 DIR/.fabula/journal.db   every call; nothing is paid for twice
 DIR/<evaluator>.json     the report: numbers with their intervals
+DIR/<evaluator>.csv      the same numbers, one a line
 DIR/ratings.jsonl        every single verdict of every evaluator that ran here
 """
 
@@ -17,6 +18,7 @@ from fabula.base.files import write_atomically
 from fabula.engine.journal import Journal
 from fabula.engine.run import Run
 from fabula.measure.ratings import read_ratings, write_ratings
+from fabula.measure.report import csv_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,3 +110,4 @@ def _write(folder: Path, report: Report) -> None:
         write_atomically(file, write_ratings([*others, *report.ratings]))
     data = json.dumps(report.as_data(), indent=2, ensure_ascii=False, allow_nan=False)
     write_atomically(folder / f"{report.evaluator}.json", data + "\n")
+    write_atomically(folder / f"{report.evaluator}.csv", csv_of([report]))

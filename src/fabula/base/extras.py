@@ -21,6 +21,20 @@ def extra(module: str, name: str, what: str) -> Any:  # noqa: ANN401 - a module 
         raise _missing(module, name, what) from error
 
 
+def package(module: str, what: str) -> Any:  # noqa: ANN401 - a module has no better type
+    """The module of a package that fabula can do without and no extra brings.
+
+    Raises:
+        UsageError: it is not installed.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise UsageError(
+            f"{what} needs the package {module}, which is not installed. Say `pip install {module}`."
+        ) from error
+
+
 def require(module: str, name: str, what: str) -> None:
     """Find out, without importing it, whether a package is there that comes with an extra of fabula.
 

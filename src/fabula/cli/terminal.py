@@ -33,6 +33,9 @@ _SHORTEST_KEY: Final = 8
 _LARGEST_TEXT: Final = 2_000_000
 _CHUNK: Final = 65_536
 _WIDEST: Final = 96
+_NARROWEST: Final = 40  # columns of a screen for which tables are made to fit
+_SHORTEST_COLUMN: Final = 12  # of words
+_GAP: Final = 2
 # A line end within a sentence: after a long line, before a small letter.
 _MIDDLE: Final = re.compile(r"(?<=[^\n]{90})([^\n])\n(?=[a-z])")
 _LIST_MARK: Final = re.compile(r"\s*(?:(?:[-*]|\d+[.)])\s+)?")
@@ -44,17 +47,69 @@ def safe(text: str) -> str:
 
 
 def table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
-    """Rows in aligned columns two blanks apart; `right` numbers the columns that hold figures."""
+    """Rows in aligned columns two blanks apart; `right` numbers the columns that hold figures.
+
+    On a screen it is no wider than that: words go on below each other, and columns that have no room follow in a table
+    of their own, below the same first column. In a pipe each row is one line.
+    """
     if not rows:
         return ""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = (
-        "  ".join(
-            cell.rjust(w) if i in right else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    )
-    return "\n".join(line.rstrip() for line in lines)
+    room = _room()
+    if room:
+        widths = _narrowed(rows, widths, right, room)
+    return "\n\n".join(_aligned(rows, widths, right, part) for part in _parts(widths, room))
+
+
+def _room() -> int:
+    """How wide a table may be; 0 for any width, in a pipe."""
+    if not _is_tty(sys.stdout):
+        return 0
+    return max(shutil.get_terminal_size((_WIDEST, 24)).columns, _NARROWEST)
+
+
+def _narrowed(rows: Sequence[Sequence[str]], widths: Sequence[int], right: Sequence[int], room: int) -> list[int]:
+    """Widths with which the table has room, as far as its words can be broken: the widest gives way first."""
+    found = list(widths)
+    least = [
+        width
+        if i in right
+        else min(width, max(_SHORTEST_COLUMN, *(len(word) for row in rows for word in row[i].split())))
+        for i, width in enumerate(found)
+    ]
+    while sum(found) + _GAP * (len(found) - 1) > room:
+        loose = [i for i in range(len(found)) if found[i] > least[i]]
+        if not loose:
+            break
+        found[max(loose, key=lambda i: found[i])] -= 1
+    return found
+
+
+def _parts(widths: Sequence[int], room: int) -> list[list[int]]:
+    """Which columns stand beside each other; the first in each part."""
+    parts = [[0]]
+    for i in range(1, len(widths)):
+        if room and len(parts[-1]) > 1 and sum(widths[n] + _GAP for n in parts[-1]) + widths[i] > room:
+            parts.append([0])
+        parts[-1].append(i)
+    return parts
+
+
+def _aligned(rows: Sequence[Sequence[str]], widths: Sequence[int], right: Sequence[int], part: Sequence[int]) -> str:
+    lines = []
+    for row in rows:
+        cells = [
+            textwrap.wrap(row[i], widths[i], break_on_hyphens=False) if len(row[i]) > widths[i] else [row[i]]
+            for i in part
+        ]
+        for n in range(max(len(cell) for cell in cells)):
+            shown = (cell[n] if n < len(cell) else "" for cell in cells)
+            line = "  ".join(
+                text.rjust(widths[i]) if i in right else text.ljust(widths[i])
+                for i, text in zip(part, shown, strict=True)
+            )
+            lines.append(line.rstrip())
+    return "\n".join(lines)
 
 
 @contextmanager

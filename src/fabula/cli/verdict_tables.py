@@ -3,30 +3,50 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fabula.cli.terminal import table
 from fabula.evaluators.pairwise.page import questions_of, rows_on
 from fabula.evaluators.pairwise.verdicts import choices_in, pair_choices
 from fabula.measure.ratings import SAME
-from fabula.measure.report.page import estimate_cells
+from fabula.measure.report.page import difference_cells, estimate_cells
 from fabula.stats.comparisons import TIE
+from fabula.stats.differences import is_shown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from fabula.evaluators.pairwise.verdicts import PairChoice
     from fabula.measure.ratings import Rating
-    from fabula.measure.report import Report
+    from fabula.measure.report import Report, Row
+
+
+_MOST: Final = 12  # differences in the terminal
+
+
+def differences_table(rows: Iterable[Row]) -> str:
+    """The differences between systems, those that are shown first; the rest is counted where it is long."""
+    found = [row for row in rows if row.is_difference]
+    if not found:
+        return ""
+    several = len({row.what for row in found}) > 1
+    ranked = sorted(found, key=lambda row: not is_shown(row.scored))
+    shown = ranked if len(ranked) <= _MOST else ranked[: max(sum(is_shown(row.scored) for row in found), _MOST)]
+    cells = [difference_cells(row) for row in shown]
+    head = ("difference", "of", "value", "95 %, all at once", "n", "p, corrected")
+    lines = [row if several else (row[0], *row[2:]) for row in (head, *cells)]
+    right = (2, 4, 5) if several else (1, 3, 4)
+    more = f"\n... and {len(found) - len(shown)} more that are not shown to differ" if len(shown) < len(found) else ""
+    return table(lines, right=right) + more
 
 
 def ranking_tables(report: Report) -> str:
     """Strengths and wins for each question, what is known of the judge, the baselines, and the notes."""
     parts = [_strengths(report, question) for question in questions_of(report)]
-    parts += [_judge(report), _baselines(report)]
+    parts += [differences_table(report.rows), _judge(report), _baselines(report)]
     if report.notes:
         parts.append("\n".join(f"Note: {note}" for note in report.notes))
-    return "\n\n".join(parts)
+    return "\n\n".join(part for part in parts if part)
 
 
 def _strengths(report: Report, question: str) -> str:

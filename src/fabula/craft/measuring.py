@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
 from fabula.engine.methods import settings_of
-from fabula.measure.report import Row
-from fabula.stats.bootstrap import Resampling, bootstrap_mean
+from fabula.measure.report import DIFFERENCE, Row
+from fabula.stats.differences import MOST, as_said, differences
 from fabula.stats.estimate import Estimate, Unscored
+from fabula.stats.intervals import mean_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 ALL: Final = "all"
 MEAN: Final = "mean/"
+_PAIR: Final = 2
 _NAMED: Final = 4  # measures of one note
 
 
@@ -77,7 +80,7 @@ def by_system(items: Sequence[Item]) -> dict[str, list[int]]:
 
 
 def prompt_of(item: Item) -> str:
-    """What an interval is resampled by: the story's prompt, or the story itself where that is not known."""
+    """What an interval is by: the story's prompt, or the story itself where that is not known."""
     return f"prompt {item.prompt}" if item.prompt else f"story {item.id}"
 
 
@@ -86,19 +89,19 @@ def story_rows(items: Sequence[Item], measured: Mapping[str, Sequence[Scored]]) 
     return [Row(item.id, what, scored[index]) for index, item in enumerate(items) for what, scored in measured.items()]
 
 
-def mean_rows(items: Sequence[Item], measured: Mapping[str, Sequence[Scored]], resampling: Resampling) -> list[Row]:
+def mean_rows(items: Sequence[Item], measured: Mapping[str, Sequence[Scored]], lowest: float = 0.0) -> list[Row]:
     """A row "mean/MEASURE" for every system: the mean over its stories, with its interval by prompt.
 
-    Stories that are not scored stay out of the mean, and its method counts them.
+    Stories that are not scored stay out of the mean, and its method counts them. No measure is below `lowest`.
     """
     return [
-        Row(system, MEAN + what, _mean(items, [(i, scored[i]) for i in members], resampling))
+        Row(system, MEAN + what, _mean(items, [(i, scored[i]) for i in members], lowest))
         for system, members in by_system(items).items()
         for what, scored in measured.items()
     ]
 
 
-def _mean(items: Sequence[Item], members: Sequence[tuple[int, Scored]], resampling: Resampling) -> Scored:
+def _mean(items: Sequence[Item], members: Sequence[tuple[int, Scored]], lowest: float) -> Scored:
     there = [(index, scored) for index, scored in members if isinstance(scored, Estimate)]
     missing = [scored.reason for _, scored in members if isinstance(scored, Unscored)]
     if not there:
@@ -106,13 +109,38 @@ def _mean(items: Sequence[Item], members: Sequence[tuple[int, Scored]], resampli
         return Unscored("; ".join(f"{reason} ({count} stories)" for reason, count in reasons), 0)
     what = there[0][1].method
     method = f"mean over {len(there)} stories" + (f", {len(missing)} not scored" if missing else "")
-    return bootstrap_mean(
+    return mean_of(
         [scored.value for _, scored in there],
         [prompt_of(items[index]) for index, _ in there],
-        resamples=resampling.resamples,
-        seed=resampling.seed,
         method=f"{method}: {what}",
+        limits=(lowest, math.inf),
     )
+
+
+def difference_rows(items: Sequence[Item], measured: Mapping[str, Sequence[Scored]]) -> tuple[list[Row], list[str]]:
+    """A row "ONE - OTHER", "difference/MEASURE" for every two systems, and which are shown to differ.
+
+    Paired by prompt, and corrected, within each measure, for how many pairs of systems there are.
+    """
+    systems = {name: members for name, members in by_system(items).items() if any(item.system for item in items)}
+    if len(systems) < _PAIR:
+        return [], []
+    if len(systems) > MOST:
+        return [], [f"Differences are left out: {len(systems)} systems are more than {MOST}."]
+    rows, said = [], []
+    for what, scored in measured.items():
+        values: dict[str, dict[str, list[float]]] = {name: {} for name in systems}
+        for name, members in systems.items():
+            for index in members:
+                if isinstance(one := scored[index], Estimate):
+                    values[name].setdefault(prompt_of(items[index]), []).append(one.value)
+        found = differences(values, what)
+        rows += [Row(one.of, DIFFERENCE + what, one.scored) for one in found]
+        said += [as_said(found, what)] if any(one.shown for one in found) else []
+    compared = [row for row in rows if isinstance(row.scored, Estimate) and row.scored.p is not None]
+    if compared and not said:
+        said.append("No difference between two systems is shown on any measure.")
+    return rows, said
 
 
 def unscored_note(measured: Mapping[str, Sequence[Scored]]) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fabula.stats.estimate import Scored
 
 
-def order_rows(items: Sequence[Item], scores: Mapping[str, float], called: str, resamples: int) -> list[Row]:
+def order_rows(items: Sequence[Item], scores: Mapping[str, float], called: str) -> list[Row]:
     """Spearman's rho of the scores, by item, with each trivial measure; no row for one story, which has no order.
 
     A constant score orders nothing and has no row.
@@ -27,7 +27,6 @@ def order_rows(items: Sequence[Item], scores: Mapping[str, float], called: str, 
         items: all stories; those without a score are left out.
         scores: by the item's id.
         called: what the scores are, for the rows' names.
-        resamples: of the bootstrap.
     """
     if len(items) < 2:  # noqa: PLR2004 - a pair
         return []
@@ -35,17 +34,17 @@ def order_rows(items: Sequence[Item], scores: Mapping[str, float], called: str, 
     texts, prompts = [item.story.text for item in known], [item.prompt for item in known]
     mine = [scores[item.id] for item in known]
     return [
-        Row("all", f"spearman of {called} and {name}", follows(mine, values, prompts, resamples), baseline=True)
+        Row("all", f"spearman of {called} and {name}", follows(mine, values, prompts), baseline=True)
         for name, values in orderings(texts).items()
     ]
 
 
-def follows(scores: Sequence[float], values: Sequence[float], prompts: Sequence[str], resamples: int) -> Scored:
+def follows(scores: Sequence[float], values: Sequence[float], prompts: Sequence[str]) -> Scored:
     """Spearman's rho of scores with a measure: within prompts that have several stories, else over all.
 
     Scores that differ by rounding alone are ties.
     """
     scores = levelled(np.array(scores)).tolist() if len(scores) else scores
     if all(prompts) and len(set(prompts)) < len(prompts):
-        return correlation_within(scores, values, "spearman", prompts, resamples=resamples)
-    return correlation(scores, values, "spearman", resamples=resamples)
+        return correlation_within(scores, values, "spearman", prompts)
+    return correlation(scores, values, "spearman")

@@ -38,7 +38,7 @@ class Rating:
         kind: of rater.
         items: ids of the stories judged, in the order in which they were shown.
         systems: who wrote them, in the same order; empty where not known.
-        prompt: id of the brief they answer: what intervals are resampled by.
+        prompt: id of the brief they answer: what intervals are by.
         question: what was asked, for instance "plot" or "originality/theme".
         shown: the answer as it was given: "A", "4", "yes".
         answer: what it means: the id of the better item or "same"; a number; a label. `None` where there is none.

@@ -1,1 +1,1 @@
-"""Statistics in plain numpy: estimates with intervals, bootstrap, rankings, correlation, agreement."""
+"""Statistics in plain numpy: estimates with intervals, rankings, differences, correlation, agreement."""

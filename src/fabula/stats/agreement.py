@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
-from fabula.stats.bootstrap import estimated, group_members, numbers, row_draws
-from fabula.stats.estimate import Unscored
+from fabula.stats.estimate import Estimate, Unscored
+from fabula.stats.intervals import FEWEST, coefficient_of, group_members, leaving_out, share_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -39,6 +39,8 @@ Coefficient: TypeAlias = Literal[
 ]
 _TWO: Final = 2  # it takes so many to agree
 _FEW_LABELS: Final = 12
+_FEWEST_ITEMS: Final = 5  # behind an interval of a coefficient for labels
+_NOMINAL: Final = frozenset({"fleiss", "cohen", "alpha nominal"})
 _ROUNDING: Final = 1e-12
 
 
@@ -178,14 +180,11 @@ def agreement(
     values: ArrayLike,
     coefficient: Coefficient,
     groups: Sequence[Hashable] | None = None,
-    *,
-    resamples: int = 1000,
-    seed: int = 1,
-    level: float = 0.95,
 ) -> Scored:
     """A coefficient over items x raters values (codes for labels, NaN where missing), with its interval.
 
-    Items are drawn, or whole groups (prompts) of them. n is the number of items. `Unscored` says why it is undefined.
+    The interval comes from leaving out items, or whole groups (prompts) of them. n is the number of items. `Unscored`
+    says why it is undefined.
 
     Raises:
         ValueError: the values are no table, one is infinite, or there are not as many groups as items.
@@ -195,9 +194,59 @@ def agreement(
     found = measure(table)
     if isinstance(found, Unscored):
         return Unscored(found.reason, len(table))
-    drawn = [measure(table[rows]) for rows in row_draws(members, resamples, seed)]
-    method = coefficient + ("" if groups is None else f", drawn by {len(members)} groups")
-    return estimated(found, len(table), numbers(drawn), level=level, method=method)
+    method = coefficient + ("" if groups is None else f", by {len(members)} groups")
+    if coefficient in _NOMINAL:
+        return of_disagreement(found, len(table), disagreement(table), _chance(table), groups, method=method)
+    without = [measure(table[rows]) for rows in leaving_out(members)]
+    return coefficient_of(found, len(table), without, method=method, skewed=True)
+
+
+def of_disagreement(
+    found: float,
+    n: int,
+    apart: Array,
+    chance: float,
+    groups: Sequence[Hashable] | None = None,
+    *,
+    method: str,
+) -> Estimate:
+    """A coefficient that is 1 - disagreement / that of chance, with the interval of the disagreement.
+
+    Chance is held as it was found: it varies little beside the disagreement.
+
+    Args:
+        found: the coefficient.
+        n: what it is said to rest on.
+        apart: of each item the disagreement, 0 to 1; NaN where it has none.
+        chance: what it would be by chance; used where all agree, and `found` does not tell it.
+        groups: what the items belong to.
+        method: what the coefficient is.
+    """
+    there = ~np.isnan(apart)
+    units = None if groups is None else [group for group, known in zip(groups, there, strict=True) if known]
+    share = share_of(apart[there], units)
+    if not isinstance(share, Estimate) or share.low is None or share.high is None:
+        return Estimate(found, n, method=f"{method}; no interval from fewer than {FEWEST} units")
+    if len(apart[there]) < _FEWEST_ITEMS:
+        return Estimate(found, n, method=f"{method}; no interval from fewer than {_FEWEST_ITEMS} items")
+    chance = share.value / (1 - found) if share.value else chance
+    how = share.method.partition("; ")[2]
+    return Estimate(found, n, 1 - share.high / chance, 1 - share.low / chance, f"{method}; of the disagreement: {how}")
+
+
+def _chance(table: Array) -> float:
+    """The share of pairs of all ratings that differ."""
+    shares = np.unique(table[~np.isnan(table)], return_counts=True)[1] / (~np.isnan(table)).sum()
+    return float(1 - (shares**2).sum())
+
+
+def disagreement(table: Array) -> Array:
+    """Of each item the share of its pairs of ratings that differ; NaN where it has fewer than two ratings."""
+    used = np.unique(table[~np.isnan(table)])
+    counts = (table[:, :, None] == used).sum(axis=1).astype(np.float64)
+    sizes = counts.sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(sizes < _TWO, np.nan, 1 - ((counts**2).sum(axis=1) - sizes) / (sizes * (sizes - 1)))
 
 
 def _fleiss_of(table: Array) -> float | Unscored:

@@ -3,7 +3,7 @@
 Bradley and Terry (1952): i beats j with probability s_i / (s_i + s_j). The likelihood is concave in the log strengths
 and has a finite maximum exactly where chains of wins lead from every system to every other (Ford 1957). Newton's
 method finds it, with the step length of Sun and Tran-Dinh (2019, generalised self-concordant functions), which needs no
-search; the matrices of many resamples are fitted at once.
+search.
 """
 
 from __future__ import annotations
@@ -88,6 +88,24 @@ def fit(wins: Array, start: Array | None = None) -> Array:
             break
     log[left] = np.nan
     return np.asarray(log - log.mean(axis=1, keepdims=True), dtype=np.float64)
+
+
+def influences(wins: Array, log: Array, prior: float = 0.0) -> Array:
+    """By how much each prompt moves each log strength (prompts x systems); the sum over prompts is 0 without a prior.
+
+    Their squares add up to the sandwich variance of the strengths (Huber 1967), clustered by prompt.
+
+    Args:
+        wins: of each prompt (prompts x systems x systems).
+        log: the strengths that all prompts give.
+        prior: with which they were fitted.
+    """
+    beats = _share(log[:, None] - log[None, :])
+    slopes = (wins - (wins + wins.transpose(0, 2, 1)) * beats).sum(axis=2)
+    centred = slopes - slopes.sum(axis=0) / max(len(slopes), 1)
+    table = with_prior(wins.sum(axis=0), prior)
+    matrix = _laplacian(((table + table.T) * beats * beats.T)[None])[0]
+    return np.asarray(np.linalg.solve(matrix, centred.T).T, dtype=np.float64)
 
 
 def _newton(wins: Array, log: Array) -> tuple[Array, Array]:

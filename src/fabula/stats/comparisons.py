@@ -6,9 +6,9 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from fabula.stats.bootstrap import bootstrap_mean
 from fabula.stats.correlation import correlation
 from fabula.stats.estimate import Unscored
+from fabula.stats.intervals import share_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,7 @@ class Comparison:
     """One verdict on two stories of one prompt.
 
     Attributes:
-        prompt: id of the brief that both answer; all verdicts on it are drawn together.
+        prompt: id of the brief that both answer; all verdicts on it are one unit of an interval.
         first: the system that wrote one of them.
         second: the system that wrote the other one.
         score: 1 where the story of `first` is better, 0 where that of `second` is, 0.5 where they are the same; in
@@ -52,12 +52,12 @@ class Comparison:
         return self.score if system == self.first else 1 - self.score
 
 
-def tie_share(comparisons: Sequence[Comparison], *, resamples: int = 1000, seed: int = 1) -> Scored:
+def tie_share(comparisons: Sequence[Comparison]) -> Scored:
     """The share of verdicts that say the two are the same, 0 to 1; n is the number of verdicts."""
-    return _share(comparisons, [float(c.score == TIE) for c in comparisons], "share of ties", resamples, seed)
+    return _share(comparisons, [float(c.score == TIE) for c in comparisons], "share of ties")
 
 
-def first_position_rate(comparisons: Sequence[Comparison], *, resamples: int = 1000, seed: int = 1) -> Scored:
+def first_position_rate(comparisons: Sequence[Comparison]) -> Scored:
     """How often the story that is shown first wins, 0 to 1, ties half a win; n is the number of verdicts.
 
     A judge without position bias has 0.5 where every pair is shown in both orders.
@@ -66,10 +66,10 @@ def first_position_rate(comparisons: Sequence[Comparison], *, resamples: int = 1
     if not known:
         return Unscored("no verdict says which story was shown first", len(comparisons))
     values = [c.score if c.shown_first else 1 - c.score for c in known]
-    return _share(known, values, "win rate of the story shown first, ties half", resamples, seed)
+    return _share(known, values, "win rate of the story shown first, ties half")
 
 
-def order_consistency(comparisons: Sequence[Comparison], *, resamples: int = 1000, seed: int = 1) -> Scored:
+def order_consistency(comparisons: Sequence[Comparison]) -> Scored:
     """The share of pairs of stories on which a rater's verdicts in the two orders agree, 0 to 1; n is the pairs.
 
     Agents' Room, section 7 (90.2 %). Two verdicts agree if both prefer the same story or both say the same. Several
@@ -90,19 +90,19 @@ def order_consistency(comparisons: Sequence[Comparison], *, resamples: int = 100
     if not agree:
         return Unscored("no pair of stories was shown in both orders", len(comparisons))
     method = "share of pairs whose two orders agree"
-    return bootstrap_mean(agree, prompts, resamples=resamples, seed=seed, method=method)
+    return share_of(agree, prompts, method=method)
 
 
-def longer_wins(comparisons: Sequence[Comparison], *, resamples: int = 1000, seed: int = 1) -> Scored:
+def longer_wins(comparisons: Sequence[Comparison]) -> Scored:
     """How often the longer story wins, 0 to 1, ties half a win; n is the verdicts on stories of unequal length."""
     known = [c for c in comparisons if c.longer]
     if not known:
         return Unscored("no verdict is on stories that are known to differ in length", len(comparisons))
     values = [c.score if c.longer and c.longer > 0 else 1 - c.score for c in known]
-    return _share(known, values, "win rate of the longer story, ties half", resamples, seed)
+    return _share(known, values, "win rate of the longer story, ties half")
 
 
-def length_against_wins(comparisons: Sequence[Comparison], *, resamples: int = 1000, seed: int = 1) -> Scored:
+def length_against_wins(comparisons: Sequence[Comparison]) -> Scored:
     """Spearman's rho of the difference in length with the score, each pair seen from either side; n is the verdicts."""
     known = [(c, c.longer) for c in comparisons if c.longer is not None]
     if not known:
@@ -111,15 +111,12 @@ def length_against_wins(comparisons: Sequence[Comparison], *, resamples: int = 1
     lengths = [sign * longer for _, longer in known for sign in (1, -1)]
     scores = [score for c, _ in known for score in (c.score, 1 - c.score)]
     prompts = [c.prompt for c, _ in known for _ in range(2)]
-    found = correlation(lengths, scores, "spearman", prompts, resamples=resamples, seed=seed)
+    found = correlation(lengths, scores, "spearman", prompts)
     return replace(found, n=len(known))
 
 
-def _share(
-    comparisons: Sequence[Comparison], values: Sequence[float], method: str, resamples: int, seed: int
-) -> Scored:
-    prompts = [c.prompt for c in comparisons]
-    return bootstrap_mean(values, prompts, resamples=resamples, seed=seed, method=method)
+def _share(comparisons: Sequence[Comparison], values: Sequence[float], method: str) -> Scored:
+    return share_of(values, [c.prompt for c in comparisons], method=method)
 
 
 def _sign(score: float) -> int:

@@ -12,16 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from fabula.stats.bootstrap import (
-    bootstrap_mean,
-    draw_counts,
-    draws,
-    estimated,
-    group_members,
-    numbers,
-    row_draws,
-)
 from fabula.stats.estimate import Unscored
+from fabula.stats.intervals import coefficient_of, group_members, leaving_out, mean_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -37,7 +29,6 @@ Definition: TypeAlias = Literal["symmetric", "legacy_fig3", "legacy_table1"]
 Coefficient: TypeAlias = Literal["pearson", "spearman", "kendall", "accuracy"]
 _CELLS: Final = 1 << 20  # of the signs of pairs held at a time: 8 MB
 _ROUNDING: Final = 1e-12  # by which means of the same value differ at most, as a share of the largest number
-_FEW: Final = 64  # items; up to here all pairs of many resamples at once are faster than one resample after the other
 
 
 def _scipy() -> Any:  # noqa: ANN401 - scipy has no types
@@ -157,6 +148,7 @@ COEFFICIENTS: Final[Mapping[Coefficient, Callable[[Numbers, Numbers], float | No
     "kendall": kendall_b,
     "accuracy": pairwise_accuracy,
 }
+LOWEST: Final[Mapping[Coefficient, float]] = {"pearson": -1.0, "spearman": -1.0, "kendall": -1.0, "accuracy": 0.0}
 _METHODS: Final[Mapping[Coefficient, str]] = {
     "pearson": "Pearson's r",
     "spearman": "Spearman's rho, average ranks for ties",
@@ -170,31 +162,32 @@ def correlation(
     y: Numbers,
     coefficient: Coefficient,
     groups: Sequence[Hashable] | None = None,
-    *,
-    resamples: int = 1000,
-    seed: int = 1,
-    level: float = 0.95,
 ) -> Scored:
-    """The coefficient over all items at once, its interval by drawing items, or whole groups (prompts) of them.
+    """The coefficient over all items at once, its interval by leaving out items, or whole groups (prompts) of them.
 
     n is the number of items.
     """
     a, b = _pair(x, y)
     if not len(a):
         return Unscored("there is nothing to compare")
-    measure = COEFFICIENTS[coefficient]
-    value = measure(a, b)
+    value = COEFFICIENTS[coefficient](a, b)
     if value is None:
         return Unscored(_why(a, b), len(a))
     members = group_members(groups, len(a))
-    if coefficient == "spearman":
-        drawn = numbers(_weighted_spearman(a, b, members, resamples, seed))
-    elif groups is None and len(a) <= _FEW:
-        drawn = np.concatenate([by_row(coefficient, a[rows], b[rows]) for rows in draws(len(a), resamples, seed)])
-    else:
-        drawn = numbers([measure(a[rows], b[rows]) for rows in row_draws(members, resamples, seed)])
-    method = _METHODS[coefficient] + ("" if groups is None else f", drawn by {len(members)} groups")
-    return estimated(value, len(a), drawn, level=level, method=method)
+    method = _METHODS[coefficient] + ("" if groups is None else f", by {len(members)} groups")
+    without = without_each(a, b, coefficient, members)
+    return coefficient_of(value, len(a), without, method=method, lowest=LOWEST[coefficient])
+
+
+def without_each(
+    a: Array, b: Array, coefficient: Coefficient, members: Sequence[NDArray[np.int64]]
+) -> list[float | None]:
+    """The coefficient without each group of rows in turn."""
+    if coefficient != "spearman":
+        return [COEFFICIENTS[coefficient](a[rows], b[rows]) for rows in leaving_out(members)]
+    # Ranks are sorted only once: what is left out counts 0 times.
+    one, other = (np.unique(values, return_inverse=True)[1] for values in (a, b))
+    return [_weighted_spearman(one, other, np.bincount(rows, minlength=len(a))) for rows in leaving_out(members)]
 
 
 def correlation_within(
@@ -204,10 +197,8 @@ def correlation_within(
     groups: Sequence[Hashable],
     *,
     undefined: float | None = None,
-    resamples: int = 1000,
-    seed: int = 1,
 ) -> Scored:
-    """The mean over the groups (prompts) of the coefficient within each, its interval by drawing groups.
+    """The mean over the groups (prompts) of the coefficient within each, with its interval over groups.
 
     n is the number of groups that count: those in which the coefficient is undefined count as `undefined`, or are left
     out where it is `None`; `method` says how many they were.
@@ -223,31 +214,18 @@ def correlation_within(
     method = f"mean over groups of {_METHODS[coefficient]}"
     if missing:
         method += f"; {missing} undefined {'left out' if undefined is None else f'counted as {undefined:g}'}"
-    return bootstrap_mean(there, resamples=resamples, seed=seed, method=method)
+    return mean_of(there, method=method, limits=(LOWEST[coefficient], 1.0))
 
 
-def _weighted_spearman(
-    a: Array, b: Array, members: Sequence[NDArray[np.int64]], resamples: int, seed: int
-) -> list[float | None]:
-    """Spearman's rho of each resample; what is drawn k times counts k times, so that ranks are sorted only once."""
-    if len(members) == 1:
-        return []
-    one, other = (np.unique(values, return_inverse=True)[1] for values in (a, b))
-    owner = np.empty(len(a), dtype=np.intp)
-    for group, rows in enumerate(members):
-        owner[rows] = group
-    drawn: list[float | None] = []
-    for counts in draw_counts(len(members), resamples, seed):
-        for count in counts:
-            weights = count[owner]
-            middle = (weights.sum() + 1) / 2
-            x, y = (_weighted_midranks(codes, weights) - middle for codes in (one, other))
-            spread = math.sqrt((weights @ (x * x)) * (weights @ (y * y)))
-            drawn.append(min(1.0, max(-1.0, float(weights @ (x * y)) / spread)) if spread else None)
-    return drawn
+def _weighted_spearman(one: NDArray[Any], other: NDArray[Any], weights: NDArray[np.int64]) -> float | None:
+    """Spearman's rho where what counts k times is there k times, by the order of the values."""
+    middle = (int(weights.sum()) + 1) / 2
+    x, y = (_weighted_midranks(codes, weights) - middle for codes in (one, other))
+    spread = math.sqrt(float(weights @ (x * x)) * float(weights @ (y * y)))
+    return min(1.0, max(-1.0, float(weights @ (x * y)) / spread)) if spread else None
 
 
-def _weighted_midranks(codes: NDArray[Any], weights: Array) -> Array:
+def _weighted_midranks(codes: NDArray[Any], weights: NDArray[np.int64]) -> Array:
     held = np.bincount(codes, weights)
     return np.asarray((np.cumsum(held) - (held - 1) / 2)[codes], dtype=np.float64)
 

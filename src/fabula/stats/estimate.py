@@ -21,10 +21,12 @@ class Estimate:
     Attributes:
         value: finite.
         n: how many units it rests on (stories, prompts, verdicts; `method` says which).
-        low: lower end of the interval; `None` where one unit allows none.
+        low: lower end of the interval; `None` where there are too few units, or nothing varies.
         high: upper end.
-        method: how value and interval were made, for instance "mean over stories, bootstrap by prompt, 1000 resamples".
+        method: how value and interval were made, for instance "mean over stories, by 12 groups; t interval, widened
+            for skewness".
         level: of the interval.
+        p: of a difference: the chance of one this far from 0 if there were none, corrected for how many there are.
     """
 
     value: float
@@ -33,6 +35,7 @@ class Estimate:
     high: float | None = None
     method: str = ""
     level: float = 0.95
+    p: float | None = None
 
     def __post_init__(self) -> None:
         numbers = [number for number in (self.value, self.low, self.high) if number is not None]
@@ -56,7 +59,7 @@ class Estimate:
             "high": self.high,
             "level": self.level,
             "method": self.method,
-        }
+        } | ({} if self.p is None else {"p": self.p})
 
 
 @dataclass(frozen=True, slots=True)

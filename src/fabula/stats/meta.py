@@ -2,7 +2,7 @@
 
 Verdicts are scores of single stories or choices between two. Either way every story gets a score from each side (its
 mean, or the share of its comparisons that it wins), and the scores are compared by story, within prompts, and by
-system. Choices are compared pair by pair too. Intervals come from drawing prompts.
+system. Choices are compared pair by pair too. Intervals are by prompt; between systems, by system.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from fabula.stats.verdicts import JUDGE, PAIR, Figure, by_rater
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fabula.stats.bootstrap import Resampling
     from fabula.stats.verdicts import Trivial, Verdict
 
 PEOPLE: Final = "people"
@@ -62,7 +61,7 @@ def meta(
     judge: Sequence[Verdict],
     human: Sequence[Verdict],
     texts: Mapping[str, str],
-    resampling: Resampling,
+    seed: int = 1,
     raters: Sequence[Verdict] | None = None,
 ) -> Meta:
     """How far the judge goes with the people, beside the baselines.
@@ -71,7 +70,7 @@ def meta(
         judge: its verdicts on one question.
         human: people's, on the same question.
         texts: of the stories by id, for the baselines that read them; where one is missing, it is said so.
-        resampling: of the bootstrap.
+        seed: of the baseline that chance makes.
         raters: people's single verdicts, where `human` is what several of them decided together.
 
     Raises:
@@ -80,13 +79,13 @@ def meta(
     pairs, stories = Pairs.of(judge, human), Stories.of(judge, human)
     if not len(stories):
         raise ValueError("No story was judged by both sides.")
-    trivial = _trivial(stories.items, texts, resampling.seed)
-    findings = pairs.findings(trivial, resampling) + stories.findings(trivial, resampling)
+    trivial = _trivial(stories.items, texts, seed)
+    findings = pairs.findings(trivial) + stories.findings(trivial)
     if not len(pairs):
         findings += [Figure("first position", "stories: accuracy", Unscored(_FIRST, len(stories)))]
     compared = pairs if len(pairs) else stories
-    sentence, beats = _beats(compared, trivial, findings, resampling)
-    among = _among(human if raters is None else raters, resampling)
+    sentence, beats = _beats(compared, trivial, findings)
+    among = _among(human if raters is None else raters)
     return Meta(tuple(findings + among), sentence, beats, tuple(stories.notes()))
 
 
@@ -107,7 +106,7 @@ def _trivial(items: Sequence[str], texts: Mapping[str, str], seed: int) -> dict[
 
 
 def _beats(
-    compared: Pairs | Stories, trivial: Mapping[str, Trivial], findings: Sequence[Figure], resampling: Resampling
+    compared: Pairs | Stories, trivial: Mapping[str, Trivial], findings: Sequence[Figure]
 ) -> tuple[str, bool | None]:
     """Whether the judge's accuracy is above that of the best baseline, and by how much."""
     what = "pairs: accuracy" if isinstance(compared, Pairs) else "stories: accuracy"
@@ -119,7 +118,7 @@ def _beats(
     best = max((name for name in accuracy if name != JUDGE), key=lambda name: accuracy[name])
     everyone = compared.everyone(trivial)
     ours, theirs = (np.asarray(everyone[name], dtype=np.float64) for name in (JUDGE, best))
-    apart = compared.difference(ours, theirs, resampling)
+    apart = compared.difference(ours, theirs)
     numbers = f"accuracy {accuracy[JUDGE]:.3f} against {accuracy[best]:.3f}"
     left = f" Not compared: {', '.join(unknown)}." if unknown else ""
     if not isinstance(apart, Estimate):
@@ -143,8 +142,8 @@ def _beats(
 # people among themselves ----------------------------------------------------------------------------------------------
 
 
-def _among(human: Sequence[Verdict], resampling: Resampling) -> list[Figure]:
-    """How far people agree among themselves: kappa, alpha and ICC, drawn by prompt where there are several."""
+def _among(human: Sequence[Verdict]) -> list[Figure]:
+    """How far people agree among themselves: kappa, alpha and ICC, by prompt where there are several."""
     prompts, raters, table = by_rater(human)
     if len(raters) < PAIR:
         return [Figure(PEOPLE, "agreement", Unscored("there is one rater", len(table)))]
@@ -158,7 +157,7 @@ def _among(human: Sequence[Verdict], resampling: Resampling) -> list[Figure]:
     for name, coefficient in (_OF_PAIRS if of_pairs else _OF_SCORES).items():
         rows = np.flatnonzero(whole) if coefficient.startswith("icc") else np.arange(len(table))
         groups = [(prompts if len(set(prompts)) > 1 else units)[row] for row in rows]
-        scored = agreement(table[rows], coefficient, groups, resamples=resampling.resamples, seed=resampling.seed)
+        scored = agreement(table[rows], coefficient, groups)
         if isinstance(scored, Estimate):
             on = f"{count} pairs, each from both sides" if of_pairs else f"{len(rows)} stories"
             scored = replace(scored, method=f"{name} of {len(raters)} raters on {on}; {scored.method}")

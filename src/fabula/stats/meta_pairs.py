@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fabula.stats.agreement import cohen_kappa
-from fabula.stats.bootstrap import Resampling, bootstrap, bootstrap_mean
+from fabula.stats.agreement import agreement
 from fabula.stats.correlation import correlation, levelled
 from fabula.stats.estimate import Estimate, Unscored
-from fabula.stats.verdicts import JUDGE, Figure, grouped, homes_of, preferences_of, preferred
+from fabula.stats.intervals import mean_of, share_of
+from fabula.stats.verdicts import JUDGE, Figure, homes_of, preferences_of, preferred
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
 
     from fabula.stats.estimate import Scored
     from fabula.stats.verdicts import Array, Pair, Trivial, Verdict
@@ -61,26 +59,21 @@ class Pairs:
             tuple(homes[pair[0]][0] or " / ".join(pair) for pair in pairs),
         )
 
-    def findings(self, trivial: Mapping[str, Trivial], resampling: Resampling) -> list[Figure]:
+    def findings(self, trivial: Mapping[str, Trivial]) -> list[Figure]:
         """The share of pairs on which both say the same, of the judge and the baselines; the judge's kappa and rho."""
         if not len(self):
             return []
-        method = "share of pairs with people's preference, half where one side alone ties; drawn by prompt"
+        method = "share of pairs with people's preference, half where one side alone ties"
         found = []
         for name, values in self.everyone(trivial).items():
             scored: Scored = (
-                Unscored(values, len(self)) if isinstance(values, str) else self._mean(values, method, resampling)
+                Unscored(values, len(self))
+                if isinstance(values, str)
+                else share_of(self.credit(values), self.prompts, method=method)
             )
             found.append(Figure(name, "pairs: accuracy", scored))
-        kappa = bootstrap(
-            grouped(self.prompts),
-            self._kappa,
-            resamples=resampling.resamples,
-            seed=resampling.seed,
-            method="Cohen's kappa of better, same, worse, each pair from both sides; drawn by prompt",
-        )
-        found.append(Figure(JUDGE, "pairs: kappa", replace(kappa, n=len(self))))
-        return [*found, Figure(JUDGE, "pairs: spearman", self._rho(resampling))]
+        found.append(Figure(JUDGE, "pairs: kappa", self._kappa()))
+        return [*found, Figure(JUDGE, "pairs: spearman", self._rho())]
 
     def everyone(self, trivial: Mapping[str, Trivial]) -> dict[str, Array | str]:
         """The judge's preferences and those of the baselines, or why one has none."""
@@ -100,39 +93,24 @@ class Pairs:
         mine, theirs = _three(values), _three(self.human)
         return np.asarray(1 - np.abs(mine - theirs))
 
-    def difference(self, one: Array, other: Array, resampling: Resampling) -> Scored:
+    def difference(self, one: Array, other: Array) -> Scored:
         """By how much the share of the first is higher."""
-        method = "difference of shares on the same pairs, drawn by prompt"
-        return bootstrap_mean(
-            self.credit(one) - self.credit(other),
-            self.prompts,
-            method=method,
-            resamples=resampling.resamples,
-            seed=resampling.seed,
-        )
+        method = "difference of shares on the same pairs"
+        return mean_of(self.credit(one) - self.credit(other), self.prompts, method=method, limits=(-1.0, 1.0))
 
-    def _mean(self, values: Array, method: str, resampling: Resampling) -> Scored:
-        return bootstrap_mean(
-            self.credit(values), self.prompts, method=method, resamples=resampling.resamples, seed=resampling.seed
-        )
+    def _kappa(self) -> Scored:
+        """Cohen's kappa of the two sides' choices."""
+        both = np.stack([_three(_both_sides(values)) for values in (self.human, self.judge)], axis=1)
+        return self._of_pairs(agreement(both, "cohen", [*self.prompts, *self.prompts]), "of better, same, worse")
 
-    def _kappa(self, chosen: Sequence[NDArray[np.int64]]) -> float | None:
-        rows = np.concatenate(chosen)
-        human, judge = (_three(_both_sides(values[rows])).tolist() for values in (self.human, self.judge))
-        return cohen_kappa(human, judge)
-
-    def _rho(self, resampling: Resampling) -> Scored:
+    def _rho(self) -> Scored:
         """Spearman's rho of the two sides' preferences by pair (Agents' Room, section 7: "by items")."""
-        found = correlation(
-            levelled(_both_sides(self.human)),
-            levelled(_both_sides(self.judge)),
-            "spearman",
-            [*self.prompts, *self.prompts],
-            resamples=resampling.resamples,
-            seed=resampling.seed,
-        )
+        one, other = (levelled(_both_sides(values)) for values in (self.human, self.judge))
+        return self._of_pairs(correlation(one, other, "spearman", [*self.prompts, *self.prompts]), "of preferences")
+
+    def _of_pairs(self, found: Scored, what: str) -> Scored:
         if isinstance(found, Estimate):
-            found = replace(found, method=f"{found.method}; each pair from both sides")
+            found = replace(found, method=f"{what}, each pair from both sides: {found.method}")
         return replace(found, n=len(self))
 
 

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from fabula.stats.agreement import cohen_kappa
-from fabula.stats.bootstrap import Resampling, bootstrap, bootstrap_mean, draw_counts, estimated
-from fabula.stats.correlation import COEFFICIENTS, Coefficient, by_row, levelled, pairwise_accuracy
+from fabula.stats.agreement import cohen_kappa, of_disagreement
+from fabula.stats.correlation import (
+    COEFFICIENTS,
+    LOWEST,
+    Coefficient,
+    by_row,
+    levelled,
+    pairwise_accuracy,
+    without_each,
+)
 from fabula.stats.estimate import Unscored
+from fabula.stats.intervals import coefficient_of, leaving_out, mean_of, share_of
 from fabula.stats.verdicts import JUDGE, PAIR, Figure, grouped, homes_of, scores_of
 
 if TYPE_CHECKING:
@@ -25,7 +33,6 @@ if TYPE_CHECKING:
 
     Statistic: TypeAlias = Callable[[Array, Array], float | None]
 
-_LEVEL: Final = 0.95
 _OF_SYSTEMS: Final[tuple[Coefficient, ...]] = ("spearman", "kendall", "pearson", "accuracy")
 _STATISTICS: Final[Mapping[str, Statistic]] = {
     "spearman": COEFFICIENTS["spearman"],
@@ -82,13 +89,13 @@ class Stories:
         return [member for member in found if len(member) > 1 and np.ptp(self.human[member]) > 0]
 
     def units(self) -> list[NDArray[np.int64]]:
-        """What is drawn as a whole: prompts, or stories where prompts have one story each or are not known."""
+        """What belongs together: prompts, or stories where prompts have one story each or are not known."""
         return grouped(self.prompts) if self.within else list(np.arange(len(self))[:, None])
 
     def notes(self) -> list[str]:
         """What is not compared, and why."""
         if not self.within:
-            note = "No two prompts with several stories: all stories are compared with each other, and drawn singly."
+            note = "No two prompts with several stories: all stories are compared with each other."
             return [note] if len(self) else []
         left = len(set(self.prompts)) - len(self.groups())
         return [f"Prompts left out by story: {left} (one story, or people see no difference)."] if left else []
@@ -105,72 +112,73 @@ class Stories:
                 found[name] = np.array([scores[item] for item in self.items])
         return found
 
-    def findings(self, trivial: Mapping[str, Trivial], resampling: Resampling) -> list[Figure]:
+    def findings(self, trivial: Mapping[str, Trivial]) -> list[Figure]:
         """By story and by system, of the judge and of the baselines."""
         found = []
         for name, values in self.everyone(trivial).items():
-            for what, scored in self._of(values, resampling):
+            for what, scored in self._of(values):
                 found.append(Figure(name, what, scored))
         if self.scored and len(self):
-            found.append(Figure(JUDGE, "stories: kappa", self._kappa(resampling)))
+            found.append(Figure(JUDGE, "stories: kappa", self._kappa()))
         return found
 
-    def _of(self, values: Array | str, resampling: Resampling) -> Iterator[tuple[str, Scored]]:
+    def _of(self, values: Array | str) -> Iterator[tuple[str, Scored]]:
         for what, statistic in _STATISTICS.items():
             missing = isinstance(values, str)
             yield (
                 f"stories: {what}",
-                Unscored(str(values), len(self))
-                if missing
-                else self._by_story(np.asarray(values), what, statistic, resampling),
+                Unscored(str(values), len(self)) if missing else self._by_story(np.asarray(values), what, statistic),
             )
         for what in _OF_SYSTEMS:
             missing = isinstance(values, str)
             yield (
                 f"systems: {what}",
-                Unscored(str(values), len(self)) if missing else self._by_system(np.asarray(values), what, resampling),
+                Unscored(str(values), len(self)) if missing else self._by_system(np.asarray(values), what),
             )
 
     # by story -------------------------------------------------------------------------------------------------------
 
-    def _by_story(self, values: Array, what: str, statistic: Statistic, resampling: Resampling) -> Scored:
-        options = {"resamples": resampling.resamples, "seed": resampling.seed}
+    def _by_story(self, values: Array, what: str, statistic: Statistic) -> Scored:
         if not self.groups():
             return Unscored("no two stories of a prompt between which people see a difference", len(self))
+        share = what.startswith("accuracy")
         if not self.within:
-            return bootstrap(
-                range(len(self)),
-                lambda rows: statistic(self.human[list(rows)], values[list(rows)]),
-                method=f"{what} over all stories, drawn by story",
-                **options,
-            )
+            value = statistic(self.human, values)
+            if value is None:
+                return Unscored("undefined on these stories", len(self))
+            without = [statistic(self.human[rows], values[rows]) for rows in leaving_out(self.units())]
+            lowest = 0.0 if share else -1.0
+            return coefficient_of(value, len(self), without, method=f"{what} over all stories", lowest=lowest)
         each = [statistic(self.human[member], values[member]) for member in self.groups()]
         method = f"mean over prompts of {what}"
         if missing := each.count(None):
             method += f", which counts as 0 on {missing} of {len(each)} where the judge sees no difference"
-        return bootstrap_mean([found or 0.0 for found in each], None, method=f"{method}; drawn by prompt", **options)
+        known = [found or 0.0 for found in each]
+        return share_of(known, method=method) if share else mean_of(known, method=method, limits=(-1.0, 1.0))
 
     def _by_group(self, values: Array, statistic: Statistic) -> Array:
         """The statistic of each group; 0 where it is undefined since the judge sees no difference."""
         return np.array([statistic(self.human[member], values[member]) or 0.0 for member in self.groups()])
 
-    def difference(self, one: Array, other: Array, resampling: Resampling) -> Scored:
+    def difference(self, one: Array, other: Array) -> Scored:
         """By how much the symmetric pairwise accuracy of the first is higher."""
-        options = {"resamples": resampling.resamples, "seed": resampling.seed}
         if not self.groups():
             return Unscored("no two stories of a prompt between which people see a difference", len(self))
         if self.within:
             each = self._by_group(one, pairwise_accuracy) - self._by_group(other, pairwise_accuracy)
-            return bootstrap_mean(each, None, method="mean over prompts of the difference in accuracy", **options)
+            return mean_of(each, method="mean over prompts of the difference in accuracy", limits=(-1.0, 1.0))
 
-        def apart(rows: Sequence[int]) -> float | None:
-            chosen = list(rows)
-            first, second = (pairwise_accuracy(self.human[chosen], values[chosen]) for values in (one, other))
+        def apart(rows: NDArray[np.int64]) -> float | None:
+            first, second = (pairwise_accuracy(self.human[rows], values[rows]) for values in (one, other))
             return None if first is None or second is None else first - second
 
-        return bootstrap(range(len(self)), apart, method="difference in accuracy, drawn by story", **options)
+        value = apart(np.arange(len(self)))
+        if value is None:
+            return Unscored("undefined on these stories", len(self))
+        without = [apart(rows) for rows in leaving_out(self.units())]
+        return coefficient_of(value, len(self), without, method="difference in accuracy over all stories")
 
-    def _kappa(self, resampling: Resampling) -> Scored:
+    def _kappa(self) -> Scored:
         """Cohen's kappa of whole scores: unweighted for two labels, else with quadratic weights."""
         human, judge = np.round(self.human), np.round(self.judge)
         labels = len(set(human.tolist()) | set(judge.tolist()))
@@ -178,58 +186,38 @@ class Stories:
             return Unscored(f"kappa is for a few labels, not for {labels} different scores", len(self))
         weights = "quadratic" if labels > PAIR else None
 
-        def kappa(chosen: Sequence[NDArray[np.int64]]) -> float | None:
-            rows = np.concatenate(chosen)
-            return cohen_kappa(human[rows].tolist(), judge[rows].tolist(), weights)  # type: ignore[arg-type] # a literal
-
-        method = f"Cohen's kappa{' with quadratic weights' if weights else ''} of mean scores, rounded; drawn by prompt"
-        found = bootstrap(self.units(), kappa, resamples=resampling.resamples, seed=resampling.seed, method=method)
-        return replace(found, n=len(self))
+        value = cohen_kappa(human.tolist(), judge.tolist(), weights)  # type: ignore[arg-type] # a literal
+        if value is None:
+            return Unscored("both sides gave one and the same score to all stories", len(self))
+        method = f"Cohen's kappa{' with quadratic weights' if weights else ''} of mean scores, rounded"
+        # Weights go by the place of a score among those given.
+        known, places = np.unique(np.stack([human, judge]), return_inverse=True)
+        of_each = places.reshape(2, -1) / (len(known) - 1)
+        groups = self.prompts if self.within else None
+        apart, chance = np.diff(of_each, axis=0)[0] ** 2, 2 * float(of_each.var())
+        return of_disagreement(value, len(self), apart, chance, groups, method=method)
 
     # by system ------------------------------------------------------------------------------------------------------
 
-    def _by_system(self, values: Array, what: Coefficient, resampling: Resampling) -> Scored:
+    def _by_system(self, values: Array, what: Coefficient) -> Scored:
         systems = sorted(set(self.systems))
         if "" in systems:
             return Unscored("the ratings do not name the system of every story", len(self))
         if len(systems) < PAIR:
             return Unscored("fewer than two systems", len(systems))
-        sums = self._sums(systems, values)
-        value = by_row(what, *sums.means(np.ones((1, len(sums.counts)))))[0]
+        human, judge = (levelled(self._means(systems, side)) for side in (self.human, values))
+        value = by_row(what, human[None], judge[None])[0]
         if not math.isfinite(value):
             return Unscored("one of the two sides sees no difference between the systems", len(systems))
-        drawn = [np.empty(0)]
-        if len(sums.counts) > 1:
-            chosen = draw_counts(len(sums.counts), resampling.resamples, resampling.seed)
-            drawn += [by_row(what, *sums.means(counts)) for counts in chosen]
-        units = f"{len(sums.counts)} {'prompts' if self.within else 'stories'}"
-        method = f"{what} of the means of {len(systems)} systems, drawn by {units}"
-        return estimated(float(value), len(systems), np.concatenate(drawn), level=_LEVEL, method=method)
+        # By prompts the systems would be fixed, and chance moves their means in every draw: such intervals lie too low.
+        # Those who ask whether the judge ranks systems right ask it of other systems too.
+        units = [np.array([n]) for n in range(len(systems))]
+        without = without_each(human, judge, what, units)
+        method = f"{what} of the means of {len(systems)} systems"
+        return coefficient_of(float(value), len(systems), without, method=method, lowest=LOWEST[what])
 
-    def _sums(self, systems: Sequence[str], values: Array) -> _Sums:
+    def _means(self, systems: Sequence[str], values: Array) -> Array:
+        """The mean of each system's stories."""
         place = {name: column for column, name in enumerate(systems)}
         columns = np.array([place[name] for name in self.systems])
-        human, judge, counts = (np.zeros((len(self.units()), len(systems))) for _ in range(3))
-        for row, member in enumerate(self.units()):
-            np.add.at(human[row], columns[member], self.human[member])
-            np.add.at(judge[row], columns[member], values[member])
-            np.add.at(counts[row], columns[member], 1)
-        return _Sums(human, judge, counts)
-
-
-@dataclass(frozen=True)
-class _Sums:
-    """Sums of scores by unit and system (units x systems), from which any draw of units gives the systems' means.
-
-    Means that differ by rounding alone are ties.
-    """
-
-    human: Array
-    judge: Array
-    counts: Array
-
-    def means(self, chosen: Array) -> tuple[Array, Array]:
-        """The systems' means of draws (draws x units); NaN where a draw has no story of a system."""
-        total = chosen @ self.counts
-        with np.errstate(invalid="ignore"):
-            return levelled((chosen @ self.human) / total), levelled((chosen @ self.judge) / total)
+        return np.asarray(np.bincount(columns, values) / np.bincount(columns), dtype=np.float64)

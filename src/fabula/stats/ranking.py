@@ -6,20 +6,19 @@ strengths of a Bradley-Terry model fitted on it, centred at 0.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
 from fabula.base.errors import UnknownNameError
-from fabula.stats.bootstrap import draw_counts, estimated
 from fabula.stats.bradley_terry import (
     WEAK_PRIOR,
     Strengths,
     bradley_terry,
-    fit,
-    strongly_connected,
-    with_prior,
+    influences,
 )
 from fabula.stats.comparisons import (
     TIE,
@@ -30,7 +29,9 @@ from fabula.stats.comparisons import (
     order_consistency,
     tie_share,
 )
+from fabula.stats.differences import MOST, Difference, Found, corrected
 from fabula.stats.estimate import Estimate, Unscored
+from fabula.stats.intervals import FEWEST, Spread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,8 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = ["WEAK_PRIOR", "Comparison", "Ranking", "Strengths", "bradley_terry", "rank_systems"]
 
-_AT_ONCE: Final = 1 << 18  # cells of matrices fitted at a time: what a processor's cache holds
-_LEVEL: Final = 0.95
+_ROUNDING: Final = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,7 @@ class Ranking:
         names: the systems, as given.
         wins: `wins[i, j]` is how often i beat j, ties half a win each (systems x systems).
         strengths: of each system: the log strength, centred at 0, with its interval by prompt; or why there is none.
+        differences: of every two strengths, corrected for how many there are; none of more than 20 systems.
         ties: the share of verdicts that say the two are the same.
         first_position: how often the story shown first wins; 0.5 without position bias.
         consistency: the share of pairs whose verdicts in the two orders agree.
@@ -68,6 +69,7 @@ class Ranking:
     names: tuple[str, ...]
     wins: NDArray[np.float64]
     strengths: tuple[Scored, ...]
+    differences: tuple[Difference, ...]
     ties: Scored
     first_position: Scored
     consistency: Scored
@@ -88,8 +90,6 @@ def rank_systems(
     names: Sequence[str],
     comparisons: Sequence[Comparison],
     *,
-    resamples: int = 1000,
-    seed: int = 1,
     prior: float = 0.0,
 ) -> Ranking:
     """The strengths of the systems, each with its interval by prompt, and the measures of the judge's biases.
@@ -108,31 +108,61 @@ def rank_systems(
     by_prompt = _wins_by_prompt(names, ordered)
     prompts, wins = len(by_prompt), by_prompt.sum(axis=0)
     found = bradley_terry(wins, prior=prior, names=names)
-    drawn = np.empty((0, len(names)))
     strengths: tuple[Scored, ...] = (Unscored(found.note, prompts),) * len(names)
+    apart: tuple[Difference, ...] = ()
     if found.log is not None:
-        drawn = _drawn_strengths(by_prompt, found.log, prior, resamples, seed)
         method = "log strength centred at 0, Bradley-Terry"
         method += ", ties half a win each" if any(c.score == TIE for c in ordered) else ""
-        method += (f", prior {prior:g}" if prior else "") + f", drawn by {prompts} prompts"
+        method += f", prior {prior:g}" if prior else ""
+        moved = influences(by_prompt, found.log, prior)
         strengths = tuple(
-            estimated(value, prompts, column, level=_LEVEL, method=method)
-            for value, column in zip(found.log.tolist(), drawn.T, strict=True)
+            _strength(value, column, method) for value, column in zip(found.log.tolist(), moved.T, strict=True)
         )
-    resampling = {"resamples": resamples, "seed": seed}
+        apart = _differences(names, found.log, moved, method)
     return Ranking(
         tuple(names),
         wins,
         strengths,
-        tie_share(ordered, **resampling),
-        first_position_rate(ordered, **resampling),
-        order_consistency(ordered, **resampling),
-        longer_wins(ordered, **resampling),
-        length_against_wins(ordered, **resampling),
+        apart,
+        tie_share(ordered),
+        first_position_rate(ordered),
+        order_consistency(ordered),
+        longer_wins(ordered),
+        length_against_wins(ordered),
         len(ordered),
         prompts,
-        _notes(found, drawn),
+        (found.note,) if found.note else (),
     )
+
+
+def _strength(value: float, moved: Array, method: str) -> Estimate:
+    spread = _spread(value, moved)
+    if isinstance(spread, Unscored):
+        return Estimate(value, len(moved), method=f"{method}; {spread.reason}")
+    below, above = spread.reach()
+    how = f"{method}; t interval over {len(moved)} prompts, sandwich variance"
+    return Estimate(value, len(moved), value - below, value + above, how)
+
+
+def _differences(names: Sequence[str], log: Array, moved: Array, method: str) -> tuple[Difference, ...]:
+    """Of every two strengths, the stronger first; none where the systems are too many."""
+    order = sorted(range(len(names)), key=lambda n: (-log[n], n)) if len(names) <= MOST else []
+    found: list[Found] = []
+    for i, j in combinations(order, 2):
+        value = float(log[i] - log[j])
+        found.append((names[i], names[j], value, len(moved), _spread(value, moved[:, i] - moved[:, j])))
+    return corrected(found, f"difference of {method}; sandwich variance over {len(moved)} prompts")
+
+
+def _spread(value: float, moved: Array) -> Spread | Unscored:
+    """The error of a number that each prompt moves by so much: the infinitesimal jackknife, freed from its bias."""
+    prompts = len(moved)
+    if prompts < FEWEST:
+        return Unscored(f"no interval from {prompts} prompt{'s' * (prompts != 1)}, since it takes {FEWEST}")
+    error = math.sqrt(float((moved**2).sum()) * prompts / (prompts - 1))
+    if error <= _ROUNDING:
+        return Unscored("no interval, since all prompts say the same")
+    return Spread(value, error, prompts - 1.0, 0.0, prompts)
 
 
 def _wins_by_prompt(names: Sequence[str], comparisons: Sequence[Comparison]) -> Array:
@@ -144,33 +174,3 @@ def _wins_by_prompt(names: Sequence[str], comparisons: Sequence[Comparison]) -> 
         at, i, j = prompt[c.prompt], place[c.first], place[c.second]
         wins[at, [i, j], [j, i]] += (c.score, 1 - c.score)
     return wins
-
-
-def _drawn_strengths(wins: Array, start: Array, prior: float, resamples: int, seed: int) -> Array:
-    """Log strengths of each resample of the prompts (resamples x systems), NaN where they are not finite.
-
-    `start` are those of all prompts, which are near.
-    """
-    prompts, size = wins.shape[:2]
-    blocks: list[Array] = [np.empty((0, size))]
-    at_once = max(1, _AT_ONCE // size**2)
-    for counts in draw_counts(prompts, resamples, seed) if prompts > 1 else ():
-        for first in range(0, len(counts), at_once):
-            sums = counts[first : first + at_once] @ wins.reshape(prompts, -1)
-            tables = with_prior(sums.reshape(-1, size, size), prior)
-            finite = strongly_connected(tables)
-            logs = np.full(tables.shape[:2], np.nan)
-            if finite.any():
-                logs[finite] = fit(tables[finite], start)
-            blocks.append(logs)
-    return np.concatenate(blocks)
-
-
-def _notes(found: Strengths, drawn: Array) -> tuple[str, ...]:
-    notes = [found.note] if found.note else []
-    if missing := int(np.isnan(drawn[:, :1]).sum()):
-        notes.append(
-            f"{missing:,} of {len(drawn):,} resamples of the prompts have no finite strengths, since in them some "
-            f"system won or lost all. With a weak prior (prior={WEAK_PRIOR}) all have."
-        )
-    return tuple(notes)

@@ -33,7 +33,7 @@ class Verdict:
         items: one story, which has the score `value`; or two as shown, and `value` is 1 where the first is better, 0
             where the second is, 0.5 where they are the same.
         systems: who wrote them; empty where not known.
-        prompt: what they answer; intervals are drawn by it.
+        prompt: what they answer; intervals are by it.
         first: of two, how often the first was shown first: 1, unless the verdict is made of several showings.
         settled: of two, whether it may stand for the pair; else it counts for the two stories alone.
     """

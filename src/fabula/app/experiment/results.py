@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -12,8 +13,8 @@ from fabula.engine.journal import Journal
 from fabula.measure.items import Item
 from fabula.measure.report import Row
 from fabula.models.base import NOTHING_USED, Usage
-from fabula.stats.bootstrap import bootstrap_mean
 from fabula.stats.estimate import Estimate, Unscored
+from fabula.stats.intervals import mean_of
 from fabula.story import Story
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class Results:
     def measured(self, report: Report) -> tuple[Row, ...]:
         """A report's numbers by contender: what it says of systems itself, else the means of its numbers of stories.
 
-        Intervals of those means are drawn by brief; what could not be scored is counted in `method`.
+        Intervals of those means are by brief; what could not be scored is counted in `method`.
         """
         briefs = {run.trial.id: run.trial.brief_id for run in self.runs}
         homes = {run.trial.id: run.trial.contender.label for run in self.runs}
@@ -146,7 +147,9 @@ def _mean(runs: Sequence[RunResult], what: str, number: Callable[[RunResult], fl
     known = [value for value in values if value is not None]
     if len(known) < len(values):
         return Unscored(f"the {what} of {len(values) - len(known)} of {len(values)} stories are not known", len(values))
-    return bootstrap_mean(known, [run.trial.brief_id for run in runs], method="mean over stories, briefs drawn")
+    return mean_of(
+        known, [run.trial.brief_id for run in runs], method="mean over stories, by brief", limits=(0.0, math.inf)
+    )
 
 
 def _mean_of(rows: Sequence[Row], briefs: Sequence[str]) -> Scored:
@@ -155,10 +158,10 @@ def _mean_of(rows: Sequence[Row], briefs: Sequence[str]) -> Scored:
     if not scored:
         reasons = dict.fromkeys(row.scored.reason for row in rows if isinstance(row.scored, Unscored))
         return Unscored("; ".join(reasons), len(rows))
-    found = bootstrap_mean(
+    found = mean_of(
         [estimate.value for estimate, _ in scored],
         [brief for _, brief in scored],
-        method="mean over stories, briefs drawn" + (f"; {missing} not scored" if missing else ""),
+        method="mean over stories, by brief" + (f"; {missing} not scored" if missing else ""),
     )
     shown = scored[0][0].method
     return replace(found, method=f"{found.method}; each: {shown}") if isinstance(found, Estimate) and shown else found

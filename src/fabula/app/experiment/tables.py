@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 FORMAT: Final = 1
 COLUMNS: Final = (
-    "contender", "system", "preset", "model", "evaluator", "of", "what", "value", "low", "high", "level", "n", "method",
-    "unscored", "baseline",
+    "contender", "system", "preset", "model", "evaluator", "of", "what", "value", "low", "high", "level", "n", "p",
+    "method", "unscored", "baseline",
 )  # fmt: skip
 
 

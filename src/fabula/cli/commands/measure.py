@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import csv
-import io
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -19,11 +17,13 @@ from fabula.base.files import write_atomically
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
 from fabula.cli.terminal import table
+from fabula.cli.verdict_tables import differences_table
 from fabula.craft.measuring import MEAN, by_system
 from fabula.engine.methods import settings_of
 from fabula.evaluators import find
+from fabula.measure.report import Report, Row, csv_of
 from fabula.project.settings import Settings
-from fabula.stats.estimate import Estimate, figures
+from fabula.stats.estimate import Estimate, Unscored, figures
 from fabula.story import Brief
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
     from fabula.engine.methods import Preset
     from fabula.measure.items import Item
-    from fabula.measure.report import Report, Row
+
 
 _NAMES: Final = ("surface", "rouge", "bertscore")
 _SHOWN: Final = 40  # stories in the table
@@ -52,7 +52,6 @@ _SHORT: Final = {
     "sentence length": "length",
     "sentence spread": "spread",
 }
-_COLUMNS: Final = ("evaluator", "of", "what", "value", "low", "high", "level", "n", "method", "unscored")
 Stories = Annotated[
     list[str] | None,
     typer.Argument(
@@ -198,19 +197,12 @@ def _report(name: str, items: Sequence[Item], config: Any, terminal: Terminal) -
 
 def _write_csv(where: str, reports: Sequence[Report], empty: Sequence[str], terminal: Terminal) -> None:
     """Every number a line, and every story that has none."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, _COLUMNS, restval="", lineterminator="\n")
-    writer.writeheader()
-    for report in reports:
-        for row in report.rows:
-            shown = {name: value for name, value in row.as_data().items() if value is not None}
-            writer.writerow({"evaluator": report.evaluator} | shown)
-    for problem in empty:
-        writer.writerow({"what": "story", "unscored": problem})
+    left_out = tuple(Row("", "story", Unscored(problem)) for problem in empty)
+    text = csv_of([*reports, *([Report("", rows=left_out)] if left_out else [])])
     if where == "-":
-        terminal.say(text.getvalue().rstrip("\n"))
+        terminal.say(text.rstrip("\n"))
         return
-    write_atomically(Path(where), text.getvalue())
+    write_atomically(Path(where), text)
     terminal.advise(f"Every number is in {where}.")
 
 
@@ -219,11 +211,13 @@ def _show(terminal: Terminal, items: Sequence[Item], reports: Sequence[Report]) 
     terminal.say(_stories_table(items, rows))
     if len(items) > 1:
         terminal.say("\n" + _systems_table(items, rows))
+        if apart := differences_table(rows):
+            terminal.say("\n" + apart)
     for report in reports:
         settings = ", ".join(f"{name} {_value(value)}" for name, value in report.how.items())
-        terminal.say(f"\n{report.evaluator}: {settings}")
+        terminal.say(terminal.wrapped(f"\n{report.evaluator}: {settings}"))
         for note in report.notes:
-            terminal.say(f"  {note}")
+            terminal.say(terminal.wrapped(f"  {note}"))
     terminal.advise("--json and --csv FILE give every number with its n, interval and method.")
 
 

@@ -18,10 +18,9 @@ from fabula.cli.session import near
 from fabula.cli.terminal import table
 from fabula.evaluators.pairwise.config import MARGIN
 from fabula.measure.ratings import read_ratings
-from fabula.measure.report import Report, Row
+from fabula.measure.report import Report, Row, csv_of
 from fabula.measure.report.page import Section, bullets, figure, joined, page, report_section
 from fabula.measure.report.pictures import intervals_svg
-from fabula.stats.bootstrap import Resampling
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.meta import PEOPLE
 from fabula.stats.meta import meta as compared
@@ -51,8 +50,8 @@ class Comparing:
         float, typer.Option(min=0, max=0.999, help="By which a weighed choice needs to lead, as of `fabula rank`.")
     ] = MARGIN
     html: Annotated[str, typer.Option(metavar="FILE", help="Write the whole comparison as a page.")] = ""
-    resamples: Annotated[int, typer.Option(min=100, max=100_000, help="Of the bootstrap.")] = 1000
-    seed: Annotated[int, typer.Option(help="Of the bootstrap and the random baseline.")] = 1
+    csv: Annotated[str, typer.Option("--csv", metavar="FILE", help="Every number as a line of CSV.")] = ""
+    seed: Annotated[int, typer.Option(help="Of the random baseline.")] = 1
 
 
 @bundled
@@ -68,11 +67,14 @@ def meta(
     people = side_of(read_ratings(Path(human)), human, comparing.margin)
     questions = common_questions(judge, people, comparing.question)
     texts = _texts(comparing)
-    resampling = Resampling(comparing.resamples, comparing.seed)
-    found = {name: compared(both.judge, both.human, texts, resampling, both.raters) for name, both in questions.items()}
+    found = {
+        name: compared(both.judge, both.human, texts, comparing.seed, both.raters) for name, both in questions.items()
+    }
     report = _report(found, judge, people, comparing)
     if comparing.html:
         _write(Path(comparing.html), found, report)
+    if comparing.csv:
+        write_atomically(Path(comparing.csv), csv_of([report]))
     printed = [name for name in found if PASSED not in found or name.startswith(PASSED)]
     for name in printed:
         terminal.say(f"{name}\n\n{_table(found[name])}\n\n{found[name].sentence}\n")
@@ -82,7 +84,9 @@ def meta(
     if comparing.html:
         terminal.say(f"\n{near(Path(comparing.html))}")
     else:
-        terminal.advise("All numbers (Kendall, Pearson, legacy definitions, n, methods): --json, or --html FILE.")
+        terminal.advise(
+            "All numbers (Kendall, Pearson, legacy definitions, n, methods): --json, --csv FILE or --html FILE."
+        )
     terminal.document(report.as_data() | {"questions": {name: _rendered(result) for name, result in found.items()}})
 
 
@@ -132,7 +136,6 @@ def _report(found: dict[str, Meta], judge: Side, people: Side, comparing: Compar
     how = {
         "judge": ", ".join(judge.raters),
         "people": ", ".join(people.raters),
-        "resamples": comparing.resamples,
         "seed": comparing.seed,
         **{
             f"choices of {who}": side.method(comparing.margin)

@@ -20,6 +20,7 @@ from fabula.evaluators.pairwise.algorithm import pairs_of
 from fabula.evaluators.pairwise.page import page_of, questions_of, strengths_picture
 from fabula.evaluators.pairwise.report import ranked
 from fabula.measure.ratings import read_ratings
+from fabula.measure.report import csv_of
 from fabula.story import slug
 
 if TYPE_CHECKING:
@@ -73,9 +74,9 @@ def _by_ratings(evaluating: Evaluating, file: Path, stories: Sequence[str]) -> R
 
 
 def _write(report: Report, folder: Path, name: str) -> list[Path]:
-    """Write the page and a picture for each question; the page first."""
+    """Write the page, the numbers and a picture for each question; the page first."""
     make_folder(folder)
-    shown = {f"{name}.html": page_of(report)}
+    shown = {f"{name}.html": page_of(report), f"{name}.csv": csv_of([report])}
     shown |= {f"{name}-{slug(question)}.svg": strengths_picture(report, question) for question in questions_of(report)}
     for file, content in shown.items():
         write_atomically(folder / file, content)

@@ -16,6 +16,7 @@ from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, Judges, Limits, bundled
 from fabula.cli.session import near
 from fabula.cli.terminal import table
+from fabula.cli.verdict_tables import differences_table
 from fabula.craft.measuring import MEAN
 from fabula.evaluators import evaluators, find
 from fabula.measure.report.page import estimate_cells, page, report_section
@@ -113,7 +114,7 @@ def _say(terminal: Terminal, report: Report, items: Sequence[Item]) -> None:
     """Each item; of a lone one what the judge said; systems and differences; baselines; notes."""
     names = [item.id for item in items]
     own = [row for row in report.rows if row.of in names and not row.baseline]
-    others = [row for row in report.rows if row.of not in names and not row.baseline]
+    others = [row for row in report.rows if row.of not in names and not (row.baseline or row.is_difference)]
     if len(items) == 1:  # it is its own mean
         others = [row for row in others if not row.what.startswith(MEAN)]
     terminal.say(_items_table(own, names))
@@ -122,6 +123,8 @@ def _say(terminal: Terminal, report: Report, items: Sequence[Item]) -> None:
     for rows in (others, [row for row in report.rows if row.baseline]):
         if rows:
             terminal.say("\n" + _rows_table(rows))
+    if apart := differences_table(report.rows):
+        terminal.say("\n" + apart)
     for note in report.notes:
         terminal.say(terminal.wrapped(f"\n{note}"))
 

@@ -17,6 +17,7 @@ from fabula.cli.options import Common, Judges, Limits, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
+from fabula.cli.verdict_tables import differences_table
 from fabula.engine.methods import settings_of as method_settings
 from fabula.evaluators import find
 from fabula.evaluators.editorial.agreement import accepted, annotations_of, decoys_of, named, sheet_of
@@ -151,6 +152,9 @@ _SAY = {"editorial": _say_editorial, "rubric": _say_rubric}
 
 
 def _say_rest(terminal: Terminal, report: Report, rows: Sequence[Row]) -> None:
+    rows = [row for row in rows if not row.is_difference]
+    if apart := differences_table(report.rows):
+        terminal.say("\n" + apart)
     if rows:
         shown = [(f"{row.of} (baseline)" if row.baseline else row.of, row.what, str(row.scored)) for row in rows]
         terminal.say("\n" + table([("of", "measure", "value"), *shown]))

@@ -16,6 +16,7 @@ from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, Judges, Limits, bundled
 from fabula.cli.session import near
 from fabula.cli.terminal import table
+from fabula.cli.verdict_tables import differences_table
 from fabula.evaluators import find
 from fabula.evaluators.ttcw.making import MAKING
 from fabula.evaluators.ttcw.page import as_page, counts_of, mean_text, passed_text
@@ -168,8 +169,10 @@ def _say(terminal: Terminal, report: Report) -> None:
     if others:
         rows = [("of", "measure", "value"), *((row.of, row.what, str(row.scored)) for row in others)]
         terminal.say("\n" + table(rows))
+    if apart := differences_table(report.rows):
+        terminal.say("\n" + apart)
     for note in report.notes:
-        terminal.say(f"\n{note}")
+        terminal.say(terminal.wrapped(f"\n{note}"))
 
 
 def _score_rows(report: Report, names: Sequence[str]) -> list[tuple[str, ...]]:

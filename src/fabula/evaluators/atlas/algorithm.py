@@ -6,7 +6,6 @@ the module of that name.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.continuity import scenes_of
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from fabula.continuity import NumberedScene
     from fabula.engine.run import Run
     from fabula.evaluators.atlas.config import Config
-    from fabula.evaluators.atlas.findings import Found
     from fabula.evaluators.atlas.gold import Gold
     from fabula.evaluators.atlas.replies import AttributeReply, EntityReply, ProposalReply, RelationReply
     from fabula.measure.items import Item
@@ -51,7 +49,6 @@ if TYPE_CHECKING:
 _REST_TOKENS: Final = 3_000  # of instructions, proposals and schema beside the text
 _PER_1000_WORDS: Final = 3.2  # proposals, for estimates; the paper gives no number, this one is ours
 _SHORT: Final = 4  # letters of words that name nothing in particular
-_NAME: Final = re.compile(r"\b[A-Z]\w+")
 
 
 async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
@@ -389,7 +386,8 @@ def _batches(check: StoryCheck, proposals: Sequence[Proposal]) -> list[tuple[lis
 def _between(scenes: Sequence[NumberedScene], one: Proposal) -> str:
     """Scenes X and Y, and from those between the paragraphs that name what the proposal is about."""
     own = f"{one.fact} {one.event}"
-    about = {word.casefold() for word in _NAME.findall(own)} or {word for word in words(own) if len(word) > _SHORT}
+    names = {word for word in words(own) if word.capitalize() in own and len(word) > 1}
+    about = names or {word for word in words(own) if len(word) > _SHORT}
     pieces = []
     for scene in scenes:
         if scene.number in (one.x, one.y):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
@@ -50,7 +49,7 @@ _ID_LETTERS: Final = 8
 _SAME_ATTRIBUTE: Final = 0.5
 _FEWEST_QUOTED: Final = 3
 _FEWEST: Final = 3  # letters of a word that can be a name
-_FRAME: Final = re.compile(r"(?:\s+(?:was|were) established|\s+happens?)[ .,;]*\Z", re.IGNORECASE)
+_FRAME: Final = (" was established", " were established", " happens", " happen")
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +161,9 @@ def _placed(part: Passage) -> dict[str, Any]:
 
 def clause_of(text: str) -> str:
     """A clause for the paper's sentence on one line, without the words of the sentence around it at its end."""
-    return _FRAME.sub("", one_line(text)).strip(" .,;")
+    clause = one_line(text).strip(" .,;")
+    end = next((end for end in _FRAME if clause.casefold().endswith(end)), "")
+    return clause[: len(clause) - len(end)].strip(" .,;")
 
 
 def key_of(*parts: str) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from fabula.measure.report.page import (
     Html,
@@ -24,6 +23,9 @@ from fabula.story import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+
+_MARKUP: Final = {ord(sign): f"\\{sign}" for sign in "\\`*_[]<>#"}
 
 
 def as_page(report: Mapping[str, Any], dismissed: Mapping[str, str], command: Sequence[str]) -> str:
@@ -150,7 +152,7 @@ def as_markdown(story: Mapping[str, Any], dismissed: Mapping[str, str]) -> str:
 
 def _plain(said: str) -> str:
     """Foreign text on one line, with what Markdown or HTML would take for markup made harmless."""
-    return re.sub(r"([\\`*_\[\]<>#])", r"\\\1", one_line(cleaned(said)))
+    return one_line(cleaned(said)).translate(_MARKUP)
 
 
 def _marked(passage: Mapping[str, Any]) -> Html:

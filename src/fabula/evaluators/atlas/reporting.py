@@ -12,7 +12,8 @@ from fabula.evaluators.atlas.gold import Detected, accuracies, rows
 from fabula.evaluators.atlas.planted import Planted, Quoting, score
 from fabula.measure.report import Report, Row
 from fabula.stats.estimate import Estimate, Unscored
-from fabula.stats.shares import count_estimate, share
+from fabula.stats.intervals import count_of
+from fabula.stats.shares import share
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -189,7 +190,8 @@ def _planted_rows(of: str, scores: Sequence[PlantedScore], words: int) -> Iterat
         own = [found for one, found in errors if one.needs == needs]
         yield Row(of, f"recall, needs {needs.replace('_', ' ')}", share(sum(own), len(own), "planted errors"))
     yield Row(of, "precision", share(hits, hits + false, "findings, each planted error once"))
-    rate = count_estimate(false, words, "findings that are no planted error, in 10,000 words; n words", _PER / words)
+    by_story = [float(len(score.false)) for score in scores]
+    rate = count_of(by_story, f"findings that are no planted error, over {words:,} words; n stories", _PER / words)
     yield Row(of, "other findings per 10,000 words", rate)
     decoys = sum(len(score.planted.decoys) for score in scores)
     yield Row(of, "decoys called errors", share(sum(len(score.called) for score in scores), decoys, "decoys"))

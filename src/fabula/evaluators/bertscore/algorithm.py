@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from fabula.craft.bertscore.embedders import open_embedder
 from fabula.craft.bertscore.scoring import encoded, matched
-from fabula.craft.measuring import checked, mean_rows, story_rows, unscored_note
+from fabula.craft.measuring import checked, difference_rows, mean_rows, story_rows, unscored_note
 from fabula.measure.report import Report
-from fabula.stats.bootstrap import Resampling
 from fabula.stats.estimate import Estimate, Unscored
 
 if TYPE_CHECKING:
@@ -74,5 +73,6 @@ def _report(
     items: Sequence[Item], stories: Sequence[dict[str, Scored]], config: Config, notes: tuple[str, ...]
 ) -> Report:
     measured = {what: [story[what] for story in stories] for what in _WHATS}
-    rows = story_rows(items, measured) + mean_rows(items, measured, Resampling(config.resamples, config.seed))
-    return Report("bertscore", asdict(config), tuple(rows), notes=(*unscored_note(measured), *notes))
+    apart, said = difference_rows(items, measured)
+    rows = story_rows(items, measured) + mean_rows(items, measured, -1.0) + apart
+    return Report("bertscore", asdict(config), tuple(rows), notes=(*unscored_note(measured), *notes, *said))

@@ -22,8 +22,6 @@ class Config(Presets):
         fetch: a model that is not on this machine may be fetched from its public home.
         embedder: transformers; letters (a stand-in without a model); or FILE.py:FUNCTION, which gets `model` and gives
             an object with name, limit, tokens(text) and embed(tokens).
-        resamples: bootstrap draws behind an interval.
-        seed: of the draws.
     """
 
     model: str = "roberta-large"
@@ -32,8 +30,6 @@ class Config(Presets):
     overlap: int = 64
     fetch: bool = False
     embedder: str = "transformers"
-    resamples: int = 1000
-    seed: int = 1
 
     @classmethod
     def improved(cls) -> Config:

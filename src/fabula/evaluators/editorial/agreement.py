@@ -14,12 +14,14 @@ from fabula.craft.levels import LEVELS
 from fabula.evaluators.editorial.report import RUBRIC, Annotation, annotation_id
 from fabula.measure.ratings import Rating
 from fabula.measure.report import Row
-from fabula.stats.shares import share
+from fabula.stats.estimate import Unscored
+from fabula.stats.intervals import FEWEST, share_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from fabula.measure.report import Report
+    from fabula.stats.estimate import Scored
 
 ACCEPT: Final = "accept/"
 OPEN: Final = "not answered yet"
@@ -87,18 +89,27 @@ def accepted(report: Report, people: Sequence[Rating]) -> tuple[list[Row], list[
     ids = {one.id for one in real}
     rows = []
     for level in LEVELS:
-        own = [vote for name, vote in votes.items() if name in ids and known[name].level == level]
+        own = {name: vote for name, vote in votes.items() if name in ids and known[name].level == level}
         if own:
-            rows.append(Row("people", f"accept/{level}", share(sum(own), len(own), f"annotations of the {level}")))
-    everything = [vote for name, vote in votes.items() if name in ids]
-    rows.append(Row("people", "accept", share(sum(everything), len(everything), "annotations that people answered")))
-    lures = [vote for name, vote in votes.items() if name not in ids]
-    rows.append(Row("decoys", "accept", share(sum(lures), len(lures), "decoys that people answered"), baseline=True))
-    several = [said for said in given.values() if len(said) > 1]
+            rows.append(Row("people", f"accept/{level}", _share(own, known, f"annotations of the {level}")))
+    everything = {name: vote for name, vote in votes.items() if name in ids}
+    rows.append(Row("people", "accept", _share(everything, known, "annotations that people answered")))
+    lures = {name: vote for name, vote in votes.items() if name not in ids}
+    rows.append(Row("decoys", "accept", _share(lures, known, "decoys that people answered"), baseline=True))
+    several = {name: len(set(said)) == 1 for name, said in given.items() if len(said) > 1}
     if several:
-        same = sum(len(set(said)) == 1 for said in several)
-        rows.append(Row("people", "of one mind", share(same, len(several), "annotations with several answers")))
+        rows.append(Row("people", "of one mind", _share(several, known, "annotations with several answers")))
     return rows, _notes(real, votes, left)
+
+
+def _share(votes: Mapping[str, bool], known: Mapping[str, Annotation], what: str) -> Scored:
+    """The share of annotations with a yes; those on one story belong together."""
+    if not votes:
+        return Unscored(f"there are no {what}")
+    stories = [known[name].item for name in votes]
+    groups = stories if len(set(stories)) >= FEWEST else None
+    method = f"share of {what}" + ("" if groups else "; of these stories alone")
+    return share_of([float(vote) for vote in votes.values()], groups, method=method)
 
 
 def _answers(people: Sequence[Rating], known: dict[str, Annotation]) -> tuple[dict[str, list[bool]], Counter[str]]:

@@ -43,7 +43,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
         ModelError: the editor did not answer.
         BudgetError: the cap is reached.
     """
-    check_numbers(config, from_1=("passages", "cap", "max_tokens", "resamples"), from_0=("temperature",))
+    check_numbers(config, from_1=("passages", "cap", "max_tokens"), from_0=("temperature",))
     levels = levels_in(config.paper.levels)
     found = {(item.id, level): passages_of(item.story, level) for item in items for level in levels}
 

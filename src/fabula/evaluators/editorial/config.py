@@ -35,14 +35,12 @@ class Ours:
         beside: a sentence is shown with its neighbours, which are not commented on.
         guard: the editor is told that what a passage says to its editor is a part of the story.
         seed: which scenes and sentences are drawn.
-        resamples: of the bootstrap.
     """
 
     unique: bool = False
     beside: bool = False
     guard: bool = False
     seed: int = 1
-    resamples: int = 1000
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.craft.levels import CATEGORIES, passages_of
+from fabula.craft.measuring import difference_rows
 from fabula.craft.raters import rating_of
 from fabula.craft.trivial import order_rows
 from fabula.measure.report import Report, Row
-from fabula.stats.bootstrap import bootstrap_mean
 from fabula.stats.estimate import Estimate, Unscored
-from fabula.stats.shares import count_estimate, share
+from fabula.stats.intervals import FEWEST, count_of, mean_of, share_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -81,7 +81,6 @@ def report_of(
     items: Sequence[Item], levels: Sequence[Level], reads: Sequence[PassageRead], how: Mapping[str, Any]
 ) -> Report:
     """The report on all stories."""
-    resamples, seed = int(how["resamples"]), int(how["seed"])
     rows, totals = [], dict[str, float]()
     for item in items:
         by_level = {
@@ -93,21 +92,20 @@ def report_of(
         if isinstance(whole, Estimate):
             totals[item.id] = whole.value
         rows += found
-    rows += _system_rows(items, levels, rows, resamples, seed)
+    stories = {what: [_scored(rows, item, what) for item in items] for what in (ALL, *levels)}
+    apart, said = difference_rows(items, stories)
+    rows += _system_rows(items, levels, rows) + apart
     dropped = sum((read.dropped for read in reads), Counter[str]())
-    kept = sum(len(read.annotations or ()) for read in reads)
-    quoted = share(
-        kept, kept + dropped[NOT_QUOTED], "quotations that stand in the text, of the comments otherwise valid"
-    )
+    quoted = _quoted(reads)
     rows.append(Row("all", "quotations found", quoted))
     rows.append(Row("all", "constant", _constant(levels, how["passages"]), baseline=True))
-    rows += order_rows(items, totals, "comments", resamples)
+    rows += order_rows(items, totals, "comments")
     return Report(
         "editorial",
         how,
         tuple(rows),
         tuple(rating for read in reads for rating in ratings_of(read)),
-        tuple(_notes(items, reads, dropped, quoted)),
+        (*_notes(items, reads, dropped, quoted), *said),
         {
             "levels": {level: list(CATEGORIES[level]) for level in levels},
             "stories": [_story_data(item, levels) for item in items],
@@ -115,6 +113,20 @@ def report_of(
             "dropped": dict(dropped),
         },
     )
+
+
+def _quoted(reads: Sequence[PassageRead]) -> Scored:
+    """The share of quotations that stand in the text; the comments on one story belong together."""
+    values, stories = list[float](), list[str]()
+    for read in reads:
+        found = [1.0] * len(read.annotations or ()) + [0.0] * read.dropped[NOT_QUOTED]
+        values += found
+        stories += [read.item.id] * len(found)
+    if not values:
+        return Unscored("there are no quotations of comments otherwise valid")
+    method = "share of quotations that stand in the text, of the comments otherwise valid"
+    groups = stories if len(set(stories)) >= FEWEST else None
+    return share_of(values, groups, method=method if groups else f"{method}; of these stories alone")
 
 
 def _story_data(item: Item, levels: Sequence[Level]) -> dict[str, Any]:
@@ -182,7 +194,7 @@ def _count(reads: Sequence[PassageRead], category: str, wanted: int) -> Scored:
         method += f", scaled to {wanted}"
     if len(values) < len(reads):
         method += f"; {len(reads) - len(values)} replies could not be read"
-    return count_estimate(sum(values), len(values), method, wanted / len(values))
+    return count_of(values, method, wanted / len(values))
 
 
 def _sum(levels: Sequence[Level], counts: Sequence[Scored]) -> Scored:
@@ -195,12 +207,14 @@ def _sum(levels: Sequence[Level], counts: Sequence[Scored]) -> Scored:
     n, whole = sum(count.n for count in values), sum(count.value for count in values)
     if any("scaled" in count.method for count in values):
         return Estimate(whole, n, method=f"sum of {', '.join(levels)}; no interval, because one of them is scaled")
-    return count_estimate(round(whole), n, f"sum of {', '.join(levels)}")
+    return replace(count_of([whole], f"sum of {', '.join(levels)}"), n=n)
 
 
-def _system_rows(
-    items: Sequence[Item], levels: Sequence[Level], rows: Sequence[Row], resamples: int, seed: int
-) -> list[Row]:
+def _scored(rows: Sequence[Row], item: Item, what: str) -> Scored:
+    return next(row.scored for row in rows if (row.of, row.what) == (item.id, what))
+
+
+def _system_rows(items: Sequence[Item], levels: Sequence[Level], rows: Sequence[Row]) -> list[Row]:
     """The means of each system over its stories, where there are several stories."""
     if len(items) == 1:
         return []
@@ -211,11 +225,9 @@ def _system_rows(
             counted = [(item, known[item.id, what]) for item in items if item.system == system]
             there = [(item, scored.value) for item, scored in counted if isinstance(scored, Estimate)]
             missing = f"; {len(counted) - len(there)} without a count" if len(there) < len(counted) else ""
-            scored = bootstrap_mean(
+            scored = mean_of(
                 [value for _, value in there],
                 [item.prompt or item.id for item, _ in there],
-                resamples=resamples,
-                seed=seed,
                 method=f"mean over {len(there)} stories{missing}",
             )
             found.append(Row(system, what, scored))

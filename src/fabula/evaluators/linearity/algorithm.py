@@ -50,7 +50,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
         ModelError: the judge did not answer.
         BudgetError: the cap is reached.
     """
-    check_numbers(config, from_1=("within", "reach", "resamples"), from_0=("checks",))
+    check_numbers(config, from_1=("within", "reach"), from_0=("checks",))
     checked(items)
 
     # Where the player leaves the story, and what the characters say next.

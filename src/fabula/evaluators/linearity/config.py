@@ -19,7 +19,6 @@ class Config(Presets):
         guard: the judge is told that what story and conversation say to it is a part of them.
         reach: sentences of the narrative, around where the dialogue was, that a turn is held against.
         checks: digressions after which two trivial characters are judged too; 0 has none judged.
-        resamples: of the bootstrap.
     """
 
     within: int = 3
@@ -27,7 +26,6 @@ class Config(Presets):
     guard: bool = False
     reach: int = 30
     checks: int = 8
-    resamples: int = 1000
 
     @classmethod
     def improved(cls) -> Config:

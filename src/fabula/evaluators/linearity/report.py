@@ -7,11 +7,14 @@ from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+import numpy as np
+
 from fabula.craft.measuring import by_system, prompt_of
 from fabula.engine.replies.turns import says
 from fabula.measure.report import Report, Row
-from fabula.stats.bootstrap import bootstrap_mean
+from fabula.stats.differences import MOST, Found, corrected
 from fabula.stats.estimate import Unscored
+from fabula.stats.intervals import FEWEST, group_members, share_of, spread_of
 from fabula.stats.shares import share
 
 if TYPE_CHECKING:
@@ -33,8 +36,6 @@ BASELINES: Final[Mapping[Baseline, str]] = {
     "deaf": "a character that hears nothing",
     "echo": "an echo of the player",
 }
-_ALIKE: Final = 2
-_MOST_SYSTEMS: Final = 8  # of which every two are compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,7 @@ def report_of(
         for way, suffix, method in (("judge", "", "by a judge"), ("words", ", by words", "by shared words"))
         if (own := [one for one in outcomes if one.way == way])
     ]
-    count = _Counting(items, found, how["within"], how["resamples"])
+    count = _Counting(items, found, how["within"])
     rows = [row for way in ways for row in count.rows(way)]
     rows += count.others()
     if len(ways) > 1:
@@ -152,7 +153,6 @@ class _Counting:
     items: Sequence[Item]
     found: Sequence[Digression]
     within: int
-    resamples: int
 
     @cached_property
     def systems(self) -> dict[str, set[str]]:
@@ -199,29 +199,32 @@ class _Counting:
         return self._mean(values, f"share of the digressions, {way.method}" + (f", {lost} not scored" if lost else ""))
 
     def _mean(self, values: Sequence[tuple[Digression, float]], method: str) -> Scored:
-        """A mean of numbers from 0 to 1; drawn by narrative where there are several, else by dialogue."""
+        """A mean of numbers from 0 to 1; by narrative where there are enough, else by dialogue, else each one alone."""
         numbers = [value for _, value in values]
         prompts = [prompt_of(one.item) for one, _ in values]
-        groups = prompts if len(set(prompts)) > 1 else [one.item.id for one, _ in values]
-        # Of one group nothing can be drawn; and where all or none are back, draws would say that this is certain.
-        if len(set(numbers)) < _ALIKE or len(set(groups)) < _ALIKE:
-            return share(round(sum(numbers)), len(numbers), method.removeprefix("share of the "))
-        return bootstrap_mean(numbers, groups, resamples=self.resamples, method=method)
+        dialogues = [one.item.id for one, _ in values]
+        for groups in (prompts, dialogues):
+            if len(set(groups)) >= FEWEST:
+                return share_of(numbers, groups, method=method)
+        return share_of(numbers, method=f"{method}; of these dialogues alone")
 
     def _between(self, way: _Decided) -> list[Row]:
         """The difference between every two systems, over the digressions that both had."""
-        named = [name for name in self.systems if any(item.system for item in self.items)][:_MOST_SYSTEMS]
+        named = [name for name in self.systems if any(item.system for item in self.items)]
+        if not 1 < len(named) <= MOST:
+            return []
         scored = {name: self._keyed(way, self.systems[name]) for name in named}
-        rows = []
+        found: list[Found] = []
         for one, other in combinations(named, 2):
             shared = [key for key in scored[one] if key in scored[other]]
-            values = [scored[one][key] - scored[other][key] for key in shared]
+            apart = np.array([scored[one][key] - scored[other][key] for key in shared])
             prompts = [key[0] for key in shared]
-            groups = prompts if len(set(prompts)) > 1 else [key[:2] for key in shared]
-            method = f"mean difference over {len(shared)} digressions that both had, {way.method}"
-            difference = bootstrap_mean(values, groups, resamples=self.resamples, method=method)
-            rows.append(Row(f"{one} - {other}", f"back within {self.within}{way.suffix}", difference))
-        return rows
+            groups = prompts if len(set(prompts)) >= FEWEST else [str(key[:2]) for key in shared]
+            value = float(apart.mean()) if shared else 0.0
+            found.append((one, other, value, len(shared), spread_of(apart, group_members(groups, len(shared)))))
+        method = f"mean difference over the digressions that both had, {way.method}"
+        what = f"back within {self.within}{way.suffix}"
+        return [Row(one.of, what, one.scored) for one in corrected(found, method)]
 
     def _keyed(self, way: _Decided, ids: set[str]) -> dict[tuple[str, int, int], float]:
         """Whether each digression of a system was over in time, by narrative, its dialogue, and number."""
@@ -246,13 +249,16 @@ def _on_story_before(one: Digression) -> bool | None:
 
 def _agreement(judge: _Decided, words: _Decided, within: int) -> Row:
     """How often judge and words say the same of a digression."""
-    both = [
-        (0 < a <= within, 0 < b <= within)
+    both = {
+        key: (0 < a <= within) == (0 < b <= within)
         for key, a in judge.back.items()
         if isinstance(a, int) and isinstance(b := words.back[key], int)
-    ]
-    same = share(sum(a == b for a, b in both), len(both), "digressions on which judge and words agree")
-    return Row("all", "judge and words agree", same)
+    }
+    dialogues = [item for item, _ in both]
+    groups = dialogues if len(set(dialogues)) >= FEWEST else None
+    method = "share of digressions on which judge and words agree"
+    same = share_of([float(alike) for alike in both.values()], groups, method=method)
+    return Row("all", "judge and words agree", same if both else Unscored("no digression was decided in both ways"))
 
 
 def _of(backs: Sequence[Back], within: int, method: str) -> Scored:

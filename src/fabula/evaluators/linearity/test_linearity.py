@@ -264,7 +264,7 @@ async def test_what_cannot_be_measured_is_said() -> None:
         await measured([item(OFF, BACK, narrative="")])
     with pytest.raises(UsageError, match="belongs between a name and a colon"):
         await measured([item("I said [off-story: reality] to him", BACK)])
-    for setting in ("within", "reach", "resamples"):
+    for setting in ("within", "reach"):
         wrong: dict[str, Any] = {setting: 0}
         with pytest.raises(UsageError, match=f"{setting} = 0 is too few"):
             await measured([item(OFF, BACK)], **wrong)

@@ -48,8 +48,7 @@ class Ours:
         guard: the judge's prompt says that orders inside a story are a part of the story.
         ties: "half" a win for each side, or "none" for either.
         prior: imagined ties between every two systems; above 0 even a system that always wins has a strength.
-        resamples: of the bootstrap by prompt.
-        seed: of the bootstrap.
+        seed: of the baseline that chance makes.
     """
 
     verdicts: Literal["written", "logprobs", "auto"] = "written"
@@ -60,12 +59,11 @@ class Ours:
     guard: bool = False
     ties: Literal["half", "none"] = "none"
     prior: float = 0.0
-    resamples: int = 1000
     seed: int = 1
 
     def __post_init__(self) -> None:
-        if self.resamples < 1 or not 0 <= self.prior < float("inf"):
-            raise ConfigError("pairwise: resamples is 1 or more, prior is 0 or more.")
+        if not 0 <= self.prior < float("inf"):
+            raise ConfigError("pairwise: prior is 0 or more.")
         if not 0 <= self.margin < 1:
             raise ConfigError("pairwise: margin is from 0 to below 1.")
 

@@ -9,6 +9,7 @@ from fabula.measure.report.page import (
     Section,
     bullets,
     details,
+    differences_table,
     estimate_cells,
     figure,
     how_list,
@@ -91,13 +92,15 @@ def _notes(report: Report) -> Html:
 
 
 def _question(report: Report, question: str) -> Html:
-    rows = [row for row in rows_on(report, question) if not row.what.startswith("strength")]
+    apart = rows_on(report, question, what="difference")
+    rows = [row for row in rows_on(report, question) if not (row.what.startswith("strength") or row.is_difference)]
     rows += rows_on(report, question, baseline=True)
     cells = [(_called(row), *estimate_cells(row.scored)) for row in rows]
     return joined(
         figure(strengths_picture(report, question)),
         figure(wins_picture(report, question)),
         html_table(("measure", "value", "interval", "n"), cells, right=(1, 3)),
+        differences_table(apart),
     )
 
 

@@ -13,16 +13,17 @@ from fabula.evaluators.pairwise.verdicts import (
     pair_choices,
     shown_comparisons,
 )
-from fabula.measure.report import Report, Row
+from fabula.measure.report import DIFFERENCE, Report, Row
 from fabula.stats.baselines import constant, orderings
-from fabula.stats.bootstrap import bootstrap_mean
 from fabula.stats.comparisons import (
     TIE,
     first_position_rate,
     order_consistency,
     tie_share,
 )
+from fabula.stats.differences import MOST, as_said
 from fabula.stats.estimate import Estimate, Unscored
+from fabula.stats.intervals import share_of
 from fabula.stats.ranking import rank_systems
 from fabula.story import count_words
 
@@ -48,7 +49,7 @@ def ranked(
     Args:
         ratings: whatever is not side by side among them is left out and counted in a note.
         texts: of the stories, by id, as far as they are known; length and type-token ratio need them.
-        ours: how verdicts become strengths: `ties`, `prior`, `resamples`, `seed`.
+        ours: how verdicts become strengths: `ties`, `prior`; `seed` of the baseline that chance makes.
         how: what else a reader must know.
 
     Raises:
@@ -96,11 +97,10 @@ class _Table:
     ) -> None:
         self.question, self.names, self.texts = question, names, texts
         self.ours = ours
-        self.draws = {"resamples": ours.resamples, "seed": ours.seed}
         self.pairs = pair_choices(verdicts, ours.margin)
         self.shown = shown_comparisons(verdicts, words)
         self.counted = counted_comparisons(self.pairs, words, ties=ours.ties == "half")
-        self.ranking = rank_systems(names, self.counted, prior=ours.prior, resamples=ours.resamples, seed=ours.seed)
+        self.ranking = rank_systems(names, self.counted, prior=ours.prior)
 
     def rows(self) -> list[Row]:
         """Strengths and wins from the strongest system on, then the judge, then the baselines."""
@@ -109,28 +109,32 @@ class _Table:
         for n in sorted(range(len(self.names)), key=lambda n: (-_value(shares[n]), self.names[n])):
             found.append(Row(self.names[n], f"strength/{self.question}", self.ranking.strengths[n]))
             found.append(Row(self.names[n], f"wins/{self.question}", shares[n]))
+        found += [Row(one.of, DIFFERENCE + self.question, one.scored) for one in self.ranking.differences]
         judge = self._judge()
         found += [Row("judge", f"{what}/{self.question}", scored) for what, scored in judge.items()]
-        rows = _baseline_rows(self.question, self.pairs, self.texts, self.ours.resamples, self.ours.seed)
+        rows = _baseline_rows(self.question, self.pairs, self.texts, self.ours.seed)
         first = Row("first position", f"agreement/{self.question}", judge["first position wins"], baseline=True)
         return [*found, *rows, first]
 
     def _judge(self) -> dict[str, Scored]:
         return {
-            "ties": tie_share(self.shown, **self.draws),
-            "first position wins": first_position_rate(self.shown, **self.draws),
-            "order consistency": order_consistency(self.shown, **self.draws),
+            "ties": tie_share(self.shown),
+            "first position wins": first_position_rate(self.shown),
+            "order consistency": order_consistency(self.shown),
             "longer wins": self.ranking.longer_wins,
             "length and wins, rho": self.ranking.length,
         }
 
     def _share(self, name: str) -> Scored:
         mine = [c for c in self.counted if name in (c.first, c.second)]
-        return _mean([c.score_of(name) for c in mine], mine, self.draws)
+        return _mean([c.score_of(name) for c in mine], mine)
 
     def notes(self) -> list[str]:
         """What a reader must know, each with the question that it is about."""
-        return [f"{self.question}: {note}" for note in (*self.ranking.notes, *self._unsettled(), *self._doubts())]
+        return [
+            f"{self.question}: {note}"
+            for note in (*self.ranking.notes, *self._unsettled(), *self._doubts(), *self._apart())
+        ]
 
     def _unsettled(self) -> list[str]:
         open_ = [pair for pair in self.pairs if not pair.settled]
@@ -142,20 +146,25 @@ class _Table:
         which = f"{len(open_)} of {len(self.pairs)} pairs have verdicts in one order only and are not settled"
         return [f"{which}: {', '.join(how)}."]
 
+    def _apart(self) -> list[str]:
+        """Which systems are shown to differ."""
+        if len(self.names) > MOST:
+            return [f"Differences are left out: {len(self.names)} systems are more than {MOST}."]
+        said = as_said(self.ranking.differences, "strength")
+        return [said] if said else []
+
     def _doubts(self) -> list[str]:
-        consistency = order_consistency(self.shown, resamples=1)
+        consistency = order_consistency(self.shown)
         if isinstance(consistency, Estimate) and consistency.value < 0.5:  # noqa: PLR2004 - half of the pairs
             agree = f"the two orders agree on {consistency.value:.0%} of pairs"
             return [f"{agree}, so the verdicts say more of the order of showing than of the stories."]
         return []
 
 
-def _mean(values: Sequence[float], of: Sequence[Comparison], draws: Mapping[str, int]) -> Scored:
-    return bootstrap_mean(
+def _mean(values: Sequence[float], of: Sequence[Comparison]) -> Scored:
+    return share_of(
         values,
         [c.prompt for c in of],
-        resamples=draws["resamples"],
-        seed=draws["seed"],
         method="share of its verdicts won" + (", ties half" if TIE in values else ""),
     )
 
@@ -183,7 +192,7 @@ def _how(ratings: Sequence[Rating], verdicts: Sequence[Choice], ours: Ours) -> d
         "strength": "log strength of a Bradley-Terry model by maximum likelihood, centred at 0",
         "ties": "half a win for each side" if ours.ties == "half" else "count for nobody",
         "prior": ours.prior,
-        "intervals": f"bootstrap by prompt, {ours.resamples} resamples, seed {ours.seed}",
+        "intervals": "95 %, by prompt; of strengths a t interval with the sandwich variance, of shares Wilson's",
         "order consistency": "share of pairs on which the verdicts in the two orders prefer the same story, or both "
         "say the same",
         "agreement of baselines": "share of settled pairs with a winner in which the baseline chooses it; a tie counts "
@@ -208,9 +217,7 @@ def _notes(ratings: Sequence[Rating], asked: Sequence[Rating]) -> list[str]:
 # beside the judge -----------------------------------------------------------------------------------------------------
 
 
-def _baseline_rows(
-    question: str, pairs: Sequence[PairChoice], texts: Mapping[str, str], resamples: int, seed: int
-) -> list[Row]:
+def _baseline_rows(question: str, pairs: Sequence[PairChoice], texts: Mapping[str, str], seed: int) -> list[Row]:
     """For each baseline, in how many of the judge's decided pairs it chooses the same story; a tie counts half."""
     known = sorted(texts)
     said = [texts[item] for item in known]
@@ -219,14 +226,14 @@ def _baseline_rows(
         Row(
             name,
             f"agreement/{question}",
-            _agreement(pairs, dict(zip(known, values, strict=True)), resamples, seed),
+            _agreement(pairs, dict(zip(known, values, strict=True))),
             baseline=True,
         )
         for name, values in scores.items()
     ]
 
 
-def _agreement(pairs: Sequence[PairChoice], scores: Mapping[str, float], resamples: int, seed: int) -> Scored:
+def _agreement(pairs: Sequence[PairChoice], scores: Mapping[str, float]) -> Scored:
     settled = [pair for pair in pairs if pair.settled]
     if pairs and not settled:
         return Unscored("no pair was judged in both orders", len(pairs))
@@ -236,11 +243,9 @@ def _agreement(pairs: Sequence[PairChoice], scores: Mapping[str, float], resampl
     known = [pair for pair in decided if pair.items[0] in scores and pair.items[1] in scores]
     if not known:
         return Unscored("the stories' texts are not known", len(decided))
-    return bootstrap_mean(
+    return share_of(
         [_credit(pair, scores) for pair in known],
         [pair.prompt for pair in known],
-        resamples=resamples,
-        seed=seed,
         method="share of decided pairs in which it chooses as the judge does",
     )
 

@@ -6,11 +6,10 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from fabula.base.errors import UnknownNameError
-from fabula.craft.measuring import checked, mean_rows, story_rows, unscored_note
+from fabula.craft.measuring import checked, difference_rows, mean_rows, story_rows, unscored_note
 from fabula.craft.tokens import tokeniser
 from fabula.evaluators.rouge.scoring import VARIANTS, scores
 from fabula.measure.report import Report
-from fabula.stats.bootstrap import Resampling
 from fabula.stats.estimate import Estimate, Unscored
 
 if TYPE_CHECKING:
@@ -39,8 +38,9 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     for item in items:
         for what, scored in _story(item, variants, config).items():
             measured.setdefault(what, []).append(scored)
-    rows = story_rows(items, measured) + mean_rows(items, measured, Resampling(config.resamples, config.seed))
-    return Report("rouge", asdict(config), tuple(rows), notes=unscored_note(measured))
+    apart, said = difference_rows(items, measured)
+    rows = story_rows(items, measured) + mean_rows(items, measured) + apart
+    return Report("rouge", asdict(config), tuple(rows), notes=(*unscored_note(measured), *said))
 
 
 def _story(item: Item, variants: Sequence[str], config: Config) -> dict[str, Scored]:

@@ -18,15 +18,11 @@ class Config(Presets):
         variants: which, with commas between them: rouge1, rouge2, rougeL (whole texts), rougeLsum (line by line).
         stemmer: words of more than three letters count as their Porter stems.
         parts: precision and recall too, as "rougeL/precision" and "rougeL/recall".
-        resamples: bootstrap draws behind an interval.
-        seed: of the draws.
     """
 
     variants: str = "rougeL"
     stemmer: bool = False
     parts: bool = False
-    resamples: int = 1000
-    seed: int = 1
 
     @classmethod
     def improved(cls) -> Config:

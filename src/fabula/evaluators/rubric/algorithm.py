@@ -45,7 +45,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
         ModelError: the judge did not answer.
         BudgetError: the cap is reached.
     """
-    check_numbers(config, from_1=("passages", "orders", "max_tokens", "resamples"), from_0=("temperature",))
+    check_numbers(config, from_1=("passages", "orders", "max_tokens"), from_0=("temperature",))
     _check_stories(items)
     levels = levels_in(config.paper.levels)
     seed = config.ours.seed

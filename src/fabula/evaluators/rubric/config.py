@@ -34,12 +34,10 @@ class Ours:
     Attributes:
         guard: the judge is told that what a text says to its judge is a part of the text.
         seed: which scenes and sentences are drawn, and which orders.
-        resamples: of the bootstrap.
     """
 
     guard: bool = False
     seed: int = 1
-    resamples: int = 1000
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fabula.craft.levels import CATEGORIES
+from fabula.craft.measuring import difference_rows
 from fabula.craft.raters import rating_of
 from fabula.craft.trivial import order_rows
 from fabula.measure.report import Report, Row
-from fabula.stats.bootstrap import bootstrap_mean
 from fabula.stats.estimate import Estimate, Unscored
-from fabula.stats.shares import share
+from fabula.stats.intervals import mean_of, share_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -97,25 +97,26 @@ def report_of(
     items: Sequence[Item], levels: Sequence[Level], found: Sequence[Scores], how: Mapping[str, Any]
 ) -> Report:
     """The report on all stories."""
-    resamples, seed = int(how["resamples"]), int(how["seed"])
     means = _means(found)
-    places = _place_rows(found, levels, resamples, seed)
+    places = _place_rows(found, levels)
     overall = {
         item.id: fmean(values)
         for item in items
         if (values := [means[key] for level in levels if (key := (item.id, question(level, OVERALL))) in means])
     }
     questions = questions_of(levels)
+    apart, said = difference_rows(items, {name: [_known(means, item, name) for item in items] for name in questions})
     return Report(
         EVALUATOR,
         how,
         (
-            *_system_rows(items, questions, means, found, resamples, seed),
+            *_system_rows(items, questions, means, found),
+            *apart,
             *places,
-            *order_rows(items, overall, "scores", resamples),
+            *order_rows(items, overall, "scores"),
         ),
         tuple(rating for scores in found for rating in ratings_of(scores)),
-        tuple(_notes(items, found, places, how["orders"])),
+        (*_notes(items, found, places, how["orders"]), *said),
         {
             "names": list(dict.fromkeys(name_of(item) for item in items)),
             "questions": questions,
@@ -141,6 +142,12 @@ def _means(found: Sequence[Scores]) -> dict[tuple[str, str], float]:
     return {key: fmean(fmean(values) for values in sets.values()) for key, sets in cells.items()}
 
 
+def _known(means: Mapping[tuple[str, str], float], item: Item, asked: str) -> Scored:
+    if (item.id, asked) not in means:
+        return Unscored("no call has a score of it")
+    return Estimate(means[item.id, asked], 1, method="score of 100 over its orders and passages")
+
+
 def name_of(item: Item) -> str:
     """What is scored: the story's system, or the story itself where that is not known."""
     return item.system or item.id
@@ -151,10 +158,8 @@ def _system_rows(
     questions: Sequence[str],
     means: Mapping[tuple[str, str], float],
     found: Sequence[Scores],
-    resamples: int,
-    seed: int,
 ) -> list[Row]:
-    """Each system's mean on each question, drawn by prompt, and the mean length of its stories."""
+    """Each system's mean on each question, with its interval by prompt, and the mean length of its stories."""
     rows = []
     for name in dict.fromkeys(name_of(item) for item in items):
         own = [item for item in items if name_of(item) == name]
@@ -162,12 +167,11 @@ def _system_rows(
             known = [(item.prompt, means[item.id, what]) for item in own if (item.id, what) in means]
             scored: Scored = _no_mean(what.partition("/")[0], found)
             if known:
-                scored = bootstrap_mean(
+                scored = mean_of(
                     [value for _, value in known],
                     [prompt for prompt, _ in known],
-                    resamples=resamples,
-                    seed=seed,
                     method=f"mean score of 100 over {len(known)} stories, each over its orders and passages",
+                    limits=(0.0, 100.0),
                 )
             rows.append(Row(name, what, scored))
         words = fmean(item.story.words for item in own)
@@ -209,7 +213,7 @@ def ratings_of(scores: Scores) -> list[Rating]:
 # how a score depends on the place in which a text is shown ------------------------------------------------------------
 
 
-def _place_rows(found: Sequence[Scores], levels: Sequence[Level], resamples: int, seed: int) -> list[Row]:
+def _place_rows(found: Sequence[Scores], levels: Sequence[Level]) -> list[Row]:
     """For each level and place by how many points it moves a text's overall score; how often the first place wins.
 
     Rows: `place N`, `effect/LEVEL`: the mean difference of a text's score there from its own mean over the orders of
@@ -222,10 +226,7 @@ def _place_rows(found: Sequence[Scores], levels: Sequence[Level], resamples: int
         of_level = [scores for scores in read if scores.set.level == level]
         effects = _effects(of_level)
         most = max((len(scores.shown) for scores in of_level), default=0)
-        rows += [
-            Row(f"place {place + 1}", f"effect/{level}", _effect(effects[place], resamples, seed))
-            for place in range(most)
-        ]
+        rows += [Row(f"place {place + 1}", f"effect/{level}", _effect(effects[place])) for place in range(most)]
         if of_level:
             rows.append(Row("judge", f"same best/{level}", _same_best(of_level)))
     return [*rows, Row("first position", "best", _first_best(read), baseline=True)]
@@ -246,16 +247,14 @@ def _effects(found: Sequence[Scores]) -> defaultdict[int, list[tuple[SetId, floa
     return effects
 
 
-def _effect(effects: Sequence[tuple[SetId, float]], resamples: int, seed: int) -> Scored:
+def _effect(effects: Sequence[tuple[SetId, float]]) -> Scored:
     if not effects:
         return Unscored("every text was shown in one place only")
     several_prompts = len({prompt for (prompt, _, _), _ in effects}) > 1
     method = "mean difference from the text's own mean over its orders, in points"
-    return bootstrap_mean(
+    return mean_of(
         [value for _, value in effects],
         [of_set[0] if several_prompts else of_set for of_set, _ in effects],
-        resamples=resamples,
-        seed=seed,
         method=method,
     )
 
@@ -265,16 +264,26 @@ def _same_best(found: Sequence[Scores]) -> Scored:
     for scores in found:
         place = scores.best
         best[scores.set.id].append(None if place is None else scores.shown[place].id)
-    several = [names for names in best.values() if len(names) > 1]
-    same = sum(len(set(names)) == 1 for names in several)
-    return share(same, len(several), "sets shown in several orders whose best text is the same in all")
+    several = {of_set: names for of_set, names in best.items() if len(names) > 1}
+    if not several:
+        return Unscored("no set was shown in several orders")
+    return share_of(
+        [float(len(set(names)) == 1) for names in several.values()],
+        [prompt for prompt, _, _ in several],
+        method="share of sets shown in several orders whose best text is the same in all",
+    )
 
 
 def _first_best(found: Sequence[Scores]) -> Scored:
-    places = [(place, len(scores.shown)) for scores in found if (place := scores.best) is not None]
-    expected = f"{fmean(1 / count for _, count in places):.2f} by chance" if places else "none"
-    what = f"calls with one best text that was shown first; {expected}"
-    return share(sum(place == 0 for place, _ in places), len(places), what)
+    decided = [scores for scores in found if scores.best is not None]
+    if not decided:
+        return Unscored("no call has one best text")
+    chance = fmean(1 / len(scores.shown) for scores in decided)
+    return share_of(
+        [float(scores.best == 0) for scores in decided],
+        [scores.set.prompt for scores in decided],
+        method=f"share of calls with one best text in which it was shown first; {chance:.2f} by chance",
+    )
 
 
 # what a reader must know ----------------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
         BudgetError: the cap is reached.
     """
     paper = config.paper
-    check_numbers(config, from_1=("samples", "max_tokens", "resamples"), from_0=("temperature", "long_from"))
+    check_numbers(config, from_1=("samples", "max_tokens"), from_0=("temperature", "long_from"))
     samples = 1 if paper.scoring == "chances" else paper.samples
     check_samples(samples, paper.temperature)
     checked(items)

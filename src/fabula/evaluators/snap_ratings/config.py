@@ -42,13 +42,11 @@ class Ours:
         guard: the judge is told that what narrative and dialogue say to it is a part of them.
         long_from: a narrative of so many characters is a long one, and means are given for long and short ones too; 0
             gives none. The paper's have 1,239 and 2,710 on average (section 5.3).
-        resamples: of the bootstrap.
     """
 
     weigh: bool = False
     guard: bool = False
     long_from: int = 2000
-    resamples: int = 1000
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.craft.measuring import MEAN, by_system, mean_rows, prompt_of, story_rows, unscored_note
+from fabula.craft.measuring import difference_rows, mean_rows, story_rows, unscored_note
 from fabula.craft.raters import source_of
 from fabula.craft.trivial import order_rows
 from fabula.measure.report import Report, Row
-from fabula.stats.bootstrap import Resampling, bootstrap_mean
 from fabula.stats.estimate import Estimate, Unscored
 
 if TYPE_CHECKING:
@@ -22,9 +20,7 @@ if TYPE_CHECKING:
     from fabula.stats.estimate import Scored
 
 EVALUATOR: Final = "snap-ratings"
-_PAIR: Final = 2
 _MIDDLE: Final = 3.0
-_MOST_SYSTEMS: Final = 8  # of which every two are compared
 
 
 def report_of(
@@ -42,12 +38,12 @@ def report_of(
         criterion.name: [_score(found[item.id, criterion.name], how["numbers"]) for item in items]
         for criterion in criteria
     }
-    resampling = Resampling(how["resamples"])
-    rows = story_rows(items, measured) + mean_rows(items, measured, resampling)
-    rows += _by_length(items, measured, how["long_from"], resampling)
-    rows += _between(items, measured, resampling)
-    rows += _baselines(items, measured, how["resamples"])
-    notes = (*notes, *unscored_note(measured), *_notes(items, measured))
+    rows = story_rows(items, measured) + mean_rows(items, measured)
+    rows += _by_length(items, measured, how["long_from"])
+    apart, said = difference_rows(items, measured)
+    rows += apart
+    rows += _baselines(items, measured)
+    notes = (*notes, *unscored_note(measured), *_notes(items, measured), *said)
     stories = [{"id": item.id, "system": item.system, "prompt": item.prompt} for item in items]
     return Report(EVALUATOR, how, tuple(rows), tuple(ratings), notes, {"stories": stories})
 
@@ -62,9 +58,7 @@ def _score(ratings: Sequence[Rating], method: str) -> Scored:
     return Estimate(fmean(answers), len(answers), method=method + missing)
 
 
-def _by_length(
-    items: Sequence[Item], measured: Mapping[str, Sequence[Scored]], long_from: int, resampling: Resampling
-) -> list[Row]:
+def _by_length(items: Sequence[Item], measured: Mapping[str, Sequence[Scored]], long_from: int) -> list[Row]:
     """The means of Tables 2 and 3: over short narratives and over long ones, where there are both."""
     short, long = f"narratives below {long_from:,} characters", f"narratives from {long_from:,} characters"
     parts: dict[str, list[int]] = {short: [], long: []}
@@ -75,41 +69,18 @@ def _by_length(
     rows = []
     for part, members in parts.items():
         inner = {what: [scored[index] for index in members] for what, scored in measured.items()}
-        means = mean_rows([items[index] for index in members], inner, resampling)
+        means = mean_rows([items[index] for index in members], inner)
         rows += [Row(row.of, f"{row.what}, {part}", row.scored) for row in means]
     return rows
 
 
-def _between(items: Sequence[Item], measured: Mapping[str, Sequence[Scored]], resampling: Resampling) -> list[Row]:
-    """The difference between every two systems, over the narratives that both have a rated dialogue of."""
-    systems = {name: members for name, members in by_system(items).items() if any(item.system for item in items)}
-    rows = []
-    for one, other in combinations(list(systems)[:_MOST_SYSTEMS], _PAIR):
-        for what, scored in measured.items():
-            first, second = (_by_prompt(items, scored, systems[name]) for name in (one, other))
-            shared = [prompt for prompt in first if prompt in second]
-            values = [first[prompt] - second[prompt] for prompt in shared]
-            method = f"mean difference over {len(shared)} narratives that both have, bootstrap by narrative"
-            difference = bootstrap_mean(values, resamples=resampling.resamples, seed=resampling.seed, method=method)
-            rows.append(Row(f"{one} - {other}", MEAN + what, difference))
-    return rows
-
-
-def _by_prompt(items: Sequence[Item], scored: Sequence[Scored], members: Sequence[int]) -> dict[str, float]:
-    found: dict[str, list[float]] = {}
-    for index in members:
-        if isinstance(one := scored[index], Estimate):
-            found.setdefault(prompt_of(items[index]), []).append(one.value)
-    return {prompt: fmean(values) for prompt, values in found.items()}
-
-
-def _baselines(items: Sequence[Item], measured: Mapping[str, Sequence[Scored]], resamples: int) -> list[Row]:
+def _baselines(items: Sequence[Item], measured: Mapping[str, Sequence[Scored]]) -> list[Row]:
     """What a judge of one number would give, and how far trivial measures order the dialogues as the ratings do."""
     constant = Estimate(_MIDDLE, len(items), method="what a judge that always says the same would give any dialogue")
     rows = [Row("all", "constant", constant, baseline=True)]
     for what, scored in measured.items():
         values = {item.id: one.value for item, one in zip(items, scored, strict=True) if isinstance(one, Estimate)}
-        rows += order_rows(items, values, what, resamples)
+        rows += order_rows(items, values, what)
     return rows
 
 

@@ -7,12 +7,11 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Final
 
 from fabula.craft.dialogue import spoken
-from fabula.craft.measuring import checked, mean_rows, story_rows, unscored_note
+from fabula.craft.measuring import checked, difference_rows, mean_rows, story_rows, unscored_note
 from fabula.craft.tokens import opening_word, tokeniser
 from fabula.evaluators.surface.hanna import hanna
 from fabula.evaluators.surface.repetition import in_case, inter_rows, intra, overlap
 from fabula.measure.report import Report
-from fabula.stats.bootstrap import Resampling
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.story.sentences import paragraph_spans, sentences
 
@@ -52,7 +51,6 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     checked(items)
     for name in (config.tokens, config.trigram_tokens, config.overlap_tokens, *([config.hanna_tokens] * config.hanna)):
         tokeniser(name)
-    resampling = Resampling(config.resamples, config.seed)
     measured: dict[str, Sequence[Scored]] = counted(items, config)
     trigrams = intra(items, config)
     measured |= trigrams.measured
@@ -62,8 +60,9 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     if config.hanna:
         measured |= hanna(items, config.hanna_tokens)
     between, notes = inter_rows(items, trigrams, config)
-    rows = [*story_rows(items, measured), *mean_rows(items, measured, resampling), *between]
-    return Report("surface", asdict(config), tuple(rows), notes=(*unscored_note(measured), *notes))
+    apart, said = difference_rows(items, measured)
+    rows = [*story_rows(items, measured), *mean_rows(items, measured), *between, *apart]
+    return Report("surface", asdict(config), tuple(rows), notes=(*unscored_note(measured), *notes, *said))
 
 
 # counts of one story -------------------------------------------------------------------------------------------------

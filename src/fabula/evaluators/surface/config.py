@@ -23,8 +23,6 @@ class Config(Presets):
         more: also sentences, dialogue share and sentence lengths, which the paper does not have.
         hanna: also HANNA's length, Repetition-n and Novelty-n, n = 1, 2, 3.
         hanna_tokens: their tokeniser; its paper's is spacy, which is an extra.
-        resamples: bootstrap draws behind an interval.
-        seed: of the draws.
     """
 
     tokens: str = "whitespace"
@@ -37,8 +35,6 @@ class Config(Presets):
     more: bool = False
     hanna: bool = False
     hanna_tokens: str = "spacy"
-    resamples: int = 1000
-    seed: int = 1
 
     @classmethod
     def improved(cls) -> Config:

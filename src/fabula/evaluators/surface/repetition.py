@@ -6,8 +6,7 @@ The formulas are those of the code of Goldfarb-Tarrant et al. (2020), which the 
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -16,8 +15,8 @@ from fabula.craft.measuring import by_system, mean_rows, prompt_of
 from fabula.craft.ngrams import Vocabulary, held_before, ngram_codes, ngrams, repeated
 from fabula.craft.tokens import tokeniser
 from fabula.measure.report import Row
-from fabula.stats.bootstrap import Resampling
 from fabula.stats.estimate import Estimate, Unscored
+from fabula.stats.intervals import jackknifed
 from fabula.story.sentences import sentences
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 INTRA, INTER = "intra-story repetition", "inter-story repetition"
 _N: Final = 3
-_NORMAL: Final = 1.959963984540054  # the 97.5 % point of the normal distribution
+_FEWEST: Final = 20  # prompts behind an interval of the repetition between stories; with fewer it is too narrow
 _SHORT: Final = Unscored("the story has fewer than three tokens")
 _ALONE: Final = Unscored("it takes at least two stories", 1)
 
@@ -112,7 +111,7 @@ def inter_rows(items: Sequence[Item], trigrams: Trigrams, config: Config) -> tup
 def _pooled(items: Sequence[Item], codes: Sequence[NDArray[np.int64]], members: Sequence[int], method: str) -> Scored:
     """The pooled formula, with an interval by the jackknife over prompts.
 
-    A bootstrap would draw stories twice, and a story drawn twice repeats itself whole.
+    Drawing stories at random would draw some twice, and a story drawn twice repeats itself whole.
     """
     total = sum(len(codes[i]) for i in members)
     if len(members) == 1 or not total:
@@ -131,13 +130,14 @@ def _pooled(items: Sequence[Item], codes: Sequence[NDArray[np.int64]], members: 
     if not left.all():
         return Estimate(value, len(members), method=f"{method}; no interval, since one prompt has all the trigrams")
     without = 100 * (1 - (len(held) - alone) / left)
-    wide = _NORMAL * math.sqrt((len(own) - 1) / len(own) * float(((without - without.mean()) ** 2).sum()))
-    how = f"{method}; jackknife over {len(own)} prompts"
-    return Estimate(value, len(members), max(value - wide, 0.0), min(value + wide, 100.0), how)
+    return jackknifed(value, len(members), without, method=method, limits=(0.0, 100.0), fewest=_FEWEST)
 
 
 def _sentence_rows(items: Sequence[Item], trigrams: Trigrams, config: Config) -> list[Row]:
-    """Mean share of sentences with a trigram of another story of the system, the other stories held fixed."""
+    """Mean share of sentences with a trigram of another story of the system.
+
+    No interval: what a story has in common with the others is no number of that story alone.
+    """
     method = f"% of sentences with one of the trigrams of {config.trigram_tokens} tokens of another story"
     scored: list[Scored] = [_ALONE] * len(items)
     for members in by_system(items).values():
@@ -147,8 +147,16 @@ def _sentence_rows(items: Sequence[Item], trigrams: Trigrams, config: Config) ->
             shared = known[held > 1]
             for i in members:
                 scored[i] = _share(np.isin(trigrams.codes[i], shared), trigrams.sentence[i], method)
-    rows = mean_rows(items, {INTER: scored}, Resampling(config.resamples, config.seed))
-    return [Row(row.of, INTER, row.scored) for row in rows]
+    rows = [Row(row.of, INTER, row.scored) for row in mean_rows(items, {INTER: scored})]
+    why = "no interval, since each story's number depends on the other stories"
+    return [
+        replace(
+            row, scored=Estimate(row.scored.value, row.scored.n, method=f"{row.scored.method.partition(';')[0]}; {why}")
+        )
+        if isinstance(row.scored, Estimate)
+        else row
+        for row in rows
+    ]
 
 
 def overlap(items: Sequence[Item], config: Config) -> list[Scored]:

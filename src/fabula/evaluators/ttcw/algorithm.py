@@ -67,7 +67,7 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
         UsageError: a setting or the tests' file is wrong, or a story has no reference where the method needs one.
         ModelError: the judge did not answer.
     """
-    check_numbers(config, from_1=("samples", "max_tokens", "resamples"), from_0=("temperature",))
+    check_numbers(config, from_1=("samples", "max_tokens"), from_0=("temperature",))
     check_samples(config.paper.samples, config.paper.temperature)
     method = method_for(items, config.paper.method)
     bank = read_bank(config.paper.tests).only(config.ours.only)

@@ -53,14 +53,12 @@ class Ours:
         look: the judge is shown what to gather before judging (the published tests have such lines, the prompt of the
             release leaves them out).
         only: tests to be put, by name or dimension, with commas between them; empty puts all.
-        resamples: of the bootstrap.
     """
 
     conclude: bool = False
     guard: bool = False
     look: bool = False
     only: str = ""
-    resamples: int = 1000
 
 
 @dataclass(frozen=True, slots=True)

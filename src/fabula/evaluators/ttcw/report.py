@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.craft.measuring import difference_rows, prompt_of
 from fabula.craft.trivial import order_rows
 from fabula.measure.report import Report, Row
 from fabula.stats.baselines import orderings
-from fabula.stats.bootstrap import bootstrap_mean
 from fabula.stats.estimate import Estimate, Unscored
-from fabula.stats.shares import share, wilson
+from fabula.stats.intervals import FEWEST, mean_of, share_of
+from fabula.stats.shares import wilson
 from fabula.story import slug
 
 if TYPE_CHECKING:
@@ -68,16 +69,17 @@ def report_of(
     """The report on all stories; `passes` has each story's score, and its tests passed by dimension."""
     of_item = {item.id: [result for result in results if result.item.id == item.id] for item in items}
     scores = {name: score for name, (score, _) in passes.items() if score is not None}
-    resamples = int(how["resamples"])
     sides = _side_rows(results)
     rows = [row for name, found in of_item.items() for row in _story_rows(found, *passes[name])]
-    rows += _system_rows(items, scores, resamples) + sides + _baseline_rows(items, scores, len(bank.tests), resamples)
+    apart, said = difference_rows(items, {SCORE: [_score(scores, item) for item in items]})
+    rows += _system_rows(items, scores, len(bank.tests)) + apart + sides
+    rows += _baseline_rows(items, scores, len(bank.tests))
     return Report(
         "ttcw",
         how,
         tuple(rows),
         tuple(rating for result in results for rating in result.ratings),
-        tuple(_notes(items, results, sides, how)),
+        (*_notes(items, results, sides, how), *said),
         {
             "tests": [
                 {"id": test.id, "dimension": test.dimension, "name": test.name, "question": test.question}
@@ -132,16 +134,16 @@ def _mean(result: Result) -> Scored:
     return Estimate(result.value, result.answered, method=method)
 
 
-def _system_rows(items: Sequence[Item], scores: Mapping[str, int], resamples: int) -> list[Row]:
+def _system_rows(items: Sequence[Item], scores: Mapping[str, int], tests: int) -> list[Row]:
     """The mean score of each system, over its stories."""
     rows = []
     systems = dict.fromkeys(item.system for item in items if item.system)
     for system in systems if len(items) > 1 else ():
         theirs = [item for item in items if item.system == system and item.id in scores]
-        method = f"mean tests passed over {len(theirs)} stories, bootstrap by prompt, {resamples} resamples"
+        method = f"mean tests passed over {len(theirs)} stories"
         prompts = [item.prompt or item.id for item in theirs]
         values = [float(scores[item.id]) for item in theirs]
-        rows.append(Row(system, SCORE, bootstrap_mean(values, prompts, resamples=resamples, method=method)))
+        rows.append(Row(system, SCORE, mean_of(values, prompts, method=method, limits=(0.0, float(tests)))))
     return rows
 
 
@@ -150,15 +152,36 @@ def _side_rows(results: Sequence[Result]) -> list[Row]:
 
     The share of labels for the story shown first, and the share of tests that both orders decide alike.
     """
-    orders = [_by_order(result) for result in results if result.by_reference]
+    orders = [(result.item, _by_order(result)) for result in results if result.by_reference]
     if not orders:
         return []
-    decided = [(value > 0) == candidate_first for found in orders for candidate_first, value in found.items() if value]
-    both = [(found[True], found[False]) for found in orders if len(found) == 2]  # noqa: PLR2004 - both orders
-    agree = sum((a > 0, a < 0) == (b > 0, b < 0) for a, b in both)
-    first = share(sum(decided), len(decided), "labels for the story shown first, of those that are no tie")
-    kept = share(agree, len(both), "tests in which both orders favour the same story")
+    decided = [
+        (item, (value > 0) == story_first) for item, found in orders for story_first, value in found.items() if value
+    ]
+    both = [(item, found[True], found[False]) for item, found in orders if len(found) == 2]  # noqa: PLR2004 - both orders
+    agree = [(item, (a > 0, a < 0) == (b > 0, b < 0)) for item, a, b in both]
+    first = _share(decided, "labels for the story shown first, of those that are no tie")
+    kept = _share(agree, "tests in which both orders favour the same story")
     return [Row("all", "first position", first), Row("all", "order consistency", kept)]
+
+
+def _share(answers: Sequence[tuple[Item, bool]], what: str) -> Scored:
+    """A share of answers; those on one story, or on stories of one prompt, belong together."""
+    if not answers:
+        return Unscored(f"there are no {what}")
+    values, method = [float(answer) for _, answer in answers], f"share of {what}"
+    stories = [item.id for item, _ in answers]
+    for groups in ([prompt_of(item) for item, _ in answers], stories):
+        if len(set(groups)) >= FEWEST:
+            return share_of(values, groups, method=method)
+    few = f"{method}; no interval from {len(set(stories))} stories, since it takes {FEWEST}"
+    return Estimate(fmean(values), len(values), method=few)
+
+
+def _score(scores: Mapping[str, int], item: Item) -> Scored:
+    if item.id not in scores:
+        return Unscored("no test has an answer that can be read")
+    return Estimate(scores[item.id], 1, method="tests passed")
 
 
 def _by_order(result: Result) -> dict[bool, float]:
@@ -170,7 +193,7 @@ def _by_order(result: Result) -> dict[bool, float]:
     return {candidate_first: fmean(values) for candidate_first, values in found.items()}
 
 
-def _baseline_rows(items: Sequence[Item], scores: Mapping[str, int], tests: int, resamples: int) -> list[Row]:
+def _baseline_rows(items: Sequence[Item], scores: Mapping[str, int], tests: int) -> list[Row]:
     """What a score has to beat: a judge that always says the same, and measures that read nothing; none for one story.
 
     Whether the judge beats them can be said only beside people's verdicts: `fabula meta`.
@@ -187,7 +210,7 @@ def _baseline_rows(items: Sequence[Item], scores: Mapping[str, int], tests: int,
             Row(item.id, name, Estimate(value, 1, method=_TRIVIAL[name]), baseline=True)
             for item, value in zip(items, values, strict=True)
         ]
-    return rows + order_rows(items, scores, SCORE, resamples)
+    return rows + order_rows(items, scores, SCORE)
 
 
 def _notes(items: Sequence[Item], results: Sequence[Result], sides: Sequence[Row], how: Mapping[str, Any]) -> list[str]:

@@ -398,7 +398,7 @@ async def test_the_published_scores_come_from_the_published_replies() -> None:
 
         names = [f"story_{plot}_{who}" for plot in range(12) for who in ("GPT3.5", "GPT4", "Claude")]
         bank = str(folder / "tests.json")
-        report, _ = await measure([item(name) for name in names], judge, method="plain", tests=bank, resamples=10)
+        report, _ = await measure([item(name) for name in names], judge, method="plain", tests=bank)
         scores = [value(report, name, "score") for name in names]
         assert [scores[n : n + 3] for n in range(0, 36, 3)] == expected[model]["model_scores"]
 

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.base.extras import package
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from fabula.measure.ratings import Rating
     from fabula.stats.estimate import Scored
 
 FORMAT: Final = 1
+DIFFERENCE: Final = "difference/"
+COLUMNS: Final = (
+    "evaluator", "of", "what", "value", "low", "high", "level", "n", "p", "method", "unscored", "baseline",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +38,11 @@ class Row:
     scored: Scored
     baseline: bool = False
 
+    @property
+    def is_difference(self) -> bool:
+        """Whether it is a difference between two systems, corrected for how many there are."""
+        return self.what.startswith(DIFFERENCE)
+
     def as_data(self) -> dict[str, Any]:
         """The row for JSON."""
         data: dict[str, Any] = {"of": self.of, "what": self.what}
@@ -42,7 +55,7 @@ class Report:
 
     Attributes:
         evaluator: its name.
-        how: what a reader must know to repeat it: preset, tokeniser, sampling, resamples.
+        how: what a reader must know to repeat it: preset, tokeniser, sampling.
         rows: the numbers, in the order of showing.
         ratings: every single verdict, also those that could not be had (`Rating.unscored`).
         notes: what a reader must know to believe it: ties, position bias, what was not connected or not scored.
@@ -67,6 +80,23 @@ class Report:
                 return row
         raise KeyError((of, what))
 
+    def lines(self) -> list[dict[str, Any]]:
+        """A dictionary for each number, all with the same names: what a table or a data frame is made of.
+
+        `None` stands where a number has no such part; `unscored` says why there is no value.
+        """
+        blank = dict.fromkeys(COLUMNS)
+        return [{**blank, "evaluator": self.evaluator, "baseline": row.baseline, **row.as_data()} for row in self.rows]
+
+    def to_frame(self) -> Any:  # noqa: ANN401 - pandas is no dependency
+        """The numbers as a pandas data frame, one a line.
+
+        Raises:
+            UsageError: pandas is not installed; `lines` and `csv_of` do without it.
+        """
+        pandas = package("pandas", "A data frame")
+        return pandas.DataFrame(self.lines(), columns=list(COLUMNS))
+
     def as_data(self) -> dict[str, Any]:
         """The report for JSON; the ratings have a file of their own and are only counted here."""
         return {
@@ -79,3 +109,13 @@ class Report:
             "notes": list(self.notes),
             "details": dict(self.details),
         }
+
+
+def csv_of(reports: Sequence[Report]) -> str:
+    """Every number of the reports as a line of CSV, below a line with the names of the columns."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for report in reports:
+        writer.writerows({**line, "baseline": int(line["baseline"])} for line in report.lines())
+    return out.getvalue()

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from fabula.measure.report import DIFFERENCE
 from fabula.stats.estimate import Estimate, figures
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _FORBIDDEN: Final = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
+_LEAST_P: Final = 0.001
 # No script runs and nothing is fetched, whatever a later change lets through.
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _STYLE: Final = """
@@ -44,7 +46,18 @@ details > :not(summary) { margin-left: 1rem }
 blockquote { margin: .5rem 0; padding: .4rem .8rem; background: var(--block); border-left: 3px solid var(--line);
   white-space: pre-wrap; max-height: 30rem; overflow-y: auto }
 figure { margin: 1rem 0; overflow-x: auto } svg { max-width: 100%; height: auto }
-@media print { details > * { display: block } blockquote { max-height: none } }
+@media print {
+  @page { margin: 1.5cm }
+  :root { --ink: #000; --paper: #fff; --faint: #444; --line: #bbb; --block: #f3f3f1 }
+  body { max-width: none; padding: 0; font-size: 10pt }
+  table { width: 100%; font-size: 8pt } th { white-space: normal } th, td { padding-right: .5rem }
+  thead { display: table-header-group } tr, figure { break-inside: avoid }
+  td, .figure { overflow-wrap: anywhere }
+  .wide, figure { overflow: visible } nav { display: none }
+  h1, h2, h3, summary { break-after: avoid }
+  details > * { display: block } details::details-content { content-visibility: visible }
+  blockquote { max-height: none }
+}
 """
 
 
@@ -131,14 +144,34 @@ def report_section(report: Report) -> Section:
     levels = {row.scored.level for row in report.rows if isinstance(row.scored, Estimate)}
     level = f"{100 * levels.pop():g} % interval" if len(levels) == 1 else "interval"
     head = ("of", "measure", "value", level, "n", "made by")
+    numbers = [row for row in report.rows if not row.is_difference]
     unscored = sum(bool(rating.unscored) for rating in report.ratings)
     missing = f"{unscored} of {len(report.ratings)} verdicts could not be had." if unscored else ""
     body = joined(
-        html_table(head, [_cells(row) for row in report.rows], right=(2, 4)),
+        html_table(head, [_cells(row) for row in numbers], right=(2, 4)),
+        differences_table(report.rows),
         bullets([*report.notes, *([missing] if missing else [])]),
         details("How this was made", how_list(report.how)) if report.how else "",
     )
     return Section(report.evaluator, body)
+
+
+def differences_table(rows: Iterable[Row]) -> Html:
+    """The differences between systems among the rows, with intervals that hold all at once; nothing without them."""
+    found = [row for row in rows if row.is_difference]
+    if not found:
+        return Html("")
+    head = ("difference", "measure", "value", "95 % interval, all at once", "n", "p, corrected")
+    table = html_table(head, [difference_cells(row) for row in found], right=(2, 4, 5))
+    return joined(Html("<h3>Differences between systems</h3>"), table)
+
+
+def difference_cells(row: Row) -> tuple[str, ...]:
+    """A difference as it stands in a table: whose, of what, value, interval, n, and the corrected p-value."""
+    scored = row.scored
+    p = scored.p if isinstance(scored, Estimate) else None
+    chance = "" if p is None else "< .001" if p < _LEAST_P else f"{p:.3f}"
+    return row.of, row.what.removeprefix(DIFFERENCE), *estimate_cells(scored), chance
 
 
 def _cells(row: Row) -> tuple[str, ...]:

@@ -353,7 +353,8 @@ class Knowledge:
             labelled = [person.name for person in await self.characters.of(run, number)]
             names = list(await self.present(run, number, parties))
             names += [name for name in labelled if among(name, names) is None]
-            return await marked(Run(run.context).scope(f"cell-{number}"), segment, sorted(names), "labeller")
+            place = Run(run.context).scope(f"cell-{number}")
+            return await marked(place, segment, sorted(names), "labeller", "witnesses")
 
         return await self._marks.of(number, make)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 import numpy as np
 
 from fabula.base.errors import UsageError
-from fabula.stats.bootstrap import estimated, group_members, row_draws
+from fabula.stats.intervals import coefficient_of, group_members, leaving_out
 from fabula.systems.snap.config import PUBLISHED
 from fabula.systems.snap.scores import CRITERIA, min_max
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Over: TypeAlias = Literal["cells", "all"]
 SCALE: Final = sum(PUBLISHED)
 _LEAST: Final = 2  # plans in a cell that can be compared
-_FEW: Final = 20  # units below which a percentile interval is too narrow
+_FEW: Final = 20  # units below which the intervals are marked
 _ROUNDS, _CLOSE = 10_000, 1e-14
 
 
@@ -55,19 +55,17 @@ class Learned:
     few: bool
 
 
-def learn(rows: Sequence[Row], over: Over | None = None, *, resamples: int = 1000, seed: int = 1) -> Learned:
+def learn(rows: Sequence[Row], over: Over | None = None) -> Learned:
     """The weights of coherence, connectivity and personality, by the factorisation of section 4.4.
 
     The paper normalises scores to 0..1 and does not say among which plans; when it learns, we take it to be among all.
     The filter does it among the plans of a cell, because a sum there is compared with no other cell's; weights are for
     that scale, so by default they are learned on it where the rows name their cells, else over all. Intervals are
-    bootstraps over cells (over plans where there are none).
+    jackknives over cells (over plans where there are none).
 
     Args:
         rows: of one or more tables.
         over: "cells" or "all"; `None` takes cells where all rows name theirs.
-        resamples: draws behind the intervals.
-        seed: of the draws.
 
     Raises:
         UsageError: there are too few plans, some name no cell, or a criterion has the same score for all plans.
@@ -83,16 +81,17 @@ def learn(rows: Sequence[Row], over: Over | None = None, *, resamples: int = 100
     members = group_members([row.cell for row in used] if have_cells else None, len(used))
     normal = _by_cell(scores, members) if over == "cells" else min_max(scores)
     _check_apart(normal, over)
-    # Among all, a resample has its own extremes; within a cell, which is drawn whole, they stay.
+    # Among all, what is left has its own extremes; within a cell, which is left out whole, they stay.
     again: Callable[[Matrix], Matrix] = min_max if over == "all" else (lambda table: table)
     table = scores if over == "all" else normal
-    drawn = np.array([_numbers(again(table[chosen])) for chosen in row_draws(members, resamples, seed)])
+    left = [_numbers(again(table[rows])) for rows in leaving_out(members)]
+    without = zip(*left, strict=True) if left else [()] * (len(CRITERIA) + 2)
     unit = f"{len(members)} {'cells' if have_cells else 'plans'}"
     kind = "min-max in each cell" if over == "cells" else "min-max over all plans"
-    method = f"{kind}, drawn by {unit}"
+    method = f"{kind}, by {unit}"
     *weights, explains, equal = [
-        estimated(value, len(used), drawn[:, n] if len(drawn) else drawn, level=0.95, method=method)
-        for n, value in enumerate(_numbers(normal))
+        coefficient_of(value, len(used), column, method=method, lowest=0.0, highest=SCALE if n < len(CRITERIA) else 1.0)
+        for n, (value, column) in enumerate(zip(_numbers(normal), without, strict=True))
     ]
     return Learned(
         weights=dict(zip(CRITERIA, weights, strict=True)),

@@ -1,0 +1,118 @@
+"""Differences between every two systems: paired by prompt, with intervals and p-values corrected for their number.
+
+The intervals hold all at once with 95 % (Bonferroni: each at 1 - 0.05 / m for m differences). The p-values are Holm's
+(1979), which find a little more; both are safe however the differences depend on each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import fmean
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from fabula.stats.estimate import Estimate, Unscored
+from fabula.stats.intervals import LEVEL, Spread, spread_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fabula.stats.estimate import Scored
+
+MOST: Final = 20  # systems of which every two are compared
+_SAID: Final = 5  # differences in a sentence
+# Two systems, the value of their difference, on how many prompts, and what its interval comes from.
+Found: TypeAlias = tuple[str, str, float, int, Spread | Unscored]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """By how much one system is above another; `scored.p` is the corrected p-value."""
+
+    one: str
+    other: str
+    scored: Scored
+
+    @property
+    def of(self) -> str:
+        """What the difference is called in a report."""
+        return f"{self.one} - {self.other}"
+
+    @property
+    def said(self) -> str:
+        """Which of the two is above the other."""
+        above = not isinstance(self.scored, Estimate) or self.scored.value > 0
+        return f"{self.one} above {self.other}" if above else f"{self.other} above {self.one}"
+
+    @property
+    def shown(self) -> bool:
+        """Whether the difference is shown not to be 0, at 5 % for all of them together."""
+        return is_shown(self.scored)
+
+
+def is_shown(scored: Scored) -> bool:
+    """Whether a corrected difference is shown not to be 0."""
+    return isinstance(scored, Estimate) and scored.p is not None and scored.p < 1 - LEVEL
+
+
+def differences(systems: Mapping[str, Mapping[str, Sequence[float]]], what: str) -> tuple[Difference, ...]:
+    """The mean difference of every two systems over the prompts that both have; none where they are too many.
+
+    Args:
+        systems: of each the values on each prompt, of which the mean is taken.
+        what: is compared, for the method.
+    """
+    if len(systems) > MOST:
+        return ()
+    means = {name: {prompt: fmean(all_) for prompt, all_ in own.items() if all_} for name, own in systems.items()}
+    found: list[Found] = []
+    for one, other in combinations(means, 2):
+        shared = [prompt for prompt in means[one] if prompt in means[other]]
+        apart = np.array([means[one][prompt] - means[other][prompt] for prompt in shared])
+        value = float(apart.mean()) if shared else 0.0
+        found.append((one, other, value, len(shared), spread_of(apart, list(np.arange(len(apart))[:, None]))))
+    return corrected(found, f"mean difference of {what} over the prompts that both have")
+
+
+def corrected(found: Sequence[Found], method: str) -> tuple[Difference, ...]:
+    """The differences with intervals that hold all at once, and Holm's p-values."""
+    tested = [one[-1] for one in found if isinstance(one[-1], Spread)]
+    chances = iter(holm([spread.chance() for spread in tested]))
+    level = 1 - (1 - LEVEL) / max(len(tested), 1)
+    many = f"for all {len(tested)} differences at once (Bonferroni; p by Holm)" if len(tested) > 1 else ""
+    named = "; ".join(part for part in (method, f"t interval {many}".strip()) if part)
+    rows = []
+    for one, other, value, n, spread in found:
+        if not n:
+            scored: Scored = Unscored("no prompt has both")
+        elif isinstance(spread, Unscored):
+            scored = Estimate(value, n, method=f"{method}; {spread.reason}")
+        else:
+            below, above = spread.reach(level)
+            scored = Estimate(value, n, value - below, value + above, named, LEVEL, next(chances))
+        rows.append(Difference(one, other, scored))
+    return tuple(rows)
+
+
+def holm(chances: Sequence[float]) -> list[float]:
+    """p-values corrected for their number (Holm 1979), in the order given."""
+    found, most = [0.0] * len(chances), 0.0
+    for rank, index in enumerate(sorted(range(len(chances)), key=lambda index: chances[index])):
+        most = max(most, min(1.0, (len(chances) - rank) * chances[index]))
+        found[index] = most
+    return found
+
+
+def as_said(rows: Sequence[Difference], what: str) -> str:
+    """Which systems are shown to differ, in a sentence; empty where nothing is compared."""
+    tested = [row for row in rows if isinstance(row.scored, Estimate) and row.scored.p is not None]
+    if not tested:
+        return ""
+    shown = [row for row in tested if row.shown]
+    if not shown:
+        return f"No difference in {what} between two systems is shown ({len(tested)} compared, corrected by Holm)."
+    above = [row.said for row in shown[:_SAID]]
+    more = f" and {len(shown) - _SAID} more" if len(shown) > _SAID else ""
+    return f"Shown to differ in {what} ({len(tested)} compared, corrected by Holm): {', '.join(above)}{more}."
