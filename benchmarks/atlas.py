@@ -1,7 +1,7 @@
 """What a check of a long story asks of its models: calls, tokens, the largest prompt, and how that grows.
 
-No model is asked: a script answers with as much as a model may say (facts with quotations from the text, proposals,
-verdicts on all that is shown), so that prompts are as long as they get.
+No model is asked: a script answers with as much as a model may say (suspicions with quotations from the text, notes on
+every paragraph, verdicts on all that is shown), so that prompts are as long as they get.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import asyncio
 import json
 import os
 import random
+import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from benchmarks import continuity
 from benchmarks.table import Row, Table
-from benchmarks.theatre import prose
+from benchmarks.theatre import prose, stories
 from fabula.base.errors import UsageError
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
@@ -41,8 +41,10 @@ TITLE: Final = "what ATLAS asks of its models as stories get longer"
 EVALUATOR: Final = find("atlas")
 PAGE: Final = 400  # words
 _BESIDE: Final = Path(__file__).resolve().parents[2] / "shared" / "data"
-_CALLS, _TOKENS, _LARGEST, _GROWTH = 60.0, 350_000.0, 6_000.0, 3.3
+_CALLS, _TOKENS, _LARGEST, _GROWTH = 60.0, 350_000.0, 32_000.0, 3.6
 _TARGETED: Final = 100
+_SUSPICIONS: Final = 1.0  # for 1,000 words; planted stories have 3 to 4, published ones fewer
+_NOTES: Final = 2  # for a paragraph
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,58 +53,56 @@ class Sizes:
 
     pages: tuple[int, ...] = (20, 100, 300)
     data: Path | None = None
-    presets: tuple[Preset, ...] = ("improved",)
+    ways: tuple[tuple[Preset, str], ...] = (("improved", "windows"), ("improved", "whole"))
     scene_words: tuple[int, ...] = (0, 500, 1800, 5000)
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What one check read, the plain judge apart."""
+    """What one check read."""
 
     calls: int
     tokens: int
     largest: int
-    judge: int
     seconds: float
 
 
 def bench(sizes: Sizes | None = None) -> Table:
-    """The hybrid at each length and for scenes of several sizes; 0 words stands for prose without scenes."""
+    """Each way of reading at each length and for scenes of several sizes; 0 words stands for prose without scenes."""
     sizes = sizes or Sizes()
     words = _words(sizes)
     rows: list[Row] = []
-    for preset in sizes.presets:
+    for preset, reading in sizes.ways:
         found = {
-            pages: [read(story_of(words, pages * PAGE, each), preset) for each in sizes.scene_words]
+            pages: [read(story_of(words, pages * PAGE, each), preset, reading) for each in sizes.scene_words]
             for pages in sizes.pages
         }
-        rows += _rows(preset, found)
+        rows += _rows(reading if preset == "improved" else preset, found)
     notes = (
         (
             "Tokens are fabula's estimates, schemas not counted. Values are for scenes of "
             f"{', '.join(map(str, sizes.scene_words))} words (0: prose without scenes), in this order."
         ),
-        "The plain judge's one call is counted among the calls; its prompt, the whole story, is listed separately.",
+        "Windows take two notes for a paragraph and one suspicion for 1,000 words; all suspicions are verified.",
     )
     return Table("atlas", TITLE, tuple(rows), notes)
 
 
-def _rows(preset: Preset, found: dict[int, list[Read]]) -> Iterator[Row]:
+def _rows(name: str, found: dict[int, list[Read]]) -> Iterator[Row]:
     for pages, reads in found.items():
-        bound = preset == "improved" and pages == _TARGETED
-        name, each = f"{preset}, {pages} pages", "story"
-        yield Row(f"{name}: calls", _values(reads, "calls"), "", each, most=_CALLS if bound else None)
-        yield Row(f"{name}: prompt tokens", _values(reads, "tokens"), "tokens", each, most=_TOKENS if bound else None)
-        most = _LARGEST if preset == "improved" else None
-        yield Row(f"{name}: largest prompt", _values(reads, "largest"), "tokens", each, most=most)
-        yield Row(f"{name}: the plain judge's prompt", _values(reads, "judge"), "tokens", each)
-        yield Row(f"{name}: our own time", _values(reads, "seconds"), "s", each)
+        bound = name == "windows" and pages == _TARGETED
+        what, each = f"{name}, {pages} pages", "story"
+        yield Row(f"{what}: calls", _values(reads, "calls"), "", each, most=_CALLS if bound else None)
+        yield Row(f"{what}: prompt tokens", _values(reads, "tokens"), "tokens", each, most=_TOKENS if bound else None)
+        most = _LARGEST if name == "windows" else None
+        yield Row(f"{what}: largest prompt", _values(reads, "largest"), "tokens", each, most=most)
+        yield Row(f"{what}: our own time", _values(reads, "seconds"), "s", each)
     lengths = list(found)
     if len(lengths) > 1:
         short, long_ = found[lengths[-2]], found[lengths[-1]]
         grown = tuple(b.tokens / a.tokens for a, b in zip(short, long_, strict=True))
-        most = _GROWTH if preset == "improved" else None
-        yield Row(f"{preset}: tokens, {lengths[-1]} pages / {lengths[-2]}", grown, "", "pair", most=most)
+        most = _GROWTH if name == "windows" else None
+        yield Row(f"{name}: tokens, {lengths[-1]} pages / {lengths[-2]}", grown, "", "pair", most=most)
 
 
 def _values(reads: Sequence[Read], what: str) -> tuple[float, ...]:
@@ -112,7 +112,7 @@ def _values(reads: Sequence[Read], what: str) -> tuple[float, ...]:
 def _words(sizes: Sizes) -> list[str]:
     """Paragraphs to make stories of: those of the natural stories, or drawn ones where they are not there."""
     folder = sizes.data or Path(os.environ.get("FABULA_DATA") or _BESIDE)
-    texts = continuity.stories(folder) if folder.is_dir() else []
+    texts = stories(folder) if folder.is_dir() else []
     found = [part for text in texts for part in text.split("\n\n") if count_words(part)]
     draw = random.Random(7)  # noqa: S311 - filler, not secrets
     return found or [prose(draw, 130) for _ in range(300)]
@@ -152,32 +152,59 @@ def _scenes(paragraphs: Sequence[str], each: int) -> Iterator[Scene]:
         yield Scene("Scene", "\n\n".join(part))
 
 
-def read(story: Story, preset: Preset) -> Read:
+def read(story: Story, preset: Preset, reading: str = "auto") -> Read:
     """What a check of `story` reads."""
-    model = ScriptedModel(answer, capabilities=Capabilities(schema=True, parallel=64))
+    model = ScriptedModel(answer, capabilities=Capabilities(schema=True, parallel=64, context=2_000_000))
     start = time.perf_counter()
-    asyncio.run(_checked(story, model, preset))
+    asyncio.run(_checked(story, model, preset, reading))
     took = time.perf_counter() - start
-    sizes = [(request.role, prompt_tokens(request)) for request in model.asked]
-    own = [size for role, size in sizes if role != "judge"]
-    return Read(len(sizes), sum(own), max(own), sum(size for role, size in sizes if role == "judge"), took)
+    sizes = [prompt_tokens(request) for request in model.asked]
+    return Read(len(sizes), sum(sizes), max(sizes), took)
 
 
-async def _checked(story: Story, model: ScriptedModel, preset: Preset) -> None:
+async def _checked(story: Story, model: ScriptedModel, preset: Preset, reading: str) -> None:
     with Journal() as journal:
         run = Run(RunContext(journal, Prompts(EVALUATOR.prompts), Cast.of(model)))
-        await EVALUATOR.evaluate((Item("long", story),), run, EVALUATOR.config(preset))
+        await EVALUATOR.evaluate((Item("long", story),), run, EVALUATOR.config(preset, {"reading": reading}))
 
 
 def answer(request: Request) -> str:
     """As much as a role may say, with quotations that stand in what it was shown."""
     shown = request.messages[-1].content
     prompt = request.path.rpartition("/")[2]
-    lines = [line for line in sentences(_passage(shown)) if count_words(line) > _SHORT]
     draw = random.Random(request.path)  # noqa: S311 - filler, not secrets
+    if prompt == "read":
+        return json.dumps(_reading(shown, draw))
+    if prompt == "decide":
+        numbers = re.findall(r"^(\d+)\. ", shown.rpartition(" ends\n")[2], re.MULTILINE)
+        return json.dumps(
+            {"decisions": [{"number": int(n), "decision": "both_true", "reason": "So."} for n in numbers]}
+        )
+    lines = [line for line in sentences(_passage(shown)) if count_words(line) > _SHORT]
     picked = [draw.choice(lines) for _ in range(28)] if lines else [""]
-    made = {"facts": _facts, "compare": _clashes, "settle": _verdicts, "verify": _verdicts, "propose": _proposals}
+    made = {"verify": _verdicts, "propose": _proposals}
     return json.dumps(made[prompt](picked, shown, draw)) if prompt in made else json.dumps(_rest(prompt, picked))
+
+
+def _reading(shown: str, draw: random.Random) -> dict[str, Any]:
+    """Suspicions between paragraphs of a text, and notes on each of its paragraphs where notes are asked for."""
+    paragraphs = re.findall(r"^\[(\d+)\] (.+)$", _passage(shown), re.MULTILINE)
+    pairs = [sorted(draw.sample(paragraphs, 2), key=lambda one: int(one[0])) for _ in range(_expected(shown))]
+    findings = [
+        {"paragraph_x": int(a), "quote_x": _quote(x), "says_x": _quote(x), "paragraph_y": int(b), "quote_y": _quote(y),
+         "says_y": _quote(y), "why": "Both cannot be true, as the one rules out the other.", "category": "state"}
+        for (a, x), (b, y) in pairs
+    ]  # fmt: skip
+    notes = [
+        {"paragraph": int(number), "about": " ".join(text.split()[:2]), "fact": " ".join(text.split()[2:12])}
+        for number, text in paragraphs
+        for _ in range(_NOTES)
+    ]
+    return {"findings": findings} | ({"notes": notes} if "Then note for the reader" in shown else {})
+
+
+def _expected(shown: str) -> int:
+    return max(1, round(_SUSPICIONS * count_words(_passage(shown)) / 1000))
 
 
 _SHORT: Final = 4
@@ -190,28 +217,6 @@ def _passage(shown: str) -> str:
 
 def _quote(line: str) -> str:
     return " ".join(line.split()[:20])
-
-
-def _facts(picked: Sequence[str], shown: str, draw: random.Random) -> dict[str, Any]:
-    del shown
-    return {
-        "facts": [
-            {"kind": "attribute", "subject": " ".join(line.split()[:2]), "slot": draw.choice(("state", "age")),
-             "value": " ".join(line.split()[2:5]), "quote": _quote(line), "lasts": "durable"}
-            for line in picked
-        ]
-    }  # fmt: skip
-
-
-def _clashes(picked: Sequence[str], shown: str, draw: random.Random) -> dict[str, Any]:
-    del shown, draw
-    return {
-        "findings": [
-            {"known": 0, "quote_x": _quote(a), "fact": "it being so", "quote_y": _quote(b), "event": "it being other",
-             "category": "state"}
-            for a, b in zip(picked[:6], picked[6:12], strict=False)
-        ]
-    }  # fmt: skip
 
 
 def _verdicts(picked: Sequence[str], shown: str, draw: random.Random) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from fabula.story.plan_file import write_plan
 from fabula.systems import find
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from fabula.engine.methods import Preset
     from fabula.models.base import Model, Request
     from fabula.story import Story
@@ -124,3 +127,12 @@ async def played(plan: Plan, model: Model, preset: Preset) -> Story:
         context = RunContext(journal, Prompts(SYSTEM.prompts, common=PROMPTS), Cast.of(model))
         story: Story = await SYSTEM.write(_BRIEF, Run(context), config)
     return story
+
+
+def stories(folder: Path) -> list[str]:
+    """Long stories of the ground truth: natural text."""
+    found: list[str] = []
+    for name, key in (("constory_silver.jsonl.gz", "story"), ("magnet_stories.jsonl.gz", "text")):
+        with gzip.open(folder / name, "rt", encoding="utf-8") as file:
+            found += [json.loads(line)[key] for line in file]
+    return found

@@ -17,17 +17,21 @@ STORY = (
     "# One\n\nMara carried her blue umbrella. The blue umbrella dripped. Mara Voss was tired.\n\n"
     "# Two\n\nThe umbrella was red, <script>alert(1)</script> and Mara Voss shut the red umbrella and sat down.\n"
 )
-FACTS = {"facts": [{"subject": "Mara", "slot": "mood", "value": "tired", "quote": "Mara Voss was tired"}]}
-CLASH = {"known": 0, "quote_x": "Mara Voss was tired", "fact": "Mara tired", "quote_y": "sat down", "event": "Mara not"}
-VERDICTS = [
-    {"number": 1, "quote_x": "Mara Voss was tired", "quote_y": "sat down", "decision": "no_difference"},
-    {"number": 2, "quote_x": "her blue umbrella", "quote_y": "The umbrella was red", "attribute": "colour",
-     "decision": "error", "fact": "Mara's umbrella being blue", "event": "it being red", "reason": "Two colours."},
-]  # fmt: skip
+BLUE = {"paragraph_x": 2, "quote_x": "her blue umbrella", "says_x": "Mara's umbrella is blue"}
+RED = {
+    "paragraph_y": 4,
+    "quote_y": "The umbrella was red",
+    "says_y": "it is red",
+    "why": "Two colours.",
+    "category": "object",
+}
+DECISION = {"number": 1, "decision": "error", "paragraph_x": 2, "quote_x": "her blue umbrella", "paragraph_y": 4,
+            "quote_y": "The umbrella was red", "reason": "Two colours.", "sure": "certain"}  # fmt: skip
+VERDICT = {"number": 1, "quote_x": "her blue umbrella", "quote_y": "The umbrella was red", "attribute": "colour",
+           "decision": "error", "fact": "Mara's umbrella being blue", "event": "it being red"}  # fmt: skip
 REPLIES = {
-    "grapher:facts": json.dumps(FACTS),
-    "proposer:compare": json.dumps({"findings": [CLASH]}),
-    "verifier:settle": json.dumps({"verdicts": VERDICTS}),
+    "reader:read": json.dumps({"findings": [BLUE | RED | {"sure": "likely"}]}),
+    "verifier:decide": json.dumps({"decisions": [DECISION]}),
     "judge:judge": json.dumps({"findings": [{"x": 1, "y": 2, "fact": "blue umbrella", "event": "red umbrella"}]}),
 }
 
@@ -39,12 +43,13 @@ def story(here: Path) -> Path:
     return here
 
 
-def test_the_hybrid_finds_and_quotes_and_has_the_plain_judge_beside(cli: Cli, story: Path) -> None:
+def test_the_reader_finds_and_quotes_both_places_and_says_why(cli: Cli, story: Path) -> None:
     ran = cli("check", "story.md", *MODEL)
     assert ran.code == 0, ran.err
-    assert "In scene 1, Mara's umbrella being blue was established, yet in scene 2, it being red happens" in ran.out
-    assert 'scene 1: "her blue umbrella"' in ran.out
-    assert "findings of the plain judge (baseline)" in ran.out
+    assert "object, certain" in ran.out
+    assert 'paragraph 2: "her blue umbrella"' in ran.out
+    assert 'paragraph 4: "The umbrella was red"' in ran.out
+    assert "Two colours." in ran.out
     page = (story / "evaluation" / "atlas.html").read_text(encoding="utf-8")
     assert "<mark>her blue umbrella</mark>" in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
@@ -52,32 +57,35 @@ def test_the_hybrid_finds_and_quotes_and_has_the_plain_judge_beside(cli: Cli, st
     (kept,) = json.loads((story / "evaluation" / "findings-story.json").read_text(encoding="utf-8"))
     assert list(kept)[:2] == ["id", "hallucination"]
     assert (kept["x"], kept["y"], kept["root_cause_id"]) == (1, 2, 1)
-    ratings = (story / "evaluation" / "ratings.jsonl").read_text(encoding="utf-8")
-    assert '"no error"' in ratings
+    assert (kept["paragraph_x"], kept["paragraph_y"], kept["sure"]) == (2, 4, "certain")
 
 
 def test_what_was_asked_is_not_asked_again_and_keys_stay(cli: Cli, story: Path) -> None:
     first = cli("check", "story.md", "--json", *MODEL)
     again = cli("check", "story.md", "--json", "--frozen", *MODEL)
-    assert (first.json["asked"], again.json["asked"]) == (4, 0)
+    assert (first.json["asked"], again.json["asked"]) == (2, 0)
     assert first.json["details"] == again.json["details"]
 
 
-def test_without_a_model_nobody_is_asked_and_strict_ends_with_1(cli: Cli, story: Path) -> None:
-    ran = cli("check", "story.md", "--no-model", "--strict", "--model", "openai:gpt-5-mini")
-    assert ran.code == 1, ran.err
-    assert "umbrella being blue" in ran.out
-    assert "leave --no-model out" in ran.err
-    (story / "calm.md").write_text("# One\n\nMara slept.\n\n# Two\n\nShe woke.\n", encoding="utf-8")
-    assert cli("check", "calm.md", "--no-model", "--strict").code == 0
+def test_without_a_model_nothing_is_checked_and_it_says_so(cli: Cli, story: Path) -> None:
+    ran = cli("check", "story.md", "--no-model", "--model", "openai:gpt-5-mini")
+    assert (ran.code, ran.out) == (2, "")
+    assert "A check needs a model that reads" in ran.err
+    assert "Leave --no-model out" in ran.err
+    assert not (story / "evaluation").exists()
 
 
 def test_a_model_that_says_nothing_is_no_all_clear(cli: Cli, story: Path) -> None:
-    (story / "atlas.toml").write_text(script_of(dict.fromkeys(("grapher", "proposer", "verifier", "judge"), "Hm.")))
+    (story / "atlas.toml").write_text(script_of(dict.fromkeys(("reader", "verifier"), "Hm.")))
+    ran = cli("check", "story.md", "--strict", *MODEL)
+    assert ran.code == 1, ran.err
+    assert "not scored: nobody could read the story" in ran.out
+    assert "partial. Paragraphs 1 to 4 were not read. Say the same command again with another --seed" in ran.out
+    assert "There is no JSON in it." in ran.out
+    (story / "atlas.toml").write_text(script_of(REPLIES | {"verifier:decide": "Hm."}))
     ran = cli("check", "story.md", "--strict", *MODEL)
     assert ran.code == 1, ran.err
     assert "not scored: the verifier gave no verdict that can be read" in ran.out
-    assert "replies could not be had" in ran.out
 
 
 def test_the_papers_way_asks_for_graphs_and_says_what_it_dropped(cli: Cli, story: Path) -> None:
@@ -91,7 +99,7 @@ def test_the_papers_way_asks_for_graphs_and_says_what_it_dropped(cli: Cli, story
         "grapher:relations": json.dumps({"relations": []}),
         "grapher:attributes": json.dumps({"attributes": [colour]}),
         "proposer": json.dumps({"findings": [proposal]}),
-        "verifier": json.dumps({"verdicts": [VERDICTS[1] | {"number": 1}]}),
+        "verifier": json.dumps({"verdicts": [VERDICT]}),
         "judge": json.dumps({"findings": []}),
     }
     (story / "atlas.toml").write_text(script_of(replies), encoding="utf-8")
@@ -108,25 +116,25 @@ def test_the_papers_way_asks_for_graphs_and_says_what_it_dropped(cli: Cli, story
 
 
 def test_a_dismissed_finding_stays_away_with_its_reason(cli: Cli, story: Path) -> None:
-    key = cli("check", "story.md", "--no-model", "--json").json["details"]["stories"][0]["findings"][0]["key"]
+    key = cli("check", "story.md", "--json", *MODEL).json["details"]["stories"][0]["findings"][0]["key"]
     assert f"fabula check story.md --dismiss {key}=" in (story / "evaluation" / "atlas.html").read_text(
         encoding="utf-8"
     )
     ran = cli("check", "story.md", "--dismiss", f"{key}=she has two umbrellas", "--strict", "--json")
     assert (ran.code, ran.json["left"]) == (0, 0)
     assert ran.json["dismissed"] == {key: "she has two umbrellas"}
-    again = cli("check", "story.md", "--no-model", "--strict")
+    again = cli("check", "story.md", "--strict", *MODEL)
     assert again.code == 0
     assert "story: 0 findings, 1 dismissed (see findings-dismissed.jsonl)" in again.out
     assert "Dismissed: she has two umbrellas" in (story / "evaluation" / "atlas.html").read_text(encoding="utf-8")
     (story / "evaluation" / "findings-dismissed.jsonl").write_text("", encoding="utf-8")
-    assert cli("check", "story.md", "--no-model", "--strict").code == 1
+    assert cli("check", "story.md", "--strict", *MODEL).code == 1
 
 
 def test_known_errors_score_the_method_and_the_judge(cli: Cli, story: Path) -> None:
     gold = [{"x": 1, "y": 2, "fact": "blue umbrella", "event": "red umbrella"}]
     (story / "gold.json").write_text(json.dumps(gold), encoding="utf-8")
-    ran = cli("check", "story.md", "--gold", "gold.json", "--json", *MODEL)
+    ran = cli("check", "story.md", "--gold", "gold.json", "--set", "baseline=true", "--json", *MODEL)
     assert ran.code == 0, ran.err
     rows = {(row["of"], row["what"]): row for row in ran.json["rows"]}
     assert rows["story (plain judge)", "recall/strict"]["value"] == 1
@@ -141,7 +149,8 @@ def test_projects_and_layouts_are_read(cli: Cli, story: Path, project: Path) -> 
     (story / "script.fountain").write_text(
         "INT. LAMP - DAY\n\nMara came.\n\nEXT. QUAY - DAY\n\nShe left.\n", encoding="utf-8"
     )
-    ran = cli("check", "scenes.json", "script.fountain", str(project), "--no-model", "--json")
+    (story / "atlas.toml").write_text(script_of({"reader": '{"findings": []}', "verifier": "{}"}), encoding="utf-8")
+    ran = cli("check", "scenes.json", "script.fountain", str(project), "--json", *MODEL)
     assert ran.code == 0, ran.err
     values = {one["id"]: (one["form"], one["mended"]) for one in ran.json["details"]["stories"]}
     assert values == {
@@ -157,8 +166,8 @@ def test_projects_and_layouts_are_read(cli: Cli, story: Path, project: Path) -> 
         (("none.md",), "none.md"),
         (("empty.md",), "The story in empty.md is empty."),
         (("story.md", "--dismiss", "abc=why"), "Nothing was checked in evaluation yet."),
-        (("story.md", "--gold", "atlas.toml", "--no-model"), "neither a JSON array nor JSON lines"),
-        (("story.md", "--set", "batch=40", "--no-model"), "batch = 40 cannot be verified in one call"),
+        (("story.md", "--gold", "atlas.toml", *MODEL), "neither a JSON array nor JSON lines"),
+        (("story.md", "--set", "batch=40", *MODEL), "batch = 40 cannot be verified in one call"),
     ],
 )
 def test_what_cannot_be_done_is_named(arguments: tuple[str, ...], message: str, cli: Cli, story: Path) -> None:
@@ -178,9 +187,66 @@ def test_what_cannot_be_done_is_named(arguments: tuple[str, ...], message: str, 
     ],
 )
 def test_a_dismissal_names_a_finding_and_a_reason(said: str, message: str, cli: Cli, story: Path) -> None:
-    key = cli("check", "story.md", "--no-model", "--json").json["details"]["stories"][0]["findings"][0]["key"]
+    key = cli("check", "story.md", "--json", *MODEL).json["details"]["stories"][0]["findings"][0]["key"]
     ran = cli("check", "story.md", "--dismiss", said.format(key=key))
     assert (ran.code, message in ran.err) == (2, True), ran.err
     (story / "evaluation" / "atlas.json").write_text("{}", encoding="utf-8")
     ran = cli("check", "story.md", "--dismiss", f"{key}=why")
     assert "is no report of a check" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("broken.json", '[{"_id": 0, "content": "Mara came."', "broken.json is no valid JSON"),
+        ("planted.json", '{"text": "Mara came.", "errors": []}', "is no JSON array of scenes"),
+        ("story.yaml", "title: The lamp\ntext: Mara came.\n", "story.yaml is YAML, which is not read as a story"),
+    ],
+)
+def test_data_that_is_no_story_is_refused_and_not_read_as_prose(
+    name: str, text: str, message: str, cli: Cli, story: Path
+) -> None:
+    (story / name).write_text(text, encoding="utf-8")
+    ran = cli("check", name, *MODEL)
+    assert ran.code == 2
+    assert message in ran.err
+
+
+def test_what_is_not_verified_is_said_with_exit_code_1_and_the_rest_is_there(cli: Cli, story: Path) -> None:
+    second = BLUE | {"paragraph_y": 4, "quote_y": "sat down", "why": "Nobody sits."}
+    replies = REPLIES | {"reader:read": json.dumps({"findings": [BLUE | RED, second]})}
+    replies |= {"verifier:decide": json.dumps({"decisions": [DECISION]})}
+    (story / "atlas.toml").write_text(script_of(replies), encoding="utf-8")
+    ran = cli("check", "story.md", *MODEL)
+    assert ran.code == 1
+    assert "story: 1 finding, partial (see below)" in ran.out
+    assert "1 suspicions got no verdict" in ran.out
+    assert "Say the same command again with another --seed" in ran.out
+
+
+def test_dismissed_findings_are_counted_apart_in_the_table(cli: Cli, story: Path) -> None:
+    key = cli("check", "story.md", "--json", *MODEL).json["details"]["stories"][0]["findings"][0]["key"]
+    ran = cli("check", "story.md", "--dismiss", f"{key}=a trick of the light")
+    assert ran.code == 0, ran.err
+    assert "1 found, 1 dismissed" in ran.out
+    told = (story / "evaluation" / "findings-story.md").read_text(encoding="utf-8")
+    assert "Dismissed: a trick of the light" in told
+    assert "Paragraph 2 (scene 1):" in told
+
+
+def test_planted_errors_score_a_check_on_its_own_story(cli: Cli, story: Path) -> None:
+    clean = STORY.replace("The umbrella was red", "The umbrella was blue")
+    edit = {
+        "id": "a",
+        "kind": "object_property",
+        "needs": "lookup",
+        "find": "The umbrella was blue",
+        "replace": "The umbrella was red",
+    }
+    planted = {"id": "story", "text": clean, "errors": [edit], "decoys": []}
+    (story / "planted.json").write_text(json.dumps(planted), encoding="utf-8")
+    ran = cli("check", "story.md", "--gold", "planted.json", "--json", *MODEL)
+    assert ran.code == 0, ran.err
+    rows = {row["what"]: row for row in ran.json["rows"]}
+    assert (rows["recall"]["value"], rows["recall, needs lookup"]["n"]) == (1, 1)
+    assert rows["other findings per 10,000 words"]["value"] == 0

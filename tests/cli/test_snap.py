@@ -75,7 +75,7 @@ def test_weights_of_a_table_are_told_with_what_they_rest_on(cli: Cli) -> None:
     scores = table(cli.folder / "own.csv")
     ran = cli("snap", "fit", "own.csv")
     assert ran.code == 0, ran.err
-    assert "Weights of 30 plans; scores brought to 0..1 over all plans, as in the paper:" in ran.out
+    assert "Weights of 30 plans; scores brought to 0..1 over all plans (the paper does not say over which):" in ran.out
     assert "Scaled to add up to 4.0151, as the published ones do; for the choice only their ratios count." in ran.out
     assert "by 30 plans; jackknife over 30 units" in ran.out
     assert "too narrow" not in ran.out
@@ -195,3 +195,32 @@ def test_the_group_says_what_it_can_do(cli: Cli) -> None:
     ran = cli("snap")
     assert (ran.code, ran.err) == (2, "fabula: Missing command. See `fabula snap --help`.\n")
     assert "fit" in cli("snap", "--help").out
+
+
+def test_the_survey_goes_out_as_a_form_and_comes_back_as_ratings(cli: Cli) -> None:
+    (cli.folder / "lamp.md").write_text(STORY, encoding="utf-8")
+    ran = cli("snap", "form", "lamp.md", "--as", "Tobias", "--with", "Mara")
+    assert ran.code == 0, ran.err
+    form = (cli.folder / "survey.yaml").read_text(encoding="utf-8")
+    assert "You play Tobias in the story, and talk with Mara." in form
+    assert "On Saturday the wind turned." in form
+    for name, a, b in (("Ines", 4, 2), ("Ole", 5, 3)):
+        filled = form.replace('rater: ""', f"rater: {name}").replace('signature: ""', f"signature: {name}")
+        filled = filled.replace('A: {continuity: ""', f"A: {{continuity: {a}")
+        filled = filled.replace('B: {continuity: ""', f"B: {{continuity: {b}").replace('preferred: ""', "preferred: A")
+        (cli.folder / f"{name}.yaml").write_text(filled, encoding="utf-8")
+    shown = ("--a", "snap", "--b", "vanilla", "--prompt", "lamp")
+    ran = cli("snap", "answers", "Ines.yaml", "Ole.yaml", *shown)
+    assert ran.code == 0, ran.err
+    assert ["snap", "continuity", "4.5"] in [line.split()[:3] for line in ran.out.splitlines()]
+    assert "2 forms read; people.jsonl holds 18 ratings." in ran.out
+    assert "2 of 2" in ran.out
+    assert (cli.folder / "people.jsonl").read_text(encoding="utf-8").count('"snap/lamp"') >= 8
+    again = cli("snap", "answers", "Ines.yaml", *shown)
+    assert (again.code, "'Ines' has answered about 'lamp' already." in again.err) == (2, True)
+    assert cli("snap", "answers", "Ines.yaml", "--a", "x", "--b", "x", "--prompt", "lamp").code == 2
+    assert cli("snap", "form", "lamp.md", "--as", "Tobias", "--with", "Batman", "--out", "b.yaml").code == 2
+    assert "survey.yaml exists" in cli("snap", "form", "lamp.md", "--as", "Tobias", "--with", "Mara").err
+    unsigned = (cli.folder / "Ines.yaml").read_text().replace("signature: Ines", 'signature: ""')
+    (cli.folder / "unsigned.yaml").write_text(unsigned, encoding="utf-8")
+    assert "`signature` is empty" in cli("snap", "answers", "unsigned.yaml", *shown).err

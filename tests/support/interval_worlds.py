@@ -1,7 +1,7 @@
 """How often intervals hold the truth: worlds whose truth is known, simulated with fixed seeds.
 
 A world gives an interval (or none) and the truth for a number of units. `coverage` counts over the intervals that are
-offered. `python tests/support/interval_worlds.py 2000` prints the tables of docs/design/0014-intervals.md.
+offered. `python tests/support/interval_worlds.py 2000` prints the tables of docs/design/0015-intervals.md.
 """
 
 from __future__ import annotations

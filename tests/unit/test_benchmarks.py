@@ -7,6 +7,7 @@ import json
 import math
 import random
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ import pytest
 import tinygguf
 from fabula.models.base import Request, Sampling
 from fabula.models.gguf import write_gguf
+from fabula.project.settings import Settings
 from fabula.story.plan import Character, Event, Plan, Presence, ScenePlan
 from fabula.story.plan_check import check_plan
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 sys.path.append(str(Path(__file__).parents[2]))  # `pytest`, unlike `python -m pytest`, does not find what lies there
 
 from benchmarks import __main__ as commands
-from benchmarks import atlas, engine, growth, measures, overhead, prefix, recall, schedule, startup, world
+from benchmarks import atlas, engine, growth, measures, overhead, planted, prefix, recall, schedule, startup, world
 from benchmarks.recall_cases import ACTORS
 from benchmarks.table import Row, Table, told
 from benchmarks.theatre import plan_of
@@ -33,12 +35,12 @@ from benchmarks.theatre import plan_of
 NAMES = {
     "atlas",
     "chat",
-    "continuity",
     "engine",
     "growth",
     "long",
     "measures",
     "overhead",
+    "planted",
     "prefix",
     "recall",
     "schedule",
@@ -188,6 +190,57 @@ def test_measures_are_beside_their_peer() -> None:
 
 def test_a_check_counts_its_calls_and_tokens() -> None:
     check(atlas.bench(atlas.Sizes(pages=(1, 2), scene_words=(0,), data=Path("none"))), 1)
+
+
+def planted_story(folder: Path) -> Path:
+    """A story with one planted error and one decoy, beside a player that names both and takes the decoy back."""
+    text = "Mara's eyes were grey. Tobias lied that he was a doctor.\n\nIt rained all day.\n\nHer grey eyes were wet."
+    error = {"id": "m-1", "kind": "appearance", "find": "Her grey eyes", "replace": "Her brown eyes"}
+    error |= {"contradicts": "Mara's eyes were grey.", "explanation": "Two colours.", "needs": "lookup"}
+    decoy = {"quote_a": "he was a doctor", "quote_b": "It rained all day.", "why_no_error": "A lie."}
+    story = {"id": "m", "title": "", "form": "prose", "text": text, "errors": [error], "decoys": [decoy]}
+    (folder / "stories").mkdir()
+    (folder / "stories" / "m.json").write_text(json.dumps(story), encoding="utf-8")
+    (folder / "player.py").write_text(PLAYER, encoding="utf-8")
+    return folder
+
+
+PLAYER = """
+import json
+def answer(request):
+    shown = request.messages[-1].content
+    if request.role == "verifier":
+        numbers = [int(line.partition(".")[0]) for line in shown.splitlines() if line[:1].isdigit() and ". why" in line]
+        said = {True: "error", False: "not_meant"}
+        return json.dumps({"decisions": [{"number": n, "decision": said[f"{n}. why eyes" in shown]} for n in numbers]})
+    found = [{"paragraph_x": 1, "quote_x": "he was a doctor", "paragraph_y": 2, "quote_y": "It rained",
+              "why": "why lie"}]
+    if "brown" in shown:
+        found.append({"paragraph_x": 1, "quote_x": "eyes were grey", "paragraph_y": 3, "quote_y": "brown eyes",
+                      "why": "why eyes", "category": "appearance"})
+    return json.dumps({"findings": found})
+"""
+
+
+def test_a_trial_on_planted_stories_is_recorded_and_replayed_without_the_stories_words(tmp_path: Path) -> None:
+    folder = planted_story(tmp_path)
+    player = f"{folder / 'player.py'}:answer"
+    settings = {"roles": {role: {"play": player} for role in ("reader", "verifier")}}
+    trial = planted.Trial("tester", folder / "stories", replies=folder / "replies", players=Settings().with_(settings))
+    played = planted.bench(trial)
+    values = {row.what: row.middle for row in played.rows}
+    assert values["planted errors found"] == values["of these, the kind agrees"] == 1
+    assert values["other findings per 10,000 words, clean twins"] == values["decoys called errors"] == 0
+    assert values["suspicions in broken stories that are errors"] == 0.5
+    kept = (folder / "replies" / "tester" / "m.json").read_text(encoding="utf-8")
+    assert "rained all day" not in kept
+    assert set(json.loads(kept)["clean"]) == {"read", "verify/1/decide"}
+    again = planted.bench(replace(trial, players=None))
+    assert again.data() == played.data()
+    data = json.loads(kept)
+    data["clean"]["read"]["prompt"] = "of another day"
+    (folder / "replies" / "tester" / "m.json").write_text(json.dumps(data), encoding="utf-8")
+    assert "Missing: m, clean/read: given to another prompt" in planted.bench(replace(trial, players=None)).notes
 
 
 def test_a_world_is_loaded_and_asked() -> None:

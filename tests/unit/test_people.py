@@ -86,3 +86,10 @@ def test_who_is_named_in_a_text_is_present() -> None:
         "Mr. Krabs",
         "SpongeBob",
     )
+
+
+def test_names_with_a_full_stop_are_one_name() -> None:
+    text = (
+        "They say that Mr. Darcy left. Nobody asked Mr. Darcy. She saw Prof. Hill, and he saw Prof. Hill at St. Ives."
+    )
+    assert names_in(text) == ("Mr. Darcy", "Prof. Hill")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fabula.cli.options import Choices, Performers
-    from fabula.evaluators import Evaluator
+    from fabula.engine.methods import Method
     from fabula.models.base import Request
 
 # A model's name starts with a kind and a colon, or is a known name; so `NAME=` without a colon before it is a role.
@@ -104,8 +104,8 @@ def performers_of(choices: Performers, base: Settings, changes: dict[str, Any] |
     return Settings.of(changes, "the command line").model_dump(exclude_unset=True)
 
 
-def evaluator_config(choices: Performers, settings: Settings, evaluator: Evaluator) -> Any:  # noqa: ANN401 - each evaluator has its own
-    """The evaluator's `Config` as `--preset` and `--set` want it.
+def evaluator_config(choices: Performers, settings: Settings, evaluator: Method) -> Any:  # noqa: ANN401 - each method has its own
+    """The `Config` of an evaluator, or of what is set like one, as `--preset` and `--set` want it.
 
     Raises:
         UnknownNameError: there is no such preset or field.

@@ -66,7 +66,7 @@ COMMANDS: Final = {
     ),
     "reproduce": Entry("reproduce", MEASURING, "Compute the papers' published tables again from their data."),
     "inject": Entry("inject", MEASURING, "Put labelled continuity errors into a story, to test who finds them."),
-    "snap": Entry("snap", SETTING_UP, "Learn the weights of SNAP's planning filter: `fabula snap fit`."),
+    "snap": Entry("snap", SETTING_UP, "SNAP's filter and survey: `fabula snap fit`, `form`, `answers`."),
     "card": Entry("card", SETTING_UP, "Show a character card, or turn one into personas and back."),
     "systems": Entry("systems", SETTING_UP, "List the writing systems, or describe one."),
     "models": Entry("models", SETTING_UP, "List models; fetch one, or check that one answers."),

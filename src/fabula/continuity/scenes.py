@@ -21,14 +21,23 @@ Form: TypeAlias = Literal["json", "manuscript", "fountain", "markdown", "prose"]
 FORMS: Final[tuple[Form, ...]] = ("json", "manuscript", "fountain", "markdown", "prose")
 SCENE_WORDS: Final = 2000
 _HEADING: Final = re.compile(
-    r"^[ \t]*(?:\d{1,4}[.、):]?[ \t]*)?(?:(?:INT|EXT|EST|I/E|INT\.?/EXT|EXT\.?/INT)[. ][^\n]*|\.(?=[^\W_.])[^\n]*)$",
+    # Capitals are enough; in other letters ("Int. hall - day") it takes a stop and a blank line before it.
+    r"^[ \t]*(?:\d{1,4}[.、):]?[ \t]*)?(?:INT|EXT|EST|I/E|INT\.?/EXT|EXT\.?/INT)[. ][^\n]*$"
+    r"|(?:(?<=\n\n)|(?<=\n\r\n)|\A)[ \t]*(?:\d{1,4}[.、):]?[ \t]*)?"
+    r"(?i:(?:int|ext|est|int\.?/ext|ext\.?/int|i/e)\.|(?:int\.?/ext|ext\.?/int|i/e)[ ])[ \t]*(?=[^\W_])[^\n]*$"
+    r"|^[ \t]*(?:\d{1,4}[.、):]?[ \t]*)?\.(?=[^\W_.])[^\n]*$",
     re.MULTILINE,
 )
 _MARKDOWN: Final = re.compile(
     r"^(?:#{1,6}[ \t]+[^\n]*|[ \t]*(?:\*[ \t]*){3,}|[ \t]*(?:-[ \t]*){3,}|[ \t]*#)[ \t]*$", re.MULTILINE
 )
 _CHAPTER: Final = re.compile(
-    r"^[ \t]*(?:chapter|part|scene|act|prologue|epilogue|interlude)\b[^\n.!?]{0,60}$", re.MULTILINE | re.IGNORECASE
+    # No sentence: a full stop stands after a number or in an abbreviation ("Chapter 2. Mr. Darcy") only.
+    r"^[ \t]*(?:chapter|part|scene|act|prologue|epilogue|interlude)\b"
+    r"(?:[ \t]+(?:\d{1,4}|[ivxlc]{1,8}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|"
+    r"fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty)\.)?"
+    r"(?:[^\n.!?]|(?<=\bmr)\.|(?<=\bmrs)\.|(?<=\bms)\.|(?<=\bdr)\.|(?<=\bst)\.|(?<=\bjr)\.|(?<=\bsr)\.){0,60}$",
+    re.MULTILINE | re.IGNORECASE,
 )
 _MARK: Final = "<!-- scene: "
 _TITLE_NUMBER: Final = re.compile(r"\s*(\d{1,6})\s*[、.):]")
@@ -52,6 +61,29 @@ class NumberedScene:
     title: str
     text: str
     start: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A sentence of a scene, and the words in it that are in question.
+
+    Attributes:
+        scene: number of the scene.
+        start, end: of the sentence, in characters of the scene's text.
+        quote: the sentence as it stands there: `scene.text[start:end]`.
+        focus: start and end of the words in question, in characters of the scene's text.
+    """
+
+    scene: int
+    start: int
+    end: int
+    quote: str
+    focus: tuple[int, int]
+
+    @property
+    def words(self) -> str:
+        """The words in question."""
+        return self.quote[self.focus[0] - self.start : self.focus[1] - self.start]
 
 
 @dataclass(frozen=True, slots=True)

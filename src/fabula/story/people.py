@@ -1,8 +1,7 @@
 """Who is meant by a name: the one place that says whether two names are one person's, and who is named in a text.
 
-These are names as people of a cast bear them, without anything else known of them. Two questions are others and are
-answered elsewhere: which words of a text stand for one entity (`fabula.continuity.book`, from how often and where
-they stand), and which entity of earlier scenes a reader's entry is (`fabula.evaluators.atlas.graph`, with aliases).
+These are names as people of a cast bear them, without anything else known of them. Another question is
+answered elsewhere: which entity of earlier scenes a reader's entry is (`fabula.evaluators.atlas.graph`, with aliases).
 """
 
 from __future__ import annotations
@@ -24,7 +23,8 @@ _HIS, _HERS = frozenset({"mr", "mister"}), frozenset({"mrs", "ms", "miss"})
 _ADDRESS: Final = _HIS | _HERS | {"mx", "dr", "doctor"}
 _SEVERAL: Final = frozenset({"and", "or"})
 _NAME: Final = re.compile(
-    r"(?:(?:Mr|Mrs|Ms|Dr)\. )?[A-Z][\w'-]*[a-z](?: (?:(?:of|the|de|van|von|der|di|la) ){0,2}[A-Z][\w'-]*[a-z])*"
+    r"(?:(?:Mr|Mrs|Ms|Mx|Dr|Prof|Rev|Capt|Lt|Sgt|Col|Gen|St)\. )?"
+    r"[A-Z][\w'-]*[a-z](?: (?:(?:of|the|de|van|von|der|di|la) ){0,2}[A-Z][\w'-]*[a-z])*"
 )
 _OPENING: Final = "\"\u201c\u201e\u00ab\u00bb\u300c\u300e`\u2018'\u2019"
 _NOT_NAMES: Final = frozenset({"I", "He", "She", "They", "The", "Then", "And", "But", "It", "You", "We", "A", "An"})

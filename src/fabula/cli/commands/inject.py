@@ -2,103 +2,216 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+import asyncio
+import time
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from fabula.app.injecting import KINDS, METHOD, Source, Task, dry_run_injection, inject_in
 from fabula.app.item_files import MAX_STORY_BYTES
-from fabula.base.errors import UsageError
-from fabula.base.files import make_folder, read_text, write_atomically
+from fabula.app.writing import Options
+from fabula.base.errors import UnknownNameError, UsageError
+from fabula.base.files import read_text
+from fabula.cli.asked import evaluator_config, performers_of
+from fabula.cli.bill import Bill, bill_table, usage_data
 from fabula.cli.opening import terminal_of
-from fabula.cli.options import Common, bundled
-from fabula.cli.progress import counted
-from fabula.cli.session import near
+from fabula.cli.options import Common, Limits, Performers, bundled
+from fabula.cli.people import People
+from fabula.cli.progress import Progress, counted
+from fabula.cli.session import near, stoppable
 from fabula.cli.terminal import table
 from fabula.continuity import split
-from fabula.continuity.inject import ERROR_KINDS
-from fabula.continuity.inject import inject as injected
+from fabula.project.settings import Settings
+from fabula.story import one_line, slug
 
 if TYPE_CHECKING:
-    from fabula.continuity.inject import Injected
+    from fabula.app.injecting import Made
+    from fabula.app.injecting.editing import Edited
+    from fabula.cli.terminal import Terminal
 
-_WIDE = 40
+_WIDE: Final = 48
+_SHOWN: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be put in."""
+    """What is to be put in, and by whom."""
 
     kinds: Annotated[
-        str, typer.Option(metavar="KIND,KIND", help=f"Kinds of errors: {', '.join(ERROR_KINDS)}.", show_default="all")
-    ] = ",".join(ERROR_KINDS)
-    n: Annotated[int, typer.Option("--n", min=1, max=1000, metavar="N", help="Errors of each kind.")] = 1
+        str, typer.Option(metavar="KIND,KIND", help=f"Kinds of errors: {', '.join(KINDS)}.", show_default="all")
+    ] = ",".join(KINDS)
+    n: Annotated[int | None, typer.Option("--n", min=1, max=1000, metavar="N", help="Errors.", show_default="9")] = None
+    decoys: Annotated[
+        int | None,
+        typer.Option(min=0, max=1000, metavar="N", help="Pairs that look like errors.", show_default="6"),
+    ] = None
     distance: Annotated[
         int | None,
-        typer.Option(min=1, metavar="WORDS", help="Words between fact and contradiction.", show_default="any"),
+        typer.Option(min=1, metavar="WORDS", help="Words between an error and what it contradicts, at least."),
     ] = None
-    seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 1
-    negatives: Annotated[
+    screenplays: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=50, metavar="N", help="No story is given: N screenplays with errors are written.",
+        ),
+    ] = None  # fmt: skip
+    no_model: Annotated[
         bool,
         typer.Option(
-            "--negatives/--no-negatives", help="For each error also a change that looks like one and is none."
+            "--no-model", help="Ask nobody: stock sentences that clash. To test plumbing, never to measure a checker."
         ),
-    ] = True
+    ] = False
 
 
 @bundled
 def inject(
     common: Common,
+    performers: Performers,
+    limits: Limits,
     wanted: Wanted,
-    story: Annotated[str, typer.Argument(metavar="STORY", help="A story: text, Markdown, Fountain, JSON of scenes.")],
-    out: Annotated[str, typer.Option(metavar="DIR", help="Folder for the changed story and its labels.")],
+    out: Annotated[str, typer.Option(metavar="DIR", help="Folder for the texts, the errors and all calls.")],
+    story: Annotated[
+        str,
+        typer.Argument(
+            metavar="[STORY]", help="A story: text, Markdown, Fountain, JSON of scenes.", show_default=False
+        ),
+    ] = "",
 ) -> None:
-    """Put labelled errors into a story, to test checkers with."""
+    """Have a model put errors into a story, in its own words, to test checkers with.
+
+    Without a story and with --screenplays, a model writes screenplays with errors (MAGNET, appendix A.3.3).
+    """
     terminal = terminal_of(common)
+    if bool(story) == (wanted.screenplays is not None):
+        raise UsageError("Give either a story or --screenplays N.")
+    if wanted.no_model and not story:
+        raise UsageError("--no-model goes with a story: nobody would write the screenplays.")
+    settings = Settings().with_(performers_of(performers, Settings()))
     source = Path(story)
-    chosen = [kind.strip() for kind in wanted.kinds.split(",") if kind.strip()]
+    task = Task(
+        _config(performers, settings, wanted),
+        Path(out),
+        _source(source, _kinds(wanted.kinds)) if story else None,
+        _suffix(source),
+        wanted.no_model,
+    )
+    made, bill = _run(terminal, task, settings, limits)
+    if made.story is not None:
+        _show(terminal, made.story, made)
+    _show_screenplays(terminal, made, task)
+    if bill.calls:
+        terminal.say("\n" + bill_table(bill.roles))
+    if bill.replayed:
+        terminal.say(f"From the journal, at no cost: {counted(bill.replayed, 'call')}.")
+    terminal.document(_document(made, bill))
+    if any(not one.script for one in made.screenplays):
+        raise typer.Exit(1)
+
+
+def _config(performers: Performers, settings: Settings, wanted: Wanted) -> Any:  # noqa: ANN401 - as of any method
+    """The settings of `inject`, with what its own options say."""
+    said = {"errors": wanted.n, "decoys": wanted.decoys, "distance": wanted.distance, "stories": wanted.screenplays}
+    if wanted.n is not None and wanted.screenplays is not None:
+        said |= {"least_errors": wanted.n, "most_errors": wanted.n}
+    more = [f"{name}={value}" for name, value in said.items() if value is not None]
+    config = evaluator_config(replace(performers, set_=[*(performers.set_ or ()), *more]), settings, METHOD)
+    config.validate()
+    return config
+
+
+def _kinds(said: str) -> tuple[str, ...]:
+    chosen = tuple(dict.fromkeys(kind.strip() for kind in said.split(",") if kind.strip()))
     if not chosen:
-        raise UsageError(f"--kinds names none. Give some of {', '.join(ERROR_KINDS)}.")
-    text = _text(source)
-    made = injected(text, chosen, n=wanted.n, distance=wanted.distance, seed=wanted.seed, negatives=wanted.negatives)
-    if not made.labels:
-        raise UsageError(f"{source} has no place for {', '.join(chosen)}. Give a longer story or other kinds.")
-    folder = Path(out)
-    asked = {"source": source.name, **asdict(wanted), "kinds": chosen, "missing": made.missing}
-    file = _write(folder, source, made, asked)
-    terminal.say(_table(made))
-    for kind, count in made.missing.items():
-        terminal.message(f"The story gives no place for {count} of the {counted(wanted.n, 'error')} of kind {kind}.")
-    terminal.advise(f"{near(file)} is the changed story, {near(folder / 'labels.jsonl')} says what was changed.")
-    terminal.document({"story": str(file), **asked, "labels": [label.data() for label in made.labels]})
+        raise UsageError(f"--kinds names none. Give some of {', '.join(KINDS)}.")
+    for kind in chosen:
+        if kind not in KINDS:
+            raise UnknownNameError("kind of error", kind, KINDS)
+    return chosen
 
 
-def _text(source: Path) -> str:
+def _source(path: Path, kinds: tuple[str, ...]) -> Source:
     """The story as plain text; the scenes of a JSON file are put together."""
-    if source.is_dir():
-        source = source / "story.md"
-    text = read_text(source, MAX_STORY_BYTES)
-    scenes = split(text)
-    return "\n\n".join(scene.text for scene in scenes.scenes) + "\n" if scenes.form == "json" else text
+    file = path / "story.md" if path.is_dir() else path
+    text = read_text(file, MAX_STORY_BYTES)
+    found = split(text)
+    if found.form == "json":
+        text = "\n\n".join(scene.text for scene in found.scenes) + "\n"
+    name = slug(path.resolve().stem)
+    return Source(name, path.resolve().stem, "fountain" if found.form == "fountain" else "prose", text, kinds)
 
 
-def _write(folder: Path, source: Path, made: Injected, asked: dict[str, object]) -> Path:
-    """The changed story, one label a line, and what was asked for; the story's file."""
-    make_folder(folder, "Choose another with --out.")
-    suffix = source.suffix if source.suffix in (".md", ".txt", ".fountain") else ".txt"
-    file = folder / f"story{suffix if source.is_file() else '.md'}"
-    write_atomically(file, made.text)
-    lines = "".join(json.dumps(label.data(), ensure_ascii=False) + "\n" for label in made.labels)
-    write_atomically(folder / "labels.jsonl", lines)
-    write_atomically(folder / "injected.json", json.dumps(asked, indent=2, ensure_ascii=False) + "\n")
-    return file
+def _suffix(path: Path) -> str:
+    return path.suffix if path.suffix in (".md", ".txt", ".fountain") else ".md" if path.is_dir() else ".txt"
 
 
-def _table(made: Injected) -> str:
-    rows = [("id", "error", "story's own", "put in", "words apart")]
-    for label in made.labels:
-        verdict = "yes" if label.error else f"no: {label.reason}"
-        rows.append((label.id, verdict, label.fact.quote[:_WIDE], label.place.quote[:_WIDE], str(label.distance)))
-    return table([tuple(" ".join(cell.split()) for cell in row) for row in rows], right=(4,))
+def _run(terminal: Terminal, task: Task, settings: Settings, limits: Limits) -> tuple[Made, Bill]:
+    bill = Bill()
+    silent = terminal.quiet or limits.frozen or task.rule
+    planned = None if silent else asyncio.run(dry_run_injection(task, settings, _options(terminal, task, limits)))
+    if planned is not None:
+        calls = f"about {counted(len(planned.planned), 'call')} to make" if planned.planned else "nothing to ask"
+        kept = f", {counted(planned.replayed, 'call')} in the journal" if planned.replayed else ""
+        terminal.advise(f"inject, {settings.model}, in {near(task.folder)}: {calls}{kept}")
+    progress = Progress(terminal, time.monotonic, planned.planned if planned else ())
+    terminal.aside = progress.aside
+    work = inject_in(task, settings, _options(terminal, task, limits, progress, bill))
+    return asyncio.run(stoppable(work, "the same command")), bill
+
+
+def _options(terminal: Terminal, task: Task, limits: Limits, *listeners: Any) -> Options:  # noqa: ANN401 - listeners
+    return Options(
+        budget_tokens=limits.budget_tokens,
+        budget_usd=limits.budget_usd,
+        listeners=listeners,
+        person=People(terminal, task.folder).answer,
+        environ=terminal.environ,
+        frozen=limits.frozen,
+    )
+
+
+def _show(terminal: Terminal, work: Edited, made: Made) -> None:
+    rows = [("id", "kind", "contradicted", "put in")]
+    rows += [(one.id, one.kind, one.contradicts[:_WIDE], one.replace[:_WIDE]) for one in work.planted.errors]
+    terminal.say(table([tuple(one_line(cell) for cell in row) for row in rows]))
+    terminal.say(f"\n{counted(len(work.errors), 'error')}, {counted(len(work.decoys), 'decoy')}.")
+    _show_missing(terminal, work)
+    story, clean, planted = (near(file) for file in made.files[:3])
+    terminal.advise(
+        f"{story} has the errors, {clean} is its twin without. Next: `fabula check {story} --gold {planted}`."
+    )
+
+
+def _show_screenplays(terminal: Terminal, made: Made, task: Task) -> None:
+    for one in made.screenplays:
+        terminal.say(f"{one.id}: {counted(len(one.script), 'scene')}, {counted(len(one.annotations), 'error')}")
+        for sentence in one.wrong:
+            terminal.message(f"  {sentence}")
+        if one.edited is not None:
+            _show_missing(terminal, one.edited)
+    if made.screenplays and not task.config.ours.one_by_one:
+        terminal.advise("A person has to look at each annotation: some are wrong, as the paper's were (A.3.4).")
+
+
+def _show_missing(terminal: Terminal, work: Edited) -> None:
+    if work.missing:
+        terminal.message(f"{counted(work.missing, 'error')} that you asked for could not be put in.")
+    for reason in work.refused[:_SHOWN] if work.missing else ():
+        terminal.message(f"  {reason}")
+
+
+def _document(made: Made, bill: Bill) -> dict[str, Any]:
+    return {
+        "files": [str(file) for file in made.files],
+        "story": made.story.planted.data() if made.story else None,
+        "missing": made.story.missing if made.story else None,
+        "screenplays": [
+            {"id": one.id, "script": list(one.script), "annotations": list(one.annotations), "wrong": list(one.wrong)}
+            for one in made.screenplays
+        ],
+        "asked": sum(bill.calls.values()),
+        "replayed": bill.replayed,
+        "bill": {role: usage_data(usage) for role, usage in bill.roles.items()},
+    }

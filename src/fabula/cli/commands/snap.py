@@ -1,4 +1,4 @@
-"""`fabula snap`: `fit`."""
+"""`fabula snap`: `fit`, and the survey: `form`, `answers`."""
 
 from __future__ import annotations
 
@@ -9,36 +9,38 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 
 from fabula.base.errors import UsageError
-from fabula.base.files import read_text
+from fabula.base.files import read_text, write_atomically
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
 from fabula.cli.terminal import table
+from fabula.craft.narratives import check_people
+from fabula.evaluators.snap_ratings.survey import Shown, survey_form, survey_ratings
+from fabula.measure.ratings import read_ratings, write_ratings
+from fabula.measure.report.page import estimate_cells
 from fabula.project.folder import MAX_FILE, Project
+from fabula.stats.intervals import mean_of
+from fabula.story import Story
 from fabula.systems.snap.config import PUBLISHED
 from fabula.systems.snap.learning import SCALE, learn
 from fabula.systems.snap.scores import read_lines, read_scores
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from fabula.measure.ratings import Rating
     from fabula.stats.estimate import Estimate
     from fabula.systems.snap.learning import Learned
     from fabula.systems.snap.scores import Row
 
-_HELP: Final = "Learn the weights of SNAP's planning filter."
+_HELP: Final = "Learn the weights of SNAP's planning filter, and ask people about its dialogues."
 _SYSTEM: Final = "snap"
 _DIGITS: Final = 4
 snap = typer.Typer(help=_HELP, rich_markup_mode="rich", add_completion=False)
 _ARTEFACTS: Final = ("plan/scores", "player-plan/scores")
 _FILES: Final = "*plan-scores.csv"
 _LARGEST: Final = 50_000_000
-
-
-@snap.callback()
-def _group() -> None:  # keeps `fit` a command of its own while it is the only one
-    pass
 
 
 @snap.command("fit")
@@ -52,7 +54,7 @@ def _fit(
     over: Annotated[
         Literal["cells", "all"] | None,
         typer.Option(
-            help="Min-max among the plans of a cell, as the filter does it, or among all, as the paper seems to.",
+            help="Min-max among the plans of a cell, as the filter does it, or among all; the paper does not say.",
             show_default="cells, where all plans name theirs",
         ),
     ] = None,
@@ -75,6 +77,80 @@ def _fit(
     terminal.document(_data(learned, weights, places, target))
 
 
+@snap.command("form")
+@bundled
+def _form(
+    common: Common,
+    story: Annotated[str, typer.Argument(metavar="STORY", help="The story that is played (a text file).")],
+    player: Annotated[str, typer.Option("--as", metavar="NAME", help="The character that people play.")],
+    partner: Annotated[str, typer.Option("--with", metavar="NAME", help="The character they talk with.")],
+    out: Annotated[str, typer.Option(metavar="FILE", help="The form.")] = "survey.yaml",
+) -> None:
+    """Write the paper's survey as a form for people who have talked with two characters, A and B."""
+    terminal = terminal_of(common)
+    text = Story.parse(read_text(Path(story), MAX_FILE)).text
+    check_people((player, partner), text)
+    target = Path(out)
+    if target.exists():
+        raise UsageError(f"{target} exists. Give --out another name.")
+    write_atomically(target, survey_form(text, player, partner))
+    terminal.say(f"{near(target)} is the form. Give each person a copy.")
+    terminal.advise(
+        f"Next: `fabula snap answers {near(target)} --a SYSTEM --b SYSTEM --prompt NAME` reads filled-in ones."
+    )
+    terminal.document({"form": str(target)})
+
+
+@snap.command("answers")
+@bundled
+def _answers(
+    common: Common,
+    forms: Annotated[list[str], typer.Argument(metavar="FORM...", help="Filled-in forms.")],
+    a: Annotated[str, typer.Option("--a", metavar="SYSTEM", help="Who A was in these forms.")],
+    b: Annotated[str, typer.Option("--b", metavar="SYSTEM", help="Who B was.")],
+    prompt: Annotated[str, typer.Option(metavar="NAME", help="The story that was played.")],
+    out: Annotated[str, typer.Option(metavar="FILE", help="Ratings; those in it already stay.")] = "people.jsonl",
+) -> None:
+    """Read filled-in surveys as ratings, for `fabula meta`; means of each system with their intervals."""
+    terminal = terminal_of(common)
+    if a.strip() == b.strip():
+        raise UsageError(f"A and B are both {a!r}. Say which system each of them was.")
+    shown = (Shown(f"{a}/{prompt}", a), Shown(f"{b}/{prompt}", b))
+    target = Path(out)
+    ratings = list(read_ratings(target)) if target.exists() else []
+    for form in forms:
+        found = survey_ratings(read_text(Path(form), MAX_FILE), shown, prompt, form)
+        if any((known.rater, known.prompt) == (found[0].rater, prompt) for known in ratings):
+            raise UsageError(
+                f"{form}: {found[0].rater!r} has answered about {prompt!r} already. Leave one of the two out."
+            )
+        ratings += found
+    write_atomically(target, write_ratings(ratings))
+    rows = list(means_of([one for one in ratings if one.prompt == prompt]))
+    terminal.say(table([("system", "question", "mean", "95 % interval", "n"), *rows], right=(2, 4)))
+    terminal.say(f"\n{counted(len(forms), 'form')} read; {near(target)} holds {counted(len(ratings), 'rating')}.")
+    terminal.advise("Next: `fabula meta` puts them beside a judge's.")
+    terminal.document({"ratings": str(target), "forms": len(forms), "means": [list(row) for row in rows]})
+
+
+def means_of(ratings: Sequence[Rating]) -> Iterator[tuple[str, str, str, str, str]]:
+    """Rows of a table: each system's mean on each question, as Table 4 has them, and who liked it better."""
+    questions = dict.fromkeys((one.systems[0], one.question) for one in ratings if len(one.items) == 1)
+    for system, question in questions:
+        answers = [
+            float(one.answer)
+            for one in ratings
+            if (one.systems, one.question) == ((system,), question) and isinstance(one.answer, int | float)
+        ]
+        yield (system, question, *estimate_cells(mean_of(answers)))
+    for system in dict.fromkeys(system for system, _ in questions):
+        liked = [
+            one.answer for one in ratings if len(one.items) > 1 and one.answer is not None and system in one.systems
+        ]
+        own = sum(str(answer).partition("/")[0] == system for answer in liked)
+        yield (system, "preferred", f"{own} of {len(liked)}", "", str(len(liked)))
+
+
 def _target(common: Common, places: Sequence[Path]) -> Project:
     """The project that the weights are for: `-C`, else the only one that was learned from, else the one here."""
     alone = places[0] if len(places) == 1 and places[0].is_dir() else Path()
@@ -91,7 +167,11 @@ def _target(common: Common, places: Sequence[Path]) -> Project:
 def _rendered(learned: Learned) -> str:
     """What was learned, as a person reads it."""
     cells = f" in {counted(learned.cells, 'cell')}" if learned.cells else ""
-    within = "in each cell, as the filter does it" if learned.over == "cells" else "over all plans, as in the paper"
+    within = (
+        "in each cell, as the filter does it"
+        if learned.over == "cells"
+        else "over all plans (the paper does not say over which)"
+    )
     rows = [("", "weight", "95 % interval", "share", "published", "share")]
     for (name, weight), published in zip(learned.weights.items(), PUBLISHED, strict=True):
         own, theirs = (f"{value / SCALE:.1%}" for value in (weight.value, published))
@@ -107,7 +187,9 @@ def _rendered(learned: Learned) -> str:
         f"Intervals: {learned.explained.method}.",
     ]
     if learned.few:
-        lines.append("These are few: the intervals are wide, or missing. Score more plans before you rely on the weights.")
+        lines.append(
+            "These are few: the intervals are wide, or missing. Score more plans before you rely on the weights."
+        )
     if learned.lone:
         lines.append(f"Left out: {counted(learned.lone, 'plan')} whose cell has no other to compare with.")
     return "\n".join(lines)

@@ -90,7 +90,7 @@ def by_name(segment: str, names: Sequence[str]) -> tuple[Told, ...]:
     return tuple(found)
 
 
-async def marked(run: Run, segment: str, names: Sequence[str], role: str) -> tuple[Told, ...]:
+async def marked(run: Run, segment: str, names: Sequence[str], role: str, prompt: str) -> tuple[Told, ...]:
     """The sentences of a segment with their witnesses among `names`, as a model reads them; kept as `witnesses`.
 
     With aids for small models, and where a reply cannot be read, they are marked by who is named (`by_name`).
@@ -101,7 +101,7 @@ async def marked(run: Run, segment: str, names: Sequence[str], role: str) -> tup
     named = by_name(segment, names)
 
     async def make(own: Run) -> str:
-        return write_marks(named if own.aids(role) else await _read_by_model(own, named, names, role))
+        return write_marks(named if own.aids(role) else await _read_by_model(own, named, names, role, prompt))
 
     def read(text: str) -> tuple[Told, ...]:
         return read_marks(text, named, names, f"plan/{slug('/'.join((*run.path, 'witnesses')))}.yaml")
@@ -109,14 +109,16 @@ async def marked(run: Run, segment: str, names: Sequence[str], role: str) -> tup
     return await run.keep_as(read, "witnesses", make, folder="plan", suffix="yaml")
 
 
-async def _read_by_model(run: Run, named: Sequence[Told], names: Sequence[str], role: str) -> tuple[Told, ...]:
+async def _read_by_model(
+    run: Run, named: Sequence[Told], names: Sequence[str], role: str, prompt: str
+) -> tuple[Told, ...]:
     async def some(begin: int) -> tuple[Told, ...]:
         here = named[begin : begin + _AT_ONCE]
         try:
             reply = await run.scope(begin + 1).ask_for(
                 _marks(),
                 role,
-                "witnesses",
+                prompt,
                 names=list(names),
                 before=[one.text.strip() for one in named[max(begin - _BEFORE, 0) : begin]],
                 sentences=[" ".join(one.text.split()) for one in here],

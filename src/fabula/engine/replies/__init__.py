@@ -7,6 +7,7 @@ correct.
 from __future__ import annotations
 
 from fabula.engine.replies.choices import is_refusal, read_choice, read_score
+from fabula.engine.replies.files import read_files
 from fabula.engine.replies.jsontext import read_json
 from fabula.engine.replies.labels import LABELS, label_of, read_label, read_yes_no
 from fabula.engine.replies.problem import ReplyProblem, json_instruction, repair_instruction
@@ -28,6 +29,7 @@ __all__ = [
     "label_of",
     "read_chances",
     "read_choice",
+    "read_files",
     "read_json",
     "read_label",
     "read_score",

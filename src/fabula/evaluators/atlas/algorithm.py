@@ -1,21 +1,20 @@
 """ATLAS (MAGNET, section 3.5): scenes become graphs, each is compared with earlier ones, proposals are verified.
 
-`atlas` is the paper's pipeline, `plain_judge` its baseline (section 3.6). What is ours stands apart: the hybrid in
-`hybrid`, and `rules`, which ask no model.
+`atlas` is the paper's pipeline, `plain_judge` its baseline (section 3.6). What is ours stands apart: `reader`, in
+the module of that name.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.continuity import check as detected
 from fabula.continuity import scenes_of
 from fabula.craft.packing import paragraphs, words
 from fabula.craft.raters import mark_for
 from fabula.engine.methods import settings_of
 from fabula.engine.run import Branch, branches, side_by_side
 from fabula.evaluators.atlas.checking import StoryCheck
-from fabula.evaluators.atlas.findings import CATEGORIES, Found, Proposal, distinct, key_of, merged, valid_clause
+from fabula.evaluators.atlas.findings import Found, Proposal, clause_of, distinct
 from fabula.evaluators.atlas.gold import read_gold
 from fabula.evaluators.atlas.graph import (
     ENTITY_TYPES,
@@ -29,7 +28,7 @@ from fabula.evaluators.atlas.graph import (
     allowed,
     normal,
 )
-from fabula.evaluators.atlas.hybrid import hybrid
+from fabula.evaluators.atlas.reader import reader
 from fabula.evaluators.atlas.replies import Attributes, Entities, Events, Judged, Proposals, Relations, Verdicts
 from fabula.evaluators.atlas.reporting import Checked, report_of
 from fabula.evaluators.atlas.verdicts import confirmed
@@ -42,13 +41,11 @@ if TYPE_CHECKING:
     from fabula.continuity import NumberedScene
     from fabula.engine.run import Run
     from fabula.evaluators.atlas.config import Config
-    from fabula.evaluators.atlas.gold import Known
+    from fabula.evaluators.atlas.gold import Gold
     from fabula.evaluators.atlas.replies import AttributeReply, EntityReply, ProposalReply, RelationReply
     from fabula.measure.items import Item
     from fabula.measure.report import Report
 
-KNOWN_TOKENS: Final = 12_000  # of previous world states in a prompt (ours); those that the scene names come first
-WHOLE_TOKENS: Final = 30_000  # of text that is verified against; above that, what lies between and names the entity
 _REST_TOKENS: Final = 3_000  # of instructions, proposals and schema beside the text
 _PER_1000_WORDS: Final = 3.2  # proposals, for estimates; the paper gives no number, this one is ours
 _SHORT: Final = 4  # letters of words that name nothing in particular
@@ -63,28 +60,26 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
         BudgetError: the cap is reached.
     """
     config.validate()
-    gold = read_gold(config.ours.gold, [item.id for item in items])
-    checks = [
-        StoryCheck(run.scope(item.id), item, scenes_of(item.story, config.paper.scene_words), config) for item in items
-    ]
+    gold = read_gold(config.ours.gold, {item.id: item.story.text for item in items})
+    checks = [StoryCheck(run.scope(item.id), item, scenes_of(item.story, config.scene_words), config) for item in items]
     checked = await side_by_side(_checked(check, gold[check.item.id]) for check in checks)
     return report_of(checked, config, {setting.name: setting.value for setting in settings_of(config)})
 
 
-async def _checked(check: StoryCheck, gold: tuple[Known, ...] | None) -> Checked:
+async def _checked(check: StoryCheck, gold: Gold | None) -> Checked:
     """What the method finds in a story, and beside it what the plain judge does."""
-    method = {"paper": atlas, "hybrid": hybrid, "rules": rules}[check.config.ours.method]
+    method = {"paper": atlas, "reader": reader}[check.config.ours.method]
     work: list[Coroutine[Any, Any, Any]] = [method(check)]
     if check.config.asks_judge:
         work.append(plain_judge(check))
     (found, details), *judged = await side_by_side(work)
-    return Checked(check, distinct(found), judged[0] if judged else None, details, gold)
+    return Checked(check, tuple(found), judged[0] if judged else None, details, gold)
 
 
 # section 3.5: ATLAS -------------------------------------------------------------------------------------------------
 
 
-async def atlas(check: StoryCheck) -> tuple[list[Found], dict[str, Any]]:
+async def atlas(check: StoryCheck) -> tuple[Sequence[Found], dict[str, Any]]:
     """What the paper's pipeline confirms, and the entities and facts it compared.
 
     Raises:
@@ -103,19 +98,15 @@ async def atlas(check: StoryCheck) -> tuple[list[Found], dict[str, Any]]:
         # scene's world state and text, and previous scenes' world states."
         proposed = [begin(propose(check, scene, graphs[n], graphs[:n])) for n, scene in enumerate(scenes) if n > 0]
     proposals = [proposal for of_scene in proposed for proposal in await of_scene]
-    names = frozenset(word for entity in table.entities for word in words(entity.name))
-    # Ours: of proposals about the same two scenes that say nearly the same, the first alone is verified.
-    kept, repeated = merged(proposals, names)
     check.counts["proposals"] += len(proposals)
-    check.counts["merged_proposals"] += repeated
-    if not kept:  # in an estimate the facts are made up, so that nothing can be proposed
-        kept = check.run.unless_made_up(list, _usual_proposals(scenes))
+    if not proposals:  # in an estimate the facts are made up, so that nothing can be proposed
+        proposals = check.run.unless_made_up(list, _usual_proposals(scenes))
 
     # "These proposals are then verified, using the story text to check if there is sufficient evidence."
     verified = await side_by_side(
-        verify(check, number, batch, text) for number, (batch, text) in enumerate(_batches(check, kept), 1)
+        verify(check, number, batch, text) for number, (batch, text) in enumerate(_batches(check, proposals), 1)
     )
-    found = [one for of_batch in verified for one in of_batch]
+    found = distinct(one for of_batch in verified for one in of_batch)
     entities = [
         {"id": one.id, "type": one.type, "name": one.name, "aliases": sorted(one.aliases), "scene": one.scene}
         for one in table.entities
@@ -176,18 +167,18 @@ async def propose(
 ) -> list[Proposal]:
     """What a scene is thought to contradict, from its own facts and text and the facts of the scenes before it.
 
-    Of these, what holds for a moment only is left out (attributes marked `passing`, edges of `graph.PASSING`), since a
-    later scene cannot contradict it; so is what is beyond `KNOWN_TOKENS`, entities that the scene names coming first.
-    Both are ours.
+    Where these are more than the proposer's window holds, those about entities that the scene names come first, and how
+    many are left out is counted.
 
     Raises:
         ModelError: the model did not answer.
         BudgetError: the cap is reached.
     """
     room = check.prompt_room("proposer", "propose")
-    most = KNOWN_TOKENS
     if room is not None:
-        most = max(0, min(most, (room - _REST_TOKENS - estimate_tokens(scene.text)) // 2))
+        room = max(0, room - _REST_TOKENS - estimate_tokens(scene.text))
+    facts, left = _facts_by_entity(check, [await graph], scene, room)
+    known, _ = _facts_by_entity(check, [await one for one in earlier], scene, left)
     reply = await check.ask(
         check.run.scope("propose", scene.number),
         Proposals,
@@ -195,9 +186,8 @@ async def propose(
         "propose",
         scene=scene,
         mark=mark_for(scene.text),
-        facts=_facts_by_entity([await graph], scene, most, lasting=False),
-        known=_facts_by_entity([await one for one in earlier], scene, most, lasting=True),
-        categories=list(CATEGORIES.items()),
+        facts=facts,
+        known=known,
     )
     return list(valid_proposals(check, reply.findings, later=scene.number)) if reply else []
 
@@ -235,35 +225,6 @@ async def plain_judge(check: StoryCheck) -> tuple[Proposal, ...] | None:
     return found
 
 
-# ours: no model -----------------------------------------------------------------------------------------------------
-
-
-async def rules(check: StoryCheck) -> tuple[list[Found], dict[str, Any]]:
-    """Variants of names, and collisions for which a strict rule holds alone; nobody is asked."""
-    result = detected(check.scenes, tight=True)
-    check.counts["candidates_of_rules"] += len(result.candidates)
-    found = []
-    for one in result.candidates:
-        proposal = Proposal.of(one)
-        found.append(
-            Found(
-                key_of(one.before.quote, one.after.quote),
-                proposal.x,
-                proposal.y,
-                proposal.fact,
-                proposal.event,
-                one.subject,
-                f"{one.detector} of {one.subject}",
-                proposal.category,
-                proposal.source,
-                one.before,
-                one.after,
-                f"{one.values[0]} against {one.values[1]}",
-            )
-        )
-    return found, {"raised": dict(result.raised)}
-
-
 # the graph of a scene: what is kept of the replies ------------------------------------------------------------------
 
 
@@ -276,7 +237,7 @@ _KINDS: Final = [
 
 def _has_evidence(check: StoryCheck, scene: int, evidence: str, what: str) -> bool:
     """Whether the evidence stands in the scene; what has none there is dropped and counted."""
-    stands = check.text.find(scene, evidence) is not None
+    stands = check.text.find(scene, evidence, nearly=True) is not None
     check.counts[f"dropped_{what}_without_evidence"] += not stands
     return stands
 
@@ -345,7 +306,7 @@ def _attributes(check: StoryCheck, replies: Sequence[AttributeReply], nodes: Seq
         if node is None or not predicate or not value:
             check.counts["dropped_attribute_without_node"] += 1
         elif not one.evidence or _has_evidence(check, node.scene, one.evidence, "attribute"):
-            yield Attribute(node.id, predicate, value, node.scene, one.evidence or node.evidence, one.passing)
+            yield Attribute(node.id, predicate, value, node.scene, one.evidence or node.evidence)
 
 
 # proposals ----------------------------------------------------------------------------------------------------------
@@ -354,13 +315,13 @@ def _attributes(check: StoryCheck, replies: Sequence[AttributeReply], nodes: Seq
 def valid_proposals(
     check: StoryCheck, replies: Iterable[ProposalReply], *, later: int | None = None, counted: str = ""
 ) -> Iterator[Proposal]:
-    """The proposals that can be findings: two scenes of the story, the earlier first, and clauses that are valid.
+    """The proposals that can be findings: two scenes of the story, the earlier first, and a clause for each.
 
     With `later` the second scene is that one. The others are dropped and counted; their names begin with `counted`.
     """
     numbers = {scene.number for scene in check.scenes}
     for one in replies:
-        fact, event = valid_clause(one.fact), valid_clause(one.event)
+        fact, event = clause_of(one.fact), clause_of(one.event)
         if one.x not in numbers or one.y not in numbers or (later is not None and one.y != later):
             check.counts[f"{counted}dropped_unknown_scene"] += 1
         elif one.x >= one.y:
@@ -368,32 +329,33 @@ def valid_proposals(
         elif not (fact and event):
             check.counts[f"{counted}dropped_clause"] += 1
         else:
-            category = one.category if one.category in CATEGORIES else "other"
-            yield Proposal(one.x, one.y, fact, event, category=category)
+            yield Proposal(one.x, one.y, fact, event)
 
 
 def _facts_by_entity(
-    graphs: Sequence[SceneGraph], scene: NumberedScene, most: int, *, lasting: bool
-) -> list[tuple[str, list[str]]]:
-    """Facts by entity, each with its scene, in `most` tokens; entities that the scene names come first.
+    check: StoryCheck, graphs: Sequence[SceneGraph], scene: NumberedScene, room: int | None
+) -> tuple[list[tuple[str, list[str]]], int | None]:
+    """Facts by entity, each with its scene, and the tokens that are left of `room`, where that is bounded.
 
-    What does not fit is left out, whoever it concerns.
+    Entities that the scene names come first; what does not fit is left out and counted, whoever it concerns.
     """
     found: dict[str, list[str]] = {}
     for graph in graphs:
-        for entity, fact in graph.facts(lasting=lasting):
+        for entity, fact in graph.facts():
             found.setdefault(entity, []).append(f"scene {graph.scene}: {fact}")
     there = words(scene.text)
     kept: list[tuple[str, list[str]]] = []
     for entity, facts in sorted(found.items(), key=lambda group: not words(group[0]) & there):
         own = []
         for fact in facts:
-            most -= estimate_tokens(fact) + 2
-            if most >= 0:
+            room = None if room is None else room - estimate_tokens(fact) - 2
+            if room is None or room >= 0:
                 own.append(fact)
+            else:
+                check.counts["facts_without_room"] += 1
         if own:
             kept.append((entity, own))
-    return kept
+    return kept, None if room is None else max(0, room)
 
 
 def _usual_proposals(scenes: Sequence[NumberedScene]) -> list[Proposal]:
@@ -409,13 +371,11 @@ def _usual_proposals(scenes: Sequence[NumberedScene]) -> list[Proposal]:
 def _batches(check: StoryCheck, proposals: Sequence[Proposal]) -> list[tuple[list[Proposal], str]]:
     """Proposals that are verified in one call, each batch with the text that it needs: the whole story if it fits."""
     room = check.prompt_room("verifier", "verify")
-    most = WHOLE_TOKENS if room is None else min(WHOLE_TOKENS, room - _REST_TOKENS)
     whole = _shown(check.scenes)
-    fits = estimate_tokens(whole) <= most
-    names = frozenset() if fits else check.text.names
+    fits = room is None or estimate_tokens(whole) <= room - _REST_TOKENS
     batches: list[tuple[list[Proposal], str]] = []
     for one in sorted(proposals, key=lambda p: (p.x, p.y)):
-        text = whole if fits else _between(check.scenes, one, names)
+        text = whole if fits else _between(check.scenes, one)
         if batches and len(batches[-1][0]) < check.config.ours.batch and (fits or batches[-1][1] == text):
             batches[-1][0].append(one)
         else:
@@ -423,10 +383,11 @@ def _batches(check: StoryCheck, proposals: Sequence[Proposal]) -> list[tuple[lis
     return batches
 
 
-def _between(scenes: Sequence[NumberedScene], one: Proposal, names: frozenset[str]) -> str:
+def _between(scenes: Sequence[NumberedScene], one: Proposal) -> str:
     """Scenes X and Y, and from those between the paragraphs that name what the proposal is about."""
-    own = words(f"{one.fact} {one.event}")
-    about = own & names or {word for word in own if len(word) > _SHORT}
+    own = f"{one.fact} {one.event}"
+    names = {word for word in words(own) if word.capitalize() in own and len(word) > 1}
+    about = names or {word for word in words(own) if len(word) > _SHORT}
     pieces = []
     for scene in scenes:
         if scene.number in (one.x, one.y):

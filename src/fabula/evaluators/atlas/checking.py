@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from fabula.base.errors import ReplyError
+from fabula.base.errors import ContextLengthError, RefusalError, ReplyError
 from fabula.craft.raters import kind_of
 from fabula.engine.replies import json_instruction, schema_of
 from fabula.evaluators.atlas.quoting import StoryText
@@ -24,10 +24,23 @@ if TYPE_CHECKING:
     from fabula.continuity import NumberedScene, Scenes
     from fabula.engine.run import Run
     from fabula.evaluators.atlas.config import Config
+    from fabula.evaluators.atlas.findings import Found
     from fabula.measure.items import Item
 
 T = TypeVar("T")
 
+_COMMON: Final = frozenset(
+    {"the", "a", "an", "and", "or", "but", "of", "to", "in", "on", "at", "by", "for", "with", "from", "as", "is", "was",
+     "are", "were", "be", "been", "it", "its", "he", "his", "him", "she", "her", "they", "their", "them", "i", "you",
+     "my", "your", "we", "our", "me", "not", "no", "that", "this", "there", "what", "who", "had", "has", "have"}
+)  # fmt: skip
+_ENGLISH: Final = 0.15  # of a text's words are common ones at least; English prose has 0.4 to 0.5, telegrams 0.2
+_JUDGED: Final = 40  # words from which on a language can be told
+_KEYED: Final = 0.6  # of the lines of a YAML file begin with a key
+_KEY_WORDS: Final = 3  # at most, before the colon
+_FEW_LINES: Final = 4
+_MARKS: Final = ".,;:!?\"'\u2018\u2019\u201c\u201d()[]*_-\u2013\u2014\u2026"
+_LOOKED_AT: Final = 20_000  # characters
 EVALUATOR: Final = "atlas"
 RUBRIC: Final = "atlas-1"
 REPLY_TOKENS: Final = {
@@ -38,12 +51,37 @@ REPLY_TOKENS: Final = {
     "node": 600,
     "propose": 1600,
     "verify": 2600,
-    "facts": 2800,
-    "compare": 1200,
-    "settle": 2600,
+    "read": 3200,
+    "decide": 3200,
     "judge": 4000,
 }
 """Tokens that a context window keeps free for the reply; the most that a small model may write."""
+
+
+def is_english(text: str) -> bool:
+    """Whether a text may be English, by its commonest words; a short one always may."""
+    found = [word.strip(_MARKS) for word in text[:_LOOKED_AT].lower().split()]
+    told = [word for word in found if word[:1].isalpha()]
+    return len(told) < _JUDGED or sum(word in _COMMON for word in told) >= _ENGLISH * len(told)
+
+
+def looks_like_data(text: str, form: str) -> str:
+    """What a text that was read as prose looks like: JSON or YAML that cannot be read as a story; else empty."""
+    head = text.lstrip("\ufeff \t\r\n")
+    if form == "json" or not head:
+        return ""
+    if head[0] in "[{" and '":' in head[:_LOOKED_AT]:
+        return "JSON that is broken, or is no array of scenes"
+    lines = [line for line in head[:_LOOKED_AT].splitlines() if line.strip()]
+    keyed = sum(_has_key(line) for line in lines)
+    return "YAML" if len(lines) >= _FEW_LINES and keyed >= _KEYED * len(lines) else ""
+
+
+def _has_key(line: str) -> bool:
+    """Whether a line begins with a key, as in YAML."""
+    key, colon, rest = line.strip().removeprefix("- ").partition(":")
+    few = 0 < len(key.split()) <= _KEY_WORDS and key.replace(" ", "").replace("_", "").replace("-", "").isalnum()
+    return bool(colon) and few and (not rest or rest.startswith((" ", "\t")))
 
 
 @dataclass
@@ -55,6 +93,9 @@ class StoryCheck:
         split: the story's scenes.
         ratings: verdicts, and calls whose reply could not be read.
         counts: how often something was dropped, cut, merged or missed.
+        unread: numbers of the paragraphs that nobody read.
+        cut: paths of calls whose reply was cut at the model's limit; what it said until then was read.
+        rejected: what a reader suspected and the verifier did not confirm, with its decision as `attribute`.
     """
 
     run: Run
@@ -63,6 +104,9 @@ class StoryCheck:
     config: Config
     ratings: list[Rating] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
+    unread: set[int] = field(default_factory=set)
+    cut: set[str] = field(default_factory=set)
+    rejected: list[Found] = field(default_factory=list)
 
     @property
     def scenes(self) -> Sequence[NumberedScene]:
@@ -83,6 +127,10 @@ class StoryCheck:
         window = self.run.window(role)
         return None if window is None else window - REPLY_TOKENS[prompt]
 
+    def fits(self, role: str, most: int, unknown: int) -> bool:
+        """Whether the whole story fits `most` tokens and half of a role's window; `unknown` is its size if unknown."""
+        return sum(one.tokens for one in self.text.paragraphs) <= min(most, (self.run.window(role) or unknown) // 2)
+
     async def ask(self, at: Run, shape: type[T], role: str, prompt: str, **fields: Any) -> T | None:  # noqa: ANN401 - fields of a prompt
         """A reply of that shape; `None`, counted and kept as an unscored rating, where none could be had.
 
@@ -95,12 +143,21 @@ class StoryCheck:
             most = at.reply_tokens(role, short=REPLY_TOKENS[prompt])
             sampling = Sampling(temperature=self.config.paper.temperature, max_tokens=most)
             try:
-                return await at.ask_for(shape, role, prompt, sampling=sampling, **fields)
-            except ReplyError as error:
+                reply = await at.ask_for(shape, role, prompt, sampling=sampling, **fields)
+            except (ReplyError, RefusalError, ContextLengthError) as error:
                 why = str(error)
+            else:
+                self._note_cut(at, f"{at.at}/{prompt}")
+                return reply
         self.counts[f"unreadable_{prompt}"] += 1
         self.rate(role, f"{at.at}/{prompt}", f"{at.at}/{prompt}", unscored=why)
         return None
+
+    def _note_cut(self, at: Run, path: str) -> None:
+        """Keep the path of a call whose reply was cut: what is read of such a reply lacks its end."""
+        last = None if at.context.mode == "dry" else at.context.journal.last_at(path, 0)
+        if last is not None and last.finish == "length":
+            self.cut.add(path)
 
     def rate(self, role: str, question: str, call: str, **verdict: Any) -> None:  # noqa: ANN401 - fields of a rating
         """Keep a verdict."""

@@ -8,9 +8,11 @@ from typing import Final, Literal, TypeAlias
 from fabula.base.errors import UsageError
 from fabula.engine.methods import Presets
 
-MethodName: TypeAlias = Literal["paper", "hybrid", "rules"]
+MethodName: TypeAlias = Literal["paper", "reader"]
+ReadingName: TypeAlias = Literal["auto", "whole", "windows", "both"]
 AttrMode: TypeAlias = Literal["scene", "node"]
 LARGEST_BATCH: Final = 12
+_NEVER: Final = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +37,17 @@ class Ours:
     """What the paper does not have, or leaves open.
 
     Attributes:
-        method: "paper" builds graphs and compares each scene with all before it (section 3.5), "hybrid" lets rules
-            and a model propose from local facts and verifies in local windows, "rules" asks no model and reports only
-            name variants and collisions for which a strict rule holds.
+        method: "paper" builds graphs and compares each scene with all before it (section 3.5), "reader" has the text
+            read closely and each suspicion verified against it.
+        reading: of the method reader. "whole" reads the story in one call, "windows" in overlapping parts with notes
+            that travel from one to the next, "both" does both; "auto" reads whole what fits the model with room to
+            spare, and in windows what does not.
         batch: proposals verified in one call, at most 12.
         gold: a file with the known errors, to score against; empty scores nothing.
     """
 
     method: MethodName = "paper"
+    reading: ReadingName = "auto"
     batch: int = LARGEST_BATCH
     gold: str = ""
 
@@ -61,13 +66,18 @@ class Config(Presets):
 
     @classmethod
     def improved(cls) -> Config:
-        """Ours: the hybrid, which also looks inside scenes."""
-        return cls(Paper(attr_mode="scene"), Ours(method="hybrid"))
+        """Ours: a model reads the text and another call verifies, inside scenes too; no plain judge beside it."""
+        return cls(Paper(attr_mode="scene", baseline=False), Ours(method="reader"))
+
+    @property
+    def scene_words(self) -> int:
+        """Length at which a story without scenes is cut; to a reader it is one scene."""
+        return self.paper.scene_words if self.ours.method == "paper" else _NEVER
 
     @property
     def asks_judge(self) -> bool:
-        """Whether the plain judge is asked too; the rules ask nobody."""
-        return self.paper.baseline and self.ours.method != "rules"
+        """Whether the plain judge is asked too."""
+        return self.paper.baseline
 
     def validate(self) -> None:
         """Find now what the check would stumble over.

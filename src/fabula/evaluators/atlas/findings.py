@@ -14,83 +14,62 @@ from fabula.story import count_words, one_line
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from fabula.continuity import Candidate, Passage
+    from fabula.continuity import Passage
 
 CATEGORIES: Final[Mapping[str, str]] = {
-    "appearance": "colour, material, side of the body, looks",
-    "number": "count, age, date, duration, sum of money",
     "name": "what somebody or something is called",
-    "role": "title, job, part in what happens",
-    "kinship": "family, marriage, children",
-    "life": "who is alive or dead",
-    "state": "broken or working, locked or open, hurt or well",
-    "object": "which thing it is",
-    "place": "where something is or was, or is hidden",
+    "appearance": "looks, build, hair, eyes, clothes",
+    "age": "how old somebody is, years of birth, generations",
+    "date": "dates, weekdays, years",
+    "duration": "how long something lasts, took, or lies back",
+    "time of day": "hours, day and night, what can be done by then",
+    "season": "months, seasons, and what grows, flies or is kept in them",
+    "weather or light": "rain, snow, wind, sun, moon, darkness, what can be seen",
+    "place of a person": "where somebody is, was, lives or comes from, and could have got to",
+    "place of a thing": "where something is, was left, kept or hidden",
+    "possession": "who owns, has, carries, wears, gave or lost something",
+    "kinship": "family, marriage, love, who is whose",
+    "role": "work, rank, title, office, part in what happens",
+    "body": "injuries, illness, left and right, which hand",
+    "life": "who is dead or alive",
+    "knowledge": "somebody knows what they cannot know yet, or not what they have learnt",
+    "rule": "a rule of the story's own world is broken",
+    "world": "it cannot be so in the world as it is",
+    "number": "counts, amounts, sums, prices, scores, measures",
+    "ability": "what somebody can or cannot do, languages, habits, tastes",
+    "order": "what came before what; something is told of before it can have happened, or happens twice",
+    "attribution": "who said, did, made, wrote or saw something",
+    "object": "which thing it is, its kind, colour, material or make",
+    "state": "broken or whole, open or locked, lit or dark, full or empty, dry or wet",
     "cause": "why or how something happened",
     "existence": "that something is there, or happened at all",
-    "knowledge": "somebody denies or lacks what they know, or knows what they cannot",
     "other": "anything else that cannot both be true",
 }
-_OF_DETECTOR: Final = {
-    "name": "name", "number": "number", "ordinal": "number", "duration": "number", "money": "number",
-    "date": "number", "age": "number", "colour": "appearance", "side": "appearance", "title": "role", "role": "role",
-    "kin": "kinship", "object": "object", "state": "state", "denial": "existence", "cause": "cause", "place": "place",
-    "life": "life",
-}  # fmt: skip
 _ID_LETTERS: Final = 8
-# Share of common words from which on two proposals are one; the second holds where they share a name.
-_SAME, _SAME_NAMED = 0.5, 0.3
 _SAME_ATTRIBUTE: Final = 0.5
 _FEWEST_QUOTED: Final = 3
 _FEWEST: Final = 3  # letters of a word that can be a name
-_CLAUSE_WORDS: Final = 15  # at most: the paper's findings are short clauses, and a longer one says several things
-_FRAME_WORDS: Final = frozenset({"happens", "established"})  # of the sentence around the clauses
+_FRAME: Final = (" was established", " were established", " happens", " happen")
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Two statements that may not both be true; not judged yet.
+    """Two statements of two scenes that may not both be true (section 3.5); not judged yet.
 
     Attributes:
         x, y: numbers of the scenes.
         fact, event: what the earlier and the later one say, as clauses.
-        subject: what they are about, where known.
-        category: one of `CATEGORIES`.
-        source: who proposed it: "rule NAME", "facts" (two values of one slot), "model".
-        score: 0 to 1; orders proposals.
-        before, after: the passages, where known.
-        cues: words near the later one that may explain a change.
     """
 
     x: int
     y: int
     fact: str
     event: str
-    subject: str = ""
-    category: str = "other"
-    source: str = "model"
-    score: float = 0.0
-    before: Passage | None = None
-    after: Passage | None = None
-    cues: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
-        """Eight letters fixed by the sentences in question, or by the clauses where these are not known."""
-        if self.before is not None and self.after is not None:
-            return key_of(self.before.quote, self.after.quote)
+        """Eight letters fixed by scenes and clauses."""
         return key_of(str(self.x), str(self.y), self.fact, self.event)
-
-    @classmethod
-    def of(cls, one: Candidate) -> Proposal:
-        """A detector's candidate as a proposal."""
-        fact, event = one.fact, one.event
-        if one.detector == "name":
-            fact, event = (f"the name being {value}" for value in one.values)
-        return cls(
-            one.before.scene, one.after.scene, fact, event, one.subject, _OF_DETECTOR[one.detector],
-            f"rule {one.detector}", one.score, one.before, one.after, one.cues,
-        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +80,15 @@ class Found:
         key: the same in every run that finds these two sentences at odds; what a dismissal names.
         x, y: numbers of the scenes; equal for one inside a scene.
         fact, event: the clauses of the paper's sentence.
-        attribute: what of the subject differs.
+        attribute: what of the thing differs; of a suspicion that was not confirmed, the verifier's decision.
+        category: one of `CATEGORIES`; empty in the paper's way, which has none.
+        source: who named it: "proposer", "reader" or "verifier".
         before, after: the passages; their focus is what was quoted.
         reason: why it is one, in the verifier's words.
-        also: other scenes that state the fact.
         root: number of the root cause, from 1 on.
+        sure: how sure the verifier is: certain, likely or possible; empty where nobody said.
+        places: the numbers of both paragraphs; 0 where they are not known.
+        beside: numbers of other paragraphs that side with one of the two.
     """
 
     key: str
@@ -113,15 +96,21 @@ class Found:
     y: int
     fact: str
     event: str
-    subject: str
     attribute: str
     category: str
     source: str
     before: Passage
     after: Passage
     reason: str = ""
-    also: tuple[int, ...] = ()
     root: int = 0
+    sure: str = ""
+    places: tuple[int, int] = (0, 0)
+    beside: tuple[int, ...] = ()
+
+    @property
+    def says(self) -> tuple[str, str]:
+        """What the earlier and the later place say."""
+        return self.fact, self.event
 
     @property
     def sentence(self) -> str:
@@ -143,10 +132,12 @@ class Found:
             "category": self.category,
             "root_cause_id": self.root,
             "key": self.key,
-            "subject": self.subject,
             "source": self.source,
+            "sure": self.sure,
             "reason": self.reason,
-            "also_established_in": list(self.also),
+            "paragraph_x": self.places[0],
+            "paragraph_y": self.places[1],
+            "also_in_paragraphs": list(self.beside),
             "passage_x": _placed(self.before),
             "passage_y": _placed(self.after),
         }
@@ -168,11 +159,11 @@ def _placed(part: Passage) -> dict[str, Any]:
     }
 
 
-def valid_clause(text: str) -> str:
-    """A clause for the paper's sentence on one line; empty where it is too long or brings words of the frame along."""
+def clause_of(text: str) -> str:
+    """A clause for the paper's sentence on one line, without the words of the sentence around it at its end."""
     clause = one_line(text).strip(" .,;")
-    own = clause.casefold().split()
-    return "" if not own or len(own) > _CLAUSE_WORDS or _FRAME_WORDS & set(own) else clause
+    end = next((end for end in _FRAME if clause.casefold().endswith(end)), "")
+    return clause[: len(clause) - len(end)].strip(" .,;")
 
 
 def key_of(*parts: str) -> str:
@@ -180,59 +171,21 @@ def key_of(*parts: str) -> str:
     return sha256("\0".join(normalised(part) for part in parts).encode("utf-8", "replace")).hexdigest()[:_ID_LETTERS]
 
 
-def merged(proposals: Iterable[Proposal], names: frozenset[str]) -> tuple[list[Proposal], int]:
-    """Proposals without those that repeat an earlier one of the same two scenes, and how many did.
-
-    The paper verifies all of them. Here each goes to the verifier once, since a second verdict costs as much again.
-
-    Args:
-        proposals: better ones first.
-        names: words of the story that are names, without case.
-    """
-    kept: dict[tuple[int, int], list[tuple[set[str], Proposal]]] = {}
-    repeated = 0
-    for one in proposals:
-        own = words(f"{one.fact} {one.event}")
-        there = kept.setdefault((one.x, one.y), [])
-        if any(_alike(own, other, names) for other, _ in there):
-            repeated += 1
-        else:
-            there.append((own, one))
-    return [one for there in kept.values() for _, one in there], repeated
-
-
-def _alike(one: set[str], other: set[str], names: frozenset[str]) -> bool:
-    alike = overlap(one, other)
-    return alike >= _SAME or (alike >= _SAME_NAMED and bool(one & other & names))
-
-
 def distinct(found: Iterable[Found]) -> tuple[Found, ...]:
-    """Findings in the order of the story: each two sentences once, with the number of its root cause.
-
-    Where several scenes state one fact, the earliest is X and the others are `also`.
-    """
-    ordered = sorted(found, key=lambda one: (one.y, one.after.start, one.x, one.before.start))
+    """Findings in the order of the story, each two quotations once, with the number of its root cause."""
     kept: list[Found] = []
-    for one in ordered:
-        at = next((n for n, other in enumerate(kept) if _restates(one, other)), None)
-        if at is None:
+    for one in sorted(found, key=lambda one: (one.y, one.after.start, one.x, one.before.start)):
+        if not any(same_focus(one.before, other.before) and same_focus(one.after, other.after) for other in kept):
             kept.append(one)
-        elif one.x != kept[at].x and one.x not in kept[at].also:
-            kept[at] = replace(kept[at], also=tuple(sorted({*kept[at].also, one.x})))
-    return tuple(_rooted(_keyed(kept)))
+    return tuple(_rooted(keyed(kept)))
 
 
-def _restates(one: Found, other: Found) -> bool:
-    """Whether a finding says of the same later words what an earlier one says."""
-    if (one.y, one.after.start) != (other.y, other.after.start):
-        return False
-    if one.before == other.before and one.after == other.after:
-        return True
-    same_words = one.after.focus[0] < other.after.focus[1] and other.after.focus[0] < one.after.focus[1]
-    return same_words and (one.x == other.x or one.x < one.y) and _one_cause(one, other)
+def same_focus(one: Passage, other: Passage) -> bool:
+    """Whether two passages quote the same words, or some of them."""
+    return one.scene == other.scene and one.focus[0] < other.focus[1] and other.focus[0] < one.focus[1]
 
 
-def _keyed(found: Sequence[Found]) -> list[Found]:
+def keyed(found: Sequence[Found]) -> list[Found]:
     """Findings whose keys differ, also where two lie in the same two sentences."""
     seen: dict[str, int] = {}
     keyed = []
@@ -262,9 +215,8 @@ def _one_cause(one: Found, other: Found) -> bool:
 
 
 def _about(one: Found) -> set[str]:
-    """The words of what a finding is about; of its clauses, where that is not known."""
-    about = one.subject or f"{one.fact} {one.event}"
-    return {word for word in words(about) if len(word) >= _FEWEST and word not in _EMPTY_WORDS}
+    """The words of what a finding is about."""
+    return {word for word in words(f"{one.fact} {one.event}") if len(word) >= _FEWEST and word not in _EMPTY_WORDS}
 
 
 _EMPTY_WORDS: Final = frozenset(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
@@ -13,13 +13,14 @@ from fabula.craft.matching import Finding, match_findings, parse_finding
 from fabula.craft.packing import overlap, words
 from fabula.craft.quoting import Quotable
 from fabula.craft.stems import stem
+from fabula.evaluators.atlas.planted import Planted, is_planted, planted_in
 from fabula.measure.report import Row
 from fabula.stats.classification import Confusion
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.shares import share
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from fabula.stats.estimate import Scored
 
@@ -55,21 +56,33 @@ class Detected:
     spans: tuple[tuple[int, int], ...] = ()
 
 
-def read_gold(path: str, ids: Sequence[str]) -> dict[str, tuple[Known, ...] | None]:
+Gold: TypeAlias = "tuple[Known, ...] | Planted"
+
+
+def read_gold(path: str, stories: Mapping[str, str]) -> dict[str, Gold | None]:
     """The known errors of each story, by its id; `None` for each where no file is named.
 
     The file holds a JSON array or JSON lines of objects with `hallucination` (the paper's sentence) or `x`, `y`, `fact`
     and `event` (or `scene_x`, `scene_y`); where known `quote_x` and `quote_y`; those whose `verdict` says that they
     are none are left out; `story` names the story, where there are several. Labels of `fabula inject` are known errors
-    too; its negatives are none.
+    too; its negatives are none. A story with planted errors (`text`, `errors`, `decoys`) or an array of such stories
+    says what is planted where; of each only what stands in the story that is checked counts.
+
+    Args:
+        path: of the file.
+        stories: their texts by their ids.
 
     Raises:
         UsageError: it cannot be read, an entry is no finding, or it is of no story here.
     """
     if not path:
-        return dict.fromkeys(ids)
+        return dict.fromkeys(stories)
+    ids = list(stories)
     found: dict[str, list[Known]] = {name: [] for name in ids}
-    for number, entry in enumerate(_entries(read_text(Path(path), MAX_BYTES), path), 1):
+    entries = _entries(read_text(Path(path), MAX_BYTES), path)
+    if entries and all(map(is_planted, entries)):
+        return _planted(entries, stories, path)
+    for number, entry in enumerate(entries, 1):
         where = f"{path}, entry {number}"
         if not isinstance(entry, dict):
             raise UsageError(f"{where}: no object with x, y, fact and event. Correct the entry or remove it.")
@@ -82,6 +95,18 @@ def read_gold(path: str, ids: Sequence[str]) -> dict[str, tuple[Known, ...] | No
     return {name: tuple(known) for name, known in found.items()}
 
 
+def _planted(entries: Sequence[dict[str, Any]], stories: Mapping[str, str], path: str) -> dict[str, Gold | None]:
+    """What is planted in each story; a single entry is the one story's, whatever its id."""
+    if len(entries) == len(stories) == 1:
+        ((name, text),) = stories.items()
+        return {name: planted_in(entries[0], text, path)}
+    by_id = {str(entry.get("id", "")): entry for entry in entries}
+    for name in stories:
+        if name not in by_id:
+            raise UsageError(f"{path} has no story {name!r}; it has {', '.join(by_id)}. Check a story by its id.")
+    return {name: planted_in(by_id[name], text, f"{path}, {name}") for name, text in stories.items()}
+
+
 def _entries(text: str, path: str) -> list[Any]:
     try:
         data = json.loads(text)
@@ -91,6 +116,8 @@ def _entries(text: str, path: str) -> list[Any]:
         return data
     if isinstance(data, dict) and isinstance(data.get("findings"), list):
         return list(data["findings"])
+    if is_planted(data):
+        return [data]
     try:
         return [json.loads(line) for line in text.splitlines() if line.strip()]
     except (ValueError, RecursionError) as error:

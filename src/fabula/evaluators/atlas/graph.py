@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from fabula.continuity.lexicon import TITLES
 from fabula.story import slug
 from fabula.story.people import same_person
 from fabula.story.world.meaning import name_key
@@ -57,10 +56,28 @@ RELATIONS: Final[Mapping[str, frozenset[tuple[str, str]]]] = {
     "is_a": _pairs((_ACTING, ("Concept",))),
 }
 SYMMETRIC: Final = frozenset({"kinship_with", "affinity_with", "hostility_with"})
-# What such an edge says holds for a moment: people and things move, so a later scene that says otherwise is no error.
-# Later scenes are not shown these edges (ours).
-PASSING: Final = frozenset({"located_at", "present_on", "uses"})
 _FEWEST_EVENTS: Final = 3  # with fewer ATLAS is blind (section 5.1)
+_TITLES: Final = frozenset(
+    {"mr", "mrs", "ms", "miss", "mx", "dr", "doctor", "prof", "professor", "sir", "lady", "lord", "madam", "dame"}
+    | {"captain", "capt", "lieutenant", "lt", "sergeant", "sgt", "corporal", "private", "major", "colonel", "col"}
+    | {"general", "gen", "admiral", "commander", "chief", "deputy", "sheriff", "officer", "detective", "inspector"}
+    | {"constable", "superintendent", "marshal", "agent", "judge", "senator", "governor", "mayor", "president"}
+    | {"minister", "king", "queen", "prince", "princess", "duke", "duchess", "count", "countess", "baron", "baroness"}
+    | {
+        "father",
+        "mother",
+        "sister",
+        "brother",
+        "uncle",
+        "aunt",
+        "reverend",
+        "rev",
+        "pastor",
+        "bishop",
+        "nurse",
+        "coach",
+    }
+)
 _DETERMINERS: Final = frozenset({"the", "a", "an", "his", "her", "their", "my", "our"})
 
 
@@ -92,14 +109,13 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """A property of a node, by its id; `passing` for what holds for a moment."""
+    """A property of a node, by its id."""
 
     node: str
     predicate: str
     value: str
     scene: int
     evidence: str
-    passing: bool = False
 
 
 def allowed(relation: str, source: str, target: str) -> bool:
@@ -133,15 +149,13 @@ class SceneGraph:
         events = sum(node.type == EVENT for node in self.nodes)
         return events < _FEWEST_EVENTS or events == len(self.nodes)
 
-    def facts(self, *, lasting: bool = False) -> Iterator[tuple[str, str]]:
-        """Entity and fact as lines for a prompt, attributes first; `lasting` leaves out what holds for a moment."""
+    def facts(self) -> Iterator[tuple[str, str]]:
+        """Entity and fact as lines for a prompt, attributes first."""
         names = {node.id: node.name for node in self.nodes}
         things = [node for node in self.nodes if node.type != EVENT]
-        attributes = [one for one in self.attributes if not (lasting and one.passing)]
-        edges = [edge for edge in self.edges if not (lasting and edge.relation in PASSING)]
-        yield from ((names[one.node], f"{one.predicate}: {one.value}") for one in attributes)
+        yield from ((names[one.node], f"{one.predicate}: {one.value}") for one in self.attributes)
         yield from ((node.name, f"{node.type}: {node.description}") for node in things if node.description)
-        yield from ((names[edge.source], f"{edge.relation} {names[edge.target]}") for edge in edges)
+        yield from ((names[edge.source], f"{edge.relation} {names[edge.target]}") for edge in self.edges)
         yield from (("events", node.description or node.name) for node in self.nodes if node.type == EVENT)
 
     def joined(self, table: EntityTable) -> SceneGraph:
@@ -219,5 +233,5 @@ class EntityTable:
 def bare(name: str) -> str:
     """A name as it is compared: without case, without titles and words such as "the" before it."""
     pieces = name_key(name).replace(".", " ").split()
-    left = [piece for piece in pieces if piece not in _DETERMINERS and piece not in TITLES]
+    left = [piece for piece in pieces if piece not in _DETERMINERS and piece not in _TITLES]
     return " ".join(left or pieces)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from fabula.measure.report.page import (
     Html,
     Section,
     bullets,
+    cleaned,
     details,
     how_list,
     html_table,
@@ -18,9 +19,13 @@ from fabula.measure.report.page import (
     text,
 )
 from fabula.stats.estimate import figures
+from fabula.story import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+
+_MARKUP: Final = {ord(sign): f"\\{sign}" for sign in "\\`*_[]<>#"}
 
 
 def as_page(report: Mapping[str, Any], dismissed: Mapping[str, str], command: Sequence[str]) -> str:
@@ -33,14 +38,18 @@ def as_page(report: Mapping[str, Any], dismissed: Mapping[str, str], command: Se
     """
     stories = report["details"]["stories"]
     sections = [part for story in stories for part in _sections(story, dismissed, command, alone=len(stories) == 1)]
-    return page("Continuity", [*sections, _numbers(report)], lead=_lead(stories, dismissed))
+    return page("Continuity", [*sections, _numbers(report, dismissed)], lead=_lead(stories, dismissed))
 
 
 def _lead(stories: Sequence[Mapping[str, Any]], dismissed: Mapping[str, str]) -> str:
     found = [one for story in stories for one in all_findings(story)]
     gone = sum(one["key"] in dismissed for one in found)
-    count = f"{len(found)} places where a passage contradicts an earlier one"
-    return f"{count}; {gone} of them dismissed. A finding is an opinion with two quotations: read both."
+    said = f"{len(found)} found, {gone} dismissed. A finding is an opinion with two quotations: read both."
+    if any(story.get("verifier_is_worthless") for story in stories):
+        said += " The verifier also called planted suspicions errors that are none: take its findings for suspicions."
+    if any(story.get("partial") for story in stories):
+        said += " This report is partial: see below what is missing."
+    return said
 
 
 def all_findings(story: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -48,23 +57,41 @@ def all_findings(story: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return sorted([*story["findings"], *story["intra_scene"]], key=lambda one: int(one["id"]))
 
 
+def shown_value(row: Mapping[str, Any], gone: Mapping[str, int]) -> str:
+    """The value of a row for a table; of findings that were dismissed it says so.
+
+    Args:
+        row: as `Report.as_data` gives it.
+        gone: how many findings were dismissed, by the story's id.
+    """
+    if row["what"] == "findings" and not row.get("baseline") and (n := gone.get(row["of"], 0)):
+        return f"{figures(row['value'])} found, {n} dismissed"
+    return figures(row["value"])
+
+
+def dismissed_in(report: Mapping[str, Any], dismissed: Mapping[str, str]) -> dict[str, int]:
+    """How many findings of each story were dismissed."""
+    return {
+        story["id"]: sum(one["key"] in dismissed for one in all_findings(story))
+        for story in report["details"]["stories"]
+    }
+
+
 def _sections(
     story: Mapping[str, Any], dismissed: Mapping[str, str], command: Sequence[str], *, alone: bool
 ) -> list[Section]:
     name = "" if alone else f"{story['id']}: "
-    parts = [
-        (f"{name}between scenes", [one for one in story["findings"] if one["key"] not in dismissed]),
-        (f"{name}inside a scene", [one for one in story["intra_scene"] if one["key"] not in dismissed]),
-    ]
+    open_ = [one for one in all_findings(story) if one["key"] not in dismissed]
     empty = paragraph("None." if story["scored"] else "Not known: the models' replies could not be read.")
-    sections = [
-        Section(heading[:1].upper() + heading[1:], joined(*(_finding(one, command) for one in found)) or empty)
-        for heading, found in parts
-    ]
+    sections = [Section(f"{name}findings".capitalize(), joined(*(_finding(one, command) for one in open_)) or empty)]
     gone = [one for one in all_findings(story) if one["key"] in dismissed]
     if gone:
         shown = [_finding(one, (), dismissed[one["key"]]) for one in gone]
         sections.append(Section(f"{name}dismissed".capitalize(), joined(*shown)))
+    if rejected := story.get("rejected"):
+        note = paragraph("What the reader suspected and the verifier did not confirm, with its reason.", faint=True)
+        shown = [_finding(one, ()) for one in rejected]
+        sections.append(Section(f"{name}not confirmed".capitalize(), joined(note, details("The list", joined(*shown)))))
     if story.get("plain_judge"):
         listed = bullets(one["hallucination"] for one in story["plain_judge"])
         note = paragraph("What one call that reads the whole story lists; nothing of it is verified.", faint=True)
@@ -74,18 +101,58 @@ def _sections(
 
 def _finding(one: Mapping[str, Any], command: Sequence[str], reason: str = "") -> Html:
     x, y = one["passage_x"], one["passage_y"]
-    also = one["also_established_in"]
-    more = f" Also stated in scene {', '.join(map(str, also))}." if also else ""
-    about = f"{one['category']}: {one['attribute']}. {one['reason']}{more}"
-    source = f"Root cause {one['root_cause_id']}, proposed by {one['source']}, key {one['key']}."
-    heading = Html(f'<h3 id="f-{text(one["key"])}">{text(one["id"])}. {text(one["hallucination"])}</h3>')
-    head = (f"Scene {x['scene']}", f"Scene {y['scene']}")
-    parts = [heading, html_table(head, [(_marked(x), _marked(y))]), paragraph(about), paragraph(source, faint=True)]
+    head = headline(one)
+    heading = Html(f'<h3 id="f-{text(one["key"])}">{text(one["id"])}. {text(head)}</h3>')
+    columns = tuple(_place(one, end) for end in "xy")
+    parts = [heading, html_table(columns, [(_marked(x), _marked(y))]), paragraph(_why(one))]
+    parts.append(
+        paragraph(f"Root cause {one['root_cause_id']}, named by {one['source']}, key {one['key']}.", faint=True)
+    )
     if reason:
         parts.append(paragraph(f"Dismissed: {reason}"))
     if command:
         parts.append(details("Dismiss it", _copied(f"{shlex.join(command)} --dismiss {one['key']}='your reason'")))
     return joined(*parts)
+
+
+def headline(one: Mapping[str, Any]) -> str:
+    """What a finding says in a line: the paper's sentence, or of a reader's finding what both places say."""
+    return str(one["hallucination"]) if not one.get("paragraph_x") else f"{one['fact']} / {one['event']}"
+
+
+def _place(one: Mapping[str, Any], end: str) -> str:
+    scene = f"scene {one[end]}"
+    place = one.get(f"paragraph_{end}")
+    return f"Paragraph {place} ({scene})" if place else scene.capitalize()
+
+
+def _why(one: Mapping[str, Any]) -> str:
+    more = ""
+    if beside := one.get("also_in_paragraphs"):
+        more += f" See also paragraph {', '.join(map(str, beside))}."
+    sure = f", {one['sure']}" if one.get("sure") else ""
+    told = dict.fromkeys(one[name].replace("_", " ") for name in ("category", "attribute") if one[name])
+    return f"{', '.join(told).capitalize()}{sure}. {one['reason']}{more}"
+
+
+def as_markdown(story: Mapping[str, Any], dismissed: Mapping[str, str]) -> str:
+    """A story's findings to read beside the manuscript, those that were dismissed with their reason."""
+    lines = [f"# Continuity: {cleaned(story['id'])}", ""]
+    if not story["scored"]:
+        lines += ["Not known: the models' replies could not be read.", ""]
+    for one in all_findings(story):
+        lines += [f"## {one['id']}. {_plain(headline(one))}", ""]
+        for end in "xy":
+            lines += [f"{_place(one, end)}:", "", f"> {_plain(one[f'quote_{end}'])}", ""]
+        lines += [_plain(_why(one)), ""]
+        if one["key"] in dismissed:
+            lines += [f"Dismissed: {_plain(dismissed[one['key']])}", ""]
+    return "\n".join(lines if all_findings(story) else [*lines, "None."]).rstrip() + "\n"
+
+
+def _plain(said: str) -> str:
+    """Foreign text on one line, with what Markdown or HTML would take for markup made harmless."""
+    return one_line(cleaned(said)).translate(_MARKUP)
 
 
 def _marked(passage: Mapping[str, Any]) -> Html:
@@ -100,9 +167,10 @@ def _copied(command: str) -> Html:
     return joined(how, Html(f'<pre style="user-select: all; white-space: pre-wrap"><code>{text(command)}</code></pre>'))
 
 
-def _numbers(report: Mapping[str, Any]) -> Section:
+def _numbers(report: Mapping[str, Any], dismissed: Mapping[str, str]) -> Section:
     """All numbers with their intervals, what was dropped on the way, and how it was made."""
-    rows = [_row(row) for row in report["rows"]]
+    gone = dismissed_in(report, dismissed)
+    rows = [_row(row, gone) for row in report["rows"]]
     head = ("of", "measure", "value", "95 % interval", "n", "made by")
     counts = [
         details(f"{story['id']}: what was counted on the way", how_list(story["counts"] | story["mended"]))
@@ -118,10 +186,10 @@ def _numbers(report: Mapping[str, Any]) -> Section:
     return Section("Numbers", body)
 
 
-def _row(row: Mapping[str, Any]) -> tuple[str, ...]:
+def _row(row: Mapping[str, Any], gone: Mapping[str, int]) -> tuple[str, ...]:
     what = f"{row['what']} (baseline)" if row.get("baseline") else str(row["what"])
     if row.get("unscored"):
         return str(row["of"]), what, "not scored", str(row["unscored"]), str(row["n"]), ""
     low, high = row.get("low"), row.get("high")
     interval = "" if low is None or high is None else f"{figures(low)} to {figures(high)}"
-    return str(row["of"]), what, figures(row["value"]), interval, str(row["n"]), str(row["method"])
+    return str(row["of"]), what, shown_value(row, gone), interval, str(row["n"]), str(row["method"])

@@ -9,12 +9,11 @@ from pydantic import BaseModel, Field
 from fabula.engine.replies import short
 from fabula.evaluators.atlas.findings import CATEGORIES
 from fabula.evaluators.atlas.graph import ENTITY_TYPES, RELATIONS
-from fabula.story.world.facts import DURABILITIES, MODALITIES
 
 ERROR: Final = "error"
 DECISIONS: Final = (ERROR, "other_thing", "other_attribute", "no_difference", "explained")
-FACT_KINDS: Final = ("attribute", "relation", "event", "before", "after")
-FACT_MODALITIES: Final = tuple(name for name in MODALITIES if name != "author")
+READER_DECISIONS: Final = (ERROR, "explained", "not_meant", "other_thing", "both_true", "not_said")
+SURE: Final = ("certain", "likely", "possible")
 
 
 def _one_of(names: tuple[str, ...]) -> Any:  # noqa: ANN401 - what pydantic takes as a field
@@ -28,6 +27,7 @@ Text = Annotated[str, short(160)]
 Quote = Annotated[str, short(180)]
 NodeId = Annotated[str, short(6)]
 Category = Annotated[str, _one_of(tuple(CATEGORIES))]
+Sure = Annotated[str, _one_of(SURE)]
 
 
 class EventReply(BaseModel):
@@ -77,13 +77,12 @@ class Relations(BaseModel):
 
 
 class AttributeReply(BaseModel):
-    """A property of a node; `passing` for what holds for a moment only."""
+    """A property of a node."""
 
     node: NodeId = ""
     predicate: Name
     value: Clause
     evidence: Quote = ""
-    passing: bool = False
 
 
 class Attributes(BaseModel):
@@ -99,7 +98,6 @@ class ProposalReply(BaseModel):
     y: int
     fact: Clause
     event: Clause
-    category: Category = "other"
 
 
 class Proposals(BaseModel):
@@ -114,40 +112,64 @@ class Judged(BaseModel):
     findings: Annotated[list[ProposalReply], short(40)]
 
 
-class FactReply(BaseModel):
-    """A fact that a passage states (hybrid)."""
+class NoteReply(BaseModel):
+    """A fact that later parts could contradict; `by` names whose word or belief it is, if not the story's own."""
 
-    kind: Annotated[str, _one_of(FACT_KINDS)] = "attribute"
-    subject: Name
-    slot: Name
-    value: Annotated[str, short(80)]
-    quote: Quote
-    modality: Annotated[str, _one_of(FACT_MODALITIES)] = "asserted"
+    paragraph: int
+    about: Name = ""
+    fact: Text
     by: Name = ""
-    lasts: Annotated[str, _one_of(DURABILITIES)] = "durable"
-
-
-class Facts(BaseModel):
-    """The one extraction of the hybrid."""
-
-    facts: Annotated[list[FactReply], short(28)]
-
-
-class ClashReply(BaseModel):
-    """A contradiction that the hybrid's proposer sees; `known` is the number of a known fact, 0 for none."""
-
-    known: int = 0
-    quote_x: Quote = ""
-    fact: Clause
-    quote_y: Quote
-    event: Clause
     category: Category = "other"
 
 
-class Clashes(BaseModel):
-    """What the hybrid's proposer finds."""
+class SuspicionReply(BaseModel):
+    """Two places that cannot both be true, as a reader or the verifier lists them."""
 
-    findings: Annotated[list[ClashReply], short(6)]
+    paragraph_x: int
+    quote_x: Quote = ""
+    says_x: Text = ""
+    paragraph_y: int
+    quote_y: Quote = ""
+    says_y: Text = ""
+    why: Text = ""
+    category: Category = "other"
+    sure: Sure = "likely"
+    also: Annotated[list[int], short(6)] = []
+
+
+class Reading(BaseModel):
+    """What a reader of the whole story finds."""
+
+    findings: Annotated[list[SuspicionReply], short(8)]
+
+
+class PartReading(Reading):
+    """What a reader of a part finds, and notes for those who read on."""
+
+    notes: Annotated[list[NoteReply], short(24)] = []
+
+
+class DecisionReply(BaseModel):
+    """The verifier's decision on a suspicion."""
+
+    number: int
+    paragraph_x: int = 0
+    quote_x: Quote = ""
+    paragraph_y: int = 0
+    quote_y: Quote = ""
+    explanation: Text = ""
+    reason: Text = ""
+    decision: Annotated[str, _one_of(READER_DECISIONS)]
+    sure: Sure = "likely"
+    says_x: Text = ""
+    says_y: Text = ""
+
+
+class Decisions(BaseModel):
+    """The verifier's decisions on a batch, and errors that were not on its list."""
+
+    decisions: Annotated[list[DecisionReply], short(14)]
+    others: Annotated[list[SuspicionReply], short(4)] = []
 
 
 class VerdictReply(BaseModel):

@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.craft.matching import Finding
-from fabula.evaluators.atlas.checking import EVALUATOR
+from fabula.evaluators.atlas.checking import EVALUATOR, REPLY_TOKENS, is_english, looks_like_data
 from fabula.evaluators.atlas.gold import Detected, accuracies, rows
-from fabula.measure.ratings import Rating
+from fabula.evaluators.atlas.planted import Planted, Quoting, score
 from fabula.measure.report import Report, Row
 from fabula.stats.estimate import Estimate, Unscored
+from fabula.stats.intervals import count_of, share_among
 from fabula.stats.shares import share
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from fabula.continuity import Scenes
     from fabula.evaluators.atlas.checking import StoryCheck
     from fabula.evaluators.atlas.config import Config
     from fabula.evaluators.atlas.findings import Found, Proposal
-    from fabula.evaluators.atlas.gold import Known
+    from fabula.evaluators.atlas.gold import Gold
+    from fabula.evaluators.atlas.planted import PlantedScore
+    from fabula.measure.ratings import Rating
     from fabula.stats.classification import Confusion
     from fabula.stats.estimate import Scored
 
+_FOREIGN: Final = "The prompts are, and how well a model reads other languages was not measured."
 _PER: Final = 10_000
-_RULES: Final = "program:fabula.continuity"
+_MISSED: Final = frozenset(f"unreadable_{name}" for name in REPLY_TOKENS if name not in {"read", "decide"})
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,7 @@ class Checked:
     found: tuple[Found, ...]
     baseline: tuple[Proposal, ...] | None
     by: Mapping[str, Any]
-    gold: tuple[Known, ...] | None
+    gold: Gold | None
 
     @property
     def across(self) -> tuple[Found, ...]:
@@ -55,11 +60,42 @@ class Checked:
         """Findings inside one scene."""
         return tuple(one for one in self.found if one.x == one.y)
 
+    @cached_property
+    def score(self) -> PlantedScore | None:
+        """What came of planted errors; `None` where the known errors are of another form, or there are none."""
+        if not isinstance(self.gold, Planted):
+            return None
+        suspected = [one for one in (*self.found, *self.check.rejected) if one.source != "verifier"]
+        return score(
+            [quoting_of(self.check.split, one) for one in self.found],
+            self.gold,
+            [quoting_of(self.check.split, one) for one in suspected],
+        )
+
+    @property
+    def worthless(self) -> bool:
+        """Whether the verifier called most of the planted suspicions errors, which are surely none."""
+        counts = self.check.counts
+        return 2 * counts["controls_called_errors"] > counts["controls"]
+
+    @property
+    def partial(self) -> bool:
+        """Whether something was not read, or not verified, that should have been."""
+        counts = self.check.counts
+        return bool(self.check.unread or counts["missing_verdicts"] or counts["cut_readings"] or self.missed)
+
+    @property
+    def missed(self) -> int:
+        """Replies that could not be had and were not asked for in another way; those of readers and verifiers apart."""
+        return sum(n for what, n in self.check.counts.items() if what in _MISSED)
+
     @property
     def blind(self) -> str:
         """Why there is no number of findings; empty where there is one."""
         counts = self.check.counts
         asked = counts["confirmed"] + counts["rejected"] + counts["ungrounded_verdicts"]
+        if len(self.check.unread) == len(self.check.text.paragraphs):
+            return "nobody could read the story"
         if counts["missing_verdicts"] and not asked:
             return "the verifier gave no verdict that can be read"
         unread = counts["unreadable_events"] + counts["unreadable_propose"]
@@ -68,7 +104,7 @@ class Checked:
 
 def report_of(stories: Sequence[Checked], config: Config, how: Mapping[str, Any]) -> Report:
     """Numbers, verdicts and findings of all stories."""
-    ratings = [rating for one in stories for rating in _ratings(one, config)]
+    ratings = [rating for one in stories for rating in _ratings(one)]
     numbers = [row for one in stories for row in _rows(one, config)]
     if len(stories) > 1 and any(one.gold is not None for one in stories):
         numbers += _together(stories)
@@ -78,45 +114,54 @@ def report_of(stories: Sequence[Checked], config: Config, how: Mapping[str, Any]
         dict(how) | {"performers": performers},
         tuple(numbers),
         tuple(ratings),
-        tuple(note for one in stories for note in _notes(one, config)),
+        tuple(note for one in stories for note in _notes(one)),
         {"stories": [_data(one, config) for one in stories]},
     )
 
 
 def _roles(config: Config) -> tuple[str, ...]:
-    if config.ours.method == "rules":
-        return ()
-    return ("grapher", "proposer", "verifier", *(["judge"] if config.asks_judge else []))
+    asked = ("reader",) if config.ours.method == "reader" else ("grapher", "proposer")
+    return (*asked, "verifier", *(["judge"] if config.asks_judge else []))
 
 
-def _ratings(one: Checked, config: Config) -> Iterator[Rating]:
+def spans_of(numbers: Iterable[int]) -> str:
+    """Numbers in words, runs of them as spans: "1 to 4, 9"."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
+
+
+def _ratings(one: Checked) -> Iterator[Rating]:
     yield from sorted(one.check.ratings, key=lambda rating: rating.call)  # whichever reply came first
-    if config.ours.method == "rules":
-        item = one.check.item
-        for found in one.found:
-            yield Rating(
-                rater=_RULES, kind="program", items=(item.id,), prompt=item.prompt, question=found.key,
-                answer="error", shown=found.sentence, reason=found.reason, evaluator=EVALUATOR, rubric=found.source,
-            )  # fmt: skip
 
 
 def _rows(one: Checked, config: Config) -> Iterator[Row]:
     of, words, counts = one.check.item.id, one.check.split.words, one.check.counts
     why = one.blind
     scenes = len(one.check.scenes)
-    yield Row(of, "findings", _count(len(one.across), scenes, why))
-    if config.ours.method != "paper":
-        yield Row(of, "findings inside scenes", _count(len(one.inside), scenes, why))
-    yield Row(of, "root causes", _count(len({found.root for found in one.found}), scenes, why))
+    if config.ours.method == "paper":
+        yield Row(of, "findings", _count(len(one.across), scenes, why))
+        yield Row(of, "root causes", _count(len({found.root for found in one.found}), scenes, why))
+    else:
+        yield Row(of, "findings", _count(len(one.found), scenes, why))
+        yield Row(of, "of these inside one scene", _count(len(one.inside), scenes, why))
     rate = _PER * len(one.found) / max(words, 1)
     per_words = Estimate(rate, words, method="findings in 10,000 words of one story; n words")
     yield Row(of, "findings per 10,000 words", Unscored(why, words) if why else per_words)
-    if config.ours.method != "rules":
-        judged = counts["confirmed"] + counts["rejected"] + counts["ungrounded_verdicts"]
-        yield Row(of, "confirmed", share(counts["confirmed"], judged, "verdicts on proposals"))
+    judged = counts["confirmed"] + counts["rejected"] + counts["ungrounded_verdicts"]
+    yield Row(of, "confirmed", share(counts["confirmed"], judged, "suspicions"))
+    if counts["controls"]:
+        trusted = share(counts["controls_called_errors"], counts["controls"], "planted suspicions that are none")
+        yield Row(of, "planted suspicions called errors", trusted)
     if config.asks_judge:
         unread = "" if one.baseline is not None else "the judge's reply could not be had"
         yield Row(of, "findings of the plain judge", _count(len(one.baseline or ()), scenes, unread), baseline=True)
+    if one.score is not None:
+        yield from _planted_rows(of, [one.score], words)
     for by, accuracy in _accuracies(one):
         is_judge = by == "judge"
         yield from rows(f"{of} (plain judge)" if is_judge else of, accuracy, baseline=is_judge)
@@ -124,7 +169,7 @@ def _rows(one: Checked, config: Config) -> Iterator[Row]:
 
 def _accuracies(one: Checked) -> Iterator[tuple[str, dict[str, Confusion]]]:
     """Of the method and of the plain judge ("judge"), where there are known errors."""
-    if one.gold is None:
+    if one.gold is None or isinstance(one.gold, Planted):
         return
     detected = [
         Detected(Finding(f.x, f.y, f.fact, f.event), f.before.quote, f.after.quote, _spans(one.check.split, f))
@@ -134,6 +179,41 @@ def _accuracies(one: Checked) -> Iterator[tuple[str, dict[str, Confusion]]]:
     if one.baseline is not None:
         plain = [Detected(Finding(p.x, p.y, p.fact, p.event)) for p in one.baseline]
         yield "judge", accuracies(plain, one.gold)
+
+
+def _planted_rows(of: str, scores: Sequence[PlantedScore], words: int) -> Iterator[Row]:
+    """Recall of planted errors in all and by what they need, findings that are none of them, and decoys."""
+    errors = [(n, one, one.id in score.found) for n, score in enumerate(scores) for one in score.planted.errors]
+    yield Row(of, "recall", _by_story([(n, found) for n, _, found in errors], "planted errors"))
+    for needs in sorted({one.needs for _, one, _ in errors} - {""}):
+        own = [(n, found) for n, one, found in errors if one.needs == needs]
+        yield Row(of, f"recall, needs {needs.replace('_', ' ')}", _by_story(own, "planted errors"))
+    findings = [(n, True) for n, _, found in errors if found]
+    findings += [(n, False) for n, score in enumerate(scores) for _ in score.false]
+    yield Row(of, "precision", _by_story(findings, "findings, each planted error once"))
+    by_story = [float(len(score.false)) for score in scores]
+    rate = count_of(by_story, f"findings that are no planted error, over {words:,} words; n stories", _PER / words)
+    yield Row(of, "other findings per 10,000 words", rate)
+    decoys = [
+        (n, place < len(score.called)) for n, score in enumerate(scores) for place in range(len(score.planted.decoys))
+    ]
+    yield Row(of, "decoys called errors", _by_story(decoys, "decoys"))
+
+
+def _by_story(answers: Sequence[tuple[int, bool]], what: str) -> Scored:
+    """The share of a yes; the answers on one story belong together."""
+    if not answers:
+        return Unscored(f"there are no {what}")
+    stories = [story for story, _ in answers]
+    return share_among([float(answer) for _, answer in answers], stories, method=f"share of {what}")
+
+
+def quoting_of(split: Scenes, one: Found) -> Quoting:
+    """A finding as it is scored against planted errors, its places in characters of the story's text."""
+    starts = {scene.number: scene.start or 0 for scene in split.scenes}
+    parts = (one.before, one.after)
+    focus = tuple((starts[part.scene] + part.focus[0], starts[part.scene] + part.focus[1]) for part in parts)
+    return Quoting(one.key, one.category, focus, _spans(split, one))
 
 
 def _spans(split: Scenes, found: Found) -> tuple[tuple[int, int], ...]:
@@ -148,6 +228,9 @@ def _spans(split: Scenes, found: Found) -> tuple[tuple[int, int], ...]:
 
 def _together(stories: Sequence[Checked]) -> Iterator[Row]:
     """The micro averages over all stories."""
+    scores = [one.score for one in stories if one.score is not None]
+    if scores:
+        yield from _planted_rows("all", scores, sum(one.check.split.words for one in stories if one.score is not None))
     sums: dict[str, dict[str, Confusion]] = {}
     for one in stories:
         for by, accuracy in _accuracies(one):
@@ -164,23 +247,50 @@ def _count(number: int, scenes: int, why: str) -> Scored:
     return Estimate(float(number), scenes, method="count in one story; n scenes")
 
 
-def _notes(one: Checked, config: Config) -> Iterator[str]:
+def _notes(one: Checked) -> Iterator[str]:
     counts, name, split = one.check.counts, one.check.item.id, one.check.split
-    if config.ours.method == "rules":
+    yield from _missing(one)
+    if one.worthless:
         yield (
-            f"{name}: no model was asked. These are variants of names and collisions for which a strict rule holds; "
-            "most contradictions are not of this kind."
+            f"{name}: the verifier called {counts['controls_called_errors']} of {counts['controls']} planted "
+            "suspicions errors that are surely none. Its verdicts are worth nothing; give the role `verifier` a "
+            "stronger model, and take the findings for suspicions."
         )
-    missed = sum(n for what, n in counts.items() if what.startswith("unreadable_"))
-    if missed:
-        yield f"{name}: {missed} replies could not be had; what they would have said is missing."
-    if cut := counts["candidates_not_verified"] + counts["candidates_of_rules_cut"]:
-        yield f"{name}: {cut} candidates with the lowest scores were not verified, to keep the cost bounded."
+    if counts["notes_left_out"]:
+        yield f"{name}: up to {counts['notes_left_out']} notes on earlier parts had no room beside a part."
     if sparse := counts["sparse_scenes"]:
         yield f"{name}: {sparse} scenes with fewer than 3 events or no entity; little can be compared there."
+    if looks := looks_like_data(one.check.item.story.text, split.form):
+        yield f"{name}: read as prose, but it looks like {looks}. Correct the file, or give the story as text."
+    if not is_english(one.check.item.story.text):
+        yield f"{name}: this does not look like English. {_FOREIGN}"
     if split.counts:
         listed = ", ".join(f"{what.replace('_', ' ')} {n}" for what, n in split.counts.items())
         yield f"{name}: read as {split.form}; {listed}."
+
+
+def _missing(one: Checked) -> Iterator[str]:
+    """What was not read or not verified, and how to go on."""
+    counts, name = one.check.counts, one.check.item.id
+    on = "Say the same command again with another --seed, or give the role {!r} another model; what was read is kept."
+    if one.check.unread:
+        yield f"{name}: partial. Paragraphs {spans_of(one.check.unread)} were not read. {on.format('reader')}"
+    if counts["missing_verdicts"]:
+        missed = counts["missing_verdicts"]
+        yield f"{name}: partial. {missed} suspicions got no verdict. {on.format('verifier')}"
+    if cut := counts["cut_readings"]:
+        yield (
+            f"{name}: partial. {cut} replies of the reader were cut at the model's limit; what they would have said "
+            "after that is missing. Allow the role `reader` more with --sampling reader.max_tokens=16000, or give it "
+            "another model."
+        )
+    if one.missed:
+        yield f"{name}: {one.missed} replies could not be had; what they would have said is missing."
+    whys = dict.fromkeys(
+        rating.unscored for rating in one.check.ratings if rating.unscored and "control" not in rating.question
+    )
+    if one.partial and whys:
+        yield f"{name}: what was wrong with them: {' '.join(whys)}"
 
 
 def _data(one: Checked, config: Config) -> dict[str, Any]:
@@ -197,7 +307,10 @@ def _data(one: Checked, config: Config) -> dict[str, Any]:
         "by": dict(one.by),
         "findings": [found.as_data(numbered[found.key]) for found in one.across],
         "intra_scene": [found.as_data(numbered[found.key]) for found in one.inside],
+        "rejected": [found.as_data(number) for number, found in enumerate(one.check.rejected, 1)],
         "scored": bool(not one.blind),
+        "partial": one.partial,
+        "verifier_is_worthless": one.worthless,
     }
     if config.asks_judge:
         plain = one.baseline
@@ -205,7 +318,9 @@ def _data(one: Checked, config: Config) -> dict[str, Any]:
             {"x": p.x, "y": p.y, "fact": p.fact, "event": p.event,
              "hallucination": str(Finding(p.x, p.y, p.fact, p.event))} for p in plain
         ]  # fmt: skip
-    if one.gold is not None:
+    if one.score is not None:
+        data["scoring"] = {"planted": one.score.as_data()}
+    elif one.gold is not None:
         data["scoring"] = {
             by: {rule: {"tp": a.tp, "fp": a.fp, "fn": a.fn} for rule, a in accuracy.items()}
             for by, accuracy in _accuracies(one)

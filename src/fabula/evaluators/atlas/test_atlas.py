@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from fabula.base.errors import UsageError
-from fabula.continuity import NumberedScene, Scenes, Windows, split
+from fabula.continuity import NumberedScene, Scenes, split
 from fabula.craft.matching import Finding, parse_finding
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
@@ -20,20 +22,18 @@ from fabula.evaluators.atlas.algorithm import scene_graph, valid_proposals
 from fabula.evaluators.atlas.checking import StoryCheck
 from fabula.evaluators.atlas.config import Config, Ours, Paper
 from fabula.evaluators.atlas.dismissed import read_dismissed, write_dismissed
-from fabula.evaluators.atlas.findings import Proposal, distinct, merged, valid_clause
+from fabula.evaluators.atlas.findings import Proposal, clause_of, distinct
 from fabula.evaluators.atlas.gold import Detected, Known, accuracies, read_gold
 from fabula.evaluators.atlas.graph import Edge, EntityTable, allowed, normal
-from fabula.evaluators.atlas.hybrid import KnownFacts, pieces_of, united, windowed
 from fabula.evaluators.atlas.page import as_page
 from fabula.evaluators.atlas.quoting import StoryText
-from fabula.evaluators.atlas.replies import Facts, ProposalReply, VerdictReply
+from fabula.evaluators.atlas.replies import ProposalReply, VerdictReply
 from fabula.evaluators.atlas.verdicts import outcome_of
 from fabula.measure.items import Item
-from fabula.models.base import Capabilities
-from fabula.models.budget import estimate_tokens
+from fabula.models.base import Capabilities, Reply
+from fabula.models.budget import prompt_tokens
 from fabula.models.scripted import ScriptedModel
 from fabula.story import Scene, Story
-from fabula.story.world import WorldState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from fabula.engine.methods import Preset
     from fabula.evaluators.atlas.findings import Found
     from fabula.measure.report import Report
-    from fabula.models.base import Request
+    from fabula.models.base import OnText, Request
 
 ATLAS = find("atlas")
 SCENES = (
@@ -53,7 +53,7 @@ SCENES = (
     NumberedScene(3, "The end", "Voss parked her blue jeep. The opening night was Saturday, and everybody came."),
 )
 TEXT = StoryText(SCENES)
-JEEP = Proposal(1, 3, "Elena's jeep being red", "Elena's jeep being blue", "jeep", "appearance")
+JEEP = Proposal(1, 3, "Elena's jeep being red", "Elena's jeep being blue")
 
 
 def verdict(**told: Any) -> VerdictReply:  # noqa: ANN401 - fields of a verdict
@@ -223,28 +223,134 @@ def test_a_part_of_two_names_is_nobodys() -> None:
 # proposals ------------------------------------------------------------------------------------------------------------
 
 
-def test_proposals_out_of_order_of_unknown_scenes_or_with_long_clauses_are_dropped(check: StoryCheck) -> None:
+def test_proposals_out_of_order_or_of_unknown_scenes_are_dropped_and_no_true_one(check: StoryCheck) -> None:
     said = [
-        ProposalReply(x=1, y=3, fact="the jeep being red.", event="the jeep being blue", category="appearance"),
+        ProposalReply(x=1, y=3, fact="the jeep being red.", event="the jeep being blue"),
         ProposalReply(x=3, y=3, fact="a", event="b"),
         ProposalReply(x=4, y=3, fact="a", event="b"),
         ProposalReply(x=1, y=2, fact="a", event="b"),
-        ProposalReply(x=1, y=3, fact="word " * 16, event="b"),
-        ProposalReply(x=1, y=3, fact="a was established", event="b"),
-        ProposalReply(x=1, y=3, fact="a", event="b happens", category="nonsense"),
+        ProposalReply(x=1, y=3, fact=" . ", event="b"),
+        ProposalReply(x=1, y=3, fact="Marcus established the foundation in 1912", event="word " * 16),
+        ProposalReply(x=1, y=3, fact="the jeep being red was established", event="it being blue happens."),
+        ProposalReply(x=1, y=3, fact="the jeep being red", event="the jeep being blue"),
     ]
     kept = list(valid_proposals(check, said, later=3))
-    assert [(one.fact, one.event) for one in kept] == [("the jeep being red", "the jeep being blue")]
-    assert check.counts == {"dropped_not_before": 1, "dropped_unknown_scene": 2, "dropped_clause": 3}
+    assert [(one.fact, one.event) for one in kept] == [
+        ("the jeep being red", "the jeep being blue"),
+        ("Marcus established the foundation in 1912", ("word " * 16).strip()),
+        ("the jeep being red", "it being blue"),
+        ("the jeep being red", "the jeep being blue"),
+    ]
+    assert check.counts == {"dropped_not_before": 1, "dropped_unknown_scene": 2, "dropped_clause": 1}
 
 
-def test_near_duplicates_are_merged_earlier_where_they_share_a_name() -> None:
-    one = Proposal(1, 3, "Elena's jeep being red", "Elena's car being blue")
-    same = Proposal(1, 3, "the jeep of Elena is red", "her blue Elena jeep")
-    other = Proposal(1, 2, "Elena's jeep being red", "Elena's car being blue")
-    assert merged([one, same, other], frozenset({"elena"})) == ([one, other], 1)
-    assert merged([one, same], frozenset())[1] == 0
-    assert merged([one, one], frozenset())[1] == 1
+async def faithful(text: str, answer: Any, **values: object) -> tuple[dict[str, Any], list[Request]]:  # noqa: ANN401 - a script
+    """What the paper's way makes of a story of scenes, and all that it asked."""
+    model = (
+        answer if isinstance(answer, ScriptedModel) else ScriptedModel(answer, capabilities=Capabilities(schema=True))
+    )
+    with Journal() as journal:
+        run = Run(RunContext(journal, Prompts(ATLAS.prompts), Cast.of(model)))
+        item = Item("lamp", Story("", (Scene("story", text),)))
+        report = await ATLAS.evaluate((item,), run, ATLAS.config("faithful", values))
+    return report.details["stories"][0], list(model.asked)
+
+
+EVENTS = {
+    "events": [{"name": "Elena comes", "description": "Elena comes in a jeep.", "evidence": "came in a red jeep"}]
+}
+ENTITIES = {
+    "entities": [
+        {"name": name, "type": "Object", "evidence": evidence, "events": [1]}
+        for name, evidence in (("jeep", "a red jeep"), ("night", "opening night"), ("rain", "Friday"))
+    ]
+}
+MOVED = [{"source": "n1", "relation": "uses", "target": "n2", "evidence": "a red jeep"}]
+PASS = {
+    "events": EVENTS,
+    "entities": ENTITIES,
+    "relations": {"relations": MOVED},
+    "node": {"attributes": [{"predicate": "colour", "value": "red", "evidence": "red"}]},
+    "judge": {"findings": []},
+    "verify": {"verdicts": []},
+}
+
+
+async def test_the_faithful_prompts_name_no_categories_and_no_caps_and_show_every_earlier_fact() -> None:
+    def answer(request: Request) -> str:
+        prompt = request.path.rpartition("/")[2]
+        found = {"findings": [{"x": 1, "y": 2, "fact": "the jeep being red", "event": "it being blue"}] * 30}
+        return json.dumps(found if prompt == "propose" else PASS[prompt])
+
+    text = f"# One\n\n{SCENES[0].text}\n\n# Two\n\n{SCENES[0].text}"
+    story, asked = await faithful(text, answer)
+    for request in asked:
+        shown = request.messages[-1].content.rpartition(" ends\n")[2]
+        assert not re.search(r"category|appearance|kinship,|at most \d|colours, materials", shown), request.path
+        assert "category" not in str(request.schema)
+    (propose,) = [request.messages[-1].content for request in asked if request.path.endswith("propose")]
+    earlier = propose.partition("What earlier scenes stated:")[2]
+    assert "uses night" in earlier  # what holds for a moment is shown too
+    assert story["counts"]["proposals"] == 30
+    verified = "".join(request.messages[-1].content for request in asked if request.path.endswith("verify"))
+    assert verified.count("the jeep being red. Scene 2") == 30  # near duplicates are verified too
+
+
+async def test_a_long_earlier_state_is_shown_whole_where_the_window_holds_it() -> None:
+    value = "painted over and over again in every colour of the sea " * 40
+
+    def answer(request: Request) -> str:
+        prompt = request.path.rpartition("/")[2]
+        if prompt == "node":
+            return json.dumps({"attributes": [{"predicate": f"p{n}", "value": f"{n} {value}"} for n in range(30)]})
+        return json.dumps({"findings": []} if prompt == "propose" else PASS[prompt])
+
+    text = f"# One\n\n{SCENES[0].text}\n\n# Two\n\n{SCENES[0].text}"
+    story, asked = await faithful(text, answer)
+    (propose,) = [request.messages[-1].content for request in asked if request.path.endswith("propose")]
+    assert propose.partition("What earlier scenes stated:")[2].count("painted over") >= 30 * 4 * 40
+    assert "facts_without_room" not in story["counts"]
+    small = ScriptedModel(answer, capabilities=Capabilities(schema=True, context=30_000))
+    story, _ = await faithful(text, small)
+    assert story["counts"]["facts_without_room"] > 0
+
+
+async def test_a_story_beyond_the_verifiers_window_is_verified_against_what_names_the_thing() -> None:
+    def answer(request: Request) -> str:
+        prompt = request.path.rpartition("/")[2]
+        found = {"findings": [{"x": 1, "y": 3, "fact": "Elena's jeep being red", "event": "it being blue"}]}
+        return json.dumps(found if request.path.endswith("3/propose") else PASS.get(prompt, {"findings": []}))
+
+    between = "Elena's jeep was painted.\n\n" + "\n\n".join(
+        "Nobody came to the quay in the rain. " * 40 for _ in range(80)
+    )
+    text = f"# One\n\n{SCENES[0].text}\n\n# Two\n\n{between}\n\n# Three\n\n{SCENES[0].text}"
+    model = ScriptedModel(answer, capabilities=Capabilities(schema=True, context=24_000))
+    _, asked = await faithful(text, model, baseline=False, scene_words=1_000_000)
+    (shown,) = [request.messages[-1].content for request in asked if request.path.endswith("verify")]
+    assert "Elena's jeep was painted." in shown
+    assert "Nobody came" not in shown
+
+
+async def test_the_attribute_pass_asks_for_all_nodes_side_by_side() -> None:
+    class Slow(ScriptedModel):
+        now = most = 0
+
+        async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
+            own = request.path.endswith("/node")
+            self.now += own
+            self.most = max(self.most, self.now)
+            await asyncio.sleep(0.01 * own)
+            self.now -= own
+            return await super().ask(request, on_text)
+
+    def answer(request: Request) -> str:
+        prompt = request.path.rpartition("/")[2]
+        return json.dumps({"findings": []} if prompt == "propose" else PASS[prompt])
+
+    model = Slow(answer, capabilities=Capabilities(schema=True, parallel=16))
+    await faithful(SCENES[0].text, model)
+    assert model.most == 4
 
 
 @pytest.mark.parametrize(
@@ -265,7 +371,7 @@ def test_the_sentence_is_written_and_read_in_all_its_forms(text: str) -> None:
 
 
 def test_a_true_contradiction_is_kept_with_both_passages() -> None:
-    found = outcome_of(JEEP, verdict(fact="Elena's jeep being red", event="x " * 20), TEXT).found
+    found = outcome_of(JEEP, verdict(fact="Elena's jeep being red", event=""), TEXT).found
     assert found is not None
     assert found.sentence == (
         "In scene 1, Elena's jeep being red was established, yet in scene 3, Elena's jeep being blue happens"
@@ -310,9 +416,13 @@ def test_a_missing_verdict_is_no_verdict() -> None:
     assert outcome_of(JEEP, None, TEXT).unscored == "The verifier gave no verdict on it."
 
 
-def test_clauses_are_short_and_bring_no_words_of_the_frame() -> None:
-    assert valid_clause(" a red\njeep. ") == "a red jeep"
-    assert valid_clause("it happens") == valid_clause("") == valid_clause("w " * 16) == ""
+def test_a_clause_brings_no_words_of_the_frame_along_at_its_end() -> None:
+    assert clause_of(" a red\njeep. ") == "a red jeep"
+    assert clause_of("the jeep being red was established.") == "the jeep being red"
+    assert clause_of("whatever happens to her happens") == "whatever happens to her"
+    assert clause_of("it was established in 1912") == "it was established in 1912"
+    assert clause_of("w " * 16).count("w") == 16
+    assert clause_of("") == clause_of(" ., ") == ""
 
 
 # findings -------------------------------------------------------------------------------------------------------------
@@ -321,16 +431,17 @@ def test_clauses_are_short_and_bring_no_words_of_the_frame() -> None:
 def found_at(x: str, y: str, attribute: str = "colour", subject: str = "jeep") -> Found:
     said = verdict(quote_x=x, quote_y=y, attribute=attribute)
     scenes = [n for n in (1, 2, 3) if TEXT.find(n, x)], [n for n in (1, 2, 3) if TEXT.find(n, y)]
-    found = outcome_of(Proposal(scenes[0][0], scenes[1][-1], "a", "b", subject), said, TEXT).found
+    found = outcome_of(Proposal(scenes[0][0], scenes[1][-1], subject, subject), said, TEXT).found
     assert found is not None
     return found
 
 
-def test_the_earliest_scene_is_x_and_the_others_are_told() -> None:
+def test_two_scenes_that_state_a_fact_are_two_findings_and_the_same_words_are_one() -> None:
     late = found_at("moved the opening night to Saturday", "The opening night was", "date", "opening night")
     early = found_at("The opening night is Friday", "The opening night was", "date", "opening night")
-    (one,) = distinct([late, early])
-    assert (one.x, one.y, one.also) == (1, 3, (2,))
+    told = distinct([late, early, early])
+    assert [(one.x, one.y) for one in told] == [(1, 3), (2, 3)]
+    assert len({one.root for one in told}) == 1
 
 
 def test_findings_about_one_attribute_have_one_root() -> None:
@@ -352,103 +463,13 @@ def test_keys_do_not_hang_on_clauses_or_typography() -> None:
     assert one.key == other.key
 
 
-def test_what_was_proposed_by_its_place_keeps_its_key() -> None:
-    places = TEXT.find(1, "a red jeep"), TEXT.find(3, "her blue jeep")
-    proposal = Proposal(1, 3, "a", "b", before=places[0], after=places[1])
-    one = outcome_of(proposal, verdict(), TEXT).found
-    other = outcome_of(proposal, verdict(quote_x="She limped"), TEXT).found
-    assert one is not None
-    assert other is not None
-    assert one.key == other.key == proposal.key
-
-
-# the hybrid -----------------------------------------------------------------------------------------------------------
-
-
-def test_pieces_hold_everything_once_and_are_about_as_large_as_they_may_be() -> None:
-    text = "\n\n".join(f"Paragraph {n} " + "tells of the sea and the lamp. " * 9 for n in range(60))
-    scenes = [NumberedScene(n, "", text) for n in (1, 2, 3)] + [NumberedScene(4, "", "word " * 9000)]
-    pieces = pieces_of(scenes, 1000)
-    assert all(estimate_tokens(piece.text) <= 1100 for piece in pieces)
-    for scene in scenes:
-        parts = [part for piece in pieces for part in piece.parts if part.scene is scene]
-        assert [part.start for part in parts] == [0, *(part.end for part in parts[:-1])]
-        assert parts[-1].end == len(scene.text)
-    assert [piece.number for piece in pieces] == list(range(1, len(pieces) + 1))
-
-
-def test_short_scenes_share_a_piece() -> None:
-    (piece,) = pieces_of(SCENES)
-    assert piece.scenes == (1, 2, 3)
-    assert piece.text.startswith("[Scene 1: The lamp]\nElena Voss came")
-
-
-def test_facts_without_quotation_are_dropped_and_two_values_of_a_slot_collide(check: StoryCheck) -> None:
-    told = [
-        {"subject": "the jeep", "slot": "Colour", "value": "red", "quote": "a red jeep"},
-        {"subject": "Jeep", "slot": "colour", "value": "blue", "quote": "her blue jeep"},
-        {"subject": "jeep", "slot": "colour", "value": "dark blue", "quote": "blue jeep"},
-        {"subject": "jeep", "slot": "colour", "value": "green", "quote": "a green jeep"},
-        {
-            "subject": "opening night",
-            "slot": "day",
-            "value": "Friday",
-            "quote": "is Friday",
-            "modality": "reported",
-            "by": "E",
-        },
-        {"subject": "opening night", "slot": "day", "value": "Saturday", "quote": "was Saturday"},
-        {"subject": "Elena", "slot": "x", "value": "comes", "quote": "came in", "kind": "event"},
-        {"subject": "Elena", "slot": "y", "value": "parks", "quote": "parked", "kind": "event"},
-        {"subject": "a", "slot": "b", "value": "c", "quote": "came in", "kind": "idea"},
-        {"subject": "", "slot": "b", "value": "c", "quote": "came in"},
-        {"subject": "a" * 201, "slot": "b", "value": "c", "quote": "came in"},
-        {"subject": "Elena", "slot": "limp", "value": "long told, " * 40, "quote": "She limped"},
-    ]
-    (piece,) = pieces_of(SCENES)
-    with WorldState() as world:
-        facts = KnownFacts(check, world)
-        facts.add(piece, Facts.model_validate({"facts": told}))
-        found = list(facts.collisions())
-        assert [(one.x, one.y, one.fact) for one in found if "blue" in one.event and "dark" not in one.event] == [
-            (1, 3, "jeep having colour red")
-        ]
-        assert not [one for one in found if "opening" in one.subject or one.subject == "elena"]
-        assert facts.known(piece) == []
-        (limp,) = (fact for fact in world.facts() if fact.slot == "limp")
-        assert limp.value == ("long told, " * 40).strip()
-    assert check.counts["dropped_fact_without_quote"] == 1
-    assert check.counts["dropped_unknown_kind"] == 1
-    assert check.counts["dropped_empty_fact"] == 1
-    assert check.counts["dropped_long_fact"] == 1
-
-
-def test_what_two_ways_propose_stands_higher() -> None:
-    rule = Proposal(1, 3, "a", "b", source="rule colour", score=0.5)
-    other = Proposal(1, 3, "c", "d", source="rule age", score=0.6)
-    model = Proposal(1, 3, "a", "b", source="model", score=0.4)
-    told = united([rule, other, model, rule])
-    assert [(one.source, round(one.score, 2)) for one in told] == [("rule colour", 0.65), ("rule age", 0.6)]
-
-
-def test_a_sentence_without_end_is_cut_after_a_word_and_marked() -> None:
-    scenes = (
-        NumberedScene(1, "", "The jeep was red " + "and the sea went on " * 90),
-        NumberedScene(2, "", "It was blue."),
-    )
-    places = StoryText(scenes).find(1, "The jeep was red"), StoryText(scenes).find(2, "It was blue")
-    shown = windowed(Proposal(1, 2, "a", "b", before=places[0], after=places[1]), Windows(scenes))
-    assert shown.before.startswith("The jeep was red and the sea")
-    assert shown.before.endswith((" on [...]", " sea [...]", " the [...]", " and [...]", " went [...]"))
-    assert len(shown.before) < 1210
-    assert shown.after == "It was blue."
-
-
 # whole checks ---------------------------------------------------------------------------------------------------------
 
 
 def checked(text: str, config: Config, answer: Any = None, *, small: bool = False) -> Report:  # noqa: ANN401 - a script of any kind
-    model = ScriptedModel(answer or (lambda _: "{}"), capabilities=Capabilities(schema=True, small=small))
+    model = answer
+    if not isinstance(answer, ScriptedModel):
+        model = ScriptedModel(answer or (lambda _: "{}"), capabilities=Capabilities(schema=True, small=small))
 
     async def one() -> Report:
         with Journal() as journal:
@@ -460,41 +481,26 @@ def checked(text: str, config: Config, answer: Any = None, *, small: bool = Fals
     return asyncio.run(one())
 
 
-def test_without_a_model_names_and_sure_collisions_come_out() -> None:
-    text = (
-        "\n\n".join(f"{scene.title}\n\n{scene.text}" for scene in SCENES)
-        + " We saw Okonkwo." * 5
-        + " Then we saw Okonkow."
-    )
-    report = checked(f"# A\n\n{text}", Config(ours=Ours(method="rules")))
-    told = [one for story in report.details["stories"] for one in (*story["findings"], *story["intra_scene"])]
-    assert {one["category"] for one in told} <= {"name", "appearance"}
-    assert any("Okonkow" in one["event"] for one in told)
-    assert {rating.kind for rating in report.ratings} == {"program"}
-    assert "no model was asked" in report.notes[0]
-
-
-def test_a_model_with_little_room_gets_smaller_pieces_and_no_whole_story() -> None:
+def test_a_model_with_little_room_reads_part_after_part_with_the_notes_on_those_before() -> None:
     asked: list[Request] = []
 
     def answer(request: Request) -> str:
         asked.append(request)
-        return json.dumps({"facts": [], "findings": [], "verdicts": []})
+        number = int(request.messages[-1].content.partition("[")[2].partition("]")[0]) + 3
+        note = {"paragraph": number, "about": "Mara", "fact": f"she counted {number} boats", "category": "number"}
+        return json.dumps({"findings": [], "notes": [note], "decisions": []})
 
     text = "\n\n".join(f"Mara counted {n} boats and went home over the hill in the rain." * 5 for n in range(120))
-    model = ScriptedModel(answer, capabilities=Capabilities(schema=True, context=6000))
-
-    async def one() -> Report:
-        with Journal() as journal:
-            run = Run(RunContext(journal, Prompts(ATLAS.prompts), Cast.of(model)))
-            return await ATLAS.evaluate((Item("long", Story("", (Scene("s", text),))),), run, Config.improved())
-
-    report = asyncio.run(one())
-    assert {request.role for request in asked} >= {"grapher", "proposer"}
-    assert "judge" not in {request.role for request in asked}
-    row = report.row("long", "findings of the plain judge")
-    assert row.scored.as_data()["unscored"] == "the judge's reply could not be had"
-    assert any("Give this role a model with more" in rating.unscored for rating in report.ratings)
+    report = checked(
+        text, Config.improved(), ScriptedModel(answer, capabilities=Capabilities(schema=True, context=8000))
+    )
+    assert {request.role for request in asked} == {"reader"}
+    assert all(prompt_tokens(request) < 5000 for request in asked)
+    numbers = [set(re.findall(r"^\[(\d+)\] Mara counted", r.messages[-1].content, re.MULTILINE)) for r in asked]
+    assert set.union(*numbers) == {str(n) for n in range(1, 121)}
+    assert all(one & other for one, other in pairwise(numbers))
+    assert "[4] Mara: she counted 4 boats" in asked[1].messages[-1].content
+    assert report.details["stories"][0]["by"]["notes"] == len(asked) - 1
 
 
 @pytest.mark.parametrize("small", [True, False])
@@ -545,13 +551,13 @@ async def test_an_estimate_counts_only_what_was_not_checked_before(preset: Prese
             {"unnumbered": 2, "not_a_scene": 1},
         ),
         ("INT. LAMP - DAY\n\nMara came.\n\nEXT. QUAY - DAY\n\nShe left.", "fountain", {}),
-        ("word " * 20_000, "prose", {"cut_by_length": 9, "without_paragraphs": 1}),
+        ("word " * 20_000, "prose", {}),
     ],
 )
 def test_stories_in_any_layout_are_read_and_what_was_mended_is_told(
     text: str, form: str, mended: dict[str, int]
 ) -> None:
-    report = checked(text, Config(ours=Ours(method="rules")))
+    report = checked(text, Config.improved())
     (story,) = report.details["stories"]
     assert (story["form"], story["mended"]) == (form, mended)
     assert bool(mended) == any(note.startswith("long: read as") for note in report.notes)
@@ -597,8 +603,8 @@ def test_labels_of_injected_errors_are_met_by_their_place(tmp_path: Path) -> Non
     fact, place = {"start": 0, "end": 5, "quote": "a"}, {"start": 90, "end": 95, "quote": "b"}
     labels = [{"error": True, "fact": fact, "place": place}, {"error": False, "fact": fact, "place": place}]
     file.write_text("\n".join(map(json.dumps, labels)), encoding="utf-8")
-    known = read_gold(str(file), ["lamp"])["lamp"]
-    assert known is not None
+    known = read_gold(str(file), {"lamp": ""})["lamp"]
+    assert isinstance(known, tuple)
     counted = accuracies([Detected(Finding(1, 1, "a", "b"), spans=((0, 5), (80, 91)))], known)
     assert {rule: (a.tp, a.fp, a.fn) for rule, a in counted.items()} == {"evidence": (1, 0, 0)}
 
@@ -617,7 +623,7 @@ def test_known_errors_that_cannot_be_read_are_named(text: str, message: str, tmp
     file = tmp_path / "gold.json"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(UsageError, match=message):
-        read_gold(str(file), ["a", "c"] if "story" in text else ["a"])
+        read_gold(str(file), {"a": "", "c": ""} if "story" in text else {"a": ""})
 
 
 # page and dismissals --------------------------------------------------------------------------------------------------
@@ -625,9 +631,16 @@ def test_known_errors_that_cannot_be_read_are_named(text: str, message: str, tmp
 
 def test_the_page_escapes_marks_quotations_and_has_the_command() -> None:
     evil = "<script>alert(1)</script>"
-    text = f"# A\n\nMara took {evil} her blue umbrella.\n\nThe blue umbrella dripped."
-    text += "\n\n# B\n\nThe red umbrella of Mara dripped."
-    report = checked(text, Config(ours=Ours(method="rules"))).as_data()
+    text = f"# A\n\nMara took {evil} her blue umbrella.\n\n# B\n\nThe red umbrella of Mara dripped."
+    places = {"paragraph_x": 2, "quote_x": "her blue umbrella", "paragraph_y": 4, "quote_y": "The red umbrella"}
+    said = {"says_x": "blue", "says_y": "red", "why": "Two colours.", "category": "object", "sure": "certain"}
+    decided = places | {"number": 1, "decision": "error", "reason": "Two colours.", "sure": "certain"}
+
+    def answer(request: Request) -> str:
+        reading = request.path.endswith("read")
+        return json.dumps({"findings": [places | said]} if reading else {"decisions": [decided]})
+
+    report = checked(text, Config.improved(), answer).as_data()
     (one,) = report["details"]["stories"][0]["findings"]
     told = as_page(report, {}, ["fabula", "check", "my story.md"])
     assert "<script" not in told

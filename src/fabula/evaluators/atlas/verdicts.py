@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fabula.evaluators.atlas.findings import Found, key_of, valid_clause
+from fabula.evaluators.atlas.findings import Found, clause_of, key_of
 from fabula.evaluators.atlas.replies import DECISIONS, ERROR
 from fabula.story import one_line
 
@@ -79,23 +79,18 @@ def _is_explained(proposal: Proposal, verdict: VerdictReply, text: StoryText, qu
 
 
 def _found(proposal: Proposal, verdict: VerdictReply, before: Passage, after: Passage) -> Found:
-    fact, event = valid_clause(verdict.fact), valid_clause(verdict.event)
+    fact, event = clause_of(verdict.fact), clause_of(verdict.event)
     if not (fact and event):
         fact, event = proposal.fact, proposal.event
-    if proposal.x == proposal.y and before.focus > after.focus:
-        before, after, fact, event = after, before, event, fact
-    # What was proposed by its place keeps its key, whichever words of that place the verifier quotes this time.
-    placed = proposal.before is not None and proposal.after is not None
     return Found(
-        proposal.key if placed else key_of(before.quote, after.quote),
+        key_of(before.quote, after.quote),
         proposal.x,
         proposal.y,
         fact,
         event,
-        proposal.subject,
-        one_line(verdict.attribute) or proposal.category,
-        proposal.category,
-        proposal.source,
+        one_line(verdict.attribute),
+        "",
+        "proposer",
         before,
         after,
         one_line(verdict.reason),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base import yamltext
@@ -16,8 +18,11 @@ if TYPE_CHECKING:
 
     from fabula.base.yamltext import Node
 
+FORM: Final = Path(__file__).with_name("survey.yaml")
 SIDES: Final = ("A", "B")
 PREFERENCE: Final = "overall"
+_STORY: Final = 'story: ""\n'
+_ROLES: Final = 'roles: "You play one of the people in the story, and talk with another."\n'
 _NOT_ANSWERED: Final = "not answered"
 
 
@@ -29,11 +34,19 @@ class Shown:
     system: str = ""
 
 
+def survey_form(story: str, player: str, partner: str) -> str:
+    """The form to be filled in, for a story and the two who talk in it (Table 29)."""
+    quoted = json.dumps(f"You play {player} in the story, and talk with {partner}.", ensure_ascii=False)
+    told = "".join(f"  {line}\n" if line.strip() else "\n" for line in story.strip().splitlines())
+    form = FORM.read_text(encoding="utf-8").replace(_STORY, f"story: |-\n{told}")
+    return form.replace(_ROLES, f"roles: {quoted}\n")
+
+
 def survey_ratings(text: str, shown: tuple[Shown, Shown], prompt: str, where: str = "form") -> tuple[Rating, ...]:
     """What a person answered: four ratings of each dialogue, and which was liked better; empty answers say so.
 
     Args:
-        text: a copy of `examples/forms/snap-survey.yaml` with its `answers` filled in.
+        text: of a form (`survey_form`) with its `answers` filled in.
         shown: who A was, and who B was.
         prompt: id of the story that both played.
         where: the form's name, for messages.
@@ -48,6 +61,8 @@ def survey_ratings(text: str, shown: tuple[Shown, Shown], prompt: str, where: st
     rater = _answer(answers, "rater", where)
     if not rater:
         raise UsageError(f"{where}: `rater` is empty. Write a name or a number that tells people apart.")
+    if "signature" in answers and not _answer(answers, "signature", where):
+        raise UsageError(f"{where}: `signature` is empty. Only answers that somebody stands for are counted.")
     ratings = []
     for side, one in zip(SIDES, shown, strict=True):
         for criterion in CRITERIA:
@@ -58,7 +73,8 @@ def survey_ratings(text: str, shown: tuple[Shown, Shown], prompt: str, where: st
     if liked.casefold() not in known:
         raise UsageError(f"{where}: `preferred` is {liked!r}. Write A, B or same, or leave it empty.")
     preferred = _rating(data, rater, shown, prompt, PREFERENCE, liked, known[liked.casefold()])
-    return (*ratings, replace(preferred, reason=_answer(answers, "why", where)))
+    reasons = filter(None, (_answer(answers, name, where) for name in ("why", "feedback")))
+    return (*ratings, replace(preferred, reason=" ".join(reasons)))
 
 
 def _rating(
@@ -114,7 +130,7 @@ def _data(text: str, where: str) -> Mapping[str, Any]:
         raise UsageError(f"{where}, line {refused[0][0]}: {refused[0][1]}")
     data = _plain(node)
     if not isinstance(data, dict):
-        raise UsageError(f"{where} is no form. Fill in a copy of examples/forms/snap-survey.yaml.")
+        raise UsageError(f"{where} is no form. Fill in one that `fabula snap form` makes.")
     return data
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from fabula.base import yamltext
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
@@ -14,14 +15,13 @@ from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
 from fabula.evaluators.snap_ratings.algorithm import NO_DIGRESSIONS
 from fabula.evaluators.snap_ratings.criteria import CRITERIA, criteria_in
-from fabula.evaluators.snap_ratings.survey import Shown, survey_ratings
+from fabula.evaluators.snap_ratings.survey import Shown, survey_form, survey_ratings
 from fabula.measure.items import Item
 from fabula.measure.ratings import parse_ratings, write_ratings
 from fabula.models.base import Capabilities, Reply
 from fabula.models.scripted import ScriptedModel
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.story import Brief, Story
-from tree import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 SNAP = find("snap-ratings")
 NARRATIVE = "Mara is told to put out the lamp. She lights it."
-FORM = (ROOT / "examples" / "forms" / "snap-survey.yaml").read_text(encoding="utf-8")
+FORM = survey_form("Mara is told to put out the lamp.\n\nShe lights it.", "Tobias", "Mara")
 
 
 def item(
@@ -272,7 +272,7 @@ WHO = (Shown("snap/ferry", "snap"), Shown("vanilla/ferry", "vanilla"))
 
 
 def filled(**answers: str) -> str:
-    form = FORM.replace('rater: ""', "rater: Ines")
+    form = FORM.replace('rater: ""', "rater: Ines").replace('signature: ""', "signature: Ines")
     for name, text in answers.items():
         form = form.replace(f'{name}: ""', f"{name}: {text}")
     return form
@@ -283,6 +283,26 @@ def test_the_form_asks_what_the_judge_is_asked() -> None:
     assert [rating.question for rating in empty[:4]] == [criterion.name for criterion in CRITERIA]
     assert all(rating.unscored == "not answered" for rating in empty)
     assert all(f"question: {criterion.name}" in FORM for criterion in CRITERIA)
+
+
+def test_the_form_holds_the_story_the_parts_and_the_papers_instructions() -> None:
+    assert "story: |-\n  Mara is told to put out the lamp.\n\n  She lights it.\n" in FORM
+    assert 'roles: "You play Tobias in the story, and talk with Mara."' in FORM
+    node, refused = yamltext.read(FORM)
+    assert node is not None
+    assert not refused
+    for words in (
+        *(
+            "15 to 20 minutes",
+            "full stop (.) to begin",
+            "EOD",
+            "Play your part faithfully",
+            "nothing to do with the story",
+        ),
+        *('such as "stop"', "begins much later", "the same feeling", "made up", "does not know it", "leads you back"),
+        *("preferred:", "feedback:", "in earnest, without pressure", "signature:"),
+    ):
+        assert words in " ".join(FORM.split()), words
 
 
 def test_a_filled_form_becomes_ratings() -> None:
@@ -301,6 +321,7 @@ def test_a_filled_form_becomes_ratings() -> None:
     ("form", "problem"),
     [
         (FORM, "`rater` is empty"),
+        (FORM.replace('rater: ""', "rater: Ines"), "`signature` is empty"),
         (filled(linearity="6"), "A, linearity: '6' is no whole number from 1 to 5"),
         (filled(linearity="good"), "no whole number"),
         (filled(preferred="C"), "`preferred` is 'C'"),

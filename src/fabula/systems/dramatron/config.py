@@ -62,7 +62,7 @@ class Ours:
         fewest_scenes: Scenes are continued, a bounded number of times, until there are so many.
         most_scenes: Scenes of a screenplay beyond this number are left out; 0 is no bound (12 with aids).
         scenes: Of a story that has no plan yet; 0 lets the planner decide.
-        characters: Of such a story, at most.
+        characters: Of such a story, beside those whom the brief names; 0 lets the planner decide.
         length_control: The brief's word range is met, scene by scene.
         words: A word range that stands for the brief's ("1300-1350", "~950"); empty reads it from the brief.
     """
@@ -77,7 +77,7 @@ class Ours:
     fewest_scenes: int = 1
     most_scenes: int = 0
     scenes: int = 0
-    characters: int = 4
+    characters: int = 0
     length_control: bool = False
     words: str = ""
 

@@ -1154,3 +1154,17 @@ async def test_an_edited_outline_is_told_to_its_scene_and_the_next_alone() -> No
     await session.write(mode="story")
     session.edits["plan"] = PLAN.replace("She lights the lamp", "She lights the big lamp")
     assert await again(session, mode="story") == {"the-letter/scene", "the-storm/scene"}
+
+
+@pytest.mark.parametrize("preset", ["faithful", "improved"])
+async def test_without_a_plan_the_planner_decides_how_many_people_a_story_has(preset: Preset) -> None:
+    asked: list[Request] = []
+
+    def planner(request: Request) -> str:
+        asked.append(request)
+        return "No list." if request.path.endswith("plan_cast") else "Mara wants the lamp lit, and nobody helps her."
+
+    with pytest.raises(ReplyError):
+        await Session(planner).write(preset, mode="story")
+    cast = next(r.messages[-1].content for r in asked if r.path.endswith("plan_cast"))
+    assert "at most" not in cast

@@ -125,7 +125,7 @@ class Ours:
         prose: the play is retold as prose; else the dialogue log is the story.
         words: a word range that overrides the brief's ("1300-1350", "~950"); for prose.
         scenes: how many scenes to plan where the author gives neither script nor plan; 0 leaves it to the planner.
-        characters: how many characters to plan then.
+        characters: how many characters to plan then beside those whom the brief names; 0 leaves it to the planner.
         embedder: who finds the memories that belong to what is said: a folder with a sentence-embedding model, or the
             name of one on this machine (fabula[embeddings]); empty compares words. Where it is set, give the
             thresholds that suit it (for all-MiniLM-L6-v2: memory_threshold=0.1, relevant=0.2).
@@ -143,7 +143,7 @@ class Ours:
     prose: bool = False
     words: str = ""
     scenes: int = 0
-    characters: int = 4
+    characters: int = 0
     embedder: str = ""
 
 

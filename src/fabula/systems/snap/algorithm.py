@@ -209,6 +209,7 @@ class Snap:
         fields = {
             "who": moment.who,
             "partners": moment.partners,
+            "opposite": moment.opposite,
             "absent": moment.absent if len(self.parties.others) > 1 else (),
             "persona": view.persona,
             "other": view.others[moment.partners[0]],
@@ -353,7 +354,8 @@ class Knowledge:
             labelled = [person.name for person in await self.characters.of(run, number)]
             names = list(await self.present(run, number, parties))
             names += [name for name in labelled if among(name, names) is None]
-            return await marked(Run(run.context).scope(f"cell-{number}"), segment, sorted(names), "labeller")
+            place = Run(run.context).scope(f"cell-{number}")
+            return await marked(place, segment, sorted(names), "labeller", "witnesses")
 
         return await self._marks.of(number, make)
 

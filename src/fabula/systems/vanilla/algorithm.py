@@ -97,7 +97,7 @@ class Vanilla:
         if not self.config.ours.private:
             return (Told(self.narrative, parties),)
         others = [name for name in names_in(self.narrative) if among(name, parties) is None]
-        return await marked(run, self.narrative, sorted((*parties, *others)), "labeller")
+        return await marked(run, self.narrative, sorted((*parties, *others)), "labeller", "witnesses")
 
     async def with_player_plan(self, run: Run, cell: Cell, summaries: Summaries) -> Cell:
         """The cell as it is: nobody has a plan."""
@@ -117,6 +117,7 @@ class Vanilla:
         fields: dict[str, Any] = {
             "who": moment.who,
             "partners": moment.partners,
+            "opposite": moment.opposite,
             "absent": moment.absent if len(self.parties.others) > 1 else (),
             "segment": moment.view.segment,
             "begins": moment.begins,

@@ -1,0 +1,16 @@
+"""Test stories with known errors: `fabula inject`.
+
+editing      a model changes a few words of a story so that they contradict it; code checks each change
+screenplays  MAGNET, appendix A.3.3: a model writes screenplays with errors and their annotations
+by_rule      sentences of ours in pairs that clash; for tests of plumbing only
+planted      the file that holds a clean text and its errors
+running      all of this in a folder that keeps the calls
+"""
+
+from __future__ import annotations
+
+from fabula.app.injecting.editing import Source
+from fabula.app.injecting.planted import KINDS, Planted
+from fabula.app.injecting.running import METHOD, Made, Task, dry_run_injection, inject_in
+
+__all__ = ["KINDS", "METHOD", "Made", "Planted", "Source", "Task", "dry_run_injection", "inject_in"]

@@ -1,0 +1,140 @@
+"""Putting errors into stories in a folder that keeps every call.
+
+DIR/.fabula/journal.db   every call; nothing is paid for twice
+DIR/planted.json         the clean text, the errors as edits of it, the decoys; `fabula check --gold` reads it
+DIR/story.*, clean.*     the text with the errors, and its twin without
+DIR/script.json, annotations.json   a screenplay and its annotations as the paper has them, in a folder for each
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from fabula.app.injecting.by_rule import by_rule
+from fabula.app.injecting.editing import edit
+from fabula.app.injecting.screenplays import as_file, in_one_call, one_by_one
+from fabula.app.writing import Prepared, recorded_run
+from fabula.base.files import make_folder, write_atomically
+from fabula.engine.journal import Journal
+from fabula.engine.methods import Method
+from fabula.engine.run import Run
+
+if TYPE_CHECKING:
+    from fabula.app.injecting.config import Config
+    from fabula.app.injecting.editing import Edited, Source
+    from fabula.app.injecting.screenplays import Screenplay
+    from fabula.app.writing import Options
+    from fabula.engine.dry_run import DryRun
+    from fabula.project.settings import Settings
+
+METHOD: Final = Method(
+    "inject",
+    Path(__file__).parent,
+    {
+        "title": "From Personas to Plot: Character-Grounded Multi-Agent Story Generation for Long-Form Narratives "
+        "(appendix A.3.3)",
+        "roles": {
+            "editor": "changes a few words of a story so that they contradict it, and names decoys",
+            "proofreader": "says whether each change really is a contradiction",
+            "writer": "writes screenplays with errors (faithful), or without (improved)",
+        },
+    },
+    "fabula.app",
+)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What errors are put into.
+
+    Attributes:
+        config: how.
+        folder: for journal and results.
+        story: the story; without one, screenplays are written.
+        suffix: of the story's file.
+        rule: a rule puts them in and nobody is asked; for tests of plumbing.
+    """
+
+    config: Config
+    folder: Path
+    story: Source | None = None
+    suffix: str = ".md"
+    rule: bool = False
+
+
+@dataclass(frozen=True)
+class Made:
+    """What came of it: a story with its errors, or screenplays; and the files that were written."""
+
+    story: Edited | None
+    screenplays: tuple[Screenplay, ...]
+    files: tuple[Path, ...]
+
+
+async def inject_in(task: Task, settings: Settings, options: Options) -> Made:
+    """Put errors in, replaying what is recorded.
+
+    Raises:
+        FabulaError: any of its kinds; all finished calls are kept and the same command goes on from there.
+    """
+    if task.rule and task.story is not None:
+        made = Made(by_rule(task.story, task.config.ours, settings.seed), (), ())
+    else:
+        prepared = Prepared(settings, options, METHOD)
+        make_folder(task.folder / ".fabula", "Choose another with --out.")
+        with Journal(task.folder / ".fabula" / "journal.db") as journal:
+            async with prepared.opened(journal) as context:
+                with recorded_run(prepared, context):
+                    made = await _made(task, Run(context))
+    make_folder(task.folder, "Choose another with --out.")
+    return Made(made.story, made.screenplays, tuple(_written(task, made)))
+
+
+async def dry_run_injection(task: Task, settings: Settings, options: Options) -> DryRun:
+    """What `inject_in` would ask and cost now. Asks nobody, writes nothing."""
+    prepared = Prepared(settings, options, METHOD)
+    file = task.folder / ".fabula" / "journal.db"
+    with Journal(file) if file.exists() else Journal() as journal:
+        async with prepared.opened(journal, dry=True) as context:
+            await _made(task, Run(context))
+    return context.dry_run
+
+
+async def _made(task: Task, run: Run) -> Made:
+    config = task.config
+    if task.story is not None:
+        return Made(await edit(task.story, config.ours, run), (), ())
+    return Made(None, await (one_by_one if config.ours.one_by_one else in_one_call)(run, config), ())
+
+
+def _written(task: Task, made: Made) -> list[Path]:
+    """The files, the text with the errors first."""
+    files = [] if made.story is None else _story_files(task.folder, made.story, task.suffix)
+    for one in made.screenplays:
+        if not one.script:
+            continue
+        folder = task.folder / "English" / one.id
+        make_folder(folder, "Choose another with --out.")
+        files += [folder / "script.json", folder / "annotations.json"]
+        write_atomically(files[-2], as_file(one.script))
+        write_atomically(files[-1], as_file(one.annotations))
+        if one.edited is not None:
+            files += _story_files(folder, one.edited, ".fountain")
+    return files
+
+
+def _story_files(folder: Path, work: Edited, suffix: str) -> list[Path]:
+    planted = work.planted
+    told = {"missing": work.missing, "refused": work.refused}
+    contents = {
+        f"story{suffix}": planted.broken,
+        f"clean{suffix}": planted.text,
+        "planted.json": json.dumps(planted.data(), indent=1, ensure_ascii=False) + "\n",
+        "injected.json": json.dumps(told, indent=2, ensure_ascii=False) + "\n",
+    }
+    for name, text in contents.items():
+        write_atomically(folder / name, text)
+    return [folder / name for name in contents]
