@@ -42,4 +42,4 @@ def test_the_most_used_intervals_hold(family: Family, units: int) -> None:
 @pytest.mark.parametrize("units", [3, 5, 8, 12, 20, 50])
 @pytest.mark.parametrize("family", FAMILIES, ids=[family.name for family in FAMILIES])
 def test_every_interval_holds(family: Family, units: int) -> None:
-    check(family, units, 2000)
+    check(family, units, 1000)
