@@ -38,7 +38,7 @@ from fabula.models.base import Capabilities, Reply, Usage
 from fabula.models.budget import estimate_tokens, prompt_tokens
 from fabula.project.casting import Environment, open_cast
 from fabula.project.settings import Settings
-from fabula.stats.shares import garwood, wilson
+from fabula.stats.shares import poisson, wilson
 from fabula.story import Scene, Story
 
 if TYPE_CHECKING:
@@ -277,7 +277,7 @@ def _false(hurt: Sequence[Outcome], calm: Sequence[Outcome]) -> Iterator[Row]:
     for name, group, most in (("clean twins", calm, _FALSE), ("broken stories", hurt, None)):
         if group:
             count, times = sum(len(one.details["scoring"]["planted"]["false"]) for one in group), _PER / _words(group)
-            low, high = (end * times for end in garwood(count))
+            low, high = (end * times for end in poisson(count))
             each = f"{count} in {_words(group):,} words, 95 % {low:.2f} to {high:.2f}"
             yield Row(f"other findings per 10,000 words, {name}", (count * times,), "", each, most=most)
     scores = [one.details["scoring"]["planted"] for one in (*hurt, *calm)]

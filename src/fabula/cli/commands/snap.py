@@ -20,7 +20,7 @@ from fabula.evaluators.snap_ratings.survey import Shown, survey_form, survey_rat
 from fabula.measure.ratings import read_ratings, write_ratings
 from fabula.measure.report.page import estimate_cells
 from fabula.project.folder import MAX_FILE, Project
-from fabula.stats.bootstrap import bootstrap_mean
+from fabula.stats.intervals import mean_of
 from fabula.story import Story
 from fabula.systems.snap.config import PUBLISHED
 from fabula.systems.snap.learning import SCALE, learn
@@ -142,7 +142,7 @@ def means_of(ratings: Sequence[Rating]) -> Iterator[tuple[str, str, str, str, st
             for one in ratings
             if (one.systems, one.question) == ((system,), question) and isinstance(one.answer, int | float)
         ]
-        yield (system, question, *estimate_cells(bootstrap_mean(answers)))
+        yield (system, question, *estimate_cells(mean_of(answers)))
     for system in dict.fromkeys(system for system, _ in questions):
         liked = [
             one.answer for one in ratings if len(one.items) > 1 and one.answer is not None and system in one.systems

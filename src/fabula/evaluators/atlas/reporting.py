@@ -12,7 +12,8 @@ from fabula.evaluators.atlas.gold import Detected, accuracies, rows
 from fabula.evaluators.atlas.planted import Planted, Quoting, score
 from fabula.measure.report import Report, Row
 from fabula.stats.estimate import Estimate, Unscored
-from fabula.stats.shares import count_estimate, share
+from fabula.stats.intervals import count_of
+from fabula.stats.shares import share
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -80,7 +81,8 @@ class Checked:
     @property
     def partial(self) -> bool:
         """Whether something was not read, or not verified, that should have been."""
-        return bool(self.check.unread or self.check.counts["missing_verdicts"] or self.missed)
+        counts = self.check.counts
+        return bool(self.check.unread or counts["missing_verdicts"] or counts["cut_readings"] or self.missed)
 
     @property
     def missed(self) -> int:
@@ -189,7 +191,8 @@ def _planted_rows(of: str, scores: Sequence[PlantedScore], words: int) -> Iterat
         own = [found for one, found in errors if one.needs == needs]
         yield Row(of, f"recall, needs {needs.replace('_', ' ')}", share(sum(own), len(own), "planted errors"))
     yield Row(of, "precision", share(hits, hits + false, "findings, each planted error once"))
-    rate = count_estimate(false, words, "findings that are no planted error, in 10,000 words; n words", _PER / words)
+    by_story = [float(len(score.false)) for score in scores]
+    rate = count_of(by_story, f"findings that are no planted error, over {words:,} words; n stories", _PER / words)
     yield Row(of, "other findings per 10,000 words", rate)
     decoys = sum(len(score.planted.decoys) for score in scores)
     yield Row(of, "decoys called errors", share(sum(len(score.called) for score in scores), decoys, "decoys"))
@@ -265,6 +268,12 @@ def _missing(one: Checked) -> Iterator[str]:
     if counts["missing_verdicts"]:
         missed = counts["missing_verdicts"]
         yield f"{name}: partial. {missed} suspicions got no verdict. {on.format('verifier')}"
+    if cut := counts["cut_readings"]:
+        yield (
+            f"{name}: partial. {cut} replies of the reader were cut at the model's limit; what they would have said "
+            "after that is missing. Allow the role `reader` more with --sampling reader.max_tokens=16000, or give it "
+            "another model."
+        )
     if one.missed:
         yield f"{name}: {one.missed} replies could not be had; what they would have said is missing."
     whys = dict.fromkeys(

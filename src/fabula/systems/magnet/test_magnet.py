@@ -749,7 +749,7 @@ async def test_only_small_models_are_held_short(small: bool) -> None:  # noqa: F
     assert (LONG in choice.messages[-1].content) is not small
     assert "Now Mara laughs." in choice.messages[-1].content
     told = by_path["chapter-1/step/1/tell"].messages[-1].content
-    assert ("in the past tense" in told) is small
+    assert ("in full sentences" in told) is small
 
 
 # 5: text and world ---------------------------------------------------------------------------------------------------
