@@ -182,7 +182,7 @@ def test_an_address_is_for_the_models_that_are_served(cli: Cli) -> None:
 
 
 def test_a_seed_of_0_is_a_seed(cli: Cli) -> None:
-    seeds = []
+    seeds: list[int] = []
     for seed in ((), ("--seed", "0"), ("--seed", "1")):
         out = f"out{len(seeds)}"
         ran = digress(cli, *seed, "--out", out)

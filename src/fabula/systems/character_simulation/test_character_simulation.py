@@ -899,7 +899,8 @@ async def test_two_units_never_share_an_artefact() -> None:
 
 def test_a_temperature_of_0_is_asked_for_and_none_leaves_it_to_the_model() -> None:
     def drawn(preset: Any, **values: str) -> Sampling:  # noqa: ANN401 - a literal
-        return SYSTEM.config(preset, values).paper.sampling
+        sampling: Sampling = SYSTEM.config(preset, values).paper.sampling
+        return sampling
 
     assert drawn("faithful") == Sampling(temperature=0.9, frequency_penalty=0.2)
     assert drawn("faithful", temperature="0", frequency_penalty="0") == Sampling(temperature=0.0, frequency_penalty=0.0)
