@@ -179,3 +179,13 @@ def test_an_address_is_for_the_models_that_are_served(cli: Cli) -> None:
     )  # fmt: skip
     assert ran.code == 0, ran.err
     assert "The judge: 24 calls" in ran.out
+
+
+def test_a_seed_of_0_is_a_seed(cli: Cli) -> None:
+    seeds: list[int] = []
+    for seed in ((), ("--seed", "0"), ("--seed", "1")):
+        out = f"out{len(seeds)}"
+        ran = digress(cli, *seed, "--out", out)
+        assert ran.code == 0, ran.err
+        seeds.append(json.loads((cli.folder / out / "digress.json").read_text(encoding="utf-8"))["schedule"]["seed"])
+    assert seeds == [1, 0, 1]

@@ -342,7 +342,11 @@ def controls(check: StoryCheck, batch: Batch, at: Run) -> list[Suspicion]:
             places = check.text.paragraph_of(before), check.text.paragraph_of(after)
             says = one_line(before.quote).rstrip("."), one_line(after.quote).rstrip(".")
             category = draw.choice(batch.suspicions).category
-            found.append(Suspicion(before, after, places, says, _CONTROL, category, "likely", "control"))
+            found.append(
+                Suspicion(
+                    before, after, places, says, _CONTROL.format(CATEGORIES[category]), category, "likely", "control"
+                )
+            )
     return found
 
 
@@ -353,7 +357,7 @@ def _is_plain(sentence: str) -> bool:
 
 
 _SHORTEST, _LONGEST = 27, 112  # characters of a sentence that can be planted
-_CONTROL: Final = "If the first is so, the second cannot be."
+_CONTROL: Final = "The two do not agree on {}."
 
 
 def _stems(text: str) -> set[str]:
@@ -370,7 +374,7 @@ def _usual(check: StoryCheck) -> list[Suspicion]:
     passages = [passage for number in numbers if (passage := text.likest(number, ""))]
     says = "what the one place says", "what the other says"
     return [
-        Suspicion(a, b, (text.paragraph_of(a), text.paragraph_of(b)), says, _CONTROL, "other", "likely")
+        Suspicion(a, b, (text.paragraph_of(a), text.paragraph_of(b)), says, _CONTROL.format("this"), "other", "likely")
         for a, b in pairwise(passages)
     ]
 

@@ -20,7 +20,7 @@ from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Assignment, Cast, Program
 from fabula.engine.run import Run, RunContext
-from fabula.models.base import Capabilities
+from fabula.models.base import Capabilities, Sampling
 from fabula.models.scripted import ScriptedModel
 from fabula.story import SLUG_LENGTH, Brief, plain
 from fabula.story.plan import Character, Event, Plan, Presence, ScenePlan
@@ -895,3 +895,13 @@ async def test_two_units_never_share_an_artefact() -> None:
         await play(Play(turns=1), replace(PLAN, scenes=tuple(scenes)), journal=journal)
         kept = {call.path.split("/")[1] for call in journal.calls("role-play")}
     assert len({name[:SLUG_LENGTH] for name in kept}) == len(kept) == 4
+
+
+def test_a_temperature_of_0_is_asked_for_and_none_leaves_it_to_the_model() -> None:
+    def drawn(preset: Any, **values: str) -> Sampling:  # noqa: ANN401 - a literal
+        sampling: Sampling = SYSTEM.config(preset, values).paper.sampling
+        return sampling
+
+    assert drawn("faithful") == Sampling(temperature=0.9, frequency_penalty=0.2)
+    assert drawn("faithful", temperature="0", frequency_penalty="0") == Sampling(temperature=0.0, frequency_penalty=0.0)
+    assert drawn("faithful", temperature="none", frequency_penalty="none") == drawn("improved") == Sampling()
