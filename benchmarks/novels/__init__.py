@@ -1,7 +1,7 @@
 """Two long novels with errors that lie 50 pages and more apart, rebuilt from the stories of ConStory-Bench.
 
-A recipe (`n100.json`, `n300.json`) holds no text but the words of its errors and decoys: which stories are braided, in how
-many parts, what is renamed, and the edits, in the format of the planted stories. Its checksum is that of the text.
+A recipe (`n100.json`, `n300.json`) holds no text but the words of its errors and decoys: which stories are braided, in
+how many parts, what is renamed, and the edits, in the format of the planted stories. Its checksum is that of the text.
 """
 
 from __future__ import annotations
