@@ -23,7 +23,7 @@ from fabula.base.errors import PlanError
 from fabula.engine.dry_run import example, placeholder
 from fabula.engine.events import Kept
 from fabula.engine.journal import Journal
-from fabula.models.base import Capabilities
+from fabula.models.base import Capabilities, Reply
 from fabula.models.scripted import ScriptedModel
 from harness import Case, Measurement, cases, dry_run_case, dry_run_measure, measure_case, measurements, run_case
 
@@ -67,8 +67,14 @@ def _salted(schema: Json, value: Any, salt: str, field: str = "") -> Any:  # noq
     return placeholder(len(value.split()), value + salt) if free else value
 
 
+def weighed(request: Request) -> str | Reply:
+    """The text of `reply_to`, with the probabilities that an estimate expects of a model that is asked for them."""
+    text = reply_to(request)
+    return Reply(text, logprobs={text: -0.1}) if request.logprobs else text
+
+
 def model_of_prompts() -> ScriptedModel:
-    return ScriptedModel(reply_to, capabilities=Capabilities(schema=True, choices=True))
+    return ScriptedModel(weighed, capabilities=Capabilities(schema=True, choices=True))
 
 
 def changed(text: str, which: int) -> str:
