@@ -36,6 +36,7 @@ _NOTE_TOKENS, _FORM_TOKENS = 160, 1536  # of replies that are to be short
 _NOTE_WORDS: Final = 80  # for estimates
 _LABELS: Final = ("Central Conflict", "Conflict", "Setting", "Writing Task", "Characters", "Story", "Scenes")
 _WORD: Final = re.compile(r"\w+")
+_ITEM: Final = re.compile(r"[-*\u2022\u2013][ \t]+|\(?\d{1,3}[.):][ \t]+")
 _ALIKE: Final = 0.8  # share of the shorter sentence's words that two sentences have in common if they say the same
 
 
@@ -86,8 +87,8 @@ async def _sentences(
         raw = reply.text
         echo = [place.render(prompt, **fields)]
         text = clean_reply(place, ROLE, reply, labels=_LABELS, echo=echo, kind=kind)
-        found = [one_line(sentence.lstrip("-*\u2022 ")) for sentence in sentences(text)]
-        found = [sentence for sentence in found if count_words(sentence)]
+        found = [one_line(one.strip("-*\u2022 ")) for one in _items(text) or sentences(text)]
+        found = [one for one in found if count_words(one)]
         if not run.aids(ROLE):
             new = found
         else:
@@ -101,6 +102,17 @@ async def _sentences(
         "model, or run again with another --seed.",
         reply=raw,
     )
+
+
+def _items(text: str) -> list[str]:
+    """The items of a list without their marks and without what stands before it; none where there is no list."""
+    items: list[str] = []
+    for line in map(str.strip, text.splitlines()):
+        if mark := _ITEM.match(line):
+            items.append(line[mark.end() :].replace("**", ""))
+        elif items and line:
+            items[-1] += f" {line}"
+    return items if len(items) > 1 else []
 
 
 # names and events -----------------------------------------------------------------------------------------------------
@@ -145,11 +157,17 @@ class CastList:
         """The names, in the order in which they came."""
         return tuple(character.name for character in self.characters)
 
-    def add(self, sheets: Iterable[PaperSheet]) -> None:
-        """Add the characters of `sheets`; of somebody known, only fields that are still empty are taken."""
+    def add(self, sheets: Sequence[PaperSheet], *, small: bool = False) -> None:
+        """Add the characters of a reply; of somebody known, only fields that are still empty are taken.
+
+        Two whom one reply lists apart are two ("Mr. Bennet", "Elizabeth Bennet"), unless a small model lists them.
+        """
+        before, listed = self.names, {sheet.name.casefold() for sheet in sheets}
         for sheet in sheets:
             new = Character(**sheet.model_dump())
-            at = self.find(new.name)
+            known = self.names if small else [one for one in before if one.casefold() not in listed]
+            same = among(new.name, [one for one in self.names if one.casefold() == new.name.casefold()] or known)
+            at = None if same is None else self.names.index(same)
             if at is None:
                 self.characters.append(replace(new, name=free_name(new.name, self.names)))
                 continue

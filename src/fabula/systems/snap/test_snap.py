@@ -26,7 +26,7 @@ from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief
 from fabula.systems import find
 from fabula.systems.snap import coherence
-from fabula.systems.snap.algorithm import open_talk, weighted_sums
+from fabula.systems.snap.algorithm import Characters, open_talk, weighted_sums
 from fabula.systems.snap.coherence import opened
 from fabula.systems.snap.config import PUBLISHED, Paper
 from fabula.systems.snap.learning import rank_one
@@ -487,6 +487,39 @@ async def test_a_narrative_without_characters_has_nobody_to_talk_with() -> None:
             await open_talk("It rained. The sea rose.", Run(context), SYSTEM.config("improved"))
         with pytest.raises(UsageError, match="The narrative has no sentence"):
             await open_talk("  ", Run(context), SYSTEM.config("improved"))
+
+
+async def test_a_father_and_his_daughter_of_one_name_talk_with_each_other() -> None:
+    troupe = Troupe()
+    story = "Mr. Bennet reads alone. Elizabeth Bennet hides a letter. Mr. Bennet calls. Elizabeth Bennet comes."
+    session = await session_of(troupe, story=story, parties=Parties("Elizabeth Bennet", ("Mr. Bennet",)), aids="on")
+    await session.begin()
+    assert "hides a letter" not in troupe.prompts("answer")[0], "he is not named where she is"
+    with pytest.raises(UsageError, match="are the same"):
+        await session_of(Troupe(), parties=Parties("Mara", ("the Mara",)))
+
+
+async def test_labels_of_one_family_are_all_kept() -> None:
+    names = ("Elizabeth Bennet", "Mr. Bennet", "Elizabeth Bennet")
+    people = [{"name": name, "traits": [], "background": "of Longbourn" * 9} for name in names]
+    model = ScriptedModel({"labeller:label": json.dumps({"characters": people})})
+    with Journal() as journal:
+        run = Run(RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(model)))
+        found = await Characters(["They met."], SYSTEM.config("faithful")).of(run, 1)
+    assert [person.name for person in found] == ["Elizabeth Bennet", "Mr. Bennet"]
+
+
+async def test_a_capable_planner_may_make_as_many_points_as_it_wants() -> None:
+    long = "\n".join(f"#{number}. Point {number}" for number in range(1, 91))
+    session = await session_of(Troupe(plan=lambda _: long), aids="off")
+    await session.begin()
+    assert len(session.plan) == 90
+
+
+async def test_the_agent_keeps_to_itself_and_to_time_and_place() -> None:
+    troupe = Troupe()
+    await (await session_of(troupe, "faithful")).begin()
+    assert "against who Mara is, or against the time and the place" in troupe.prompts("answer")[0]  # section 4.5
 
 
 async def test_a_narrative_of_one_sentence_can_be_talked_through() -> None:
