@@ -87,8 +87,10 @@ async def _sentences(
         raw = reply.text
         echo = [place.render(prompt, **fields)]
         text = clean_reply(place, ROLE, reply, labels=_LABELS, echo=echo, kind=kind)
-        found = [one_line(one.strip("-*\u2022 ")) for one in _items(text) or sentences(text)]
+        found, head = events_in(text)
         found = [one for one in found if count_words(one)]
+        if head:
+            place.note(f"A line before the list at {place.at} is left out: {head}")
         if not run.aids(ROLE):
             new = found
         else:
@@ -104,15 +106,26 @@ async def _sentences(
     )
 
 
-def _items(text: str) -> list[str]:
-    """The items of a list without their marks and without what stands before it; none where there is no list."""
-    items: list[str] = []
-    for line in map(str.strip, text.splitlines()):
-        if mark := _ITEM.match(line):
-            items.append(line[mark.end() :].replace("**", ""))
-        elif items and line:
-            items[-1] += f" {line}"
-    return items if len(items) > 1 else []
+def events_in(text: str) -> tuple[list[str], str]:
+    """What a reply holds: items of its lists without their marks, and sentences; and the line that announces a list."""
+    found: list[str] = []
+    loose: list[str] = []
+    head, within = "", False
+    for line in (*map(str.strip, text.splitlines()), ""):
+        mark = _ITEM.match(line)
+        if mark and len(loose) == 1 and not found and (loose[0].endswith(":") or loose[0][:1] in "*#"):
+            head = loose.pop()
+        if mark or not line:
+            within = mark is not None
+        if mark:
+            found += sentences("\n".join(loose))
+            loose = []
+            found.append(line[mark.end() :])
+        elif within:
+            found[-1] += f" {line}"
+        elif line:
+            loose.append(line)
+    return [one_line(one.replace("**", "").strip("-*\u2022 ")) for one in (*found, *sentences("\n".join(loose)))], head
 
 
 # names and events -----------------------------------------------------------------------------------------------------

@@ -620,6 +620,31 @@ async def test_the_dialogue_comes_as_messages_of_a_chat() -> None:
         assert troupe.asked[-1].messages[-1].content.partition("\n")[0] == "."
 
 
+async def test_a_sentence_that_a_reply_leaves_out_is_asked_about_again() -> None:
+    def marks(request: Request) -> str:
+        found = json.loads(marks_of(request, lambda said: ["Tobias"] if "hides" in said else ["Mara", "Tobias"]))
+        again = "/again/" in request.path
+        found["sentences"] = [one for one in found["sentences"] if again or one["sentence"] != 2]
+        return json.dumps(found)
+
+    troupe = Troupe(marks=marks)
+    session = await session_of(troupe, story="Mara waits. Tobias hides a letter from Mara. He sits down. Mara talks.")
+    await session.begin()
+    assert "hides a letter" not in "".join(troupe.prompts("answer") + troupe.prompts("plan"))
+    assert len(troupe.prompts("witnesses")) == 2
+
+
+async def test_a_sentence_that_edited_marks_do_not_hold_is_read_by_the_model() -> None:
+    troupe = Troupe(marks=lambda request: marks_of(request, lambda said: ["Tobias"] if "hides" in said else ["Mara"]))
+    with Journal() as journal:
+        journal.decide("cell-1/witnesses", "edit", '- sentence: "Mara waits."\n  witnesses: [Mara, Tobias]\n')
+        context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(troupe)), aids="off")
+        config = SYSTEM.config("improved", {"sentences": 4, "candidates": 1})
+        story = "Mara waits. Tobias hides a letter from Mara."
+        await open_session(None, await open_talk(story, Run(context), config, TWO), context).begin()
+    assert "hides a letter" not in "".join(troupe.prompts("answer") + troupe.prompts("plan"))
+
+
 async def test_small_models_are_not_asked_who_witnesses_what() -> None:
     troupe = Troupe()
     session = await session_of(troupe, aids="on")
