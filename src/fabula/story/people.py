@@ -54,13 +54,21 @@ def titled(name: str) -> bool:
 
 
 def among(name: str, names: Iterable[str]) -> str | None:
-    """The one of `names` that is `name`, else the only one that may be the same person's; `None` if there is none."""
+    """The one of `names` that is `name`, else the only one that may be the same person's; `None` if there is none.
+
+    Of several, the only one that has the same words is it ("Mr Bennet" is "Mr. Bennet", and not "Elizabeth Bennet"), or
+    the only one that has them beside a form of address.
+    """
     known = list(names)
     exact = next((other for other in known if other.casefold() == name.casefold()), None)
     if exact is not None:
         return exact
     alike = [other for other in known if same_person(name, other)]
-    return alike[0] if len(alike) == 1 else None
+    said = _said(name)
+    nearer = [other for other in alike if _said(other) == said] or [
+        other for other in alike if _said(other) - _ADDRESS == said - _ADDRESS
+    ]
+    return next((found[0] for found in (alike, nearer) if len(found) == 1), None)
 
 
 def mentioned(text: str, aliases: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
