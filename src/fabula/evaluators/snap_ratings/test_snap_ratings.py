@@ -337,6 +337,7 @@ def test_a_filled_form_becomes_ratings() -> None:
         (FORM.replace('rater: ""', "rater: Ines"), "`signature` is empty"),
         (filled(linearity="6"), "A, linearity: '6' is no whole number from 1 to 5"),
         (filled(linearity="good"), "no whole number"),
+        (filled(linearity="0051"), "no whole number"),
         (filled(preferred="C"), "`preferred` is 'C'"),
         ("- a\n", "is no form"),
         ("a: 1\n", "has no `answers`"),
