@@ -108,7 +108,7 @@ def test_a_table_with_cells_is_learned_from_cell_by_cell(cli: Cli) -> None:
     assert (both["cells"], both["plans"]) == (20, 62), "a file that is named twice counts once; files' cells are apart"
     ran = cli("snap", "fit", "own.csv")
     assert "Weights of 31 plans in 10 cells; scores brought to 0..1 in each cell, as the filter does it:" in ran.out
-    assert "So few are drawn that the intervals are too narrow." in ran.out
+    assert "These are few: the intervals are wide, or missing." in ran.out
     assert cli("snap", "fit", "own.csv", "--over", "all", "--json").json["over"] == "all"
 
 

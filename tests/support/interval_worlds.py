@@ -1,7 +1,7 @@
 """How often intervals hold the truth: worlds whose truth is known, simulated with fixed seeds.
 
 A world gives an interval (or none) and the truth for a number of units. `coverage` counts over the intervals that are
-offered. `python tests/support/interval_worlds.py 2000` prints the tables of docs/design/0014-intervals.md.
+offered. `python tests/support/interval_worlds.py 2000` prints the tables of docs/design/0015-intervals.md.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ TIED: Final = Family(
         f"{win:.0%} won, {tie:.0%} tied": _ties(win, tie)
         for win, tie in ((0.4, 0.2), (0.7, 0.2), (0.85, 0.1), (0.3, 0.6))
     },
-    wide=8,
+    wide=12,
 )
 CLUSTERED: Final = Family(
     "share, several answers a unit",
@@ -181,7 +181,7 @@ CLUSTERED: Final = Family(
         for name, sizes in (("2 answers", (2,)), ("28 answers", (28,)), ("2 to 40 answers", (2, 5, 12, 28, 40)))
         for r in (0.0, 0.1, 0.4, 1.0)
     },
-    wide=8,
+    wide=12,
 )
 
 # strengths ------------------------------------------------------------------------------------------------------------
@@ -272,6 +272,7 @@ DIFFERENCES: Final = Family(
     "all differences of four systems at once",
     {name: _paired(name) for name in ("normal", "exponential", "scores 1 to 5")}
     | {"Bradley-Terry, four systems": _strengths(_FOUR, 1.0, apart=True)},
+    wide=51,
     cost=3,
 )
 
@@ -323,7 +324,7 @@ CORRELATIONS: Final = Family(
     wide=12,
     cost=3,
 )
-WITHIN: Final = Family("mean of correlations within prompts", {"Kendall's tau, four stories": _within})
+WITHIN: Final = Family("mean of correlations within prompts", {"Kendall's tau, four stories": _within}, wide=5)
 
 
 def _labels(rng: Generator, n: int, shares: Sequence[float], agree: float, raters: int) -> Array:
@@ -385,6 +386,7 @@ def _counts(mean: float, size: float) -> World:
 COUNTS: Final = Family(
     "count over passages",
     {f"{m} a passage{', overdispersed' if s else ''}": _counts(m, s) for m in (0.3, 1.0, 3.0) for s in (0.0, 2.0)},
+    wide=8,
 )
 
 

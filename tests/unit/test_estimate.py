@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import sys
 
 import pytest
 
+from fabula.base.errors import UsageError
 from fabula.measure.ratings import Rating
-from fabula.measure.report import Report, Row
+from fabula.measure.report import COLUMNS, Report, Row, csv_of
 from fabula.measure.report.page import estimate_cells
 from fabula.measure.report.pictures import intervals_svg
 from fabula.stats.estimate import Estimate, Unscored
@@ -62,3 +66,33 @@ def test_a_row_is_found_by_what_it_is_of() -> None:
     assert report.row("a", "words").scored == Estimate(3, 1)
     with pytest.raises(KeyError):
         report.row("a", "sentences")
+
+
+def test_the_numbers_of_reports_are_lines_of_one_table() -> None:
+    rows = (
+        Row("a", "words", Estimate(3, 4, 2, 5, 'a "mean", of words')),
+        Row("a - b", "difference/words", Estimate(1, 4, 0.5, 1.5, "corrected", p=0.01)),
+        Row("all", "constant", Unscored("no"), baseline=True),
+    )
+    first, second, third = Report("e", rows=rows).lines()
+    assert list(first) == list(second) == list(third) == list(COLUMNS)
+    assert (first["value"], first["p"], first["baseline"]) == (3, None, False)
+    assert (second["p"], rows[1].is_difference, rows[0].is_difference) == (0.01, True, False)
+    assert (third["value"], third["unscored"], third["baseline"]) == (None, "no", True)
+    read = list(csv.DictReader(io.StringIO(csv_of([Report("e", rows=rows), Report("f", rows=rows)]))))
+    assert [line["evaluator"] for line in read] == ["e"] * 3 + ["f"] * 3
+    assert read[0]["method"] == 'a "mean", of words'
+    assert (read[1]["p"], read[2]["value"], read[2]["baseline"]) == ("0.01", "", "1")
+
+
+def test_a_data_frame_has_a_line_a_number() -> None:
+    pytest.importorskip("pandas", reason="data frames need pandas: `pip install pandas`")
+    frame = Report("e", rows=(Row("a", "words", Estimate(3, 1)), Row("b", "words", Estimate(4, 1)))).to_frame()
+    assert list(frame.columns) == list(COLUMNS)
+    assert frame["value"].tolist() == [3, 4]
+
+
+def test_without_pandas_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(UsageError, match="pip install pandas"):
+        Report("e").to_frame()

@@ -1,4 +1,4 @@
-"""95 % intervals that hold for few units too. `docs/design/0014-intervals.md` has how often each was right, simulated.
+"""95 % intervals that hold for few units too. `docs/design/0015-intervals.md` has how often each was right, simulated.
 
 Whatever belongs together (all verdicts on one prompt) is one unit. None is made by chance, so there is no seed.
 
@@ -37,8 +37,8 @@ FEWEST: Final = 3  # units behind the interval of a mean
 FEWEST_OF_COEFFICIENT: Final = 8  # units behind that of a correlation, of kappa or alpha
 _MANY, _PARTS = 500, 200
 _FARTHEST: Final = 2.0  # times the t interval, to the side of the skew
-# The spread of shares near 0 or 1 rests on few units and comes out too small. By so much it is widened was found by
-# simulation (design 0014).
+# The spread of shares near 0 or 1 rests on few units that are unlike the rest, and comes out too small where units have
+# several answers. By how much it is widened was found by simulation (design 0015).
 _UNLIKE: Final = 0.4
 _ROUNDING: Final = 1e-12
 
@@ -176,10 +176,21 @@ def share_of(
         return Estimate(mean, n, *wilson(mean * n, n, level), f"{method}; Wilson interval", level)
     found = spread_of(there, members)
     if isinstance(found, Spread):
-        worth = _worth(found, n if whole else math.inf, level)
+        worth = _worth(found, n if whole else math.inf, level, clustered=len(members) < n)
         name = f"Wilson interval for the {worth:.3g} independent answers that these are worth"
         return Estimate(mean, n, *wilson(mean * worth, worth, level), f"{method}; {name}", level)
     return _alike(there, members, found, method, level, (0.0, 1.0))
+
+
+def share_among(answers: Sequence[float], *groupings: Sequence[Hashable], method: str) -> Scored:
+    """The share by the first of the groupings that has three groups; else of these answers alone, and that is said.
+
+    Groupings name what each answer belongs to: its prompt, its story.
+    """
+    for groups in groupings:
+        if len(set(groups)) >= FEWEST:
+            return share_of(answers, groups, method=method)
+    return share_of(answers, method=f"{method}; of these alone")
 
 
 def _alike(
@@ -203,10 +214,10 @@ def _alike(
     return Estimate(mean, n, max(low, limits[0]), min(high, limits[1]), f"{method}; {how}", level)
 
 
-def _worth(found: Spread, most: float, level: float) -> float:
+def _worth(found: Spread, most: float, level: float, *, clustered: bool) -> float:
     """How many independent answers of yes or no have as wide a t interval."""
     unlike = 2 * found.units * min(found.mean, 1 - found.mean)
-    error = found.error**2 * (1 + _UNLIKE / max(unlike, _UNLIKE))
+    error = found.error**2 * (1 + clustered * _UNLIKE / max(unlike, _UNLIKE))
     return min(found.mean * (1 - found.mean) / error * _like_z(found, level), most)
 
 

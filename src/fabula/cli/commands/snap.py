@@ -187,7 +187,9 @@ def _rendered(learned: Learned) -> str:
         f"Intervals: {learned.explained.method}.",
     ]
     if learned.few:
-        lines.append("So few are drawn that the intervals are too narrow. Score more plans before you rely on them.")
+        lines.append(
+            "These are few: the intervals are wide, or missing. Score more plans before you rely on the weights."
+        )
     if learned.lone:
         lines.append(f"Left out: {counted(learned.lone, 'plan')} whose cell has no other to compare with.")
     return "\n".join(lines)

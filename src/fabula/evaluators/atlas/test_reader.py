@@ -73,7 +73,11 @@ def playing(*findings: dict[str, Any], decision: str = "error", controls: str = 
             return json.dumps({"findings": findings})
         asked = re.findall(r"^(\d+)\. (.*)\nParagraph", request.messages[-1].content, re.MULTILINE)
         decisions = [
-            {"number": int(n), "reason": "So.", "decision": controls if why.startswith("If the first") else decision}
+            {
+                "number": int(n),
+                "reason": "So.",
+                "decision": controls if why.startswith("The two do not agree on ") else decision,
+            }
             for n, why in asked
         ]
         return json.dumps({"decisions": decisions} | said)

@@ -15,7 +15,7 @@ from fabula.evaluators.editorial.report import RUBRIC, Annotation, annotation_id
 from fabula.measure.ratings import Rating
 from fabula.measure.report import Row
 from fabula.stats.estimate import Unscored
-from fabula.stats.intervals import FEWEST, share_of
+from fabula.stats.intervals import share_among
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -107,9 +107,7 @@ def _share(votes: Mapping[str, bool], known: Mapping[str, Annotation], what: str
     if not votes:
         return Unscored(f"there are no {what}")
     stories = [known[name].item for name in votes]
-    groups = stories if len(set(stories)) >= FEWEST else None
-    method = f"share of {what}" + ("" if groups else "; of these stories alone")
-    return share_of([float(vote) for vote in votes.values()], groups, method=method)
+    return share_among([float(vote) for vote in votes.values()], stories, method=f"share of {what}")
 
 
 def _answers(people: Sequence[Rating], known: dict[str, Annotation]) -> tuple[dict[str, list[bool]], Counter[str]]:

@@ -14,7 +14,7 @@ from fabula.craft.raters import rating_of
 from fabula.craft.trivial import order_rows
 from fabula.measure.report import Report, Row
 from fabula.stats.estimate import Estimate, Unscored
-from fabula.stats.intervals import FEWEST, count_of, mean_of, share_of
+from fabula.stats.intervals import count_of, mean_of, share_among
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -125,8 +125,7 @@ def _quoted(reads: Sequence[PassageRead]) -> Scored:
     if not values:
         return Unscored("there are no quotations of comments otherwise valid")
     method = "share of quotations that stand in the text, of the comments otherwise valid"
-    groups = stories if len(set(stories)) >= FEWEST else None
-    return share_of(values, groups, method=method if groups else f"{method}; of these stories alone")
+    return share_among(values, stories, method=method)
 
 
 def _story_data(item: Item, levels: Sequence[Level]) -> dict[str, Any]:

@@ -305,7 +305,7 @@ async def test_a_sheet_has_every_annotation_and_decoys_and_does_not_tell_them_ap
 
 
 def people(hits: int, n: int, what: str) -> Estimate:
-    return Estimate(hits / n, n, *wilson(hits, n), f"share of {what}; of these stories alone; Wilson interval")
+    return Estimate(hits / n, n, *wilson(hits, n), f"share of {what}; of these alone; Wilson interval")
 
 
 async def test_the_share_that_people_accept_stands_beside_that_of_decoys() -> None:

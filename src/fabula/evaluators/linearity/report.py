@@ -14,8 +14,7 @@ from fabula.engine.replies.turns import says
 from fabula.measure.report import Report, Row
 from fabula.stats.differences import MOST, Found, corrected
 from fabula.stats.estimate import Unscored
-from fabula.stats.intervals import FEWEST, group_members, share_of, spread_of
-from fabula.stats.shares import share
+from fabula.stats.intervals import FEWEST, group_members, share_among, spread_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -109,13 +108,13 @@ class _Decided:
         suffix: of the names of its numbers.
         method: how it was decided.
         back: of the dialogues as they are.
-        baselines: of trivial characters, by row name.
+        baselines: of trivial characters, by row name, each with its dialogue.
     """
 
     suffix: str
     method: str
     back: Mapping[Key, Back]
-    baselines: Mapping[str, Sequence[Back]]
+    baselines: Mapping[str, Sequence[tuple[str, Back]]]
 
 
 def report_of(
@@ -127,7 +126,10 @@ def report_of(
             suffix,
             method,
             {one.digression.key: one.back for one in own if not one.who},
-            {name: [one.back for one in own if one.who == who] for who, name in BASELINES.items()},
+            {
+                name: [(one.digression.item.id, one.back) for one in own if one.who == who]
+                for who, name in BASELINES.items()
+            },
         )
         for way, suffix, method in (("judge", "", "by a judge"), ("words", ", by words", "by shared words"))
         if (own := [one for one in outcomes if one.way == way])
@@ -203,10 +205,7 @@ class _Counting:
         numbers = [value for _, value in values]
         prompts = [prompt_of(one.item) for one, _ in values]
         dialogues = [one.item.id for one, _ in values]
-        for groups in (prompts, dialogues):
-            if len(set(groups)) >= FEWEST:
-                return share_of(numbers, groups, method=method)
-        return share_of(numbers, method=f"{method}; of these dialogues alone")
+        return share_among(numbers, prompts, dialogues, method=method)
 
     def _between(self, way: _Decided) -> list[Row]:
         """The difference between every two systems, over the digressions that both had."""
@@ -254,16 +253,18 @@ def _agreement(judge: _Decided, words: _Decided, within: int) -> Row:
         for key, a in judge.back.items()
         if isinstance(a, int) and isinstance(b := words.back[key], int)
     }
-    dialogues = [item for item, _ in both]
-    groups = dialogues if len(set(dialogues)) >= FEWEST else None
     method = "share of digressions on which judge and words agree"
-    same = share_of([float(alike) for alike in both.values()], groups, method=method)
+    same = share_among([float(alike) for alike in both.values()], [item for item, _ in both], method=method)
     return Row("all", "judge and words agree", same if both else Unscored("no digression was decided in both ways"))
 
 
-def _of(backs: Sequence[Back], within: int, method: str) -> Scored:
-    there = [back for back in backs if isinstance(back, int)]
-    return share(sum(0 < back <= within for back in there), len(there), f"digressions, {method}")
+def _of(backs: Sequence[tuple[str, Back]], within: int, method: str) -> Scored:
+    there = [(item, float(0 < back <= within)) for item, back in backs if isinstance(back, int)]
+    if not there:
+        return Unscored(f"there are no digressions, {method}")
+    return share_among(
+        [back for _, back in there], [item for item, _ in there], method=f"share of digressions, {method}"
+    )
 
 
 def _digression_data(one: Digression, ways: Sequence[_Decided], within: int) -> dict[str, Any]:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from statistics import fmean
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fabula.craft.levels import LEVELS
 from fabula.evaluators.rubric.report import EVALUATOR
 from fabula.measure.ratings import SAME
 from fabula.measure.report import Row
-from fabula.stats.shares import share
+from fabula.stats.intervals import share_among
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fabula.measure.ratings import Rating
     from fabula.measure.report import Report
+    from fabula.stats.estimate import Scored
+
+    # A prompt, two stories of it, and whether it is so.
+    _Answer: TypeAlias = tuple[str, tuple[str, str], bool]
 
 _PAIR: Final = 2
 _ROUNDING: Final = 1e-9  # of means of scores from 0 to 100
@@ -50,7 +54,8 @@ def decided(report: Report, people: Sequence[Rating], words: Mapping[str, int]) 
             low, high = sorted(rating.items)
             sign = 1 if first == low else -1
             votes[low, high, rating.question].append(sign * places[str(rating.answer)])
-    rows = _rows(votes, scores, words)
+    prompts = {story["id"]: story["prompt"] for story in report.details.get("stories", ())}
+    rows = _rows(votes, scores, words, prompts)
     reasons = ", ".join(f"{count} {reason}" for reason, count in left.most_common())
     return rows, [f"Choices that do not count: {reasons}."] if reasons else []
 
@@ -59,24 +64,32 @@ def _rows(
     votes: Mapping[tuple[str, str, str], Sequence[int]],
     scores: Mapping[str, Mapping[str, float]],
     words: Mapping[str, int],
+    prompts: Mapping[str, str],
 ) -> list[Row]:
-    found: defaultdict[str, list[bool]] = defaultdict(list)
-    longer = []
+    found: defaultdict[str, list[_Answer]] = defaultdict(list)
+    longer: list[_Answer] = []
     for (low, high, question), said in votes.items():
-        wanted = _sign(fmean(said))
-        found[question.partition("/")[0]].append(_sign(scores[low][question] - scores[high][question]) == wanted)
-        longer.append(_sign(words.get(low, 0) - words.get(high, 0)) == wanted)
+        wanted, home = _sign(fmean(said)), (prompts.get(low, ""), (low, high))
+        same = _sign(scores[low][question] - scores[high][question]) == wanted
+        found[question.partition("/")[0]].append((*home, same))
+        longer.append((*home, _sign(words.get(low, 0) - words.get(high, 0)) == wanted))
     if not longer:
         return []
     rows = [
-        Row("people", f"prefer/{level}", share(sum(found[level]), len(found[level]), f"comparisons of the {level}"))
+        Row("people", f"prefer/{level}", _share(found[level], f"comparisons of the {level}"))
         for level in LEVELS
         if found[level]
     ]
-    everything = [same for agreed in found.values() for same in agreed]
-    rows.append(Row("people", "prefer", share(sum(everything), len(everything), "comparisons that people decided")))
-    longest = share(sum(longer), len(longer), "comparisons in which people prefer the longer story")
+    everything = [answer for agreed in found.values() for answer in agreed]
+    rows.append(Row("people", "prefer", _share(everything, "comparisons that people decided")))
+    longest = _share(longer, "comparisons in which people prefer the longer story")
     return [*rows, Row("length", "prefer", longest, baseline=True)]
+
+
+def _share(answers: Sequence[_Answer], what: str) -> Scored:
+    """The share of a yes; what is on one prompt, or on the same two stories, belongs together."""
+    prompts, pairs = [prompt for prompt, _, _ in answers], [pair for _, pair, _ in answers]
+    return share_among([float(answer) for *_, answer in answers], prompts, pairs, method=f"share of {what}")
 
 
 def _sign(value: float) -> int:

@@ -11,7 +11,7 @@ from fabula.craft.trivial import order_rows
 from fabula.measure.report import Report, Row
 from fabula.stats.baselines import orderings
 from fabula.stats.estimate import Estimate, Unscored
-from fabula.stats.intervals import FEWEST, mean_of, share_of
+from fabula.stats.intervals import mean_of, share_among
 from fabula.stats.shares import wilson
 from fabula.story import slug
 
@@ -169,13 +169,8 @@ def _share(answers: Sequence[tuple[Item, bool]], what: str) -> Scored:
     """A share of answers; those on one story, or on stories of one prompt, belong together."""
     if not answers:
         return Unscored(f"there are no {what}")
-    values, method = [float(answer) for _, answer in answers], f"share of {what}"
-    stories = [item.id for item, _ in answers]
-    for groups in ([prompt_of(item) for item, _ in answers], stories):
-        if len(set(groups)) >= FEWEST:
-            return share_of(values, groups, method=method)
-    few = f"{method}; no interval from {len(set(stories))} stories, since it takes {FEWEST}"
-    return Estimate(fmean(values), len(values), method=few)
+    prompts, stories = [prompt_of(item) for item, _ in answers], [item.id for item, _ in answers]
+    return share_among([float(answer) for _, answer in answers], prompts, stories, method=f"share of {what}")
 
 
 def _score(scores: Mapping[str, int], item: Item) -> Scored:

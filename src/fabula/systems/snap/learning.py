@@ -42,7 +42,7 @@ class Learned:
         plans: how many were learned from.
         cells: in how many cells they were; 0 where the table does not say.
         lone: plans that were left out because their cell has no other.
-        few: there are so few cells (or plans, without cells) that the intervals are too narrow.
+        few: there are few cells (or plans, without cells), and the weights are not to be relied on.
     """
 
     weights: dict[str, Estimate]
