@@ -109,10 +109,9 @@ def wrong_with(
     if not paper.least_errors <= len(annotations) <= paper.most_errors:
         yield f"It has {len(annotations)} annotations, not {paper.least_errors} to {paper.most_errors}."
     words = sum(count_words(str(row.get("content", ""))) for row in script)
-    if not paper.least_pages <= (pages := words / _PAGE_WORDS) <= paper.most_pages:
-        yield (
-            f"It has {words:,} words, about {pages:.0f} screenplay pages, not {paper.least_pages} to {paper.most_pages}."
-        )
+    pages, asked = words / _PAGE_WORDS, f"{paper.least_pages} to {paper.most_pages}"
+    if not paper.least_pages <= pages <= paper.most_pages:
+        yield f"It has {words:,} words, about {pages:.0f} screenplay pages, not {asked}."
     for place, row in enumerate(script):
         if set(row) != _SCENE_KEYS or row.get("_id") != place:
             yield f"Scene {place + 1} has not exactly _id = {place}, title, subtitle and content."
