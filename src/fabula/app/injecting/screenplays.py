@@ -80,16 +80,12 @@ async def in_one_call(run: Run, config: Config) -> tuple[Screenplay, ...]:
             "stronger model.",
             reply=reply,
         ) from problem
-    return tuple(
-        _screenplay(
-            name, *(_rows(found.get(f"English/{name}/{file}.json")) for file in ("script", "annotations")), config
-        )
-        for name in ids
-    )
+    return tuple(_screenplay(name, found, config) for name in ids)
 
 
-def _screenplay(name: str, script: Rows, annotations: Rows, config: Config) -> Screenplay:
+def _screenplay(name: str, files: Mapping[str, Any], config: Config) -> Screenplay:
     """A screenplay from its two files, with what is wrong with them."""
+    script, annotations = (_rows(files.get(f"English/{name}/{file}.json")) for file in ("script", "annotations"))
     if not script:
         return Screenplay(name, (), (), ("The reply has no script.json of it that can be read.",))
     return Screenplay(name, script, annotations, tuple(wrong_with(script, annotations, config)))
