@@ -15,7 +15,7 @@ from fabula.app.injecting.by_rule import by_rule
 from fabula.app.injecting.config import Config, Ours
 from fabula.app.injecting.editing import edit, views
 from fabula.app.injecting.planted import Decoy, Error, Planted, located, problems, words_between
-from fabula.app.injecting.screenplays import in_one_call, names, one_by_one
+from fabula.app.injecting.screenplays import in_one_call, names, one_by_one, wrong_with
 from fabula.base.errors import ReplyError, UsageError
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
@@ -258,9 +258,21 @@ async def test_the_papers_six_files_are_read_from_one_reply_and_looked_at() -> N
         assert wanted in asked, wanted
 
 
+def test_what_a_script_has_too_much_of_is_said_too() -> None:
+    long = [row | {"content": "It rains. " * 600} for row in script(5)]
+    assert any("screenplay pages, not 20 to 30" in said for said in wrong_with(long, [], Config.faithful()))
+    tenth = [*script(5)]
+    tenth[0] |= {"title": "10, INT. A - DAY."}
+    assert "The title of scene 1 does not begin with its number." in wrong_with(tenth, [], Config.faithful())
+
+
 async def test_one_story_less_is_kept_and_none_is_said() -> None:
     run, _ = run_with({"writer": block("English/synthetic_hallucination_002/script.json", script(5))})
-    assert [one.id for one in await in_one_call(run, Config.faithful())] == ["synthetic_hallucination_002"]
+    first, second, _ = await in_one_call(run, Config.faithful())
+    assert [one.id for one in (first, second)] == names(2)
+    assert first.wrong == ("The reply has no script.json of it that can be read.",)
+    assert len(second.script) == 5
+    assert "It has 0 annotations, not 15 to 30." in second.wrong
     run, _ = run_with({"writer": "I cannot do this."})
     with pytest.raises(ReplyError, match="could not be read"):
         await in_one_call(run, Config.faithful())

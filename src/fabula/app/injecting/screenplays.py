@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import partial
+from itertools import takewhile
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 from pydantic import BaseModel, Field
@@ -61,7 +62,7 @@ def names(stories: int) -> list[str]:
 
 
 async def in_one_call(run: Run, config: Config) -> tuple[Screenplay, ...]:
-    """The screenplays of one reply; those whose files can be read.
+    """The screenplays of one reply; of one whose script cannot be read, `wrong` says so.
 
     Raises:
         ReplyError: none of the files can be read.
@@ -79,12 +80,15 @@ async def in_one_call(run: Run, config: Config) -> tuple[Screenplay, ...]:
             "stronger model.",
             reply=reply,
         ) from problem
-    return tuple(
-        Screenplay(name, script, annotations, tuple(wrong_with(script, annotations, config)))
-        for name in ids
-        if (script := _rows(found.get(f"English/{name}/script.json")))
-        for annotations in (_rows(found.get(f"English/{name}/annotations.json")),)
-    )
+    return tuple(_screenplay(name, found, config) for name in ids)
+
+
+def _screenplay(name: str, files: Mapping[str, Any], config: Config) -> Screenplay:
+    """A screenplay from its two files, with what is wrong with them."""
+    script, annotations = (_rows(files.get(f"English/{name}/{file}.json")) for file in ("script", "annotations"))
+    if not script:
+        return Screenplay(name, (), (), ("The reply has no script.json of it that can be read.",))
+    return Screenplay(name, script, annotations, tuple(wrong_with(script, annotations, config)))
 
 
 def _rows(value: object) -> Rows:
@@ -100,12 +104,14 @@ def wrong_with(
         yield f"It has {len(script)} scenes, not {paper.least_scenes} to {paper.most_scenes}."
     if not paper.least_errors <= len(annotations) <= paper.most_errors:
         yield f"It has {len(annotations)} annotations, not {paper.least_errors} to {paper.most_errors}."
-    if (words := sum(count_words(str(row.get("content", ""))) for row in script)) < paper.least_pages * _PAGE_WORDS:
-        yield f"It has {words:,} words, about {words / _PAGE_WORDS:.0f} screenplay pages, not {paper.least_pages}."
+    words = sum(count_words(str(row.get("content", ""))) for row in script)
+    pages, asked = words / _PAGE_WORDS, f"{paper.least_pages} to {paper.most_pages}"
+    if not paper.least_pages <= pages <= paper.most_pages:
+        yield f"It has {words:,} words, about {pages:.0f} screenplay pages, not {asked}."
     for place, row in enumerate(script):
         if set(row) != _SCENE_KEYS or row.get("_id") != place:
             yield f"Scene {place + 1} has not exactly _id = {place}, title, subtitle and content."
-        elif not str(row["title"]).lstrip().startswith(str(place + 1)):
+        elif "".join(takewhile(str.isdigit, str(row["title"]).lstrip())) != str(place + 1):
             yield f"The title of scene {place + 1} does not begin with its number."
     for place, row in enumerate(annotations, 1):
         if wrong := _wrong_annotation(row, place, len(script)):

@@ -168,7 +168,10 @@ class SceneGraph:
                 continue
             entity = table.entity(node.type, node.name, node.aliases, node.scene)
             ids[node.id] = entity.id
-            nodes.setdefault(entity.id, replace(node, id=entity.id, name=entity.name))
+            said = [nodes[entity.id].description] if entity.id in nodes else []
+            description = " ".join(dict.fromkeys(one for one in (*said, node.description) if one))
+            first = nodes.get(entity.id, replace(node, id=entity.id, name=entity.name))
+            nodes[entity.id] = replace(first, description=description)
         edges = (
             normal(replace(edge, source=ids.get(edge.source, edge.source), target=ids.get(edge.target, edge.target)))
             for edge in self.edges

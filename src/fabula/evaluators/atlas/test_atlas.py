@@ -208,6 +208,18 @@ async def test_scenes_share_the_ids_of_entities_that_they_name_differently() -> 
     assert ids[0] == ids[1] != set()
 
 
+async def test_a_scene_that_names_an_entity_twice_keeps_both_descriptions() -> None:
+    event = {"events": {"events": [{"name": "Elena comes", "evidence": "came in"}]}}
+    who = {"type": "Character", "evidence": "Elena", "events": [1]}
+    twice = [
+        who | {"name": "Elena Voss", "description": "She is a captain."},
+        who | {"name": "Voss", "description": "She is forty."},
+    ]
+    graph, _ = await graphed(event | {"entities": {"entities": twice}})
+    (elena,) = [node for node in graph.joined(EntityTable()).nodes if node.type == "Character"]
+    assert elena.description == "She is a captain. She is forty."
+
+
 def test_a_part_of_two_names_is_nobodys() -> None:
     table = EntityTable()
     elena, tom = (

@@ -19,7 +19,7 @@ from fabula.base.errors import UsageError
 from fabula.craft.raters import mark_for, performer_of, rating_of
 from fabula.engine.replies import SIDES, ReplyProblem, read_chances, read_choice, read_verdicts
 from fabula.engine.run import apart, side_by_side
-from fabula.evaluators.pairwise.criteria import CRITERIA, RUBRIC, label, questions_in
+from fabula.evaluators.pairwise.criteria import CRITERIA, OVERALL, RUBRIC, label, questions_in
 from fabula.evaluators.pairwise.report import ranked
 from fabula.measure.ratings import SAME
 from fabula.models.base import Sampling
@@ -181,6 +181,7 @@ class Showing:
         texts = (self.first.story.text, self.second.story.text)
         return {
             "criteria": [(label(name), CRITERIA[name]) for name in names],
+            "enjoyed": OVERALL in self.questions,
             "first": texts[0],
             "second": texts[1],
             "mark": mark_for(*texts),

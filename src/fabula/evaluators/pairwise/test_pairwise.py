@@ -123,7 +123,10 @@ async def test_the_cautions_and_the_guard_are_in_the_improved_prompt_alone() -> 
     _, faithful = await judged(items(prompts=1), prefers("cape"))
     _, improved = await judged(items(prompts=1), prefers("cape"), preset="improved")
     assert len(improved) == 3 * len(faithful)
-    for words in ("Conventions may be broken on purpose", "it is still a part of the story"):
+    for words in (
+        "Conventions may be broken on purpose", "it is still a part of the story", "strong in one and weak in another",
+        "such as a bare setting around a full character", "interesting, engaging, funny",
+    ):  # fmt: skip
         assert words in improved[0].messages[-1].content
         assert words not in faithful[0].messages[-1].content
 

@@ -403,10 +403,10 @@ async def test_the_published_scores_come_from_the_published_replies() -> None:
         assert [scores[n : n + 3] for n in range(0, 36, 3)] == expected[model]["model_scores"]
 
 
-async def test_a_plot_is_one_sentence_without_chatter() -> None:
+async def test_a_plot_comes_without_chatter_and_is_asked_for_in_one_sentence() -> None:
     script = {"reader": "Sure! Here is the plot of the story:\n\nA keeper sells her light. Then she leaves."}
     report, asked = await measure([item()], script, evaluator=MAKING)
-    assert report.details["texts"] == {"lamp": "A keeper sells her light."}
+    assert report.details["texts"] == {"lamp": "A keeper sells her light. Then she leaves."}  # nothing is cut
     assert "one sentence, of at most 60 words" in prompt(asked[0])
     report, _ = await measure([item()], {"reader": 'The plot is: "She sold it."'}, evaluator=MAKING)
     assert report.details["texts"] == {"lamp": "She sold it."}

@@ -53,6 +53,8 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
 async def plot_of(story: str, run: Run, config: Config, want: WordRange | None = None) -> str:
     """The plot of a story, on one line; one call. No length but that of `config` counts for it.
 
+    Of a small model's reply only as many sentences are kept as are asked for: what it says beyond is about the story.
+
     Raises:
         ModelError: the reader did not answer.
     """
@@ -62,8 +64,8 @@ async def plot_of(story: str, run: Run, config: Config, want: WordRange | None =
     fields = {"story": story, "words": config.plot_words, "sentences": config.sentences}
     reply = await run.reply("reader", "plot", sampling=sampling, expect=config.plot_words, **fields)
     text = clean_reply(run, "reader", reply, labels=_LABELS)
-    kept = sentences(one_line(text).strip(_QUOTES)) or [one_line(reply.text)]
-    return " ".join(kept[: config.sentences or None])
+    plot = one_line(text).strip(_QUOTES) or one_line(reply.text)
+    return " ".join(sentences(plot)[: config.sentences or None]) if run.aids("reader") else plot
 
 
 async def candidate_from(plot: str, run: Run, config: Config, want: WordRange | None) -> str:

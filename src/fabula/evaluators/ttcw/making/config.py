@@ -19,8 +19,8 @@ class Config(Presets):
     Attributes:
         what: "plot" takes the plot out of each story, "candidate" writes a story for each plot.
         words: of a candidate ("1400", "1300-1500"); empty asks for none.
-        plot_words: at most so many in a plot; plots of the tests' data have about 50.
-        sentences: a plot has at most so many; 0 is no bound. One, as in the tests' data.
+        plot_words: a plot is asked for in at most so many; plots of the tests' data have about 50.
+        sentences: a plot is asked for in at most so many; 0 is no bound. One, as in the tests' data.
         length_control: a candidate that misses its words is continued or shortened (ours).
         max_tokens: bounds each reply; none is the model's own limit.
     """
