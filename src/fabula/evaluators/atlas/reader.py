@@ -37,7 +37,7 @@ T = TypeVar("T", "Suspicion", "Found")
 READ_WHOLE: Final = 160_000
 """Tokens of text that `auto` reads in one call, or half of the window if that is less. A strong reader found all of 32
 errors planted 50 pages apart and more in 46,000 tokens, and all of 47 in 135,000 (`python -m benchmarks planted`);
-parts cost twice as much and found 31 of the 32."""
+parts cost nearly twice as much and found no more."""
 VERIFY_WHOLE: Final = 40_000
 """Tokens of text that the verifier is shown whole, or half of its window; it reads them once for every batch."""
 UNKNOWN_WINDOW: Final = 32_768  # tokens, where a model does not say; smaller than those of most models served today
