@@ -164,7 +164,8 @@ def _rows(one: Checked, config: Config) -> Iterator[Row]:
         yield from _planted_rows(of, [one.score], words)
     for by, accuracy in _accuracies(one):
         is_judge = by == "judge"
-        yield from rows(f"{of} (plain judge)" if is_judge else of, accuracy, baseline=is_judge)
+        alone = {rule: [counts] for rule, counts in accuracy.items()}
+        yield from rows(f"{of} (plain judge)" if is_judge else of, alone, baseline=is_judge)
 
 
 def _accuracies(one: Checked) -> Iterator[tuple[str, dict[str, Confusion]]]:
@@ -231,14 +232,13 @@ def _together(stories: Sequence[Checked]) -> Iterator[Row]:
     scores = [one.score for one in stories if one.score is not None]
     if scores:
         yield from _planted_rows("all", scores, sum(one.check.split.words for one in stories if one.score is not None))
-    sums: dict[str, dict[str, Confusion]] = {}
+    by_story: dict[str, dict[str, list[Confusion]]] = {}
     for one in stories:
         for by, accuracy in _accuracies(one):
-            known = sums.setdefault(by, {})
             for rule, more in accuracy.items():
-                known[rule] = known[rule] + more if rule in known else more
-    for by, accuracy in sums.items():
-        yield from rows("all (plain judge)" if by == "judge" else "all", accuracy, baseline=by == "judge")
+                by_story.setdefault(by, {}).setdefault(rule, []).append(more)
+    for by, known in by_story.items():
+        yield from rows("all (plain judge)" if by == "judge" else "all", known, baseline=by == "judge")
 
 
 def _count(number: int, scenes: int, why: str) -> Scored:

@@ -21,7 +21,7 @@ from fabula.stats.comparisons import (
     order_consistency,
     tie_share,
 )
-from fabula.stats.differences import MOST, as_said
+from fabula.stats.differences import MOST, as_said, many_tested
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.intervals import share_of
 from fabula.stats.ranking import rank_systems
@@ -73,7 +73,11 @@ def ranked(
         how=_how(asked, verdicts, ours) | dict(how or {}),
         rows=tuple(row for table in tables for row in table.rows()),
         ratings=tuple(ratings),
-        notes=(*_notes(ratings, asked), *(note for table in tables for note in table.notes())),
+        notes=(
+            *_notes(ratings, asked),
+            *(note for table in tables for note in table.notes()),
+            *many_tested(sum(any(one.tested for one in table.ranking.differences) for table in tables), "questions"),
+        ),
         details={
             "names": names,
             "questions": [table.question for table in tables],
