@@ -252,6 +252,12 @@ def _count(number: int, scenes: int, why: str) -> Scored:
 def _notes(one: Checked) -> Iterator[str]:
     counts, name, split = one.check.counts, one.check.item.id, one.check.split
     yield from _missing(one)
+    if one.check.config.ours.method == "reader" and one.check.run.aids("reader"):
+        yield (
+            f"{name}: the reader is a small model. Such models found none of the errors that were planted in stories, "
+            "and named what is none: neither findings nor their absence say anything. Give the role `reader` a strong "
+            "model."
+        )
     if one.worthless:
         yield (
             f"{name}: the verifier called {counts['controls_called_errors']} of {counts['controls']} planted "
