@@ -31,6 +31,17 @@ async def test_a_person_answers_the_request_and_costs_nothing() -> None:
     await person.close()
 
 
+async def test_a_program_that_fails_is_named_with_its_line() -> None:
+    def crash(_: Request) -> str:
+        raise ValueError("no such file")
+
+    with pytest.raises(
+        ModelError, match=r"program:roles.py:crash, which plays the role 'character', failed: ValueError: no such file "
+        r"\(test_roles.py, line \d+\)\. Correct it",
+    ):  # fmt: skip
+        await Program("roles.py:crash", crash).ask(REQUEST)
+
+
 async def test_a_program_may_be_a_plain_or_an_async_function() -> None:
     for function in (answering, lambda request: f"Asked: {request.messages[-1].content}"):
         program = Program("roles.py:answer", function)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -12,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from fabula.base.errors import ConfigError, ModelError, UnknownNameError
+from fabula.base.errors import ConfigError, FabulaError, ModelError, UnknownNameError
 from fabula.models.base import Capabilities, Model, Reply, Request, Sampling
 
 if TYPE_CHECKING:
@@ -115,13 +116,29 @@ class Program:
         """What the function returned; costs nothing.
 
         Raises:
-            ModelError: it returned no text.
+            ModelError: it failed, or returned no text.
         """
-        text = self.function(request)
-        return _spoken(await text if inspect.isawaitable(text) else text, self.identity, request.role, on_text)
+        try:
+            text = self.function(request)
+            said = await text if inspect.isawaitable(text) else text
+        except FabulaError:
+            raise
+        except Exception as error:
+            raise ModelError(_failed(error, self.name, request.role), model=self.identity) from error
+        return _spoken(said, self.identity, request.role, on_text)
 
     async def close(self) -> None:
         """Nothing is held."""
+
+
+def _failed(error: Exception, who: str, role: str) -> str:
+    """What is said of a program that raised an error: which, and in which line of it."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(last.filename).name}, line {last.lineno}"
+    return (
+        f"{who}, which plays the role {role!r}, failed: {type(error).__name__}: {error} ({where}). Correct it, or cast "
+        "the role anew; finished calls are kept."
+    )
 
 
 def _spoken(text: object, who: str, role: str, on_text: OnText | None) -> Reply:

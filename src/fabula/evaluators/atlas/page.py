@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
+_COUNTS: Final = ("of these inside one scene", "root causes", "findings per 10,000 words")
 _MARKUP: Final = {ord(sign): f"\\{sign}" for sign in "\\`*_[]<>#"}
 
 
@@ -64,9 +65,10 @@ def shown_value(row: Mapping[str, Any], gone: Mapping[str, int]) -> str:
         row: as `Report.as_data` gives it.
         gone: how many findings were dismissed, by the story's id.
     """
-    if row["what"] == "findings" and not row.get("baseline") and (n := gone.get(row["of"], 0)):
+    n = 0 if row.get("baseline") else gone.get(row["of"], 0)
+    if n and row["what"] == "findings":
         return f"{figures(row['value'])} found, {n} dismissed"
-    return figures(row["value"])
+    return f"{figures(row['value'])}, dismissed ones counted" if n and row["what"] in _COUNTS else figures(row["value"])
 
 
 def dismissed_in(report: Mapping[str, Any], dismissed: Mapping[str, str]) -> dict[str, int]:

@@ -117,7 +117,7 @@ class _Words:
         return (where, where + size) if best >= NEARLY * size else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Paragraph:
     """A paragraph of the story, which is what findings name as a place.
 
@@ -141,7 +141,7 @@ class Paragraph:
         """The paragraph below its number, for a prompt."""
         return f"[{self.number}] {'# ' if self.heading else ''}{self.text}"
 
-    @property
+    @cached_property
     def tokens(self) -> int:
         """About how many it takes in a prompt."""
         return estimate_tokens(self.text) + 4

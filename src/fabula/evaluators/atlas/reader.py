@@ -9,9 +9,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import log
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -327,7 +328,7 @@ def controls(check: StoryCheck, batch: Batch, at: Run) -> list[Suspicion]:
     draw = at.scope("controls").rng
     taken = {number for one in batch.suspicions for number in (*one.places, *one.also)}
     plain = [
-        passage
+        (passage, _stems(passage.quote))
         for paragraph in batch.paragraphs
         if paragraph.number not in taken
         for passage in check.text.sentences_of(paragraph)
@@ -336,11 +337,10 @@ def controls(check: StoryCheck, batch: Batch, at: Run) -> list[Suspicion]:
     draw.shuffle(plain)
     found: list[Suspicion] = []
     while len(plain) > 1 and len(found) < _CONTROLS:
-        first = plain.pop()
-        own = _stems(first.quote)
-        other = next((n for n, one in enumerate(plain) if not own & _stems(one.quote)), None)
+        first, own = plain.pop()
+        other = next((n for n, (_, its) in enumerate(plain) if own.isdisjoint(its)), None)
         if other is not None:
-            before, after = sorted((first, plain.pop(other)), key=lambda one: (one.scene, one.start))
+            before, after = sorted((first, plain.pop(other)[0]), key=lambda one: (one.scene, one.start))
             places = check.text.paragraph_of(before), check.text.paragraph_of(after)
             says = one_line(before.quote).rstrip("."), one_line(after.quote).rstrip(".")
             category = draw.choice(batch.suspicions).category
@@ -648,9 +648,11 @@ class Surroundings:
     def __init__(self, paragraphs: Sequence[Paragraph]) -> None:
         self.paragraphs = paragraphs
         self.scenes: dict[int, list[Paragraph]] = {}
+        self.sizes: Counter[int] = Counter()
         self.places: dict[str, list[int]] = {}
         for one in paragraphs:
             self.scenes.setdefault(one.scene, []).append(one)
+            self.sizes[one.scene] += one.tokens
             for word in _stems(one.text):
                 self.places.setdefault(word, []).append(one.number)
 
@@ -669,12 +671,14 @@ class Surroundings:
 
     def _around(self, place: int) -> set[int]:
         """A short scene; of a long one as much on both sides of the paragraph as there is room for."""
-        scene = self.scenes[self.paragraphs[place - 1].scene]
-        if sum(one.tokens for one in scene) <= _SCENE_TOKENS:
+        own = self.paragraphs[place - 1].scene
+        scene = self.scenes[own]
+        if self.sizes[own] <= _SCENE_TOKENS:
             return {one.number for one in scene}
-        near = sorted(scene, key=lambda one: (abs(one.number - place), one.number))
+        numbers = range(scene[0].number, scene[-1].number + 1)
+        near = chain([place], *((place - n, place + n) for n in range(1, len(scene))))
         shown, left = {place}, _AROUND_TOKENS
-        for one in near:
+        for one in (self.paragraphs[number - 1] for number in near if number in numbers):
             left -= one.tokens
             if left < 0:
                 break

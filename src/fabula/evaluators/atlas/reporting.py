@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 _FOREIGN: Final = "The prompts are, and how well a model reads other languages was not measured."
 _PER: Final = 10_000
+_PLACELESS: Final = ("dropped_without_place", "dropped_unknown_scene", "dropped_not_before")
 _MISSED: Final = frozenset(f"unreadable_{name}" for name in REPLY_TOKENS if name not in {"read", "decide"})
 
 
@@ -250,11 +252,23 @@ def _count(number: int, scenes: int, why: str) -> Scored:
 def _notes(one: Checked) -> Iterator[str]:
     counts, name, split = one.check.counts, one.check.item.id, one.check.split
     yield from _missing(one)
+    if one.check.config.ours.method == "reader" and one.check.run.aids("reader"):
+        yield (
+            f"{name}: the reader is a small model. Such models found none of the errors that were planted in stories, "
+            "and named what is none: neither findings nor their absence say anything. Give the role `reader` a strong "
+            "model."
+        )
     if one.worthless:
         yield (
             f"{name}: the verifier called {counts['controls_called_errors']} of {counts['controls']} planted "
             "suspicions errors that are surely none. Its verdicts are worth nothing; give the role `verifier` a "
             "stronger model, and take the findings for suspicions."
+        )
+    if dropped := sum(counts[what] for what in _PLACELESS):
+        yield (
+            f"{name}: left out, since they name no two places that this story has: {dropped} of what the role "
+            f"{'reader' if one.check.config.ours.method == 'reader' else 'proposer'!r} suspects. Where these are many, "
+            "give it another model."
         )
     if counts["notes_left_out"]:
         yield f"{name}: up to {counts['notes_left_out']} notes on earlier parts had no room beside a part."
@@ -286,11 +300,14 @@ def _missing(one: Checked) -> Iterator[str]:
         )
     if one.missed:
         yield f"{name}: {one.missed} replies could not be had; what they would have said is missing."
-    whys = dict.fromkeys(
-        rating.unscored for rating in one.check.ratings if rating.unscored and "control" not in rating.question
+    whys = Counter(  # one reason for many calls is said once
+        rating.unscored.replace(f" at {rating.call}", "")
+        for rating in one.check.ratings
+        if rating.unscored and "control" not in rating.question
     )
     if one.partial and whys:
-        yield f"{name}: what was wrong with them: {' '.join(whys)}"
+        said = " ".join(f"{why}{f' ({n} times)' if n > 1 else ''}" for why, n in whys.items())
+        yield f"{name}: what was wrong with them: {said}"
 
 
 def _data(one: Checked, config: Config) -> dict[str, Any]:

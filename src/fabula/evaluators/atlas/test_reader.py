@@ -49,10 +49,15 @@ EYES: dict[str, Any] = GREY | BROWN | {"category": "appearance", "sure": "certai
 
 
 def check_by(
-    answer: Callable[[Request], str], text: str = LAMP, *, context: int | None = None, **values: object
+    answer: Callable[[Request], str],
+    text: str = LAMP,
+    *,
+    context: int | None = None,
+    small: bool = False,
+    **values: object,
 ) -> tuple[Report, list[Request]]:
     """The report of a check whose roles a function plays, and all that was asked."""
-    model = ScriptedModel(answer, capabilities=Capabilities(schema=True, context=context))
+    model = ScriptedModel(answer, capabilities=Capabilities(schema=True, context=context, small=small))
 
     async def one() -> Report:
         with Journal() as journal:
@@ -252,6 +257,12 @@ def test_a_verifier_that_says_yes_to_everything_is_recognised() -> None:
     assert not re.findall(r"control|planted", shown.partition(" ends\n")[2])
 
 
+def test_a_small_reader_is_said_to_be_too_small() -> None:
+    for small in (True, False):
+        report, _ = check_by(playing(EYES), small=small)
+        assert any("the reader is a small model" in note for note in report.notes) is small
+
+
 def test_the_verifier_sees_in_a_long_story_what_is_around_both_places_and_speaks_of_the_same() -> None:
     def filler(low: int, high: int) -> str:
         return "\n\n".join(f"In year {n} the tide took {n} boats, and the wind turned." * 3 for n in range(low, high))
@@ -276,6 +287,27 @@ def test_the_verifier_sees_in_a_long_story_what_is_around_both_places_and_speaks
     assert "In year 200 " not in shown
 
 
+def test_suspicions_without_a_place_in_the_story_are_told() -> None:
+    nowhere = EYES | {
+        "paragraph_x": 900,
+        "quote_x": "zz",
+        "says_x": "",
+        "paragraph_y": 901,
+        "quote_y": "yy",
+        "says_y": "",
+    }
+    report, _ = check_by(playing(nowhere))
+    assert not all_of(report)
+    assert any("left out, since they name no two places" in note and "1 of what" in note for note in report.notes)
+
+
+def test_one_reason_for_many_calls_is_said_once() -> None:
+    report, _ = check_by(lambda _: "I cannot.")
+    (said,) = [note for note in report.notes if "what was wrong" in note]
+    assert said.count("could not be read after") == 1
+    assert "times)" in said
+
+
 # reports ------------------------------------------------------------------------------------------------------------
 
 
@@ -284,6 +316,9 @@ def test_a_dismissed_finding_is_counted_apart() -> None:
     row = next(row for row in report.as_data()["rows"] if row["what"] == "findings")
     assert shown_value(row, {}) == "1"
     assert shown_value(row, {"lamp": 1}) == "1 found, 1 dismissed"
+    others = [row for row in report.as_data()["rows"] if row["what"].startswith(("of these", "findings per"))]
+    assert len(others) == 2
+    assert all(shown_value(row, {"lamp": 1}).endswith(", dismissed ones counted") for row in others)
     key = all_of(report)[0]["key"]
     page = as_page(report.as_data(), {key: "a trick of the light"}, ["fabula", "check", "s.md"])
     assert "1 found, 1 dismissed" in page
