@@ -112,7 +112,9 @@ async def check(case: Case, path: str, which: int) -> None:
             return
         again = model_of_prompts()
         await run_case(case, again, journal)
-    assert_same((call.path for call in planned), (request.path for request in again.asked))
+    # Who witnesses a sentence that the edited marks lack is asked anew, and may come out as it was.
+    in_vain = "/" if path.endswith("witnesses") else ""
+    assert_same((call.path for call in planned), (request.path for request in again.asked), in_vain)
 
 
 def assert_same(announced: Iterable[str], asked: Iterable[str], in_vain: str = "") -> None:

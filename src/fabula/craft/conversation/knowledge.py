@@ -107,7 +107,9 @@ async def marked(run: Run, segment: str, names: Sequence[str], role: str, prompt
     async def make(own: Run) -> str:
         found: Sequence[Told | None] = named
         if not own.aids(role):
-            found = await asked(own.scope("again"), await asked(own, [None] * len(named)))
+            first = await asked(own, [None] * len(named))
+            complete = own.unless_made_up(lambda: first, _filled(first, named))
+            found = await asked(own.scope("again"), complete)
         return write_marks(_filled(found, named))
 
     def read(text: str) -> tuple[Told | None, ...]:
