@@ -107,9 +107,10 @@ async def marked(run: Run, segment: str, names: Sequence[str], role: str, prompt
     async def make(own: Run) -> str:
         found: Sequence[Told | None] = named
         if not own.aids(role):
-            first = await asked(own, [None] * len(named))
-            complete = own.unless_made_up(lambda: first, _filled(first, named))
-            found = await asked(own.scope("again"), complete)
+            found = await asked(own, [None] * len(named))
+            # In an estimate the reply is made up, and leaves out what a model would not.
+            complete: Sequence[Told | None] = _filled(found, named)
+            found = await asked(own.scope("again"), own.unless_made_up(lambda: found, complete))
         return write_marks(_filled(found, named))
 
     def read(text: str) -> tuple[Told | None, ...]:
