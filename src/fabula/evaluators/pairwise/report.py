@@ -83,7 +83,7 @@ def ranked(
             "names": names,
             "questions": [table.question for table in tables],
             "margin": ours.margin,
-            "wins": {table.question: table.ranking.wins.tolist() for table in tables},
+            "wins": {table.question: table.wins for table in tables},
         },
     )
 
@@ -105,21 +105,38 @@ class _Table:
         self.pairs = pair_choices(verdicts, ours.margin)
         self.shown = shown_comparisons(verdicts, words)
         self.counted = counted_comparisons(self.pairs, words, ties=ours.ties == "half")
-        self.ranking = rank_systems(names, self.counted, prior=ours.prior)
+        # One system without a verdict leaves the others theirs.
+        there = {name for one in self.counted for name in (one.first, one.second)}
+        self.judged = [name for name in names if name in there] or list(names)
+        self.ranking = rank_systems(self.judged, self.counted, prior=ours.prior)
 
     def rows(self) -> list[Row]:
         """Strengths and wins from the strongest system on, then the judge, then the baselines."""
         found: list[Row] = []
-        shares = [self._share(name) for name in self.names]
-        for n in sorted(range(len(self.names)), key=lambda n: (-_value(shares[n]), self.names[n])):
-            found.append(Row(self.names[n], f"strength/{self.question}", self.ranking.strengths[n]))
-            found.append(Row(self.names[n], f"wins/{self.question}", shares[n]))
+        shares = [self._share(name) for name in self.judged]
+        for n in sorted(range(len(self.judged)), key=lambda n: (-_value(shares[n]), self.judged[n])):
+            found.append(Row(self.judged[n], f"strength/{self.question}", self.ranking.strengths[n]))
+            found.append(Row(self.judged[n], f"wins/{self.question}", shares[n]))
+        for name in self.names:
+            if name not in self.judged:
+                none = Unscored("there is no verdict on it that counts")
+                found += [Row(name, f"{what}/{self.question}", none) for what in ("strength", "wins")]
         found += [Row(one.of, DIFFERENCE + self.question, one.scored) for one in self.ranking.differences]
         judge = self._judge()
         found += [Row("judge", f"{what}/{self.question}", scored) for what, scored in judge.items()]
         rows = _baseline_rows(self.question, self.pairs, self.texts, self.ours.seed)
         first = Row("first position", f"agreement/{self.question}", judge["first position wins"], baseline=True)
         return [*found, *rows, first]
+
+    @property
+    def wins(self) -> list[list[float]]:
+        """How often each system wins over each other one, in the order of all names."""
+        at = {name: n for n, name in enumerate(self.judged)}
+        counted = self.ranking.wins.tolist()
+        return [
+            [counted[at[one]][at[other]] if one in at and other in at else 0 for other in self.names]
+            for one in self.names
+        ]
 
     def _judge(self) -> dict[str, Scored]:
         return {

@@ -387,6 +387,28 @@ def test_the_strengths_of_character_simulation_come_of_its_appendix_a() -> None:
     assert found == [0.8751, -0.2209, -0.6542]
 
 
+def test_a_system_without_a_verdict_leaves_the_others_their_strengths() -> None:
+    ratings = [
+        rating(
+            one,
+            other,
+            "" if "quay" in (one, other) else ("a" if n % 3 else "b"),
+            prompt=str(n),
+            call=f"{one}{other}{n}",
+        )
+        for n in range(6)
+        for one, other in (("a", "b"), ("b", "a"), ("a", "quay"), ("quay", "a"))
+    ]
+    report = ranked(
+        [replace(one, answer=one.answer or None, unscored="" if one.answer else "no") for one in ratings], {}, Ours()
+    )
+    assert estimate(report, "a", "strength/plot").value > estimate(report, "b", "strength/plot").value
+    missing = report.row("quay", "strength/plot").scored
+    assert isinstance(missing, Unscored)
+    assert missing.reason == "there is no verdict on it that counts"
+    assert [len(row) for row in report.details["wins"]["plot"]] == [3, 3, 3]
+
+
 # properties ---------------------------------------------------------------------------------------------------------
 
 
