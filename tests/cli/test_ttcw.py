@@ -115,13 +115,13 @@ def test_tests_of_a_file_stand_for_ours(cli: Cli, stories: Path) -> None:
 def test_a_plot_and_a_candidate_are_printed_alone(cli: Cli, stories: Path) -> None:
     ran = cli("ttcw", "--plot-of", "reference.md", *JUDGE)
     assert ran.code == 0, ran.err
-    assert ran.out == "A keeper sells her light.\n"
+    assert ran.out == "A keeper sells her light. Nobody asks why.\n"
     (stories / "plot.txt").write_text(ran.out, encoding="utf-8")
     ran = cli("ttcw", "--candidate-from", "plot.txt", "--words", "12", *JUDGE)
     assert ran.code == 0, ran.err
     assert ran.out == f"{REPLIES['writer']}\n"
     ran = cli("ttcw", "--plot-of", "reference.md", "--json", *JUDGE)
-    assert ran.json["plot"] == {"reference": "A keeper sells her light."}
+    assert ran.json["plot"] == {"reference": "A keeper sells her light. Nobody asks why."}
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,7 @@ def test_any_texts_come_back(rows: list[tuple[str, str, str | float, str]]) -> N
         ({"answer": None}, "has an answer, or `unscored` says why"),
         ({"unscored": "but there is one"}, "has an answer, or `unscored` says why"),
         ({"answer": float("nan")}, "number is finite, not nan"),
+        ({"items": ("x", "x"), "answer": "x"}, "'x' stands there twice"),
         ({"answer": float("inf")}, "number is finite, not inf"),
         ({"systems": ("x", "y")}, "1 items have 2 systems; name one for each"),
     ],

@@ -72,6 +72,8 @@ class Rating:
             raise ValueError("A rating has an answer, or `unscored` says why it has none.")
         if isinstance(self.answer, float | int) and not abs(self.answer) < float("inf"):
             raise ValueError(f"A rating's number is finite, not {self.answer}.")
+        if len(set(self.items)) < len(self.items):
+            raise ValueError(f"A rating compares different stories; {self.items[0]!r} stands there twice.")
         if self.systems and len(self.systems) != len(self.items):
             raise ValueError(f"{len(self.items)} items have {len(self.systems)} systems; name one for each.")
 
