@@ -16,12 +16,13 @@ RUNTIME := $(VENV)/.runtime-$(VERSION)
 DEV     := $(VENV)/.dev-$(VERSION)
 PIP     := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo test cover check docs bench clean
+.PHONY: help demo test simulate cover check docs bench clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make demo   write a story with the small model that comes with fabula (MODEL=qwen2.5-coder-1.5b: a better one)'
 	@echo 'make test   run the tests, several at a time'
+	@echo 'make simulate  run the long simulations: how often each interval is right'
 	@echo 'make cover  run them with branch coverage'
 	@echo 'make check  run linter, formatter, types, import layers and house rules'
 	@echo 'make docs   write docs/reference anew'
@@ -39,6 +40,9 @@ demo: $(RUNTIME)
 test: $(DEV)
 	@$(BIN)/fabula models pull --quiet smollm2 || echo 'The small model could not be fetched: tests marked "embedded" are skipped.'
 	@$(BIN)/python -m pytest --quiet --numprocesses auto --maxprocesses 4 $(ARGS)
+
+simulate: $(DEV)
+	@$(BIN)/python -m pytest --quiet --numprocesses auto --maxprocesses 4 -m simulation $(ARGS)
 
 cover: $(DEV)
 	@$(BIN)/coverage erase

@@ -1,12 +1,15 @@
 """How much of what was planted in stories a check finds, what it finds besides, and what it asks.
 
     python -m benchmarks planted                                   # replays the recorded replies; asks nobody
+    python -m benchmarks.planted --as NAME                         # one reader's alone, with every kind of error
     python -m benchmarks.planted --as NAME --play reader=FILE.py:FUNCTION --play verifier=FILE.py:FUNCTION
-    python -m benchmarks.planted --as NAME --model openai:MODEL --stories a1,a3 --set reading=windows
+    python -m benchmarks.planted --as NAME --model openai:MODEL --stories a1,a3
+    python -m benchmarks.planted --as NAME --model openai:MODEL --stories n100 --forms broken --set reading=windows
 
-Every story is checked twice: with all its errors in it, and clean. What the roles replied is kept in one file for each
-reader and story, by the path of the call: replies alone, never a story or a prompt. A call whose reply is there, given
-to this very prompt, is replayed; so a trial that was stopped goes on where it was.
+Every story is checked twice: with all its errors in it, and clean. `n100` and `n300` are long novels (`novels`). What
+the roles replied is kept in one file for each reader and story, by the path of the call: replies alone, never a story
+or a prompt. A call whose reply is there, given to this very prompt, is replayed; so a trial that was stopped goes on
+where it was.
 """
 
 from __future__ import annotations
@@ -21,8 +24,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
+from benchmarks.novels import names as novel_names
+from benchmarks.novels import novel
 from benchmarks.table import Row, Table
 from fabula.base.errors import FabulaError, ModelError, UsageError
 from fabula.cli.asked import performers_of
@@ -38,7 +44,8 @@ from fabula.models.base import Capabilities, Reply, Usage
 from fabula.models.budget import estimate_tokens, prompt_tokens
 from fabula.project.casting import Environment, open_cast
 from fabula.project.settings import Settings
-from fabula.stats.shares import poisson, wilson
+from fabula.stats.estimate import Estimate
+from fabula.stats.intervals import count_of, share_of
 from fabula.story import Scene, Story
 
 if TYPE_CHECKING:
@@ -65,7 +72,8 @@ class Trial:
     Attributes:
         name: of the reader, for its files.
         data: folder of the stories.
-        stories: ids; all where none is named.
+        stories: ids; where none is named all short ones, or those that the reader has replied to.
+        forms: in which they are checked: with errors, or clean.
         replies: folder of the recorded replies.
         players: who plays the roles; `None` replays only.
         values: settings of the evaluator.
@@ -74,6 +82,7 @@ class Trial:
     name: str
     data: Path
     stories: tuple[str, ...] = ()
+    forms: tuple[str, ...] = FORMS
     replies: Path = REPLIES
     players: Settings | None = None
     values: dict[str, Any] = field(default_factory=dict)
@@ -84,8 +93,8 @@ class Replies:
     """The recorded replies of one reader to one story.
 
     Attributes:
-        data: as in the file: `able` by role (what its performer can do, which shapes prompts), and by form and call the
-            prompt's digest, the reply, and the tokens of both.
+        data: as in the file: `values`, the settings of the check; `able` by role (what its performer can do, which
+            shapes prompts); and by form and call the prompt's digest, the reply, and the tokens of both.
         stale: calls whose recorded reply was given to another prompt.
     """
 
@@ -177,34 +186,59 @@ async def outcomes(trial: Trial) -> tuple[list[Outcome], list[str]]:
     Raises:
         UsageError: there are no stories, or nothing is recorded for a reader that nobody plays.
     """
-    files = sorted(trial.data.glob("*.json"))
-    chosen = [file for file in files if not trial.stories or file.stem in trial.stories]
-    if not chosen:
-        raise UsageError(f"There are no stories in {trial.data}. Set FABULA_DATA to the folder of the ground truth.")
+    stories = _stories(trial)
     done: list[Outcome] = []
     missed: list[str] = []
 
-    async def one(file: Path, form: str, replies: Replies) -> None:
+    async def one(data: dict[str, Any], form: str, replies: Replies) -> None:
         try:
-            done.append(await _checked(trial, file, form, replies, pool))
+            done.append(await _checked(trial, data, form, replies, pool))
         except FabulaError as error:
-            missed.append(f"{file.stem}, {form}: {error}")
+            missed.append(f"{data['id']}, {form}: {error}")
 
-    kept = {file: Replies.read(trial.replies / trial.name / file.name) for file in chosen}
+    kept = {one["id"]: Replies.read(trial.replies / trial.name / f"{one['id']}.json") for one in stories}
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         async with asyncio.TaskGroup() as group:
-            for file, replies in kept.items():
-                for form in FORMS:
-                    group.create_task(one(file, form, replies))
-    missed += [f"{file.stem}, {call}: given to another prompt" for file, own in kept.items() for call in own.stale]
+            for data in stories:
+                for form in trial.forms if trial.players else [f for f in FORMS if f in kept[data["id"]].data]:
+                    group.create_task(one(data, form, kept[data["id"]]))
+    missed += [f"{name}, {call}: given to another prompt" for name, own in kept.items() for call in own.stale]
     return sorted(done, key=lambda found: (found.story, found.form)), sorted(missed)
 
 
-async def _checked(trial: Trial, file: Path, form: str, replies: Replies, pool: ThreadPoolExecutor) -> Outcome:
-    data = await asyncio.to_thread(lambda: json.loads(file.read_text(encoding="utf-8")))
+def _stories(trial: Trial) -> list[dict[str, Any]]:
+    """The stories of a trial, as they lie in the ground truth."""
+    there = trial.data / "planted"
+    chosen = trial.stories
+    if not chosen and trial.players:
+        chosen = tuple(sorted(file.stem for file in there.glob("*.json")))
+    if not chosen:
+        chosen = tuple(sorted(file.stem for file in (trial.replies / trial.name).glob("*.json")))
+    found = []
+    for name in chosen:
+        if name in novel_names():
+            found.append(novel(name, trial.data))
+        elif (there / f"{name}.json").is_file():
+            found.append(json.loads((there / f"{name}.json").read_text(encoding="utf-8")))
+        else:
+            raise UsageError(
+                f"There is no story {name!r} in {there}. Set FABULA_DATA to the folder of the ground truth."
+            )
+    if not found:
+        raise UsageError(f"Nothing is recorded for the reader {trial.name!r} in {trial.replies}.")
+    return found
+
+
+async def _checked(
+    trial: Trial, data: dict[str, Any], form: str, replies: Replies, pool: ThreadPoolExecutor
+) -> Outcome:
     text = broken(data) if form == "broken" else data["text"]
-    config = EVALUATOR.config("improved", {**trial.values, "gold": str(file)})
     settings = trial.players
+    values = trial.values
+    if settings is None:
+        values = {**replies.data.get("values", {}), **values}
+    else:
+        replies.data["values"] = values
     if settings is None:
         roles = {role: Recorded(replies, form, role, None, pool) for role in replies.data.get("able", {})}
         if not roles:
@@ -218,7 +252,10 @@ async def _checked(trial: Trial, file: Path, form: str, replies: Replies, pool: 
             for role in ("reader", "verifier")
         }
         cast = replace(opened, roles={**opened.roles, **assigned})
-    with Journal() as journal:
+    with Journal() as journal, TemporaryDirectory() as folder:
+        gold = Path(folder) / f"{data['id']}.json"
+        gold.write_text(json.dumps(data), encoding="utf-8")
+        config = EVALUATOR.config("improved", {**values, "gold": str(gold)})
         run = Run(RunContext(journal, Prompts(EVALUATOR.prompts), cast))
         report = await EVALUATOR.evaluate((Item(data["id"], Story("", (Scene("story", text),))),), run, config)
     (details,) = report.details["stories"]
@@ -236,66 +273,91 @@ def _inner(cast: Cast, role: str) -> Model:
 
 
 def table(found: Sequence[Outcome], missed: Sequence[str], name: str) -> Table:
-    """The measures of a trial."""
+    """The measures of one reader, with those of every kind of error."""
+    notes = (*_about(found, name), *_NOTES, *(f"Missing: {one}" for one in missed))
+    return Table("planted", TITLE, tuple(_rows(found, kinds=True)), notes)
+
+
+_NOTES: Final = (
+    "An error is found if a finding quotes some of the words put in (or their sentence, and the kinds agree).",
+    "A finding on a clean twin counts as false also where it names a slip that the story itself has.",
+    "Intervals take what is on one story together; those of a single story take each error alone.",
+)
+
+
+def _about(found: Sequence[Outcome], name: str) -> Iterator[str]:
+    for form, what in (("broken", "stories with errors"), ("clean", "clean twins")):
+        if own := [one for one in found if one.form == form]:
+            yield f"{name}: {len(own)} {what}, {_words(own):,} words."
+
+
+def _rows(found: Sequence[Outcome], *, kinds: bool) -> Iterator[Row]:
     hurt = [one for one in found if one.form == "broken"]
     calm = [one for one in found if one.form == "clean"]
-    errors = [error for one in hurt for error in one.details["scoring"]["planted"]["errors"]]
-    rows = [*_recalls(errors), *_false(hurt, calm), *_costs(found)]
-    notes = (
-        f"Reader {name!r}; {len(hurt)} stories with errors, {len(calm)} clean twins, {_words(found):,} words in all.",
-        "An error is found if a finding quotes some of the words put in (or their sentence, and the kinds agree).",
-        "A finding on a clean twin counts as false also where it names a slip that the story itself has.",
-        *(f"Missing: {one}" for one in missed),
-    )
-    return Table("planted", TITLE, tuple(rows), notes)
+    errors = [(one.story, error) for one in hurt for error in one.details["scoring"]["planted"]["errors"]]
+    yield from _recalls(errors, kinds=kinds)
+    yield from _false(hurt, calm)
+    yield from _costs(found)
 
 
 def _words(found: Iterable[Outcome]) -> int:
     return sum(one.words for one in found)
 
 
-def _recalls(errors: Sequence[dict[str, Any]]) -> Iterator[Row]:
+def _recalls(errors: Sequence[tuple[str, dict[str, Any]]], *, kinds: bool) -> Iterator[Row]:
+    """`errors` are pairs of a story and one of its errors."""
     if not errors:
         return
-    yield _share("planted errors found", [bool(one["found"]) for one in errors], least=_RECALL)
-    found = [one for one in errors if one["found"]]
-    if found:
-        yield _share("of these, the kind agrees", [one["kind_agrees"] for one in found])
-    for field_, word in (("needs", "needs "), ("kind", "")):
-        for value in sorted({one[field_] for one in errors}):
-            own = [bool(one["found"]) for one in errors if one[field_] == value]
+    yield _share("planted errors found", [(story, bool(one["found"])) for story, one in errors], least=_RECALL)
+    found = [(story, one) for story, one in errors if one["found"]]
+    if found and kinds:
+        yield _share("of these, the kind agrees", [(story, one["kind_agrees"]) for story, one in found])
+    for field_, word in (("needs", "needs "), ("kind", "")) if kinds else ():
+        for value in sorted({one[field_] for _, one in errors}):
+            own = [(story, bool(one["found"])) for story, one in errors if one[field_] == value]
             yield _share(f"found, {word}{value.replace('_', ' ')}", own)
 
 
-def _share(what: str, values: Sequence[bool], *, least: float | None = None, most: float | None = None) -> Row:
-    low, high = wilson(sum(values), len(values))
-    each = f"{sum(values)} of {len(values)}, 95 % {low:.2f} to {high:.2f}"
+def _share(
+    what: str, answers: Sequence[tuple[str, bool]], *, least: float | None = None, most: float | None = None
+) -> Row:
+    """A share of answers, each with its story; what is on one story is taken together, where there are some."""
+    values = [float(one) for _, one in answers]
+    stories = [story for story, _ in answers]
+    shared = share_of(values, stories if len(set(stories)) > 1 else None)
+    each = f"{sum(values):.0f} of {len(values)}"
+    if isinstance(shared, Estimate) and shared.low is not None and shared.high is not None:
+        each += f", 95 % {shared.low:.2f} to {shared.high:.2f}"
     return Row(what, (sum(values) / len(values),), "", each, least=least, most=most)
 
 
 def _false(hurt: Sequence[Outcome], calm: Sequence[Outcome]) -> Iterator[Row]:
     for name, group, most in (("clean twins", calm, _FALSE), ("broken stories", hurt, None)):
         if group:
-            count, times = sum(len(one.details["scoring"]["planted"]["false"]) for one in group), _PER / _words(group)
-            low, high = (end * times for end in poisson(count))
-            each = f"{count} in {_words(group):,} words, 95 % {low:.2f} to {high:.2f}"
-            yield Row(f"other findings per 10,000 words, {name}", (count * times,), "", each, most=most)
-    scores = [one.details["scoring"]["planted"] for one in (*hurt, *calm)]
-    decoys = [n in score["decoys_called_errors"] for score in scores for n in range(score["decoys"])]
+            counts = [float(len(one.details["scoring"]["planted"]["false"])) for one in group]
+            rate = count_of(counts, name, _PER / _words(group))
+            each = f"{sum(counts):.0f} in {_words(group):,} words"
+            if rate.low is not None and rate.high is not None:
+                each += f", 95 % {rate.low:.2f} to {rate.high:.2f}"
+            yield Row(f"other findings per 10,000 words, {name}", (rate.value,), "", each, most=most)
+    scores = [(one.story, one.details["scoring"]["planted"]) for one in (*hurt, *calm)]
+    decoys = [(story, n in score["decoys_called_errors"]) for story, score in scores for n in range(score["decoys"])]
     if decoys:
         yield _share("decoys called errors", decoys, most=_DECOYS)
-    hurt_scores = [one.details["scoring"]["planted"] for one in hurt]
-    suspicions = sum(score["suspicions"] for score in hurt_scores)
-    if suspicions:
-        right = sum(score["suspicions_that_are_errors"] for score in hurt_scores)
-        values = [True] * right + [False] * (suspicions - right)
-        yield _share("suspicions in broken stories that are errors", values, least=_RIGHT)
-    counts: Counter[str] = Counter()
-    for one in (*hurt, *calm):
-        counts.update(one.details["counts"])
-    if total := counts["controls"]:
-        called = counts["controls_called_errors"]
-        yield _share("planted suspicions called errors", [True] * called + [False] * (total - called))
+    suspected = [
+        (one.story, n < one.details["scoring"]["planted"]["suspicions_that_are_errors"])
+        for one in hurt
+        for n in range(one.details["scoring"]["planted"]["suspicions"])
+    ]
+    if suspected:
+        yield _share("suspicions in broken stories that are errors", suspected, least=_RIGHT)
+    controls = [
+        (one.story, n < one.details["counts"].get("controls_called_errors", 0))
+        for one in (*hurt, *calm)
+        for n in range(one.details["counts"].get("controls", 0))
+    ]
+    if controls:
+        yield _share("planted suspicions called errors", controls)
 
 
 def _costs(found: Sequence[Outcome]) -> Iterator[Row]:
@@ -310,21 +372,27 @@ def _costs(found: Sequence[Outcome]) -> Iterator[Row]:
 
 
 def bench(trial: Trial | None = None) -> Table:
-    """The measures of the recorded replies.
+    """The measures of a trial; of the recorded replies of all readers, where none is given.
 
     Raises:
         UsageError: nothing is recorded, or the stories are not there.
     """
-    if trial is None:
-        known = sorted(one.name for one in REPLIES.iterdir() if one.is_dir()) if REPLIES.is_dir() else []
-        if not known:
-            raise UsageError(f"No replies are recorded in {REPLIES}. Take some with `python -m benchmarks.planted`.")
-        trial = Trial(known[0], _folder())
-    return table(*asyncio.run(outcomes(trial)), trial.name)
+    if trial is not None:
+        return table(*asyncio.run(outcomes(trial)), trial.name)
+    known = sorted(one.name for one in REPLIES.iterdir() if one.is_dir()) if REPLIES.is_dir() else []
+    if not known:
+        raise UsageError(f"No replies are recorded in {REPLIES}. Take some with `python -m benchmarks.planted`.")
+    rows: list[Row] = []
+    notes: list[str] = []
+    for name in known:
+        found, missed = asyncio.run(outcomes(Trial(name, _folder())))
+        rows += [replace(row, what=f"{name}: {row.what}") for row in _rows(found, kinds=False)]
+        notes += [*_about(found, name), *(f"{name} lacks {one}" for one in missed)]
+    return Table("planted", TITLE, tuple(rows), (*notes, *_NOTES))
 
 
 def _folder() -> Path:
-    return Path(os.environ.get("FABULA_DATA") or _BESIDE) / "planted"
+    return Path(os.environ.get("FABULA_DATA") or _BESIDE)
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -335,7 +403,8 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--model", action="append", metavar="[ROLE=]SPEC", help="model of all roles, or of one")
     parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="a setting of the check")
     parser.add_argument("--stories", default="", metavar="ID,ID", help="which; all if none is named")
-    parser.add_argument("--data", type=Path, default=_folder(), metavar="DIR", help="folder of the stories")
+    parser.add_argument("--forms", default=",".join(FORMS), metavar="FORM,FORM", help="with errors, clean, or both")
+    parser.add_argument("--data", type=Path, default=_folder(), metavar="DIR", help="folder of the ground truth")
     parser.add_argument("--replies", type=Path, default=REPLIES, metavar="DIR", help="where replies are kept")
     parser.add_argument("--json", action="store_true", help="print every story's findings as JSON")
     asked = parser.parse_args(words)
@@ -344,7 +413,8 @@ def main(words: Sequence[str] | None = None) -> int:
         players = Settings().with_(performers_of(Performers(play=asked.play, model=asked.model), Settings()))
     values = dict(one.partition("=")[::2] for one in asked.set)
     chosen = tuple(one for one in asked.stories.split(",") if one)
-    trial = Trial(asked.name, asked.data, chosen, asked.replies, players, values)
+    forms = tuple(one for one in FORMS if one in asked.forms.split(","))
+    trial = Trial(asked.name, asked.data, chosen, forms, asked.replies, players, values)
     try:
         found, missed = asyncio.run(outcomes(trial))
     except FabulaError as error:

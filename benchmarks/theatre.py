@@ -100,9 +100,12 @@ class Company:
                 return {"points": texts}
             return {"points": [{"event": number, "text": text} for number, text in enumerate(texts, 1)]}
         if prompt == "terminate":
+            covered = draw.random() < self.likely
+            if "reasons" in wanted:
+                return {"reasons": prose(draw, _WORDS["event"]), "covered": covered}
             fields = wanted["uncovered"]["items"]["properties"]
             missing = {name: _chosen(field, draw) for name, field in fields.items()}
-            return {"uncovered": [missing], "covered": draw.random() < self.likely}
+            return {"uncovered": [missing], "covered": covered}
         if prompt == "direct":
             return {
                 "remaining": [_chosen(wanted["remaining"]["items"], draw)],

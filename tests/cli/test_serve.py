@@ -34,7 +34,10 @@ TOKEN = "a-token-from-the-environment"  # noqa: S105 - of tests alone
 @pytest.fixture
 def tale(here: Path) -> Path:
     """A project `tale` with a scripted model."""
-    (here / "mara.toml").write_text(f"[replies]\nnpc = {json.dumps(ANSWER)}\n", encoding="utf-8")
+    witnesses = [{"sentence": n, "witnesses": ["Mara", "Tobias"]} for n in range(1, 5)]
+    said = {"npc": ANSWER, "labeller": json.dumps({"sentences": witnesses})}
+    shown = "".join(f"{role} = {json.dumps(text)}\n" for role, text in said.items())
+    (here / "mara.toml").write_text(f"[replies]\n{shown}", encoding="utf-8")
     settings = {
         "system": "vanilla",
         "model": f"scripted:{here / 'mara.toml'}",

@@ -23,7 +23,7 @@ from fabula.base.errors import PlanError
 from fabula.engine.dry_run import example, placeholder
 from fabula.engine.events import Kept
 from fabula.engine.journal import Journal
-from fabula.models.base import Capabilities
+from fabula.models.base import Capabilities, Reply
 from fabula.models.scripted import ScriptedModel
 from harness import Case, Measurement, cases, dry_run_case, dry_run_measure, measure_case, measurements, run_case
 
@@ -67,8 +67,14 @@ def _salted(schema: Json, value: Any, salt: str, field: str = "") -> Any:  # noq
     return placeholder(len(value.split()), value + salt) if free else value
 
 
+def weighed(request: Request) -> str | Reply:
+    """The text of `reply_to`, with the probabilities that an estimate expects of a model that is asked for them."""
+    text = reply_to(request)
+    return Reply(text, logprobs={text: -0.1}) if request.logprobs else text
+
+
 def model_of_prompts() -> ScriptedModel:
-    return ScriptedModel(reply_to, capabilities=Capabilities(schema=True, choices=True))
+    return ScriptedModel(weighed, capabilities=Capabilities(schema=True, choices=True))
 
 
 def changed(text: str, which: int) -> str:
@@ -106,7 +112,9 @@ async def check(case: Case, path: str, which: int) -> None:
             return
         again = model_of_prompts()
         await run_case(case, again, journal)
-    assert_same((call.path for call in planned), (request.path for request in again.asked))
+    # Who witnesses a sentence that the edited marks lack is asked anew, and may come out as it was.
+    in_vain = "/" if path.endswith("witnesses") else ""
+    assert_same((call.path for call in planned), (request.path for request in again.asked), in_vain)
 
 
 def assert_same(announced: Iterable[str], asked: Iterable[str], in_vain: str = "") -> None:

@@ -2,7 +2,7 @@
 
 The share is that of the intervals offered, averaged over the truths of a family (`tests/support/interval_worlds.py`),
 since no method holds for each and every truth. A few families are wide where units are few; none may be narrow.
-The quick part runs the most used families at three numbers of units; the slow part all of them.
+The quick part runs the most used families at three numbers of units; `make simulate` all of them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def test_the_most_used_intervals_hold(family: Family, units: int) -> None:
     check(family, units, 200)
 
 
-@pytest.mark.slow
+@pytest.mark.simulation
 @pytest.mark.parametrize("units", [3, 5, 8, 12, 20, 50])
 @pytest.mark.parametrize("family", FAMILIES, ids=[family.name for family in FAMILIES])
 def test_every_interval_holds(family: Family, units: int) -> None:

@@ -199,8 +199,8 @@ def planted_story(folder: Path) -> Path:
     error |= {"contradicts": "Mara's eyes were grey.", "explanation": "Two colours.", "needs": "lookup"}
     decoy = {"quote_a": "he was a doctor", "quote_b": "It rained all day.", "why_no_error": "A lie."}
     story = {"id": "m", "title": "", "form": "prose", "text": text, "errors": [error], "decoys": [decoy]}
-    (folder / "stories").mkdir()
-    (folder / "stories" / "m.json").write_text(json.dumps(story), encoding="utf-8")
+    (folder / "data" / "planted").mkdir(parents=True)
+    (folder / "data" / "planted" / "m.json").write_text(json.dumps(story), encoding="utf-8")
     (folder / "player.py").write_text(PLAYER, encoding="utf-8")
     return folder
 
@@ -226,7 +226,7 @@ def test_a_trial_on_planted_stories_is_recorded_and_replayed_without_the_stories
     folder = planted_story(tmp_path)
     player = f"{folder / 'player.py'}:answer"
     settings = {"roles": {role: {"play": player} for role in ("reader", "verifier")}}
-    trial = planted.Trial("tester", folder / "stories", replies=folder / "replies", players=Settings().with_(settings))
+    trial = planted.Trial("tester", folder / "data", replies=folder / "replies", players=Settings().with_(settings))
     played = planted.bench(trial)
     values = {row.what: row.middle for row in played.rows}
     assert values["planted errors found"] == values["of these, the kind agrees"] == 1

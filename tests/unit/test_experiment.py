@@ -237,7 +237,9 @@ async def test_a_program_that_breaks_fails_its_run_and_no_other(home: Path) -> N
     entry = '{ system = "end-to-end", label = "own", settings = { roles = { writer = { play = "own.py:speak" } } } }'
     results = await do(home, BASE.replace('["end-to-end"]', f'[{entry}, "end-to-end"]'))
     assert [run.outcome.state for run in results.runs] == ["failed", "done", "failed", "done"]
-    assert results.runs[0].outcome.error == "ZeroDivisionError: division by zero"
+    assert "which plays the role 'writer', failed: ZeroDivisionError: division by zero (own.py, line 2)." in (
+        results.runs[0].outcome.error
+    )
 
 
 async def test_runs_side_by_side_share_one_model_that_is_closed_once(

@@ -76,7 +76,7 @@ def test_the_order_in_which_a_pair_is_shown_makes_no_difference(rows: list[tuple
 def test_raters_are_columns_and_what_is_missing_is_no_number() -> None:
     verdicts = [score("x", "p", 1), score("x", "p", 2), score("y", "p", 4), score("x", "p", 3, "b")]
     prompts, raters, table = by_rater(verdicts)
-    assert (prompts, raters) == (["p", "p"], ["a", "b"])
+    assert (prompts, raters) == (["prompt p", "prompt p"], ["a", "b"])
     np.testing.assert_array_equal(table, [[1.5, 3.0], [4.0, np.nan]])
 
 
@@ -255,3 +255,36 @@ def test_a_missing_text_is_said_for_pairs_too() -> None:
     by = {(f.of, f.what): f.scored for f in found.findings}
     assert by["length", "pairs: accuracy"] == Unscored("the text of 'y/p' is not there; give it with --stories", 1)
     assert found.beats is None or found.beats is False
+
+
+def compared_without_prompts(stories: int) -> tuple[list[Verdict], list[Verdict]]:
+    """Every two of the stories, by people and by a judge who misreads the first."""
+    pairs = [(f"i{a}", f"i{b}") for a in range(stories) for b in range(a + 1, stories)]
+    human = [Verdict("a", pair, 1.0) for pair in pairs]
+    return [Verdict("m", pair, float("i0" not in pair)) for pair in pairs], human
+
+
+def test_pairs_that_share_stories_are_not_taken_for_independent() -> None:
+    found = {f.what: f.scored for f in meta(*compared_without_prompts(8), {}).findings if f.of == "judge"}
+    for what in ("pairs: accuracy", "pairs: kappa"):
+        scored = found[what]
+        assert isinstance(scored, Estimate)
+        assert (scored.n, scored.low) == (28, None)
+
+
+def test_pairs_of_stories_of_their_own_are_units() -> None:
+    human = [Verdict("a", (f"x{n}", f"y{n}"), 1.0) for n in range(10)]
+    judge = [Verdict("m", (f"x{n}", f"y{n}"), float(n > 1)) for n in range(10)]
+    found = {f.what: f.scored for f in meta(judge, human, {}).findings if f.of == "judge"}
+    accuracy = found["pairs: accuracy"]
+    assert isinstance(accuracy, Estimate)
+    assert accuracy.low == pytest.approx(0.49, abs=0.01)
+
+
+def test_people_who_compare_the_stories_of_one_prompt_have_no_interval_by_pair() -> None:
+    judge, human = compared_without_prompts(6)
+    again = [Verdict("b", v.items, float(n % 3 > 0)) for n, v in enumerate(human)]
+    found = {f.what: f.scored for f in meta(judge, human + again, {}).findings if f.of == "people"}
+    scored = found["Fleiss' kappa"]
+    assert isinstance(scored, Estimate)
+    assert scored.low is None

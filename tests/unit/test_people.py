@@ -88,6 +88,20 @@ def test_who_is_named_in_a_text_is_present() -> None:
     )
 
 
+def test_of_a_family_the_one_with_the_same_words_is_meant() -> None:
+    family = ["Elizabeth Bennet", "Mr. Bennet", "Mrs. Bennet", "Mr. Darcy"]
+    assert among("Mr Bennet", family) == "Mr. Bennet"
+    assert among("Miss Elizabeth Bennet", family) == "Elizabeth Bennet"
+    assert among("Bennet", family) is None
+
+
+def test_a_name_that_two_share_names_neither() -> None:
+    family = ("Elizabeth Bennet", "Mr. Bennet", "Mr. Darcy")
+    assert present_in(family, "Elizabeth Bennet hides it from Darcy.") == ("Elizabeth Bennet", "Mr. Darcy")
+    assert present_in(family, "Mr. Bennet and Elizabeth talk.") == ("Elizabeth Bennet", "Mr. Bennet")
+    assert present_in(family, "The Bennet house is old.") == ()
+
+
 def test_names_with_a_full_stop_are_one_name() -> None:
     text = (
         "They say that Mr. Darcy left. Nobody asked Mr. Darcy. She saw Prof. Hill, and he saw Prof. Hill at St. Ives."

@@ -443,6 +443,34 @@ def test_people_are_known_by_parts_of_their_names() -> None:
     assert people.characters[0].goal == "the truth"
 
 
+def test_a_family_listed_in_one_reply_stays_a_family() -> None:
+    people, names = CastList(), ("Elizabeth Bennet", "Mr. Bennet", "Mrs. Bennet", "Mary", "Mary Ann")
+    people.add([Sheet(name=name) for name in names])
+    assert people.names == names
+    people.add([Sheet(name="Mr. Bennet", goal="peace"), Sheet(name="Elizabeth", goal="to laugh")])
+    assert people.names == names
+    assert [people.characters[place].goal for place in (0, 1)] == ["to laugh", "peace"]
+    small = CastList()
+    small.add([Sheet(name="Mara Quist"), Sheet(name="Mara")], small=True)
+    assert small.names == ("Mara Quist",), "small models list one person twice"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '1. Mara reads the letter.\n2. Dr. Cole says: "Go. Now."',
+        'Here are the events:\n\n1) Mara reads the letter.\n2) Dr. Cole says: "Go. Now."',
+        '**Scene 1**\n\n* **Mara reads** the letter.\n* Dr. Cole says:\n  "Go. Now."',
+    ],
+)
+async def test_events_that_come_as_a_list_are_its_items(reply: str) -> None:
+    plan, _ = await made(PlanOptions(scenes=1), plan_outline=reply)
+    assert [event.text for event in plan.scenes[0].outline] == [
+        "Mara reads the letter.",
+        'Dr. Cole says: "Go. Now."',
+    ]
+
+
 def test_the_same_event_in_other_words_is_dropped() -> None:
     assert without_repeats(["Mara lights the lamp.", "Mara lights the lamp again.", "Jon dies."]) == [
         "Mara lights the lamp.",

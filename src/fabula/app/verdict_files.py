@@ -188,6 +188,12 @@ def common_questions(judge: Side, human: Side, wanted: str = "") -> dict[str, Co
             f"{judge.name} and {human.name} answer no common question: {mine} in the one, {theirs} in the other. "
             "Use one name for one question."
         )
+    for side in (judge, human):
+        if side.unsettled and not side.stories:
+            raise UsageError(
+                f"{side.name}: all {side.pairs} pairs are weighed by probabilities and were judged in one order only, "
+                "so that none is settled. Judge them in the other order too."
+            )
     if not judge.stories & human.stories:
         raise UsageError(
             f"{judge.name} and {human.name} have no story in common: {_some(judge)} in the one, {_some(human)} in the "

@@ -12,6 +12,7 @@ from fabula.measure.ratings import SAME
 from fabula.measure.report.page import difference_cells, estimate_cells
 from fabula.stats.comparisons import TIE
 from fabula.stats.differences import is_shown
+from fabula.stats.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from fabula.evaluators.pairwise.verdicts import PairChoice
     from fabula.measure.ratings import Rating
     from fabula.measure.report import Report, Row
+    from fabula.stats.estimate import Scored
 
 
 _MOST: Final = 12  # differences in the terminal
@@ -51,11 +53,17 @@ def _strengths(report: Report, question: str) -> str:
     head = ("system", "strength", "95 % interval", "wins", "95 % interval", "verdicts")
     strengths, wins = (rows_on(report, question, what=what) for what in ("strength", "wins"))
     rows = [
-        (one.of, *estimate_cells(one.scored)[:2], *estimate_cells(other.scored))
+        (one.of, *_without_reason(one.scored)[:2], *_without_reason(other.scored))
         for one, other in zip(strengths, wins, strict=True)
     ]
     prompts = max((row.scored.n for row in strengths), default=0)
     return f"{question}, {prompts} prompt{'s' * (prompts != 1)}\n{table([head, *rows], right=(1, 3, 5))}"
+
+
+def _without_reason(scored: Scored) -> tuple[str, str, str]:
+    """A number's cells; why there is none stands below the tables."""
+    value, interval, n = estimate_cells(scored)
+    return value, interval if isinstance(scored, Estimate) else "", n
 
 
 def _judge(report: Report) -> str:
@@ -83,7 +91,7 @@ def _brief(scored: object) -> str:
         return "-"
     low, _, high = interval.partition(" to ")
     shown = f"{float(value):z.2f}"
-    return f"{shown} [{float(low):z.2f}, {float(high):z.2f}]" if high else f"{shown} (n {n})"
+    return f"{shown} [{float(low):z.2f}, {float(high):z.2f}]" if high else f"{shown}\xa0(n\xa0{n})"
 
 
 def pair_by_question(report: Report) -> dict[str, PairChoice | None]:

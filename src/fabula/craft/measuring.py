@@ -9,20 +9,24 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.base.errors import UsageError
 from fabula.engine.methods import settings_of
 from fabula.measure.report import DIFFERENCE, Row
-from fabula.stats.differences import MOST, as_said, differences
+from fabula.stats.differences import MOST, as_said, differences, many_tested
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.intervals import mean_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import TypeAlias
 
     from fabula.measure.items import Item
     from fabula.stats.estimate import Scored
+
+    Limits: TypeAlias = tuple[float, float]
 
 ALL: Final = "all"
 MEAN: Final = "mean/"
 _PAIR: Final = 2
 _NAMED: Final = 4  # measures of one note
+_REASONS: Final = 2  # why stories have no number, of one mean
 
 
 def checked(items: Sequence[Item]) -> None:
@@ -89,66 +93,81 @@ def story_rows(items: Sequence[Item], measured: Mapping[str, Sequence[Scored]]) 
     return [Row(item.id, what, scored[index]) for index, item in enumerate(items) for what, scored in measured.items()]
 
 
-def mean_rows(items: Sequence[Item], measured: Mapping[str, Sequence[Scored]], lowest: float = 0.0) -> list[Row]:
+def mean_rows(
+    items: Sequence[Item],
+    measured: Mapping[str, Sequence[Scored]],
+    limits: Limits | Callable[[str], Limits] = (0.0, math.inf),
+) -> list[Row]:
     """A row "mean/MEASURE" for every system: the mean over its stories, with its interval by prompt.
 
-    Stories that are not scored stay out of the mean, and its method counts them. No measure is below `lowest`.
+    Stories that are not scored stay out of the mean, and its method counts them. No measure is outside the
+    limits, which may be those of each.
     """
     return [
-        Row(system, MEAN + what, _mean(items, [(i, scored[i]) for i in members], lowest))
+        Row(
+            system,
+            MEAN + what,
+            _mean(items, [(i, scored[i]) for i in members], limits(what) if callable(limits) else limits),
+        )
         for system, members in by_system(items).items()
         for what, scored in measured.items()
     ]
 
 
-def _mean(items: Sequence[Item], members: Sequence[tuple[int, Scored]], lowest: float) -> Scored:
+def _mean(items: Sequence[Item], members: Sequence[tuple[int, Scored]], limits: Limits) -> Scored:
     there = [(index, scored) for index, scored in members if isinstance(scored, Estimate)]
     missing = [scored.reason for _, scored in members if isinstance(scored, Unscored)]
     if not there:
         reasons = Counter(missing).most_common()
-        return Unscored("; ".join(f"{reason} ({count} stories)" for reason, count in reasons), 0)
+        shown = "; ".join(f"{reason} ({count} stories)" for reason, count in reasons[:_REASONS])
+        return Unscored(f"{shown}; ..." if len(reasons) > _REASONS else shown, 0)
     what = there[0][1].method
     method = f"mean over {len(there)} stories" + (f", {len(missing)} not scored" if missing else "")
     return mean_of(
         [scored.value for _, scored in there],
         [prompt_of(items[index]) for index, _ in there],
         method=f"{method}: {what}",
-        limits=(lowest, math.inf),
+        limits=limits,
     )
 
 
-def difference_rows(items: Sequence[Item], measured: Mapping[str, Sequence[Scored]]) -> tuple[list[Row], list[str]]:
+def difference_rows(
+    items: Sequence[Item], measured: Mapping[str, Sequence[Scored]], most: float = math.inf
+) -> tuple[list[Row], list[str]]:
     """A row "ONE - OTHER", "difference/MEASURE" for every two systems, and which are shown to differ.
 
-    Paired by prompt, and corrected, within each measure, for how many pairs of systems there are.
+    Paired by prompt, and corrected, within each measure, for how many pairs of systems there are. No difference is
+    larger than `most`.
     """
     systems = {name: members for name, members in by_system(items).items() if any(item.system for item in items)}
     if len(systems) < _PAIR:
         return [], []
     if len(systems) > MOST:
         return [], [f"Differences are left out: {len(systems)} systems are more than {MOST}."]
-    rows, said = [], []
+    rows, said, tested = [], [], 0
     for what, scored in measured.items():
         values: dict[str, dict[str, list[float]]] = {name: {} for name in systems}
         for name, members in systems.items():
             for index in members:
                 if isinstance(one := scored[index], Estimate):
                     values[name].setdefault(prompt_of(items[index]), []).append(one.value)
-        found = differences(values, what)
+        found = differences(values, what, most)
+        tested += any(one.tested for one in found)
         rows += [Row(one.of, DIFFERENCE + what, one.scored) for one in found]
         said += [as_said(found, what)] if any(one.shown for one in found) else []
-    compared = [row for row in rows if isinstance(row.scored, Estimate) and row.scored.p is not None]
-    if compared and not said:
+    if tested and not said:
         said.append("No difference between two systems is shown on any measure.")
-    return rows, said
+    return rows, said + many_tested(tested, "measures") * bool(said)
 
 
 def unscored_note(measured: Mapping[str, Sequence[Scored]]) -> tuple[str, ...]:
     """How many stories have no number and why; measures that lack it alike share a note."""
     alike: dict[tuple[int, int, str], list[str]] = {}
     for what, scored in measured.items():
-        missing = Counter(one.reason for one in scored if isinstance(one, Unscored))
-        for why, count in missing.items():
+        missing = Counter(one.reason for one in scored if isinstance(one, Unscored)).most_common()
+        if len(missing) > _PAIR:  # a reason for each story, as of replies that could not be read
+            missing = [(f"{len(missing)} reasons; most often: {missing[0][0]}", sum(count for _, count in missing))]
+        for why, count in missing:
             alike.setdefault((count, len(scored), why), []).append(what)
     return tuple(f"{_listed(names)}: {count} of {of} not scored ({why})." for (count, of, why), names in alike.items())
 

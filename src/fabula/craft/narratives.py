@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.craft.conversation.lines import Parties
-from fabula.story.people import among, names_in, present_in, same_person
+from fabula.story.people import among, names_in, present_in, same_person, titled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -53,6 +53,8 @@ def check_people(names: Sequence[str], narrative: str, known: Iterable[str] = ()
         if among(name, people) is None and not present_in([name], narrative):
             raise UnknownNameError("character", name, dict.fromkeys((*people, *names_in(narrative))))
     for n, name in enumerate(names):
-        twin = next((other for other in names[:n] if same_person(name, other)), None)
+        # "Mr. Bennet" may be Elizabeth Bennet's father: only names of one kind can be told to be one person's.
+        alike = (other for other in names[:n] if same_person(name, other) and titled(name) == titled(other))
+        twin = next(alike, None)
         if twin is not None:
             raise UsageError(f"{name!r} and {twin!r} are the same. Give two different characters.")

@@ -23,6 +23,7 @@ from fabula.engine.roles import answered_by, drawn, is_person
 from fabula.engine.staleness import (
     MARK,
     Branch,
+    apart,
     branches,
     is_stale,
     marked,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from fabula.engine.roles import Assignment
     from fabula.models.base import OnText
 
-__all__ = ["Branch", "Mode", "Run", "RunContext", "branches", "side_by_side"]
+__all__ = ["Branch", "Mode", "Run", "RunContext", "apart", "branches", "side_by_side"]
 
 T = TypeVar("T")
 Make: TypeAlias = "Callable[[Run], Awaitable[str]]"

@@ -95,6 +95,15 @@ async def side_by_side(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     return [await one for one in begun]
 
 
+async def apart(work: Coroutine[Any, Any, T]) -> T:
+    """What a piece of work gives, on a line of its own that makes nothing else stale.
+
+    For work whose outcome steers what follows by what it tells of a model, and not by what it tells of a text.
+    """
+    with own_line():
+        return await work
+
+
 def _first(group: ExceptionGroup[Exception]) -> Exception:
     inner = group.exceptions[0]
     return _first(inner) if isinstance(inner, ExceptionGroup) else inner

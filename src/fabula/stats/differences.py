@@ -6,6 +6,7 @@ The intervals hold all at once with 95 % (Bonferroni: each at 1 - 0.05 / m for m
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 MOST: Final = 20  # systems of which every two are compared
 _SAID: Final = 5  # differences in a sentence
+_SEVERAL: Final = 2  # measures
 # Two systems, the value of their difference, on how many prompts, and what its interval comes from.
 Found: TypeAlias = tuple[str, str, float, int, Spread | Unscored]
 
@@ -47,6 +49,11 @@ class Difference:
         return f"{self.one} above {self.other}" if above else f"{self.other} above {self.one}"
 
     @property
+    def tested(self) -> bool:
+        """Whether there is a p-value."""
+        return isinstance(self.scored, Estimate) and self.scored.p is not None
+
+    @property
     def shown(self) -> bool:
         """Whether the difference is shown not to be 0, at 5 % for all of them together."""
         return is_shown(self.scored)
@@ -57,12 +64,15 @@ def is_shown(scored: Scored) -> bool:
     return isinstance(scored, Estimate) and scored.p is not None and scored.p < 1 - LEVEL
 
 
-def differences(systems: Mapping[str, Mapping[str, Sequence[float]]], what: str) -> tuple[Difference, ...]:
+def differences(
+    systems: Mapping[str, Mapping[str, Sequence[float]]], what: str, most: float = math.inf
+) -> tuple[Difference, ...]:
     """The mean difference of every two systems over the prompts that both have; none where they are too many.
 
     Args:
         systems: of each the values on each prompt, of which the mean is taken.
         what: is compared, for the method.
+        most: how large a difference can be.
     """
     if len(systems) > MOST:
         return ()
@@ -73,11 +83,11 @@ def differences(systems: Mapping[str, Mapping[str, Sequence[float]]], what: str)
         apart = np.array([means[one][prompt] - means[other][prompt] for prompt in shared])
         value = float(apart.mean()) if shared else 0.0
         found.append((one, other, value, len(shared), spread_of(apart, list(np.arange(len(apart))[:, None]))))
-    return corrected(found, f"mean difference of {what} over the prompts that both have")
+    return corrected(found, f"mean difference of {what} over the prompts that both have", most)
 
 
-def corrected(found: Sequence[Found], method: str) -> tuple[Difference, ...]:
-    """The differences with intervals that hold all at once, and Holm's p-values."""
+def corrected(found: Sequence[Found], method: str, most: float = math.inf) -> tuple[Difference, ...]:
+    """The differences with intervals that hold all at once and go no further than `most`, and Holm's p-values."""
     tested = [one[-1] for one in found if isinstance(one[-1], Spread)]
     chances = iter(holm([spread.chance() for spread in tested]))
     level = 1 - (1 - LEVEL) / max(len(tested), 1)
@@ -91,7 +101,8 @@ def corrected(found: Sequence[Found], method: str) -> tuple[Difference, ...]:
             scored = Estimate(value, n, method=f"{method}; {spread.reason}")
         else:
             below, above = spread.reach(level)
-            scored = Estimate(value, n, value - below, value + above, named, LEVEL, next(chances))
+            low, high = max(value - below, -most), min(value + above, most)
+            scored = Estimate(value, n, low, high, named, LEVEL, next(chances))
         rows.append(Difference(one, other, scored))
     return tuple(rows)
 
@@ -105,9 +116,17 @@ def holm(chances: Sequence[float]) -> list[float]:
     return found
 
 
+def many_tested(count: int, what: str) -> list[str]:
+    """That nothing corrects for the number of measures or questions, where there are several: a note or none."""
+    if count < _SEVERAL:
+        return []
+    each = f"Differences are corrected within each of the {count} {what}, not over all of them"
+    return [f"{each}: where no two systems differ, up to 1 in {round(1 / (1 - LEVEL))} {what} shows one by chance."]
+
+
 def as_said(rows: Sequence[Difference], what: str) -> str:
     """Which systems are shown to differ, in a sentence; empty where nothing is compared."""
-    tested = [row for row in rows if isinstance(row.scored, Estimate) and row.scored.p is not None]
+    tested = [row for row in rows if row.tested]
     if not tested:
         return ""
     shown = [row for row in tested if row.shown]

@@ -152,7 +152,7 @@ def _among(human: Sequence[Verdict]) -> list[Figure]:
     units, count = [str(row) for row in range(len(table))], len(table)
     if of_pairs:  # a pair has no first story: it is counted from both sides
         table, whole = np.concatenate([table, 1 - table]), np.concatenate([whole, whole])
-        prompts, units = prompts * PAIR, units * PAIR
+        prompts, units = prompts * PAIR, prompts * PAIR  # pairs of one prompt may share stories
     found = []
     for name, coefficient in (_OF_PAIRS if of_pairs else _OF_SCORES).items():
         rows = np.flatnonzero(whole) if coefficient.startswith("icc") else np.arange(len(table))

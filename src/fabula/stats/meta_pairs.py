@@ -15,7 +15,7 @@ from fabula.stats.agreement import agreement
 from fabula.stats.correlation import correlation, levelled
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.intervals import mean_of, share_of
-from fabula.stats.verdicts import JUDGE, Figure, homes_of, preferences_of, preferred
+from fabula.stats.verdicts import JUDGE, Figure, homes_of, preferences_of, preferred, units_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,7 +56,7 @@ class Pairs:
             np.array([theirs[pair] for pair in pairs]),
             np.array([mine[pair] for pair in pairs]),
             np.array([np.mean(shown[pair]) for pair in pairs]),
-            tuple(homes[pair[0]][0] or " / ".join(pair) for pair in pairs),
+            tuple(units_of(pairs, [homes[pair[0]][0] or homes[pair[1]][0] for pair in pairs])),
         )
 
     def findings(self, trivial: Mapping[str, Trivial]) -> list[Figure]:

@@ -98,6 +98,27 @@ def homes_of(verdicts: Sequence[Verdict]) -> dict[str, tuple[str, str]]:
     return found
 
 
+def units_of(items: Sequence[tuple[str, ...]], prompts: Sequence[str]) -> list[str]:
+    """What each story or pair belongs to: its prompt; where that is not known, all pairs that stories link.
+
+    Pairs of the same stories are not independent: one story that a judge misreads is in all of its pairs.
+    """
+    linked = {item: item for unit in items for item in unit}
+
+    def first(item: str) -> str:
+        while linked[item] != item:
+            linked[item] = linked[linked[item]]
+            item = linked[item]
+        return item
+
+    for unit, prompt in zip(items, prompts, strict=True):
+        for item in unit[1:] if not prompt else ():
+            linked[first(item)] = first(unit[0])
+    return [
+        f"prompt {prompt}" if prompt else f"story {first(unit[0])}" for unit, prompt in zip(items, prompts, strict=True)
+    ]
+
+
 def by_rater(verdicts: Sequence[Verdict]) -> tuple[list[str], list[str], Array]:
     """Units (stories, or pairs) x raters, NaN where one did not rate; with the prompt of each unit, and the raters.
 
@@ -116,7 +137,7 @@ def by_rater(verdicts: Sequence[Verdict]) -> tuple[list[str], list[str], Array]:
         for rater, values in given.items():
             mean = float(np.mean(values))
             table[row, raters.index(rater)] = preferred(mean) if len(unit) == PAIR else mean
-    return [prompts[unit] or " / ".join(unit) for unit in cells], raters, table
+    return units_of(list(cells), [prompts[unit] for unit in cells]), raters, table
 
 
 def preferred(value: float) -> float:

@@ -48,14 +48,27 @@ def same_person(one: str, other: str) -> bool:
     return a <= b or b <= a
 
 
+def titled(name: str) -> bool:
+    """Whether a name begins with a form of address."""
+    return bool(set(_words(name)[:1]) & _ADDRESS)
+
+
 def among(name: str, names: Iterable[str]) -> str | None:
-    """The one of `names` that is `name`, else the only one that may be the same person's; `None` if there is none."""
+    """The one of `names` that is `name`, else the only one that may be the same person's; `None` if there is none.
+
+    Of several, the only one that has the same words is it ("Mr Bennet" is "Mr. Bennet", and not "Elizabeth Bennet"), or
+    the only one that has them beside a form of address.
+    """
     known = list(names)
     exact = next((other for other in known if other.casefold() == name.casefold()), None)
     if exact is not None:
         return exact
     alike = [other for other in known if same_person(name, other)]
-    return alike[0] if len(alike) == 1 else None
+    said = _said(name)
+    nearer = [other for other in alike if _said(other) == said] or [
+        other for other in alike if _said(other) - _ADDRESS == said - _ADDRESS
+    ]
+    return next((found[0] for found in (alike, nearer) if len(found) == 1), None)
 
 
 def mentioned(text: str, aliases: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
@@ -69,8 +82,10 @@ def mentioned(text: str, aliases: Mapping[str, Iterable[str]]) -> tuple[str, ...
 
 
 def present_in(names: Iterable[str], text: str) -> tuple[str, ...]:
-    """Those of `names` who are named in a text, by the whole name or a part of it that is no title."""
-    return mentioned(text, {name: (name, *_parts(name)) for name in names})
+    """Those of `names` who are named in a text, by the whole name or a part of it that is theirs alone and no title."""
+    parts = {name: _parts(name) for name in names}
+    count = Counter(part.casefold() for own in parts.values() for part in {*own})
+    return mentioned(text, {name: (name, *(p for p in own if count[p.casefold()] == 1)) for name, own in parts.items()})
 
 
 def names_in(text: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.experiment.results import usage_data
 from fabula.base.version import __version__
+from fabula.measure.report import plain_cells
 from fabula.models.base import NOTHING_USED
 
 if TYPE_CHECKING:
@@ -114,14 +115,17 @@ def _line(experiment: Experiment, evaluator: str, row: Row) -> Mapping[str, Any]
     shown: dict[str, Any] = {name: data.get(name, "") for name in COLUMNS if name in data and data[name] is not None}
     shown |= {"evaluator": evaluator, "baseline": int(row.baseline)}
     if contender is None:
-        return shown
+        return plain_cells(shown)
     settings = contender.settings
-    return shown | {
-        "contender": contender.label,
-        "system": settings.system,
-        "preset": settings.preset,
-        "model": settings.model,
-    }
+    return plain_cells(
+        shown
+        | {
+            "contender": contender.label,
+            "system": settings.system,
+            "preset": settings.preset,
+            "model": settings.model,
+        }
+    )
 
 
 def failures(results: Results) -> Iterator[str]:

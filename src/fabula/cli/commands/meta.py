@@ -142,7 +142,8 @@ def _report(found: dict[str, Meta], judge: Side, people: Side, comparing: Compar
             for who, side in (("the judge", judge), ("people", people))
             if side.pairs
         },
-        "accuracy": "symmetric: a tie of one side counts half, of both sides not",
+        "accuracy": "symmetric: a tie of one side counts half; of both sides it counts whole by pairs (both say the "
+        "same), and not at all by stories and by systems",
     }
     sentences = [f"{name}: {result.sentence}" for name, result in found.items()]
     return Report("meta", how, rows, notes=tuple(notes), details={"sentences": sentences})

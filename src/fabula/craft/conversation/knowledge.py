@@ -93,27 +93,48 @@ def by_name(segment: str, names: Sequence[str]) -> tuple[Told, ...]:
 async def marked(run: Run, segment: str, names: Sequence[str], role: str, prompt: str) -> tuple[Told, ...]:
     """The sentences of a segment with their witnesses among `names`, as a model reads them; kept as `witnesses`.
 
-    With aids for small models, and where a reply cannot be read, they are marked by who is named (`by_name`).
+    With aids for small models, and where a reply cannot be read, they are marked by who is named (`by_name`). A
+    sentence that a reply leaves out, or that an edited file does not hold, is asked about once more.
 
     Raises:
         PlanError: the author's own marks cannot be read.
     """
     named = by_name(segment, names)
 
-    async def make(own: Run) -> str:
-        return write_marks(named if own.aids(role) else await _read_by_model(own, named, names, role, prompt))
+    async def asked(own: Run, found: Sequence[Told | None]) -> tuple[Told | None, ...]:
+        return await _read_by_model(own, named, found, names, role, prompt)
 
-    def read(text: str) -> tuple[Told, ...]:
+    async def make(own: Run) -> str:
+        found: Sequence[Told | None] = named
+        if not own.aids(role):
+            found = await asked(own, [None] * len(named))
+            # In an estimate the reply is made up, and leaves out what a model would not.
+            complete: Sequence[Told | None] = _filled(found, named)
+            found = await asked(own.scope("again"), own.unless_made_up(lambda: found, complete))
+        return write_marks(_filled(found, named))
+
+    def read(text: str) -> tuple[Told | None, ...]:
         return read_marks(text, named, names, f"plan/{slug('/'.join((*run.path, 'witnesses')))}.yaml")
 
-    return await run.keep_as(read, "witnesses", make, folder="plan", suffix="yaml")
+    kept = await run.keep_as(read, "witnesses", make, folder="plan", suffix="yaml")
+    if not run.aids(role):
+        kept = await asked(run.scope("witnesses", "edited"), kept)
+    return _filled(kept, named)
+
+
+def _filled(found: Iterable[Told | None], named: Iterable[Told]) -> tuple[Told, ...]:
+    return tuple(one or other for one, other in zip(found, named, strict=True))
 
 
 async def _read_by_model(
-    run: Run, named: Sequence[Told], names: Sequence[str], role: str, prompt: str
-) -> tuple[Told, ...]:
-    async def some(begin: int) -> tuple[Told, ...]:
-        here = named[begin : begin + _AT_ONCE]
+    run: Run, named: Sequence[Told], known: Sequence[Told | None], names: Sequence[str], role: str, prompt: str
+) -> tuple[Told | None, ...]:
+    """`known`, with what is missing there as a model reads it; `None` for a sentence that its reply leaves out."""
+
+    async def some(begin: int) -> tuple[Told | None, ...]:
+        here, settled = named[begin : begin + _AT_ONCE], known[begin : begin + _AT_ONCE]
+        if None not in settled:
+            return tuple(settled)
         try:
             reply = await run.scope(begin + 1).ask_for(
                 _marks(),
@@ -125,9 +146,12 @@ async def _read_by_model(
             )
         except ReplyError as error:
             run.note(f"Who witnesses what could not be read at {run.at}; who is named stands in. {error}")
-            return tuple(here)
+            return _filled(settled, here)
         found = {mark.sentence: mark.witnesses for mark in reply.sentences}
-        return tuple(Told(one.text, _people(found[n], names)) if n in found else one for n, one in enumerate(here, 1))
+        return tuple(
+            was or (Told(one.text, _people(found[n], names)) if n in found else None)
+            for n, (was, one) in enumerate(zip(settled, here, strict=True), 1)
+        )
 
     parts = await side_by_side(some(begin) for begin in range(0, len(named), _AT_ONCE))
     return tuple(one for part in parts for one in part)
@@ -167,12 +191,8 @@ def write_marks(told: Iterable[Told]) -> str:
     return _HEAD + "".join(lines)
 
 
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
-def read_marks(text: str, named: Sequence[Told], names: Sequence[str], where: str) -> tuple[Told, ...]:
-    """The sentences of `named` with the witnesses that a file gives them; one that it does not hold keeps its own.
+def read_marks(text: str, named: Sequence[Told], names: Sequence[str], where: str) -> tuple[Told | None, ...]:
+    """The sentences of `named` with the witnesses that a file gives them; `None` for one that it does not hold.
 
     Raises:
         PlanError: the text is no such list; says where.
@@ -186,10 +206,10 @@ def read_marks(text: str, named: Sequence[Told], names: Sequence[str], where: st
     marks: dict[str, list[tuple[str, ...]]] = {}
     for sentence, witnesses in _entries(node, where):
         marks.setdefault(" ".join(sentence.split()), []).append(_people(witnesses, names))
-    found = []
+    found: list[Told | None] = []
     for one in named:
         own = marks.get(" ".join(one.text.split()), [])
-        found.append(Told(one.text, own.pop(0) if own else one.witnesses))
+        found.append(Told(one.text, own.pop(0)) if own else None)
     return tuple(found)
 
 

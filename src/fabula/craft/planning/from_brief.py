@@ -171,7 +171,7 @@ async def _cast(run: Run, so_far: PlanSoFar, options: PlanOptions) -> CastList:
     most = options.characters or (_SMALL_CAST if small else 0)
     reply = await typed(run, cast_type(most or _SMALL_CAST), "plan_cast", plan=so_far, most=most)
     cast = CastList()
-    cast.add(reply.characters)
+    cast.add(reply.characters, small=small)
     if small:
         cast.characters = cast.characters[:most]
     bare = [place for place, person in enumerate(cast.characters) if not person.setup]
@@ -214,7 +214,12 @@ async def _count(run: Run, so_far: PlanSoFar) -> int:
     """How many scenes the story needs."""
     low, high = (SMALL_FEWEST, SMALL_MOST) if run.aids(ROLE) else (FEWEST, MOST)
     reply = await typed(run, count_type(low, high), "plan_count", plan=so_far, low=low, high=high)
-    return min(max(reply.scenes, low), high)
+    number = min(max(reply.scenes, low), high)
+    if number != reply.scenes:
+        run.note(
+            f"The planner asked for {reply.scenes} scenes; {number} are planned. Set `scenes` to have another number."
+        )
+    return number
 
 
 async def _telling(run: Run, so_far: PlanSoFar, number: int) -> Telling:

@@ -36,6 +36,7 @@ _NOTE_TOKENS, _FORM_TOKENS = 160, 1536  # of replies that are to be short
 _NOTE_WORDS: Final = 80  # for estimates
 _LABELS: Final = ("Central Conflict", "Conflict", "Setting", "Writing Task", "Characters", "Story", "Scenes")
 _WORD: Final = re.compile(r"\w+")
+_ITEM: Final = re.compile(r"[-*\u2022\u2013][ \t]+|\(?\d{1,3}[.):][ \t]+")
 _ALIKE: Final = 0.8  # share of the shorter sentence's words that two sentences have in common if they say the same
 
 
@@ -86,8 +87,10 @@ async def _sentences(
         raw = reply.text
         echo = [place.render(prompt, **fields)]
         text = clean_reply(place, ROLE, reply, labels=_LABELS, echo=echo, kind=kind)
-        found = [one_line(sentence.lstrip("-*\u2022 ")) for sentence in sentences(text)]
-        found = [sentence for sentence in found if count_words(sentence)]
+        found, head = events_in(text)
+        found = [one for one in found if count_words(one)]
+        if head:
+            place.note(f"A line before the list at {place.at} is left out: {head}")
         if not run.aids(ROLE):
             new = found
         else:
@@ -101,6 +104,28 @@ async def _sentences(
         "model, or run again with another --seed.",
         reply=raw,
     )
+
+
+def events_in(text: str) -> tuple[list[str], str]:
+    """What a reply holds: items of its lists without their marks, and sentences; and the line that announces a list."""
+    found: list[str] = []
+    loose: list[str] = []
+    head, within = "", False
+    for line in (*map(str.strip, text.splitlines()), ""):
+        mark = _ITEM.match(line)
+        if mark and len(loose) == 1 and not found and (loose[0].endswith(":") or loose[0][:1] in "*#"):
+            head = loose.pop()
+        if mark or not line:
+            within = mark is not None
+        if mark:
+            found += sentences("\n".join(loose))
+            loose = []
+            found.append(line[mark.end() :])
+        elif within:
+            found[-1] += f" {line}"
+        elif line:
+            loose.append(line)
+    return [one_line(one.replace("**", "").strip("-*\u2022 ")) for one in (*found, *sentences("\n".join(loose)))], head
 
 
 # names and events -----------------------------------------------------------------------------------------------------
@@ -145,11 +170,17 @@ class CastList:
         """The names, in the order in which they came."""
         return tuple(character.name for character in self.characters)
 
-    def add(self, sheets: Iterable[PaperSheet]) -> None:
-        """Add the characters of `sheets`; of somebody known, only fields that are still empty are taken."""
+    def add(self, sheets: Sequence[PaperSheet], *, small: bool = False) -> None:
+        """Add the characters of a reply; of somebody known, only fields that are still empty are taken.
+
+        Two whom one reply lists apart are two ("Mr. Bennet", "Elizabeth Bennet"), unless a small model lists them.
+        """
+        before, listed = self.names, {sheet.name.casefold() for sheet in sheets}
         for sheet in sheets:
             new = Character(**sheet.model_dump())
-            at = self.find(new.name)
+            known = self.names if small else [one for one in before if one.casefold() not in listed]
+            same = among(new.name, [one for one in self.names if one.casefold() == new.name.casefold()] or known)
+            at = None if same is None else self.names.index(same)
             if at is None:
                 self.characters.append(replace(new, name=free_name(new.name, self.names)))
                 continue

@@ -49,7 +49,7 @@ async def synthesised_plan(run: Run, story_text: str, brief: Brief | None = None
     given = {"brief": brief.text if brief else "", "story": story}
     people = await typed(run, PaperCastReply, "extract_characters", **given)
     cast = CastList()
-    cast.add(people.characters)
+    cast.add(people.characters, small=run.aids(ROLE))
     reply = await typed(run, ExtractedReply, "extract_scenes", **given, characters=tuple(cast.characters))
     conflict, setting = await side_by_side(
         run.ask(ROLE, name, expect=_NOTE_WORDS, brief=given["brief"], story=story)

@@ -215,8 +215,8 @@ def _unquoted(message: str) -> str:
     return message[1:].strip() if unclosed else message
 
 
-def read_plan(text: str, most: int = 30) -> tuple[tuple[str, str], ...]:
-    """The sub-plans of a reply, each with its headline and its details on one line, at most `most`.
+def read_plan(text: str, most: int | None = None) -> tuple[tuple[str, str], ...]:
+    """The sub-plans of a reply, each with its headline and its details on one line; the first `most` where it is given.
 
     They begin with `#1.`, else with numbers; where there are none, bullets, paragraphs or sentences stand for them.
     One that says the same as one before it is left out, and what only repeats the form that was asked for.

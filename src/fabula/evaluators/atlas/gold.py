@@ -17,6 +17,7 @@ from fabula.evaluators.atlas.planted import Planted, is_planted, planted_in
 from fabula.measure.report import Row
 from fabula.stats.classification import Confusion
 from fabula.stats.estimate import Estimate, Unscored
+from fabula.stats.intervals import share_among
 from fabula.stats.shares import share
 
 if TYPE_CHECKING:
@@ -219,12 +220,25 @@ def _like(one: str, other: str) -> float:
     return max(overlap(left, right), contained)
 
 
-def rows(of: str, accuracy: dict[str, Confusion], *, baseline: bool = False) -> Iterator[Row]:
-    """Precision and recall with Wilson's intervals, and F1, by each rule."""
-    for rule, one in accuracy.items():
-        yield Row(of, f"precision/{rule}", share(one.tp, one.tp + one.fp, "findings"), baseline)
-        yield Row(of, f"recall/{rule}", share(one.tp, one.tp + one.fn, "known errors"), baseline)
-        yield Row(of, f"f1/{rule}", _f1(one), baseline)
+def rows(of: str, accuracy: Mapping[str, Sequence[Confusion]], *, baseline: bool = False) -> Iterator[Row]:
+    """Precision and recall with intervals, and F1, by each rule, over one story or several."""
+    for rule, stories in accuracy.items():
+        found = _by_story([(one.tp, one.fp) for one in stories], "findings")
+        yield Row(of, f"precision/{rule}", found, baseline)
+        known = _by_story([(one.tp, one.fn) for one in stories], "known errors")
+        yield Row(of, f"recall/{rule}", known, baseline)
+        yield Row(of, f"f1/{rule}", _f1(sum(stories, Confusion())), baseline)
+
+
+def _by_story(counts: Sequence[tuple[int, int]], what: str) -> Scored:
+    """The share of hits among hits and misses; those in one story belong together where there are several stories."""
+    hits = sum(hit for hit, _ in counts)
+    if len(counts) == 1:
+        return share(hits, sum(counts[0]), what)
+    answers = [(place, hit) for place, (yes, no) in enumerate(counts) for hit in [1.0] * yes + [0.0] * no]
+    if not answers:
+        return Unscored(f"there are no {what}")
+    return share_among([hit for _, hit in answers], [place for place, _ in answers], method=f"share of {what}")
 
 
 def _f1(one: Confusion) -> Scored:

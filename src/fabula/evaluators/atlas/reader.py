@@ -35,10 +35,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", "Suspicion", "Found")
 
-READ_WHOLE: Final = 40_000
-"""Tokens of text that `auto` reads in one call, or half of the window if that is less. Up to there strong models find
-what stands anywhere in a text; 40,000 are about 30,000 words, which two readings (to find, to verify) see for less than
-the parts and their notes would take."""
+READ_WHOLE: Final = 160_000
+"""Tokens of text that `auto` reads in one call, or half of the window if that is less. A strong reader found all of 32
+errors planted 50 pages apart and more in 46,000 tokens, and all of 47 in 135,000 (`python -m benchmarks planted`);
+parts cost nearly twice as much and found no more."""
+VERIFY_WHOLE: Final = 40_000
+"""Tokens of text that the verifier is shown whole, or half of its window; it reads them once for every batch."""
 UNKNOWN_WINDOW: Final = 32_768  # tokens, where a model does not say; smaller than those of most models served today
 PART_TOKENS: Final = 8_000  # of text in a part: as much as a model can take complete notes of in one reply
 LEDGER_TOKENS: Final = 16_000  # of notes beside a part
@@ -619,7 +621,7 @@ class Batch:
 def batches_of(check: StoryCheck, suspicions: Sequence[Suspicion]) -> list[Batch]:
     """Suspicions with the whole text where it fits the verifier; else with what matters for them."""
     size, paragraphs = check.config.ours.batch, check.text.paragraphs
-    if check.fits("verifier", READ_WHOLE, UNKNOWN_WINDOW):
+    if check.fits("verifier", VERIFY_WHOLE, UNKNOWN_WINDOW):
         return [Batch(tuple(suspicions[n : n + size]), paragraphs) for n in range(0, len(suspicions), size)]
     room = check.prompt_room("verifier", "decide") or UNKNOWN_WINDOW
     most = min(_BATCH_TOKENS, room - _INSTRUCTIONS)

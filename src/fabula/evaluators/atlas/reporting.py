@@ -169,7 +169,8 @@ def _rows(one: Checked, config: Config) -> Iterator[Row]:
         yield from _planted_rows(of, [one.score], words)
     for by, accuracy in _accuracies(one):
         is_judge = by == "judge"
-        yield from rows(f"{of} (plain judge)" if is_judge else of, accuracy, baseline=is_judge)
+        alone = {rule: [counts] for rule, counts in accuracy.items()}
+        yield from rows(f"{of} (plain judge)" if is_judge else of, alone, baseline=is_judge)
 
 
 def _accuracies(one: Checked) -> Iterator[tuple[str, dict[str, Confusion]]]:
@@ -236,14 +237,13 @@ def _together(stories: Sequence[Checked]) -> Iterator[Row]:
     scores = [one.score for one in stories if one.score is not None]
     if scores:
         yield from _planted_rows("all", scores, sum(one.check.split.words for one in stories if one.score is not None))
-    sums: dict[str, dict[str, Confusion]] = {}
+    by_story: dict[str, dict[str, list[Confusion]]] = {}
     for one in stories:
         for by, accuracy in _accuracies(one):
-            known = sums.setdefault(by, {})
             for rule, more in accuracy.items():
-                known[rule] = known[rule] + more if rule in known else more
-    for by, accuracy in sums.items():
-        yield from rows("all (plain judge)" if by == "judge" else "all", accuracy, baseline=by == "judge")
+                by_story.setdefault(by, {}).setdefault(rule, []).append(more)
+    for by, known in by_story.items():
+        yield from rows("all (plain judge)" if by == "judge" else "all", known, baseline=by == "judge")
 
 
 def _count(number: int, scenes: int, why: str) -> Scored:
@@ -255,6 +255,12 @@ def _count(number: int, scenes: int, why: str) -> Scored:
 def _notes(one: Checked) -> Iterator[str]:
     counts, name, split = one.check.counts, one.check.item.id, one.check.split
     yield from _missing(one)
+    if one.check.config.ours.method == "reader" and one.check.run.aids("reader"):
+        yield (
+            f"{name}: the reader is a small model. Such models found none of the errors that were planted in stories, "
+            "and named what is none: neither findings nor their absence say anything. Give the role `reader` a strong "
+            "model."
+        )
     if one.worthless:
         yield (
             f"{name}: the verifier called {counts['controls_called_errors']} of {counts['controls']} planted "

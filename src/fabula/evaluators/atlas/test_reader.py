@@ -50,10 +50,15 @@ EYES: dict[str, Any] = GREY | BROWN | {"category": "appearance", "sure": "certai
 
 
 def check_by(
-    answer: Callable[[Request], str], text: str = LAMP, *, context: int | None = None, **values: object
+    answer: Callable[[Request], str],
+    text: str = LAMP,
+    *,
+    context: int | None = None,
+    small: bool = False,
+    **values: object,
 ) -> tuple[Report, list[Request]]:
     """The report of a check whose roles a function plays, and all that was asked."""
-    model = ScriptedModel(answer, capabilities=Capabilities(schema=True, context=context))
+    model = ScriptedModel(answer, capabilities=Capabilities(schema=True, context=context, small=small))
 
     async def one() -> Report:
         with Journal() as journal:
@@ -251,6 +256,12 @@ def test_a_verifier_that_says_yes_to_everything_is_recognised() -> None:
     assert "take its findings for suspicions" in as_page(report.as_data(), {}, ["fabula", "check", "s.md"])
     shown = asked[1].messages[-1].content
     assert not re.findall(r"control|planted", shown.partition(" ends\n")[2])
+
+
+def test_a_small_reader_is_said_to_be_too_small() -> None:
+    for small in (True, False):
+        report, _ = check_by(playing(EYES), small=small)
+        assert any("the reader is a small model" in note for note in report.notes) is small
 
 
 def test_the_verifier_sees_in_a_long_story_what_is_around_both_places_and_speaks_of_the_same() -> None:

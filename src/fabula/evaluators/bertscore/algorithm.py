@@ -73,6 +73,6 @@ def _report(
     items: Sequence[Item], stories: Sequence[dict[str, Scored]], config: Config, notes: tuple[str, ...]
 ) -> Report:
     measured = {what: [story[what] for story in stories] for what in _WHATS}
-    apart, said = difference_rows(items, measured)
-    rows = story_rows(items, measured) + mean_rows(items, measured, -1.0) + apart
+    apart, said = difference_rows(items, measured, 2.0)
+    rows = story_rows(items, measured) + mean_rows(items, measured, (-1.0, 1.0)) + apart
     return Report("bertscore", asdict(config), tuple(rows), notes=(*unscored_note(measured), *notes, *said))

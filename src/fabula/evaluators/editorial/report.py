@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
@@ -228,6 +229,7 @@ def _system_rows(items: Sequence[Item], levels: Sequence[Level], rows: Sequence[
                 [value for _, value in there],
                 [item.prompt or item.id for item, _ in there],
                 method=f"mean over {len(there)} stories{missing}",
+                limits=(0.0, math.inf),
             )
             found.append(Row(system, what, scored))
     return found

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.base.errors import UsageError
 from fabula.craft.raters import NO_ANSWER, mark_for, performer_of, rating_of
 from fabula.engine.replies import SIDES, ReplyProblem, read_chances, read_choice, read_verdicts
-from fabula.engine.run import side_by_side
+from fabula.engine.run import apart, side_by_side
 from fabula.evaluators.pairwise.criteria import CRITERIA, OVERALL, RUBRIC, label, questions_in
 from fabula.evaluators.pairwise.report import ranked
 from fabula.measure.ratings import SAME
@@ -59,7 +59,8 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     wanted = config.ours.verdicts == "logprobs" or (config.ours.verdicts == "auto" and judge.logprobs)
 
     # Ours: whether verdicts can be weighed shows in the first ones; a server may give less than its kind can.
-    first, weighs = await tried(Showing(run, config, questions, *pairs[0], 1)) if wanted else (None, False)
+    trial = Showing(run, config, questions, *pairs[0], 1)
+    first, weighs = await apart(tried(trial)) if wanted else (None, False)
     samples = 1 if weighs else config.paper.samples
 
     # As many at a time as the judge answers: all calls on two stories follow each other and share their beginning.

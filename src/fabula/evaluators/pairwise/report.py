@@ -21,10 +21,11 @@ from fabula.stats.comparisons import (
     order_consistency,
     tie_share,
 )
-from fabula.stats.differences import MOST, as_said
+from fabula.stats.differences import MOST, as_said, many_tested
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.intervals import share_of
 from fabula.stats.ranking import rank_systems
+from fabula.stats.verdicts import preferred
 from fabula.story import count_words
 
 if TYPE_CHECKING:
@@ -73,7 +74,11 @@ def ranked(
         how=_how(asked, verdicts, ours) | dict(how or {}),
         rows=tuple(row for table in tables for row in table.rows()),
         ratings=tuple(ratings),
-        notes=(*_notes(ratings, asked), *(note for table in tables for note in table.notes())),
+        notes=(
+            *_notes(ratings, asked),
+            *(note for table in tables for note in table.notes()),
+            *many_tested(sum(any(one.tested for one in table.ranking.differences) for table in tables), "questions"),
+        ),
         details={
             "names": names,
             "questions": [table.question for table in tables],
@@ -195,8 +200,8 @@ def _how(ratings: Sequence[Rating], verdicts: Sequence[Choice], ours: Ours) -> d
         "intervals": "95 %, by prompt; of strengths a t interval with the sandwich variance, of shares Wilson's",
         "order consistency": "share of pairs on which the verdicts in the two orders prefer the same story, or both "
         "say the same",
-        "agreement of baselines": "share of settled pairs with a winner in which the baseline chooses it; a tie counts "
-        "half",
+        "agreement of baselines": "share of settled pairs on which the baseline says the same as the judge, half where "
+        "one of them alone ties (as `fabula meta` has it)",
     }
 
 
@@ -218,7 +223,7 @@ def _notes(ratings: Sequence[Rating], asked: Sequence[Rating]) -> list[str]:
 
 
 def _baseline_rows(question: str, pairs: Sequence[PairChoice], texts: Mapping[str, str], seed: int) -> list[Row]:
-    """For each baseline, in how many of the judge's decided pairs it chooses the same story; a tie counts half."""
+    """For each baseline, on how many of the judge's settled pairs it says the same; half where one alone ties."""
     known = sorted(texts)
     said = [texts[item] for item in known]
     scores = {**orderings(said, seed), "constant": constant(said)}
@@ -237,19 +242,19 @@ def _agreement(pairs: Sequence[PairChoice], scores: Mapping[str, float]) -> Scor
     settled = [pair for pair in pairs if pair.settled]
     if pairs and not settled:
         return Unscored("no pair was judged in both orders", len(pairs))
-    decided = [pair for pair in settled if pair.score != TIE]
-    if not decided:
-        return Unscored("the judge prefers no story")
-    known = [pair for pair in decided if pair.items[0] in scores and pair.items[1] in scores]
+    if not settled:
+        return Unscored("the judge said nothing of a pair")
+    known = [pair for pair in settled if pair.items[0] in scores and pair.items[1] in scores]
     if not known:
-        return Unscored("the stories' texts are not known", len(decided))
+        return Unscored("the stories' texts are not known", len(settled))
     return share_of(
         [_credit(pair, scores) for pair in known],
         [pair.prompt for pair in known],
-        method="share of decided pairs in which it chooses as the judge does",
+        method="share of settled pairs on which it says the same as the judge, half where one alone ties",
     )
 
 
 def _credit(pair: PairChoice, scores: Mapping[str, float]) -> float:
+    """1 where both prefer the same story or both none, 0 where they prefer opposite ones, else a half."""
     one, other = (scores[item] for item in pair.items)
-    return TIE if one == other else float((one > other) == (pair.score > TIE))
+    return 1 - abs(preferred(pair.score) - (TIE if one == other else float(one > other)))

@@ -38,8 +38,8 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     for item in items:
         for what, scored in _story(item, variants, config).items():
             measured.setdefault(what, []).append(scored)
-    apart, said = difference_rows(items, measured)
-    rows = story_rows(items, measured) + mean_rows(items, measured) + apart
+    apart, said = difference_rows(items, measured, 1.0)
+    rows = story_rows(items, measured) + mean_rows(items, measured, (0.0, 1.0)) + apart
     return Report("rouge", asdict(config), tuple(rows), notes=(*unscored_note(measured), *said))
 
 

@@ -27,6 +27,7 @@ EVALUATOR: Final = "rubric"
 OVERALL: Final = "overall"
 _RUBRIC: Final = "rubric-1"
 _PAIR: Final = 2
+_MOST: Final = 100.0  # points of a score
 _LARGE: Final = 5.0  # points of 100 by which a place may lift a text before a reader is warned
 SetId: TypeAlias = tuple[str, str, int]
 
@@ -105,7 +106,9 @@ def report_of(
         if (values := [means[key] for level in levels if (key := (item.id, question(level, OVERALL))) in means])
     }
     questions = questions_of(levels)
-    apart, said = difference_rows(items, {name: [_known(means, item, name) for item in items] for name in questions})
+    apart, said = difference_rows(
+        items, {name: [_known(means, item, name) for item in items] for name in questions}, _MOST
+    )
     return Report(
         EVALUATOR,
         how,
@@ -171,7 +174,7 @@ def _system_rows(
                     [value for _, value in known],
                     [prompt for prompt, _ in known],
                     method=f"mean score of 100 over {len(known)} stories, each over its orders and passages",
-                    limits=(0.0, 100.0),
+                    limits=(0.0, _MOST),
                 )
             rows.append(Row(name, what, scored))
         words = fmean(item.story.words for item in own)

@@ -143,7 +143,13 @@ def verdict_type(low: int) -> type[Verdict]:
 
 async def _number(item: Item, criterion: Criterion, at: Run, config: Config, temperature: float) -> Reply:
     """A reply of one number; an engine that can be bound to a choice says nothing else."""
-    sampling = Sampling(temperature=temperature, max_tokens=config.paper.max_tokens)
+    sampling = Sampling(
+        temperature=temperature,
+        top_p=1.0,
+        frequency_penalty=0.0,
+        presence_penalty=0.0,
+        max_tokens=config.paper.max_tokens,
+    )
     fields = _fields(item, criterion, config, reasoned=False)
     if _gives_chances(at) or performer_of(at, ROLE).capabilities.choices:
         return await at.weigh(_options(criterion), ROLE, criterion.prompt, sampling=sampling, **fields)

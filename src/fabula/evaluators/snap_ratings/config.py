@@ -22,7 +22,8 @@ class Paper:
             the number (ours).
         samples: replies to each question (section 5.1: 20).
         temperature: of the judge (section 5.1: 1).
-        max_tokens: bounds a reply that is a number (section 5.1: 1).
+        max_tokens: bounds a reply that is a number (section 5.1: 1). There top_p is 1 and both penalties are 0; so they
+            are here, for numbers.
     """
 
     criteria: str = "continuity, information appropriateness, non-redundancy"

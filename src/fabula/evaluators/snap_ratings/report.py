@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.craft.measuring import difference_rows, mean_rows, story_rows, unscored_note
 from fabula.craft.raters import source_of
 from fabula.craft.trivial import order_rows
+from fabula.evaluators.snap_ratings.criteria import HIGH, LOW
 from fabula.measure.report import Report, Row
 from fabula.stats.estimate import Estimate, Unscored
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 EVALUATOR: Final = "snap-ratings"
 _MIDDLE: Final = 3.0
+_SCALE: Final = (float(LOW), float(HIGH))
 
 
 def report_of(
@@ -38,9 +40,9 @@ def report_of(
         criterion.name: [_score(found[item.id, criterion.name], how["numbers"]) for item in items]
         for criterion in criteria
     }
-    rows = story_rows(items, measured) + mean_rows(items, measured)
+    rows = story_rows(items, measured) + mean_rows(items, measured, _SCALE)
     rows += _by_length(items, measured, how["long_from"])
-    apart, said = difference_rows(items, measured)
+    apart, said = difference_rows(items, measured, _SCALE[1] - _SCALE[0])
     rows += apart
     rows += _baselines(items, measured)
     notes = (*notes, *unscored_note(measured), *_notes(items, measured), *said)
@@ -69,7 +71,7 @@ def _by_length(items: Sequence[Item], measured: Mapping[str, Sequence[Scored]], 
     rows = []
     for part, members in parts.items():
         inner = {what: [scored[index] for index in members] for what, scored in measured.items()}
-        means = mean_rows([items[index] for index in members], inner)
+        means = mean_rows([items[index] for index in members], inner, _SCALE)
         rows += [Row(row.of, f"{row.what}, {part}", row.scored) for row in means]
     return rows
 

@@ -107,7 +107,7 @@ def _number(answers: Mapping[str, Any], side: str, question: str, where: str) ->
     written = _answer(given, question, where) if isinstance(given, dict) else ""
     if not written:
         return "", None
-    if not (written.isascii() and written.isdigit() and LOW <= int(written[:3]) <= HIGH):
+    if written not in map(str, range(LOW, HIGH + 1)):
         raise UsageError(
             f"{where}: {side}, {question}: {written!r} is no whole number from {LOW} to {HIGH}. Correct it."
         )

@@ -77,6 +77,8 @@ async def test_the_paper_draws_twenty_numbers_of_one_token_for_three_criteria() 
     report, asked = await rate([item()], {"judge": "4"})
     assert len(asked) == 60
     assert {(r.sampling.temperature, r.sampling.max_tokens) for r in asked} == {(1.0, 1)}
+    others = {(r.sampling.top_p, r.sampling.frequency_penalty, r.sampling.presence_penalty) for r in asked}
+    assert others == {(1.0, 0.0, 0.0)}, "section 5.1"
     assert len({r.sampling.seed for r in asked}) == 60
     assert [row.what for row in report.rows if row.of == "d"] == [c.name for c in CRITERIA[:3]]
     assert scored(report, "d", "continuity").n == 20
@@ -87,6 +89,17 @@ async def test_the_score_is_the_mean_of_the_numbers() -> None:
     assert scored(report, "d", "non-redundancy").value == 4.25
     assert [rating.shown for rating in report.ratings] == ["4", "5", "3", "5"]
     assert parse_ratings(write_ratings(report.ratings)) == report.ratings
+
+
+async def test_each_consideration_of_tables_10_to_12_is_in_its_prompt() -> None:
+    _, asked = await rate([item()], {"judge": "4"}, samples=1)
+    texts = {request.path.rpartition("/")[2]: request.messages[-1].content for request in asked}
+    for prompt, parts in {
+        "information": ("broad leaps in time", "questions answered accurately", "situations described accurately"),
+        "continuity": ("without a clear transition",),
+        "non_redundancy": ("word for word", "builds tension"),
+    }.items():
+        assert [part for part in parts if part not in texts[prompt]] == [], prompt
 
 
 async def test_narrative_and_dialogue_stand_before_the_question() -> None:
@@ -324,6 +337,7 @@ def test_a_filled_form_becomes_ratings() -> None:
         (FORM.replace('rater: ""', "rater: Ines"), "`signature` is empty"),
         (filled(linearity="6"), "A, linearity: '6' is no whole number from 1 to 5"),
         (filled(linearity="good"), "no whole number"),
+        (filled(linearity="0051"), "no whole number"),
         (filled(preferred="C"), "`preferred` is 'C'"),
         ("- a\n", "is no form"),
         ("a: 1\n", "has no `answers`"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Final
@@ -37,6 +38,7 @@ _OTHERS: Final = (
 PERSONAL: Final = frozenset(_ALONE.split())
 PRONOUNS: Final = PERSONAL | frozenset(_OTHERS.split())
 _FEWEST: Final = 2  # sentences that have a spread
+_COUNTED: Final = frozenset({"words", "paragraphs", "sentences", "sentence length", "sentence spread", "hanna/length"})
 _SPLITTER: Final = "split by punkt"
 
 
@@ -61,8 +63,15 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
         measured |= hanna(items, config.hanna_tokens)
     between, notes = inter_rows(items, trigrams, config)
     apart, said = difference_rows(items, measured)
-    rows = [*story_rows(items, measured), *mean_rows(items, measured), *between, *apart]
+    rows = [*story_rows(items, measured), *mean_rows(items, measured, _limits), *between, *apart]
     return Report("surface", asdict(config), tuple(rows), notes=(*unscored_note(measured), *notes, *said))
+
+
+def _limits(what: str) -> tuple[float, float]:
+    """Between which the mean of a measure can be: HANNA's are shares, what is not counted is a percentage."""
+    if what in _COUNTED:
+        return 0.0, math.inf
+    return 0.0, 1.0 if what.startswith("hanna/") else 100.0
 
 
 # counts of one story -------------------------------------------------------------------------------------------------

@@ -71,7 +71,7 @@ def report_of(
     scores = {name: score for name, (score, _) in passes.items() if score is not None}
     sides = _side_rows(results)
     rows = [row for name, found in of_item.items() for row in _story_rows(found, *passes[name])]
-    apart, said = difference_rows(items, {SCORE: [_score(scores, item) for item in items]})
+    apart, said = difference_rows(items, {SCORE: [_score(scores, item) for item in items]}, float(len(bank.tests)))
     rows += _system_rows(items, scores, len(bank.tests)) + apart + sides
     rows += _baseline_rows(items, scores, len(bank.tests))
     return Report(

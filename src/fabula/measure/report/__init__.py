@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 FORMAT: Final = 1
 DIFFERENCE: Final = "difference/"
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")  # with these a spreadsheet begins to compute
 COLUMNS: Final = (
     "evaluator", "of", "what", "value", "low", "high", "level", "n", "p", "method", "unscored", "baseline",
 )  # fmt: skip
@@ -111,11 +112,21 @@ class Report:
         }
 
 
+def plain_cells(line: Mapping[str, Any]) -> dict[str, Any]:
+    """The cells of a line of CSV, of which no spreadsheet takes one for a formula.
+
+    Texts that begin as formulas do (=, +, -, @, a tab, a line end) have an apostrophe before them, numbers stay.
+    """
+    return {
+        name: f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell for name, cell in line.items()
+    }
+
+
 def csv_of(reports: Sequence[Report]) -> str:
-    """Every number of the reports as a line of CSV, below a line with the names of the columns."""
+    """Every number of the reports as a line of CSV, below a line with the names of the columns; see `plain_cells`."""
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()
     for report in reports:
-        writer.writerows({**line, "baseline": int(line["baseline"])} for line in report.lines())
+        writer.writerows(plain_cells({**line, "baseline": int(line["baseline"])}) for line in report.lines())
     return out.getvalue()

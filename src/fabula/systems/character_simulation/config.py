@@ -15,8 +15,8 @@ class Paper:
     Attributes:
         max_turns: turns of one scene at most (section 5.2: 10 iterations).
         recent: turns that a character is shown when it responds (appendix B.1.3: up to 10).
-        temperature: of all replies (section 4.2.2); none leaves it to the model.
-        frequency_penalty: of all replies (section 4.2.2); none leaves it to the model.
+        temperature: of all replies but the plan's (section 4.2.2); none leaves it to the model.
+        frequency_penalty: of all replies but the plan's (section 4.2.2); none leaves it to the model.
     """
 
     max_turns: int = 10

@@ -69,7 +69,6 @@ if TYPE_CHECKING:
 PERSONAS: Final = "personas"
 SCORES: Final = "scores"
 _NOBODY: Final = "# Nobody was found in this cell. Write a list `personas:` with a `name:` for each character.\n"
-_STEPS: Final = 60  # sub-plans that are read
 _PLAN_WORDS: Final = 300  # for estimates
 _LOW, _HIGH = 1, 5
 _SCORES: Final = tuple(str(score) for score in range(_LOW, _HIGH + 1))
@@ -418,7 +417,9 @@ async def _labelled(run: Run, segment: str, config: Config) -> list[Persona]:
     people: dict[str, Persona] = {}
     for label in reply.characters:
         name = one_line(label.name)
-        known = any(same_person(name, other) for other in people)
+        # Two whom one reply lists apart are two ("Mr. Bennet", "Elizabeth Bennet"), unless a small model lists them.
+        alike = same_person if run.aids(role) else lambda one, other: one.casefold() == other.casefold()
+        known = any(alike(name, other) for other in people)
         if name and not known and (not run.aids(role) or _named(run, name, segment)):
             traits = tuple(dict.fromkeys(one_line(trait) for trait in label.traits if trait.strip()))
             people[name] = Persona(name, description=one_line(label.background), personality=traits)
@@ -431,10 +432,10 @@ def _named(run: Run, name: str, segment: str) -> bool:
 
 @cache
 def _labels() -> Any:  # noqa: ANN401 - a type made at run time
-    from pydantic import BaseModel, Field  # noqa: PLC0415 - keeps `fabula --help` fast
+    from pydantic import BaseModel  # noqa: PLC0415 - keeps `fabula --help` fast
 
     class Label(BaseModel):
-        name: Annotated[str, Field(max_length=80)]
+        name: Annotated[str, short(80)]
         traits: Annotated[list[Annotated[str, short(120)]], short(8)] = []
         background: Annotated[str, short(600)] = ""
 
@@ -517,7 +518,7 @@ async def plan_of(run: Run, task: PlanTask, config: Config) -> tuple[Step, ...]:
         ReplyError: no plan could be read (only without `lenient`).
     """
     paper, ours = config.paper, config.ours
-    most = _FEW_STEPS if run.aids("planner") else _STEPS
+    most = _FEW_STEPS if run.aids("planner") else None
     personas = [task.personas[name] for name in task.people]
 
     async def make(own: Run) -> str:
@@ -552,11 +553,11 @@ async def plan_of(run: Run, task: PlanTask, config: Config) -> tuple[Step, ...]:
     return await run.keep_as(_plan_in, task.name, make, folder="plan")
 
 
-def _plan_in(text: str, most: int = _STEPS) -> tuple[Step, ...]:
+def _plan_in(text: str, most: int | None = None) -> tuple[Step, ...]:
     return tuple(Step(title, detail) for title, detail in read_plan(text, most))
 
 
-def _plans_in(texts: Sequence[str], most: int) -> Iterator[tuple[Step, ...]]:
+def _plans_in(texts: Sequence[str], most: int | None) -> Iterator[tuple[Step, ...]]:
     """The plans in those replies that can be read."""
     for text in texts:
         try:
@@ -565,10 +566,10 @@ def _plans_in(texts: Sequence[str], most: int) -> Iterator[tuple[Step, ...]]:
             continue
 
 
-def plan_from(segment: str, most: int) -> tuple[Step, ...]:
-    """A plan that is the segment itself: its sentences, in at most `most` equal parts of two or more."""
+def plan_from(segment: str, most: int | None) -> tuple[Step, ...]:
+    """A plan that is the segment itself: its sentences, in equal parts of two or more; at most `most`, if given."""
     parts = sentences(" ".join(segment.split())) or [segment.strip()]
-    size = max(2, -(-len(parts) // most))
+    size = max(2, -(-len(parts) // (most or len(parts))))
     return tuple(Step(" ".join(parts[n : n + size])) for n in range(0, len(parts), size))
 
 

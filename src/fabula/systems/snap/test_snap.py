@@ -26,7 +26,7 @@ from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief
 from fabula.systems import find
 from fabula.systems.snap import coherence
-from fabula.systems.snap.algorithm import open_talk, weighted_sums
+from fabula.systems.snap.algorithm import Characters, open_talk, weighted_sums
 from fabula.systems.snap.coherence import opened
 from fabula.systems.snap.config import PUBLISHED, Paper
 from fabula.systems.snap.learning import rank_one
@@ -489,6 +489,39 @@ async def test_a_narrative_without_characters_has_nobody_to_talk_with() -> None:
             await open_talk("  ", Run(context), SYSTEM.config("improved"))
 
 
+async def test_a_father_and_his_daughter_of_one_name_talk_with_each_other() -> None:
+    troupe = Troupe()
+    story = "Mr. Bennet reads alone. Elizabeth Bennet hides a letter. Mr. Bennet calls. Elizabeth Bennet comes."
+    session = await session_of(troupe, story=story, parties=Parties("Elizabeth Bennet", ("Mr. Bennet",)), aids="on")
+    await session.begin()
+    assert "hides a letter" not in troupe.prompts("answer")[0], "he is not named where she is"
+    with pytest.raises(UsageError, match="are the same"):
+        await session_of(Troupe(), parties=Parties("Mara", ("the Mara",)))
+
+
+async def test_labels_of_one_family_are_all_kept() -> None:
+    names = ("Elizabeth Bennet", "Mr. Bennet", "Elizabeth Bennet")
+    people = [{"name": name, "traits": [], "background": "of Longbourn" * 9} for name in names]
+    model = ScriptedModel({"labeller:label": json.dumps({"characters": people})})
+    with Journal() as journal:
+        run = Run(RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(model)))
+        found = await Characters(["They met."], SYSTEM.config("faithful")).of(run, 1)
+    assert [person.name for person in found] == ["Elizabeth Bennet", "Mr. Bennet"]
+
+
+async def test_a_capable_planner_may_make_as_many_points_as_it_wants() -> None:
+    long = "\n".join(f"#{number}. Point {number}" for number in range(1, 91))
+    session = await session_of(Troupe(plan=lambda _: long), aids="off")
+    await session.begin()
+    assert len(session.plan) == 90
+
+
+async def test_the_agent_keeps_to_itself_and_to_time_and_place() -> None:
+    troupe = Troupe()
+    await (await session_of(troupe, "faithful")).begin()
+    assert "against who Mara is, or against the time and the place" in troupe.prompts("answer")[0]  # section 4.5
+
+
 async def test_a_narrative_of_one_sentence_can_be_talked_through() -> None:
     session = await session_of(Troupe(), story="Mara gave Tobias the lamp.")
     assert session.where.cells == 1
@@ -585,6 +618,31 @@ async def test_the_dialogue_comes_as_messages_of_a_chat() -> None:
         assert ("Write Mara's next turn" in said.content) is (preset == "improved")
         await session.go_on()
         assert troupe.asked[-1].messages[-1].content.partition("\n")[0] == "."
+
+
+async def test_a_sentence_that_a_reply_leaves_out_is_asked_about_again() -> None:
+    def marks(request: Request) -> str:
+        found = json.loads(marks_of(request, lambda said: ["Tobias"] if "hides" in said else ["Mara", "Tobias"]))
+        again = "/again/" in request.path
+        found["sentences"] = [one for one in found["sentences"] if again or one["sentence"] != 2]
+        return json.dumps(found)
+
+    troupe = Troupe(marks=marks)
+    session = await session_of(troupe, story="Mara waits. Tobias hides a letter from Mara. He sits down. Mara talks.")
+    await session.begin()
+    assert "hides a letter" not in "".join(troupe.prompts("answer") + troupe.prompts("plan"))
+    assert len(troupe.prompts("witnesses")) == 2
+
+
+async def test_a_sentence_that_edited_marks_do_not_hold_is_read_by_the_model() -> None:
+    troupe = Troupe(marks=lambda request: marks_of(request, lambda said: ["Tobias"] if "hides" in said else ["Mara"]))
+    with Journal() as journal:
+        journal.decide("cell-1/witnesses", "edit", '- sentence: "Mara waits."\n  witnesses: [Mara, Tobias]\n')
+        context = RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(ScriptedModel(troupe)), aids="off")
+        config = SYSTEM.config("improved", {"sentences": 4, "candidates": 1})
+        story = "Mara waits. Tobias hides a letter from Mara."
+        await open_session(None, await open_talk(story, Run(context), config, TWO), context).begin()
+    assert "hides a letter" not in "".join(troupe.prompts("answer") + troupe.prompts("plan"))
 
 
 async def test_small_models_are_not_asked_who_witnesses_what() -> None:
