@@ -118,6 +118,7 @@ def parse_ratings(text: str, name: str = "ratings") -> tuple[Rating, ...]:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])
             reason = f"{where}: {first['msg']}" if where else first["msg"]
+            reason = reason.removeprefix("Value error, ").rstrip(".")
             raise UsageError(f"{name}, line {number}: {reason}. Correct the line or take it out.") from error
         key = (rating.rater, rating.items, rating.question, rating.evaluator, rating.call, rating.started)
         if key in found:
