@@ -342,6 +342,28 @@ async def test_one_screenplay_that_fails_does_not_sink_the_others() -> None:
         await one_by_one(run, two)
 
 
+async def test_a_refused_screenplay_or_passage_does_not_sink_the_others() -> None:
+    scene = {"heading": "INT. HALL - DAY", "events": "Ada waits.", "establishes": [], "uses": []}
+    outline = json.dumps({"title": "Rain", "cast": [], "scenes": [scene, scene | {"heading": "EXT. PIER - DAY"}]})
+    late = change("at the pier", "at the mill", "ADA waits for the pier.")
+
+    def script(request: Request) -> str:
+        if request.role == "proofreader" or request.path.startswith("synthetic_hallucination_001"):
+            return "I'm sorry, but I can't help with that."
+        if request.role == "editor":
+            return edits(late)
+        if request.path.endswith("outline"):
+            return outline
+        return "ADA waits for the pier." if "/scene/1/" in request.path else "She is at the pier now."
+
+    run, _ = run_with(script)
+    first, second = await one_by_one(run, replace(Config.improved(), paper=replace(SMALL, stories=2)))
+    assert "declined" in first.wrong[0]
+    assert len(second.annotations) == 1
+    assert second.edited is not None
+    assert any(said.startswith("not proofread") for said in second.edited.refused)
+
+
 @pytest.mark.parametrize("wrong", [{"errors": 0}, {"distance": -1}, {"least_scenes": 12}])
 def test_settings_that_cannot_be_are_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(UsageError):

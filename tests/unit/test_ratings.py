@@ -52,6 +52,7 @@ def test_any_texts_come_back(rows: list[tuple[str, str, str | float, str]]) -> N
         ({"answer": None}, "has an answer, or `unscored` says why"),
         ({"unscored": "but there is one"}, "has an answer, or `unscored` says why"),
         ({"answer": float("nan")}, "number is finite, not nan"),
+        ({"items": ("x", "x"), "answer": "x"}, "'x' stands there twice"),
         ({"answer": float("inf")}, "number is finite, not inf"),
         ({"systems": ("x", "y")}, "1 items have 2 systems; name one for each"),
     ],
@@ -72,7 +73,10 @@ def test_a_rating_that_makes_no_sense_cannot_be_made(fields: dict[str, Any], exp
             '{"rater": "a", "kind": "cat", "items": ["i"], "question": "q", "answer": 1}',
             "line 2: kind: Input should be",
         ),
-        ('{"rater": "a", "kind": "person", "items": ["i"], "question": "q", "answer": null}', "`unscored` says why"),
+        (
+            '{"rater": "a", "kind": "person", "items": ["i"], "question": "q", "answer": null}',
+            "line 2: A rating has an answer, or",
+        ),
         ('{"rater": "a", "kind": "person", "items": ["i"], "question": "q", "answer": NaN}', "line 2: "),
     ],
 )
@@ -84,6 +88,7 @@ def test_a_bad_line_is_named_with_its_file(tmp_path: Path, line: str, expected: 
     assert expected in str(caught.value)
     assert str(caught.value).startswith(f"{file}, line 2: ")
     assert str(caught.value).endswith("Correct the line or take it out.")
+    assert ".. " not in str(caught.value)
 
 
 def test_the_same_verdict_twice_is_an_error_that_names_both_lines() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from fabula.base.errors import UsageError
+from fabula.base.errors import ContextLengthError, RefusalError, UsageError
 from fabula.engine.roles import is_person
 from fabula.measure.ratings import Rating
 from fabula.models.budget import estimate_tokens
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from fabula.measure.ratings import RaterKind
     from fabula.models.base import Model
 
+NO_ANSWER: Final = (RefusalError, ContextLengthError)
+"""How a judge fails to answer one call; its verdict is missing and counted, and the others stand."""
 _MARK_LETTERS: Final = 8
 _INSTRUCTION_TOKENS: Final = 900  # of a judge's prompt without the texts, with room for a schema
 _REPLY_TOKENS: Final = 2000  # kept free for a reply that has no limit of its own

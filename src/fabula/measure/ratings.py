@@ -72,6 +72,8 @@ class Rating:
             raise ValueError("A rating has an answer, or `unscored` says why it has none.")
         if isinstance(self.answer, float | int) and not abs(self.answer) < float("inf"):
             raise ValueError(f"A rating's number is finite, not {self.answer}.")
+        if len(set(self.items)) < len(self.items):
+            raise ValueError(f"A rating compares different stories; {self.items[0]!r} stands there twice.")
         if self.systems and len(self.systems) != len(self.items):
             raise ValueError(f"{len(self.items)} items have {len(self.systems)} systems; name one for each.")
 
@@ -116,6 +118,7 @@ def parse_ratings(text: str, name: str = "ratings") -> tuple[Rating, ...]:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])
             reason = f"{where}: {first['msg']}" if where else first["msg"]
+            reason = reason.removeprefix("Value error, ").rstrip(".")
             raise UsageError(f"{name}, line {number}: {reason}. Correct the line or take it out.") from error
         key = (rating.rater, rating.items, rating.question, rating.evaluator, rating.call, rating.started)
         if key in found:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from pydantic import BaseModel, Field
 
 from fabula.app.injecting.planted import KINDS, NEEDS, Decoy, Error, Planted, located, overlaps, problems, words_between
-from fabula.base.errors import ReplyError, UsageError
+from fabula.base.errors import RefusalError, ReplyError, UsageError
 from fabula.craft.raters import mark_for
 from fabula.engine.replies import short
 from fabula.models.budget import estimate_tokens
@@ -281,7 +281,7 @@ async def _asked(at: Run, work: Edited, view: View, left: Left) -> Edits:
             taken=work.errors,
             refused=left.refused[:_MOST_REASONS],
         )
-    except ReplyError as error:
+    except (RefusalError, ReplyError) as error:
         work.refused.append(str(error))
         return Edits(person="", tense="")
 
@@ -301,7 +301,7 @@ async def _proofread(at: Run, work: Edited, view: View, left: Left, before: int)
             mark=mark_for(text),
             errors=new,
         )
-    except ReplyError as error:
+    except (RefusalError, ReplyError) as error:
         work.refused.append(f"not proofread: {error}")
         return left
     return at.unless_made_up(partial(_without_denied, work, new, proof, left), left)

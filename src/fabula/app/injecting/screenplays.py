@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 from pydantic import BaseModel, Field
 
 from fabula.app.injecting.editing import Source, edit
-from fabula.base.errors import ReplyError
+from fabula.base.errors import RefusalError, ReplyError
 from fabula.craft.matching import parse_finding
 from fabula.engine.replies import ReplyProblem, read_files, short
 from fabula.story import count_words, one_line
@@ -171,7 +171,7 @@ async def one_by_one(run: Run, config: Config) -> tuple[Screenplay, ...]:
             outline = await at.ask_for(Outline, WRITER, "outline", paper=config.paper, before=titles)
             titles.append(one_line(outline.title))
             made.append(await _edited(at, name, outline, await _scenes(at, outline, config), config))
-        except ReplyError as error:  # one that fails does not sink the others
+        except (RefusalError, ReplyError) as error:  # one that fails does not sink the others
             made.append(Screenplay(name, (), (), (str(error),)))
     if made and not any(one.script for one in made):
         run.unless_made_up(partial(_none, made[0].wrong), None)

@@ -102,17 +102,21 @@ class _Words:
         size = len(wanted)
         if size < _FEWEST_NEARLY or len(self.words) < size:
             return None
-        need, window = Counter(wanted), Counter(self.words[:size])
-        shared = sum((need & window).values())
+        need = Counter(wanted)
+        if sum(min(n, len(self.places.get(word, ()))) for word, n in need.items()) < NEARLY * size:
+            return None
+        window = {word: self.words[:size].count(word) for word in need}  # of other words none is shared
+        shared = sum(min(n, window[word]) for word, n in need.items())
         best, where = shared, 0
-        for at in range(1, len(self.words) - size + 1):
-            out, new = self.words[at - 1], self.words[at + size - 1]
-            shared -= window[out] <= need[out]
-            window[out] -= 1
-            window[new] += 1
-            shared += window[new] <= need[new]
-            if shared > best:
-                best, where = shared, at
+        for at, (out, new) in enumerate(zip(self.words, self.words[size:], strict=False), 1):
+            if out in window:
+                shared -= window[out] <= need[out]
+                window[out] -= 1
+            if new in window:
+                window[new] += 1
+                shared += window[new] <= need[new]
+                if shared > best:
+                    best, where = shared, at
         # Both have the same number of words, so that the share is precision, recall and F1 in one.
         return (where, where + size) if best >= NEARLY * size else None
 
@@ -245,8 +249,8 @@ class StoryText:
         parts = _wanted(quote)
         if not parts:
             return None
-        for paragraph in self.paragraphs:
-            if paragraph.heading and paragraph.number == number and (found := _in_heading(paragraph, parts)):
+        for paragraph in self.paragraphs[number - 1 : number] if number > 0 else ():
+            if paragraph.heading and (found := _in_heading(paragraph, parts)):
                 return found
         exact = [
             (abs(self._paragraph_at(scene, words.starts[low]) - number), scene, low, high)
@@ -317,14 +321,15 @@ class StoryText:
 
     def _paragraph_at(self, scene: int, start: int) -> int:
         """The number of the paragraph of a scene in which the character at `start` lies."""
-        inside = self._by_scene[scene]
-        return inside[min(bisect_right([one.end for one in inside], start), len(inside) - 1)].number
+        first, ends = self._by_scene[scene]
+        return first + min(bisect_right(ends, start), len(ends) - 1)
 
     @cached_property
-    def _by_scene(self) -> Mapping[int, Sequence[Paragraph]]:
-        found: dict[int, list[Paragraph]] = {}
+    def _by_scene(self) -> Mapping[int, tuple[int, list[int]]]:
+        """The number of each scene's first paragraph, and where its paragraphs end."""
+        found: dict[int, tuple[int, list[int]]] = {}
         for one in self.paragraphs:
-            found.setdefault(one.scene, []).append(one)
+            found.setdefault(one.scene, (one.number, []))[1].append(one.end)
         return found
 
 

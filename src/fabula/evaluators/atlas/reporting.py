@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fabula.stats.estimate import Scored
 
 _FOREIGN: Final = "The prompts are, and how well a model reads other languages was not measured."
+_PAIR: Final = 2
 _PER: Final = 10_000
 _PLACELESS: Final = ("dropped_without_place", "dropped_unknown_scene", "dropped_not_before")
 _MISSED: Final = frozenset(f"unreadable_{name}" for name in REPLY_TOKENS if name not in {"read", "decide"})
@@ -98,6 +99,8 @@ class Checked:
         asked = counts["confirmed"] + counts["rejected"] + counts["ungrounded_verdicts"]
         if len(self.check.unread) == len(self.check.text.paragraphs):
             return "nobody could read the story"
+        if self.check.config.ours.method == "paper" and len(self.check.scenes) < _PAIR:
+            return "the paper's way compares scenes with earlier ones, and this story is one scene; take improved"
         if counts["missing_verdicts"] and not asked:
             return "the verifier gave no verdict that can be read"
         unread = counts["unreadable_events"] + counts["unreadable_propose"]

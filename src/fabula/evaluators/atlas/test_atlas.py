@@ -288,6 +288,16 @@ PASS = {
 }
 
 
+def passes(request: Request) -> str:
+    return json.dumps(PASS[request.path.rpartition("/")[2]])
+
+
+async def test_a_story_of_one_scene_has_no_number_of_findings_in_the_papers_way() -> None:
+    one, asked = await faithful("Elena Voss came in a red jeep on Friday, the opening night.", passes)
+    assert not one["scored"]
+    assert not [request for request in asked if request.role == "proposer"]
+
+
 async def test_the_faithful_prompts_name_no_categories_and_no_caps_and_show_every_earlier_fact() -> None:
     def answer(request: Request) -> str:
         prompt = request.path.rpartition("/")[2]

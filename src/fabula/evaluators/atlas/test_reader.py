@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -414,6 +415,18 @@ def test_hostile_texts_are_read_in_linear_time(sign: str) -> None:
     assert text.find_near(1, "Mara came") is not None
     is_english(sign * 100_000)
     looks_like_data(sign * 100_000, "prose")
+
+
+def test_quotations_of_a_thousand_pages_are_found_in_time() -> None:
+    year = "In year {0} Mara met {0} boats at the quay and said it was raining."
+    text = StoryText([NumberedScene(1, "", "\n\n".join(year.format(n) for n in range(10_000)))])
+    begin = time.monotonic()
+    for n in range(100, 2_100, 100):
+        assert text.find_near(n, "the paper lantern went out over some distant hills") is None
+        found = text.find_near(n, "it was raining.")
+        assert found is not None
+        assert text.paragraph_of(found) == n
+    assert time.monotonic() - begin < 10  # seconds; it takes less than one
 
 
 # notes and gold of several stories ----------------------------------------------------------------------------------

@@ -16,13 +16,13 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
-from fabula.craft.raters import mark_for, performer_of, rating_of
+from fabula.craft.raters import NO_ANSWER, mark_for, performer_of, rating_of
 from fabula.engine.replies import SIDES, ReplyProblem, read_chances, read_choice, read_verdicts
 from fabula.engine.run import apart, side_by_side
 from fabula.evaluators.pairwise.criteria import CRITERIA, OVERALL, RUBRIC, label, questions_in
 from fabula.evaluators.pairwise.report import ranked
 from fabula.measure.ratings import SAME
-from fabula.models.base import Sampling
+from fabula.models.base import Reply, Sampling
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from fabula.measure.items import Item
     from fabula.measure.ratings import Rating
     from fabula.measure.report import Report
-    from fabula.models.base import Reply
 
 ROLE: Final = "judge"
 _SHORT_REPLY: Final = 700  # tokens of a small judge's assessment
@@ -217,6 +216,12 @@ class Showing:
             call=call,
         )
 
+    def unanswered(self, why: str, questions: Sequence[str] = (), call: str = "") -> list[Rating]:
+        """Ratings without a verdict, where the judge declines or has no room; without `questions`, of them all."""
+        nothing = Reply("", model=performer_of(self.whole, ROLE).identity)
+        at = call or f"{self.run.at}/compare"
+        return [self.rating(question, nothing, at, "", why=why) for question in questions or self.questions]
+
 
 async def written(showing: Showing, assessment: Reply | None = None) -> list[Rating]:
     """The verdicts that an assessment ends with; what cannot be read there is asked for again.
@@ -224,20 +229,27 @@ async def written(showing: Showing, assessment: Reply | None = None) -> list[Rat
     One rating for each question; the assessment is the reason of the first of them.
     """
     run, labels = showing.run, [label(name) for name in showing.questions]
-    reply = assessment or await showing.assessment()
+    try:
+        reply = assessment or await showing.assessment()
+    except NO_ANSWER as error:
+        return showing.unanswered(str(error))
     found, why = run.unless_made_up(lambda: _read(reply.text, labels), (dict.fromkeys(labels, SIDES[0]), ""))
     for attempt in range(run.context.repairs):
         missing = [name for name in labels if name not in found]
         if not missing:
             break
-        again = await run.scope("again", attempt + 1).reply(
-            ROLE,
-            "conclude",
-            sampling=Sampling(max_tokens=_ENDING_TOKENS),
-            labels=missing,
-            assessment=reply.text,
-            **showing.fields,
-        )
+        try:
+            again = await run.scope("again", attempt + 1).reply(
+                ROLE,
+                "conclude",
+                sampling=Sampling(max_tokens=_ENDING_TOKENS),
+                labels=missing,
+                assessment=reply.text,
+                **showing.fields,
+            )
+        except NO_ANSWER as error:
+            why = str(error)
+            break
         more, why = _read(again.text, missing)
         found |= more
     call = f"{run.at}/compare"
@@ -257,7 +269,10 @@ def _read(text: str, labels: Sequence[str]) -> tuple[dict[str, str], str]:
 
 async def tried(showing: Showing) -> tuple[list[Rating], bool]:
     """The verdicts on the first two stories: weighed, and true; or written, where the server gives no probabilities."""
-    said = await showing.assessment() if showing.config.ours.assess else None
+    try:
+        said = await showing.assessment() if showing.config.ours.assess else None
+    except NO_ANSWER as error:
+        return showing.unanswered(str(error)), True
     found = await _weigh_all(showing, said)
     if showing.run.unless_made_up(lambda: any(given for _, given in found), instead=True):
         return _with_reason(found, said), True
@@ -266,7 +281,10 @@ async def tried(showing: Showing) -> tuple[list[Rating], bool]:
 
 async def weighed(showing: Showing) -> list[Rating]:
     """The likeliest answer to each question, with the probabilities of all three (ours)."""
-    said = await showing.assessment() if showing.config.ours.assess else None
+    try:
+        said = await showing.assessment() if showing.config.ours.assess else None
+    except NO_ANSWER as error:
+        return showing.unanswered(str(error))
     return _with_reason(await _weigh_all(showing, said), said)
 
 
@@ -284,7 +302,11 @@ async def _weighed(showing: Showing, question: str, assessment: str) -> tuple[Ra
     """One verdict, and whether there were probabilities to weigh it by."""
     run = showing.run.scope(question)
     fields = {**showing.fields, "label": label(question), "assessment": assessment}
-    reply = await run.weigh(SIDES, ROLE, "verdict", sampling=_WORD, **fields)
+    try:
+        reply = await run.weigh(SIDES, ROLE, "verdict", sampling=_WORD, **fields)
+    except NO_ANSWER as error:
+        (lost,) = showing.unanswered(str(error), (question,), f"{run.at}/verdict")
+        return lost, True
     call, given = f"{run.at}/verdict", reply.logprobs is not None
     try:
         if reply.logprobs is None:  # now and then there are none: the answer itself is all there is

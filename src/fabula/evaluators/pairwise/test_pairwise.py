@@ -44,6 +44,9 @@ def item(system: str, prompt: str, text: str = "") -> Item:
     return Item(f"{system}/{prompt}", Story.parse(text or f"A story of {system} on {prompt}."), system, prompt)
 
 
+DECLINED = "I'm sorry, but I can't help with that."
+
+
 def items(systems: Sequence[str] = SYSTEMS, prompts: int = 3) -> list[Item]:
     return [item(system, f"p{n}") for system in systems for n in range(prompts)]
 
@@ -141,6 +144,22 @@ async def test_only_the_questions_that_are_wanted_are_asked() -> None:
         questions_in("plto")
     with pytest.raises(UsageError, match="No question is asked"):
         questions_in(" , ")
+
+
+@pytest.mark.parametrize("logprobs", [False, True])
+async def test_a_refused_comparison_has_no_verdict_and_does_not_sink_the_others(*, logprobs: bool) -> None:
+    fair = prefers("cape")
+
+    def judge(request: Request) -> str | Reply:
+        return DECLINED if "p0" in request.path else fair(request)
+
+    stories, preset = items(prompts=2), "improved" if logprobs else "faithful"
+    report, asked = await judged(stories, judge, Capabilities(logprobs=logprobs), preset=preset)
+    lost = [rating for rating in report.ratings if rating.unscored]
+    assert lost
+    assert all("declined" in rating.unscored for rating in lost)
+    assert len(lost) < len(report.ratings)
+    assert asked
 
 
 async def test_only_what_is_missing_is_asked_for_again() -> None:

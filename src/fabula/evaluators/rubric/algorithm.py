@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field, create_model
 from fabula.base.errors import ReplyError, UsageError
 from fabula.craft.levels import CATEGORIES, fractions, levels_in, passages_of, sets_of
 from fabula.craft.measuring import check_numbers, values_of
-from fabula.craft.raters import mark_for, performer_of, too_long
+from fabula.craft.raters import NO_ANSWER, mark_for, performer_of, too_long
 from fabula.engine.replies import short
 from fabula.engine.run import side_by_side
 from fabula.evaluators.rubric.report import OVERALL, PassageSet, Scores, report_of
@@ -120,7 +120,7 @@ async def score(shown: PassageSet, order: Sequence[int], run: Run, config: Confi
             guard=config.ours.guard,
             mark=mark_for(*texts),
         )
-    except ReplyError as error:
+    except (ReplyError, *NO_ANSWER) as error:
         return Scores(shown, items, at.at, by, None, why_not=str(error))
     each = [getattr(reply, label) for label in labels]
     given = tuple({name: getattr(one, _field(name)) for name in (*categories, OVERALL)} for one in each)

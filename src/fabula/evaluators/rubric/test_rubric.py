@@ -152,6 +152,16 @@ async def test_scores_are_those_of_the_text_whatever_its_label() -> None:
     assert not [note for note in report.notes if "moves its score" in note]
 
 
+async def test_a_refused_call_has_no_scores_and_does_not_sink_the_others() -> None:
+    fair_judge = answering(fair)
+    declined = "I'm sorry, but I can't help with that."
+    report, _ = await judged(items(), lambda asked: declined if "/story/" in asked.path else fair_judge(asked))
+    lost = [rating for rating in report.ratings if rating.unscored]
+    assert {rating.question for rating in lost} == {"story"}
+    assert all("declined" in rating.unscored for rating in lost)
+    assert any(rating.question == "chapter/overall" for rating in report.ratings)
+
+
 async def test_a_liking_for_the_first_place_cancels_out_and_is_reported() -> None:
     def partial(place: int, system: str) -> float:
         return WORTH[system] + (12 if place == 0 else 0)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.base.errors import ReplyError, UsageError
 from fabula.craft.measuring import check_numbers, check_samples, values_of
-from fabula.craft.raters import rating_of
+from fabula.craft.raters import NO_ANSWER, performer_of, rating_of
 from fabula.engine.replies import LABELS, ReplyProblem, label_of, read_label, read_yes_no
 from fabula.engine.run import side_by_side
 from fabula.evaluators.ttcw.bank import read_bank
@@ -166,7 +166,19 @@ async def _sample(call: Call, run: Run, config: Config, rubric: str) -> Rating:
     limit = paper.max_tokens or run.reply_tokens(ROLE, short=_SHORT_REPLY)
     sampling = Sampling(temperature=paper.temperature, max_tokens=limit)
     words = min(_VERDICT_WORDS if brief else _ANALYSIS_WORDS, limit or _ANALYSIS_WORDS)
-    reply = await run.reply(ROLE, prompt, sampling=sampling, expect=words, **fields)
+    try:
+        reply = await run.reply(ROLE, prompt, sampling=sampling, expect=words, **fields)
+    except NO_ANSWER as error:
+        return rating_of(
+            _shown_items(call),
+            performer_of(run, ROLE).identity,
+            evaluator=EVALUATOR,
+            rubric=rubric,
+            question=call.test.id,
+            answer=None,
+            unscored=str(error),
+            call=f"{run.at}/{prompt}",
+        )
 
     def read() -> float:
         if not call.plain:
@@ -256,7 +268,7 @@ async def _conclude(call: Call, run: Run, prompt: str, said: str) -> tuple[float
         chosen = await run.choose(
             list(verdicts), ROLE, prompt, sampling=Sampling(temperature=0), question=call.test.question, said=said
         )
-    except ReplyError as error:
+    except (ReplyError, *NO_ANSWER) as error:
         return None, str(error)
     value = verdicts[chosen]
     return value, "" if value is not None else "The judge itself cannot say which verdict its analysis amounts to."

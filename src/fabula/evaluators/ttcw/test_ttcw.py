@@ -403,6 +403,19 @@ async def test_the_published_scores_come_from_the_published_replies() -> None:
         assert [scores[n : n + 3] for n in range(0, 36, 3)] == expected[model]["model_scores"]
 
 
+@pytest.mark.parametrize("preset", ["faithful", "improved"])
+async def test_a_refused_test_has_no_outcome_and_does_not_sink_the_others(preset: Preset) -> None:
+    declined = "I'm sorry, but I can't help with that."
+    report, _ = await measure(
+        [item()], lambda asked: declined if "narrative-ending" in asked.path else "Yes.\nAnswer: Yes", preset,
+        method="plain",
+    )  # fmt: skip
+    (lost,) = [rating for rating in report.ratings if rating.unscored]
+    assert lost.question == "fluency/narrative-ending"
+    assert "declined" in lost.unscored
+    assert value(report, "lamp", "score") == 13
+
+
 async def test_a_plot_comes_without_chatter_and_is_asked_for_in_one_sentence() -> None:
     script = {"reader": "Sure! Here is the plot of the story:\n\nA keeper sells her light. Then she leaves."}
     report, asked = await measure([item()], script, evaluator=MAKING)
