@@ -15,7 +15,7 @@ from fabula.base.errors import ReplyError
 from fabula.craft.levels import CATEGORIES, drawn, fractions, levels_in, passages_of
 from fabula.craft.measuring import check_numbers, values_of
 from fabula.craft.quoting import Quotable, normalised
-from fabula.craft.raters import mark_for, performer_of, too_long
+from fabula.craft.raters import NO_ANSWER, mark_for, performer_of, too_long
 from fabula.engine.replies import short
 from fabula.engine.run import side_by_side
 from fabula.evaluators.editorial.report import NOT_QUOTED, Annotation, PassageRead, annotation_id, report_of
@@ -90,7 +90,7 @@ async def annotate(item: Item, passage: Passage, run: Run, config: Config) -> Pa
             guard=config.ours.guard,
             mark=mark_for(passage.text, passage.before, passage.after),
         )
-    except ReplyError as error:
+    except (ReplyError, *NO_ANSWER) as error:
         return PassageRead(item, passage, at.at, by, None, str(error))
     annotations, dropped = valid_comments(item, passage, reply.comments, config)
     return PassageRead(item, passage, at.at, by, annotations, dropped=dropped)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabula.base.errors import UsageError
+from fabula.base.errors import RefusalError, UsageError
 from fabula.craft.levels import CATEGORIES, drawn, fractions, levels_in, passages_of, sets_of
 from fabula.craft.quoting import Quotable
 from fabula.craft.raters import mark_for
@@ -207,6 +207,17 @@ async def test_an_unread_passage_leaves_the_count_to_the_others_and_a_lost_level
     assert whole.reason.startswith("the level story has no count")
     lost = [rating for rating in report.ratings if rating.unscored]
     assert [(rating.question, rating.answer) for rating in lost] == [("story", None), ("chapter", None)]
+
+
+async def test_one_refused_passage_is_missing_and_sinks_no_other() -> None:
+    def refusing(request: Request) -> str:
+        if request.path == "lamp/chapter/1/annotate":
+            raise RefusalError("I would rather not.")
+        return json.dumps({"comments": [comment("hook and close", "counted to")]})
+
+    report, _ = await read([item(chapters(5))], refusing, levels="chapter")
+    assert value(report, "lamp", "chapter") == 5
+    assert [rating.unscored for rating in report.ratings if rating.unscored] == ["I would rather not."]
 
 
 async def test_a_story_that_the_editor_has_no_room_for_is_not_shown() -> None:

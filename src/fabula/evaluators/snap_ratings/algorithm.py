@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, create_model
 
 from fabula.base.errors import ReplyError
 from fabula.craft.measuring import check_numbers, check_samples, checked, values_of
-from fabula.craft.raters import mark_for, performer_of, rating_of, source_of
+from fabula.craft.raters import NO_ANSWER, mark_for, performer_of, rating_of, source_of
 from fabula.engine.replies import ReplyProblem, read_chances, read_score, short
 from fabula.engine.run import side_by_side
 from fabula.evaluators.snap_ratings.criteria import HIGH, NOTHING, criteria_in
@@ -58,8 +58,15 @@ async def evaluate(items: Sequence[Item], run: Run, config: Config) -> Report:
     # Section 5.1: each question has 20 completions of one token at temperature 1.
     ask = {"samples": drawn, "chances": weighed, "reasoned": reasoned}[paper.scoring]
     criteria = criteria_in(paper.criteria)
+
+    async def asked(item: Item, criterion: Criterion, at: Run) -> tuple[Rating, bool]:
+        try:
+            return await ask(item, criterion, at, config)
+        except NO_ANSWER as error:  # one refusal does not sink the others
+            return _rating(item, criterion, at, performer_of(at, ROLE).identity, None, why=str(error)), False
+
     found = await side_by_side(
-        ask(item, criterion, run.scope(item.id, criterion.prompt, *([sample] if samples > 1 else [])), config)
+        asked(item, criterion, run.scope(item.id, criterion.prompt, *([sample] if samples > 1 else [])))
         for item in items
         for criterion in criteria
         for sample in range(1, samples + 1)

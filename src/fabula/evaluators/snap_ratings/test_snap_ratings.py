@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fabula.base import yamltext
-from fabula.base.errors import UnknownNameError, UsageError
+from fabula.base.errors import RefusalError, UnknownNameError, UsageError
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
@@ -71,6 +71,19 @@ def counting(*numbers: str) -> Any:  # noqa: ANN401 - a script
     """Answers in turn, whatever is asked."""
     left = iter(numbers)
     return lambda _: next(left)
+
+
+@pytest.mark.parametrize("scoring", ["samples", "chances", "reasoned"])
+async def test_one_refused_number_is_missing_and_sinks_no_other(scoring: str) -> None:
+    def refusing(request: Request) -> str:
+        if request.path.startswith("quay/"):
+            raise RefusalError("I would rather not.")
+        return '{"reason": "So.", "score": 4}' if scoring == "reasoned" else "4"
+
+    report, _ = await rate([item("cape"), item("quay")], refusing, "improved", scoring=scoring)
+    refused = [one for one in report.ratings if one.unscored]
+    assert {one.items for one in refused} == {("quay",)}
+    assert {one.answer for one in report.ratings if one.items == ("cape",)} == {4}
 
 
 async def test_the_paper_draws_twenty_numbers_of_one_token_for_three_criteria() -> None:
