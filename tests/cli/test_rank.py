@@ -34,7 +34,7 @@ def entries(here: Path) -> Path:
 def test_prints_strengths_the_judge_the_baselines_and_where_the_report_is(cli: Cli) -> None:
     ran = cli("rank", "entries", *FAITHFUL, *OVERALL)
     lines = ran.out.splitlines()
-    assert lines[0] == "overall"
+    assert lines[0] == "overall, 2 prompts"
     assert lines[1].split()[:2] == ["system", "strength"]
     assert lines[2].split()[0] == "cape"
     assert lines[3].split()[0] == "harbour"

@@ -242,9 +242,14 @@ STRENGTHS: Final = Family(
 
 def _all_held(found: Sequence[tuple[Scored, float]]) -> tuple[Scored, float]:
     """As one interval: around 0 where all hold their truths, else beside it; none where one is missing."""
-    if any(not isinstance(one, Estimate) or one.low is None or one.high is None for one, _ in found):
+    known = [
+        one.low <= truth <= one.high
+        for one, truth in found
+        if isinstance(one, Estimate) and one.low is not None and one.high is not None
+    ]
+    if len(known) < len(found):
         return Estimate(0.0, 1), 0.0
-    held = all(one.low <= truth <= one.high for one, truth in found)  # type: ignore[union-attr, operator]
+    held = all(known)
     return Estimate(0.0, 1, -1.0 if held else 0.5, 1.0), 0.0
 
 
@@ -284,7 +289,7 @@ def _true_correlation(name: str, rho: float, rounded: bool) -> float:  # noqa: F
     found = []
     for _ in range(40):
         x = _pair(rng, rho, 1500, rounded=rounded)
-        one = correlation(x[:, 0], x[:, 1], name, [0] * 1500)  # type: ignore[arg-type]
+        one = correlation(x[:, 0], x[:, 1], name, [0] * 1500)  # type: ignore[arg-type] # a name of the family
         assert isinstance(one, Estimate)
         found.append(one.value)
     return float(np.mean(found))
@@ -293,7 +298,7 @@ def _true_correlation(name: str, rho: float, rounded: bool) -> float:  # noqa: F
 def _correlated(name: str, rho: float, *, rounded: bool) -> World:
     def world(rng: Generator, n: int) -> Iterator[tuple[Scored, float]]:
         x = _pair(rng, rho, n, rounded=rounded)
-        yield correlation(x[:, 0], x[:, 1], name), _true_correlation(name, rho, rounded)  # type: ignore[arg-type]
+        yield correlation(x[:, 0], x[:, 1], name), _true_correlation(name, rho, rounded)  # type: ignore[arg-type] # a name of the family
 
     return world
 
@@ -334,15 +339,15 @@ def _true_agreement(name: str, shares: tuple[float, ...], agree: float, raters: 
         counts = (table[:, :, None] == np.arange(len(shares))).sum(axis=1)
         return float(fleiss_kappa(counts) or 0)
     if name.startswith("icc"):
-        return float(icc(table, name[4:]) or 0)  # type: ignore[arg-type]
+        return float(icc(table, name[4:]) or 0)  # type: ignore[arg-type] # a name of the family
     if name.startswith("alpha"):
-        return float(krippendorff_alpha(table, name[6:]) or 0)  # type: ignore[arg-type]
+        return float(krippendorff_alpha(table, name[6:]) or 0)  # type: ignore[arg-type] # a name of the family
     return agree**2
 
 
 def _agreeing(name: str, shares: tuple[float, ...], agree: float, raters: int) -> World:
     def world(rng: Generator, n: int) -> Iterator[tuple[Scored, float]]:
-        found = agreement(_labels(rng, n, shares, agree, raters), name)  # type: ignore[arg-type]
+        found = agreement(_labels(rng, n, shares, agree, raters), name)  # type: ignore[arg-type] # a name of the family
         yield found, _true_agreement(name, shares, agree, raters)
 
     return world

@@ -176,3 +176,10 @@ async def test_a_form_that_nobody_fills_in_waits(
 ) -> None:
     with pytest.raises(PausedError, match="The role 'critic' waits for your text, but the input has ended"):
         await answered(asking(schema=PAIR), "1\n", tmp_path, monkeypatch, capsys)
+
+
+def test_a_person_sees_both_sides_of_a_chat_and_no_opening() -> None:
+    said = (Message("user", "You play Mara."), Message("assistant", "[Mara: Hm.]"), Message("user", "Why?"))
+    assert shown(Request(said)) == (("You play Mara.", "[Mara: Hm.]", "Why?"), None)
+    assert shown(Request((*said, Message("assistant", "[Mara: (")))) == (("You play Mara.", "Why?"), None)
+    assert shown(Request(said, choices=("a", "b"))) == (("You play Mara.", "Why?"), None)

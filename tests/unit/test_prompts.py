@@ -171,3 +171,16 @@ def test_a_shared_prompt_in_force_is_in_the_digest(folder: Path, common: Path) -
     alone, before = Prompts(folder).digest, Prompts(folder, None, common).digest
     (common / "plan.jinja").write_text("{% block user %}Another.{% endblock %}")
     assert len({alone, before, Prompts(folder, None, common).digest}) == 3
+
+
+def test_a_chat_stands_before_what_is_said_last_and_neighbours_are_one_message(tmp_path: Path) -> None:
+    text = "{% block user %}Play.{% endblock %}{% block closing %}Now you.{% endblock %}"
+    (tmp_path / "turn.jinja").write_text(text)
+    prompts = Prompts(tmp_path)
+    assert prompts.render("turn", {}) == (Message("user", "Play.\n\nNow you."),)
+    chat = (Message("user", "Hm?"), Message("assistant", "Ha."), Message("user", "Why?"))
+    assert prompts.render("turn", {}, chat) == (
+        Message("user", "Play.\n\nHm?"),
+        Message("assistant", "Ha."),
+        Message("user", "Why?\n\nNow you."),
+    )

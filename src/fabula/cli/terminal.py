@@ -36,6 +36,8 @@ _WIDEST: Final = 96
 _NARROWEST: Final = 40  # columns of a screen for which tables are made to fit
 _SHORTEST_COLUMN: Final = 12  # of words
 _GAP: Final = 2
+# Blanks at which a cell does not go on in the next line: between the two ends of an interval.
+_UNBROKEN: Final = re.compile(r"(?<=\d) (?=to -?\d)|(?<=\d to) (?=-?\d)|(?<=\d,) (?=-?\d)")
 # A line end within a sentence: after a long line, before a small letter.
 _MIDDLE: Final = re.compile(r"(?<=[^\n]{90})([^\n])\n(?=[a-z])")
 _LIST_MARK: Final = re.compile(r"\s*(?:(?:[-*]|\d+[.)])\s+)?")
@@ -54,11 +56,12 @@ def table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
     """
     if not rows:
         return ""
+    rows = [[_UNBROKEN.sub("\xa0", cell) for cell in row] for row in rows]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     room = _room()
     if room:
         widths = _narrowed(rows, widths, right, room)
-    return "\n\n".join(_aligned(rows, widths, right, part) for part in _parts(widths, room))
+    return "\n\n".join(_aligned(rows, widths, right, part) for part in _parts(widths, room)).replace("\xa0", " ")
 
 
 def _room() -> int:
@@ -74,7 +77,7 @@ def _narrowed(rows: Sequence[Sequence[str]], widths: Sequence[int], right: Seque
     least = [
         width
         if i in right
-        else min(width, max(_SHORTEST_COLUMN, *(len(word) for row in rows for word in row[i].split())))
+        else min(width, max(_SHORTEST_COLUMN, *(len(word) for row in rows for word in row[i].split(" "))))
         for i, width in enumerate(found)
     ]
     while sum(found) + _GAP * (len(found) - 1) > room:

@@ -41,22 +41,21 @@ def differences_table(rows: Iterable[Row]) -> str:
 
 
 def ranking_tables(report: Report) -> str:
-    """Strengths and wins for each question, what is known of the judge, the baselines, and the notes."""
+    """Strengths and wins for each question, differences, what is known of the judge, and the baselines."""
     parts = [_strengths(report, question) for question in questions_of(report)]
     parts += [differences_table(report.rows), _judge(report), _baselines(report)]
-    if report.notes:
-        parts.append("\n".join(f"Note: {note}" for note in report.notes))
     return "\n\n".join(part for part in parts if part)
 
 
 def _strengths(report: Report, question: str) -> str:
-    head = ("system", "strength", "95 % interval", "prompts", "wins", "95 % interval", "verdicts")
+    head = ("system", "strength", "95 % interval", "wins", "95 % interval", "verdicts")
     strengths, wins = (rows_on(report, question, what=what) for what in ("strength", "wins"))
     rows = [
-        (one.of, *estimate_cells(one.scored), *estimate_cells(other.scored))
+        (one.of, *estimate_cells(one.scored)[:2], *estimate_cells(other.scored))
         for one, other in zip(strengths, wins, strict=True)
     ]
-    return f"{question}\n{table([head, *rows], right=(1, 3, 4, 6))}"
+    prompts = max((row.scored.n for row in strengths), default=0)
+    return f"{question}, {prompts} prompt{'s' * (prompts != 1)}\n{table([head, *rows], right=(1, 3, 5))}"
 
 
 def _judge(report: Report) -> str:

@@ -56,7 +56,9 @@ def rank(
         pairs_of(items)  # what is wrong with the stories is said before anything is made
         report = evaluating.run(items)
     files = _write(report, Path(judges.out), Path(ratings).stem if ratings else report.evaluator)
-    terminal.say(ranking_tables(report))
+    terminal.say(ranking_tables(report) + "\n" * bool(report.notes))
+    for note in report.notes:
+        terminal.say(terminal.wrapped(f"Note: {note}"))
     evaluating.show_bill()
     terminal.advise(f"\nThe report, with every verdict and its reasons: {near(files[0])}")
     terminal.document({"report": report.as_data(), "files": [str(file) for file in files], **evaluating.data()})

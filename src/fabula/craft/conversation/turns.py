@@ -63,6 +63,11 @@ class Moment:
         return tuple(name for name in (self.parties.player, *self.present) if name != self.who)
 
     @property
+    def opposite(self) -> tuple[str, ...]:
+        """Whom the user of the chat plays: the player's character; where that is `who`, those who are there."""
+        return self.partners if self.who == self.parties.player else (self.parties.player,)
+
+    @property
     def absent(self) -> tuple[str, ...]:
         """Those of the parties who are not there."""
         return tuple(name for name in self.parties.others if name not in (*self.present, self.who))

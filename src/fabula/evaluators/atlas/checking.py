@@ -94,6 +94,7 @@ class StoryCheck:
         ratings: verdicts, and calls whose reply could not be read.
         counts: how often something was dropped, cut, merged or missed.
         unread: numbers of the paragraphs that nobody read.
+        cut: paths of calls whose reply was cut at the model's limit; what it said until then was read.
         rejected: what a reader suspected and the verifier did not confirm, with its decision as `attribute`.
     """
 
@@ -104,6 +105,7 @@ class StoryCheck:
     ratings: list[Rating] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     unread: set[int] = field(default_factory=set)
+    cut: set[str] = field(default_factory=set)
     rejected: list[Found] = field(default_factory=list)
 
     @property
@@ -141,12 +143,21 @@ class StoryCheck:
             most = at.reply_tokens(role, short=REPLY_TOKENS[prompt])
             sampling = Sampling(temperature=self.config.paper.temperature, max_tokens=most)
             try:
-                return await at.ask_for(shape, role, prompt, sampling=sampling, **fields)
+                reply = await at.ask_for(shape, role, prompt, sampling=sampling, **fields)
             except (ReplyError, RefusalError, ContextLengthError) as error:
                 why = str(error)
+            else:
+                self._note_cut(at, f"{at.at}/{prompt}")
+                return reply
         self.counts[f"unreadable_{prompt}"] += 1
         self.rate(role, f"{at.at}/{prompt}", f"{at.at}/{prompt}", unscored=why)
         return None
+
+    def _note_cut(self, at: Run, path: str) -> None:
+        """Keep the path of a call whose reply was cut: what is read of such a reply lacks its end."""
+        last = None if at.context.mode == "dry" else at.context.journal.last_at(path, 0)
+        if last is not None and last.finish == "length":
+            self.cut.add(path)
 
     def rate(self, role: str, question: str, call: str, **verdict: Any) -> None:  # noqa: ANN401 - fields of a rating
         """Keep a verdict."""

@@ -116,10 +116,13 @@ async def reader(check: StoryCheck) -> tuple[list[Found], dict[str, Any]]:
     reading = check.config.ours.reading
     whole = reading in {"whole", "both"} or (reading == "auto" and check.fits("reader", READ_WHOLE, UNKNOWN_WINDOW))
     found = await read_whole(check) if whole else None
-    if reading in {"windows", "both"} or (reading == "auto" and found is None):
+    cut = f"{check.run.at}/read" in check.cut
+    if reading in {"windows", "both"} or (reading == "auto" and (found is None or cut)):
         found = [*(found or ()), *await read_parts(check, ledger)]
     elif found is None:
         check.unread.update(paragraph.number for paragraph in check.text.paragraphs)
+    elif cut:
+        check.counts["cut_readings"] += 1
 
     # 2. One error that was found twice is one suspicion.
     suspicions, repeated = united(found or ())
@@ -166,7 +169,7 @@ async def read_parts(check: StoryCheck, ledger: Ledger) -> list[Suspicion]:
     """
     most, room = _rooms(check)
     parts = parts_of(check.text.paragraphs, most)
-    if len(parts) == 1 and check.counts["unreadable_read"]:  # the whole was asked for already
+    if len(parts) == 1 and (check.counts["unreadable_read"] or check.cut):  # the whole was asked for already
         parts = list(parts[0].halves()) or parts
     ledger.parts, ledger.room = len(parts), room
     return [one for n, part in enumerate(parts, 1) for one in await read_part(check.run.scope("part", n), part, ledger)]
@@ -175,7 +178,8 @@ async def read_parts(check: StoryCheck, ledger: Ledger) -> list[Suspicion]:
 async def read_part(at: Run, part: Part, ledger: Ledger) -> list[Suspicion]:
     """What a reader suspects in a part, or between it and the notes on earlier ones.
 
-    A part to which no reply can be had, as a model refuses it or runs on, is tried again in halves, twice at most.
+    A part to which no reply can be had, as a model refuses it or runs on, is tried again in halves, twice at most. So
+    is one whose reply was cut; what it said until then counts too.
 
     Raises:
         ModelError: the model did not answer.
@@ -197,15 +201,19 @@ async def read_part(at: Run, part: Part, ledger: Ledger) -> list[Suspicion]:
         kinds=list(CATEGORIES.items()),
         **_shown(part.paragraphs, 0),
     )
-    if reply is not None:
-        ledger.add(part, reply.notes)
-        ledger.read += 1
-        return list(placed(check, reply.findings, "reader"))
+    found = list(placed(check, reply.findings, "reader")) if reply else []
+    cut = f"{at.at}/read" in check.cut
+    ledger.read += reply is not None
     hopeless = not ledger.read and check.counts["unreadable_read"] >= _HOPELESS
-    if not hopeless and (halves := part.halves()):
-        return [one for n, half in enumerate(halves, 1) for one in await read_part(at.scope(f"half-{n}"), half, ledger)]
-    check.unread.update(one.number for one in part.paragraphs if one.number >= part.first)
-    return []
+    if (cut or reply is None) and not hopeless and (halves := part.halves()):
+        for n, half in enumerate(halves, 1):
+            found += await read_part(at.scope(f"half-{n}"), half, ledger)
+    elif reply is None:
+        check.unread.update(one.number for one in part.paragraphs if one.number >= part.first)
+    else:
+        ledger.add(part, reply.notes)
+        check.counts["cut_readings"] += cut
+    return found
 
 
 async def decide(check: StoryCheck, number: int, batch: Batch, ledger: Ledger) -> list[Found]:

@@ -81,7 +81,8 @@ class Checked:
     @property
     def partial(self) -> bool:
         """Whether something was not read, or not verified, that should have been."""
-        return bool(self.check.unread or self.check.counts["missing_verdicts"] or self.missed)
+        counts = self.check.counts
+        return bool(self.check.unread or counts["missing_verdicts"] or counts["cut_readings"] or self.missed)
 
     @property
     def missed(self) -> int:
@@ -267,6 +268,12 @@ def _missing(one: Checked) -> Iterator[str]:
     if counts["missing_verdicts"]:
         missed = counts["missing_verdicts"]
         yield f"{name}: partial. {missed} suspicions got no verdict. {on.format('verifier')}"
+    if cut := counts["cut_readings"]:
+        yield (
+            f"{name}: partial. {cut} replies of the reader were cut at the model's limit; what they would have said "
+            "after that is missing. Allow the role `reader` more with --sampling reader.max_tokens=16000, or give it "
+            "another model."
+        )
     if one.missed:
         yield f"{name}: {one.missed} replies could not be had; what they would have said is missing."
     whys = dict.fromkeys(

@@ -315,6 +315,23 @@ async def test_a_long_earlier_state_is_shown_whole_where_the_window_holds_it() -
     assert story["counts"]["facts_without_room"] > 0
 
 
+async def test_a_story_beyond_the_verifiers_window_is_verified_against_what_names_the_thing() -> None:
+    def answer(request: Request) -> str:
+        prompt = request.path.rpartition("/")[2]
+        found = {"findings": [{"x": 1, "y": 3, "fact": "Elena's jeep being red", "event": "it being blue"}]}
+        return json.dumps(found if request.path.endswith("3/propose") else PASS.get(prompt, {"findings": []}))
+
+    between = "Elena's jeep was painted.\n\n" + "\n\n".join(
+        "Nobody came to the quay in the rain. " * 40 for _ in range(80)
+    )
+    text = f"# One\n\n{SCENES[0].text}\n\n# Two\n\n{between}\n\n# Three\n\n{SCENES[0].text}"
+    model = ScriptedModel(answer, capabilities=Capabilities(schema=True, context=24_000))
+    _, asked = await faithful(text, model, baseline=False, scene_words=1_000_000)
+    (shown,) = [request.messages[-1].content for request in asked if request.path.endswith("verify")]
+    assert "Elena's jeep was painted." in shown
+    assert "Nobody came" not in shown
+
+
 async def test_the_attribute_pass_asks_for_all_nodes_side_by_side() -> None:
     class Slow(ScriptedModel):
         now = most = 0

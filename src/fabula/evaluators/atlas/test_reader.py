@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.continuity import NumberedScene
+from fabula.base.errors import UsageError
+from fabula.continuity import NumberedScene, split
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
 from fabula.evaluators import find
-from fabula.evaluators.atlas.checking import is_english, looks_like_data
+from fabula.evaluators.atlas.checking import StoryCheck, is_english, looks_like_data
 from fabula.evaluators.atlas.page import as_markdown, as_page, shown_value
 from fabula.evaluators.atlas.planted import Quoting, broken, planted_in, score
 from fabula.evaluators.atlas.quoting import StoryText
-from fabula.evaluators.atlas.reader import parts_of
+from fabula.evaluators.atlas.reader import Ledger, Part, parts_of
+from fabula.evaluators.atlas.replies import NoteReply
 from fabula.evaluators.atlas.reporting import spans_of
 from fabula.measure.items import Item
 from fabula.models.base import Capabilities, Reply
@@ -152,6 +154,24 @@ def test_a_part_that_nobody_can_read_is_halved_and_what_is_left_out_is_named() -
     assert story["partial"]
     assert any(f"Paragraphs {unread[0]} to {unread[-1]} were not read" in note for note in report.notes)
     assert story["scored"]
+
+
+@pytest.mark.parametrize("halves", [True, False])
+async def test_a_reply_that_was_cut_is_asked_for_in_halves_or_named(halves: bool) -> None:  # noqa: FBT001 - a case
+    class Cut(ScriptedModel):
+        async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
+            reply = await super().ask(request, on_text)
+            cut = request.role == "reader" and (request.path == "lamp/read" or not halves)
+            return Reply(reply.text[:-2], finish="length", model=reply.model) if cut else reply
+
+    model = Cut(playing(EYES), capabilities=Capabilities(schema=True))
+    with Journal() as journal:
+        run = Run(RunContext(journal, Prompts(ATLAS.prompts), Cast.of(model)))
+        item = Item("lamp", Story("", (Scene("story", LAMP),)))
+        report = await ATLAS.evaluate((item,), run, ATLAS.config("improved"))
+    assert len(all_of(report)) == 1  # found three times, and one error
+    assert story_of(report)["partial"] is not halves
+    assert any("were cut at the model's limit" in note for note in report.notes) is not halves
 
 
 async def test_a_refusal_does_not_sink_the_check() -> None:
@@ -355,3 +375,97 @@ def test_hostile_texts_are_read_in_linear_time(sign: str) -> None:
     assert text.find_near(1, "Mara came") is not None
     is_english(sign * 100_000)
     looks_like_data(sign * 100_000, "prose")
+
+
+# notes and gold of several stories ----------------------------------------------------------------------------------
+
+
+def test_notes_without_room_are_left_out_by_rank_and_counted() -> None:
+    with Journal() as journal:
+        run = Run(RunContext(journal, Prompts(ATLAS.prompts), Cast.of(ScriptedModel({}))))
+        check = StoryCheck(run, Item("lamp", Story()), split(LAMP), ATLAS.config("improved"))
+        ledger = Ledger(check, parts=2, room=22)
+        first, second = (Part(n, (one,), one.number) for n, one in enumerate(check.text.paragraphs[3:5], 1))
+        told = [
+            (4, "the tower", "it has nine steps", "number"),
+            (4, "Tobias", "he cannot swim", "ability"),
+            (4, "Mara", "her eyes are grey", "appearance"),
+            (4, "the light", "it is never put out", "rule"),
+            (4, "", "it rained", "weather or light"),
+            (9, "Mara", "she is of no paragraph here", "age"),
+        ]
+        ledger.add(first, [NoteReply(paragraph=n, about=a, fact=f, category=c) for n, a, f, c in told])
+        assert check.counts["dropped_notes"] == 1
+        lines, left_out = ledger.shown(second)
+        assert "[4] the light: it is never put out" in lines
+        assert left_out == check.counts["notes_left_out"] == 5 - len(lines) > 0
+        assert "[4] the tower: it has nine steps" not in lines
+        ledger.room = 1000
+        assert len(ledger.shown(second)[0]) == 5
+
+
+def test_the_verifier_gets_lasting_notes_on_what_it_does_not_see() -> None:
+    def answer(request: Request) -> str:
+        if request.role == "verifier":
+            return json.dumps({"decisions": []})
+        shown = request.messages[-1].content
+        notes = [
+            {
+                "paragraph": 30,
+                "about": "Corvin",
+                "fact": "he was born in 1899",
+                "category": "age",
+                "by": "Corvin, who jokes",
+            }
+        ]
+        last = re.findall(r"^\[(\d+)\]", shown, re.MULTILINE)[-1]
+        found = {"paragraph_x": 700, "quote_x": "In year 699", "paragraph_y": int(last), "quote_y": "Corvin was ninety"}
+        return json.dumps({"findings": [found | {"why": "Ages."}] if "ninety" in shown else [], "notes": notes})
+
+    filler = "\n\n".join(f"In year {n} the tide took {n} boats, and the wind turned." * 3 for n in range(1, 900))
+    _, asked = check_by(answer, f"Corvin came.\n\n{filler}\n\nCorvin was ninety.", context=24_000, reading="windows")
+    (shown,) = [request.messages[-1].content for request in asked if request.role == "verifier"]
+    assert "[30] Corvin: he was born in 1899 (Corvin, who jokes)" in shown
+
+
+def several(tmp_path: Path, gold: object, *ids: str) -> Report:
+    file = tmp_path / "gold.json"
+    file.write_text(json.dumps(gold), encoding="utf-8")
+    model = ScriptedModel(playing(EYES), capabilities=Capabilities(schema=True))
+
+    async def one() -> Report:
+        with Journal() as journal:
+            run = Run(RunContext(journal, Prompts(ATLAS.prompts), Cast.of(model)))
+            items = tuple(Item(name, Story("", (Scene("story", LAMP),))) for name in ids)
+            report: Report = await ATLAS.evaluate(items, run, ATLAS.config("improved", {"gold": str(file)}))
+            return report
+
+    return asyncio.run(one())
+
+
+def test_planted_errors_of_several_stories_are_scored_by_their_ids(tmp_path: Path) -> None:
+    report = several(tmp_path, [STORY, STORY | {"id": "other", "decoys": []}], "lamp", "other")
+    assert report.row("all", "recall").scored.as_data()["n"] == 2
+    assert report.row("other", "decoys called errors").scored.as_data()["unscored"] == "there are no decoys"
+    with pytest.raises(UsageError, match="has no story 'third'; it has lamp, other"):
+        several(tmp_path, [STORY, STORY | {"id": "other"}], "lamp", "third")
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [{"find": "nowhere"}, {"find": "Mara"}, {"replace": 7}, {"find": None}],
+    ids=["not there", "twice", "no text", "missing"],
+)
+def test_planted_errors_that_are_none_are_named(edit: dict[str, Any], tmp_path: Path) -> None:
+    text = STORY["text"].replace("Tobias", "Mara")
+    error = STORY["errors"][0] | edit
+    with pytest.raises(UsageError, match="no story with planted errors"):
+        several(tmp_path, STORY | {"text": text, "errors": [error]}, "lamp")
+
+
+def test_words_that_were_taken_out_are_known_by_what_stands_around() -> None:
+    gone = {"id": "g", "kind": "event_order", "needs": "inference", "find": " and she was forty", "replace": ""}
+    data = {"id": "lamp", "text": LAMP, "errors": [gone], "decoys": []}
+    (error,) = planted_in(data, broken(data), "x").errors
+    assert broken(data)[slice(*error.place)].count("kept the lamp") == 1
+    assert not planted_in(data, LAMP, "x").errors

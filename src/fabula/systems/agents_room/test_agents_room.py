@@ -219,7 +219,7 @@ INSTRUCTIONS = {
         *("Where", "invented world", "back garden"),
         *("When", "decade", "How much time"),
     ],
-    "plot": ["key plot points as bullet points", "in detail"],
+    "plot": ["key plot points", "detailed bullet points"],
 }
 FLOW = ["flows naturally out of the ending before", "style", "vocabulary", "overall mood", "not to be explained again"]
 NOT_LAST = [

@@ -726,7 +726,8 @@ def next_paragraph(now: Progress) -> tuple[WordRange | None, bool]:
         return None, False
     usual = ours.paragraph_words
     if now.left <= usual * _LAST or (ours.max_steps and now.t >= ours.max_steps):
-        return now.want.of_sections([1.0], [now.words]), True
+        left = now.want.of_sections([1.0], [now.words])  # of a long story's range far more than a paragraph
+        return replace(left, high=min(left.high, max(2 * usual, left.low, left.target))), True
     slack = int(usual * _SLACK)
     return WordRange(usual - slack, usual + slack, usual, exact=False), False
 

@@ -542,6 +542,13 @@ async def test_in_improved_mode_the_story_has_its_words_and_an_ending() -> None:
     assert "story is coming to its end" in goals[-1].messages[-1].content
 
 
+async def test_the_last_paragraph_of_a_long_story_is_a_paragraph() -> None:
+    asked = (await write(said, "improved", words="~6000", paragraph_words=100, check=False)).asked
+    last = [request for request in asked if request.path.endswith("tell")][-1].messages[-1].content
+    assert "This paragraph ends the story" in last
+    assert "at most 200 words" in last, "not all that is left of the story's range"
+
+
 async def test_prompts_do_not_grow_with_the_story() -> None:
     asked = (await write(said, "improved", words="5000", paragraph_words=150, chapter_words=1500)).asked
     sizes = [len(request.messages[-1].content) for request in asked if request.path.endswith("criticise")]
@@ -742,7 +749,7 @@ async def test_only_small_models_are_held_short(small: bool) -> None:  # noqa: F
     assert (LONG in choice.messages[-1].content) is not small
     assert "Now Mara laughs." in choice.messages[-1].content
     told = by_path["chapter-1/step/1/tell"].messages[-1].content
-    assert ("in the past tense" in told) is small
+    assert ("in full sentences" in told) is small
 
 
 # 5: text and world ---------------------------------------------------------------------------------------------------

@@ -209,6 +209,7 @@ class Snap:
         fields = {
             "who": moment.who,
             "partners": moment.partners,
+            "opposite": moment.opposite,
             "absent": moment.absent if len(self.parties.others) > 1 else (),
             "persona": view.persona,
             "other": view.others[moment.partners[0]],

@@ -221,7 +221,7 @@ async def test_a_cell_sees_its_segment_its_persona_and_the_summary_before_and_no
     (first, *_), (*_, last) = troupe.prompts("answer"), troupe.prompts("answer")
     assert "brought her a letter" in first
     assert "the wind turned" not in first
-    assert "The story begins here." in first
+    assert "# Before this" not in first
     assert "the wind turned" in last
     assert "brought her a letter" not in last
     assert "Summary of cell 1." in last
@@ -546,6 +546,7 @@ async def test_a_retry_has_those_who_were_there_in_its_own_turn() -> None:
     assert "# Jonas" in last
     assert "third stair" not in last
     assert "Here now: Jonas, Tobias, Mara." in last
+    assert troupe.asked[-1].messages[0].content.startswith("You play Jonas in a story, and the player plays Tobias.")
 
 
 async def test_marks_of_the_author_decide_who_knows_and_bad_ones_say_where() -> None:

@@ -117,6 +117,7 @@ class Vanilla:
         fields: dict[str, Any] = {
             "who": moment.who,
             "partners": moment.partners,
+            "opposite": moment.opposite,
             "absent": moment.absent if len(self.parties.others) > 1 else (),
             "segment": moment.view.segment,
             "begins": moment.begins,
