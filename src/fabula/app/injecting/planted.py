@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.evaluators.atlas.planted import put_in
 from fabula.story import count_words
 
 if TYPE_CHECKING:
@@ -102,16 +103,7 @@ class Planted:
         return self._built()[1]
 
     def _built(self) -> tuple[str, tuple[Span, ...]]:
-        changes = sorted((self.text.index(one.find), n) for n, one in enumerate(self.errors))
-        pieces: list[str] = []
-        places: dict[int, Span] = {}
-        at = length = 0
-        for start, n in changes:
-            pieces += [self.text[at:start], self.errors[n].replace]
-            length += start - at
-            places[n] = (length, length + len(self.errors[n].replace))
-            length, at = places[n][1], start + len(self.errors[n].find)
-        return "".join([*pieces, self.text[at:]]), tuple(places[n] for n in range(len(self.errors)))
+        return put_in(self.text, [(one.find, one.replace) for one in self.errors])
 
     def data(self) -> dict[str, Any]:
         """The file, which `fabula check --gold` reads."""

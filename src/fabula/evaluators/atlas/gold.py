@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 MAX_BYTES: Final = 20_000_000
 STRICT: Final = 0.35
 _REJECTED: Final = frozenset({"rejected", "incorrect", "wrong", "no error"})
-RULES: Final = ("strict", "evidence", "assignment")
 _EMPTY_WORDS: Final = frozenset(
     {"a", "an", "the", "of", "in", "on", "at", "by", "to", "and", "or", "is", "was", "being", "having", "s"}
 )

@@ -88,20 +88,33 @@ def broken(data: Mapping[str, Any]) -> str:
     return _broken(data)[0]
 
 
-def _broken(data: Mapping[str, Any]) -> tuple[str, dict[int, int]]:
-    """The broken text, and where each error, by its number from 0, begins in it."""
-    text, shift, last = str(data["text"]), 0, 0
-    starts: dict[int, int] = {}
+def put_in(text: str, edits: Sequence[tuple[str, str]]) -> tuple[str, tuple[Span, ...]]:
+    """A text with edits made, each the words that are there and those that take their place; and where these stand.
+
+    Raises:
+        ValueError: words are not in the text.
+    """
     result: list[str] = []
-    for at, number in sorted((text.index(error["find"]), n) for n, error in enumerate(data["errors"])):
-        find, put = data["errors"][number]["find"], data["errors"][number]["replace"]
+    places: dict[int, Span] = {}
+    last = length = 0
+    for at, number in sorted((text.index(find), n) for n, (find, _) in enumerate(edits)):
+        find, put = edits[number]
+        result += [text[last:at], put]
+        start = length + at - last
+        length, last = start + len(put), at + len(find)
+        places[number] = (start, length)
+    return "".join([*result, text[last:]]), tuple(places[n] for n in range(len(edits)))
+
+
+def _broken(data: Mapping[str, Any]) -> tuple[str, tuple[Span, ...]]:
+    """The broken text, and where what each error puts in stands in it."""
+    text, last = str(data["text"]), 0
+    edits = [(error["find"], error["replace"]) for error in data["errors"]]
+    for at, find in sorted((text.index(find), find) for find, _ in edits):
         if text.count(find) != 1 or at < last:
             raise ValueError(f"{find[:60]!r} stands in the text more than once, or overlaps another error")
-        result += [text[last:at], put]
-        starts[number] = at + shift
-        shift += len(put) - len(find)
         last = at + len(find)
-    return "".join([*result, text[last:]]), starts
+    return put_in(text, edits)
 
 
 def planted_in(data: Mapping[str, Any], text: str, where: str) -> Planted:
@@ -111,8 +124,8 @@ def planted_in(data: Mapping[str, Any], text: str, where: str) -> Planted:
         UsageError: it is not of the form that it should have.
     """
     try:
-        _, starts = _broken(data)
-        errors = tuple(_errors(data, text, starts))
+        _, places = _broken(data)
+        errors = tuple(_errors(data, text, places))
         decoys = tuple(
             Decoy((a, b), str(one.get("why_no_error", "")))
             for one in data.get("decoys") or ()
@@ -126,9 +139,9 @@ def planted_in(data: Mapping[str, Any], text: str, where: str) -> Planted:
     return Planted(errors, decoys)
 
 
-def _errors(data: Mapping[str, Any], text: str, starts: Mapping[int, int]) -> Iterator[PlantedError]:
-    for number, error in enumerate(data["errors"]):
-        find, put, start = error["find"], error["replace"], starts[number]
+def _errors(data: Mapping[str, Any], text: str, places: Sequence[Span]) -> Iterator[PlantedError]:
+    for number, (error, (start, _)) in enumerate(zip(data["errors"], places, strict=True)):
+        find, put = error["find"], error["replace"]
         if find in text and find not in put:
             continue  # the words that were there before still are
         place = _nearest(text, put, start) if put else (max(0, start - _AROUND), start + _AROUND)
