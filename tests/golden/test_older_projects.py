@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -54,7 +55,7 @@ def test_with_its_texts_pinned_it_goes_on(project: Project) -> None:
 def test_a_new_journal_has_todays_format(tmp_path: Path) -> None:
     with Journal(tmp_path / "journal.db") as journal:
         assert not journal.older
-    with sqlite3.connect(tmp_path / "journal.db") as database:
+    with closing(sqlite3.connect(tmp_path / "journal.db")) as database:
         assert database.execute("PRAGMA user_version").fetchone() == (FORMAT,)
 
 
@@ -62,7 +63,7 @@ def test_an_older_journal_without_calls_is_todays(tmp_path: Path) -> None:
     file = tmp_path / "journal.db"
     with Journal(file):
         pass
-    with sqlite3.connect(file) as database:
+    with closing(sqlite3.connect(file)) as database:
         database.execute("PRAGMA user_version = 1")
     with Journal(file) as journal:
         request = Request((Message("user", "Say it."),), path="verse/say", role="poet")

@@ -30,6 +30,8 @@ from fabula.models.base import Capabilities
 from fabula.models.scripted import ScriptedModel
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fabula.engine.context import Aids
     from fabula.engine.dry_run import DryRun
     from fabula.engine.run import Mode
@@ -42,12 +44,19 @@ SECOND = "“It was Wednesday,” Tobias said, “when the blanket went.”\n\nT
 PARTS = (("dusk", FIRST), ("night", SECOND))
 
 
+@pytest.fixture(autouse=True)
+def journal() -> Iterator[Journal]:
+    with Journal() as journal:
+        Room.journal = journal
+        yield journal
+
+
 class Room:
     """Two parts by a scripted writer, read by a scripted editor."""
 
+    journal: Journal
+
     def __init__(self, edits: list[dict[str, Any]] | str, window: int | None = None) -> None:
-        self.journal = Journal()
-        self.journal.open()
         self.files: dict[str, str] = {}
         self.texts = dict(PARTS)
         self.aids: Aids = "off"
