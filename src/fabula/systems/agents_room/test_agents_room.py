@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from itertools import pairwise
@@ -38,12 +39,22 @@ ORDER = [
     *("exposition", "rising_action", "climax", "falling_action", "resolution"),
 ]
 PLANS = ["Central Conflict", "Character Descriptions", "Setting", "Key Plot Points"]
+
+
+def planned(part: str, words: int = 100, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON data
+    """A part of a plot by parts, as JSON."""
+    fields = {"when": "in autumn", "where": "the tower", "who": "Mara", "events": [f"Mara acts in the {part}."]}
+    return {"part": part, "words": words, **fields, "sets_up": [], "pays_off": [], "ends_with": "", **more}
+
+
 PARTS = ["Exposition", "Rising Action", "Climax", "Falling Action", "Resolution"]
 both_layouts = pytest.mark.parametrize("first", [True, False])
 
 
 def said(request: Request) -> str:
-    """A short text that names who says it, so that it can be found again."""
+    """A short text that names who says it, so that it can be found again; a plot by parts as JSON."""
+    if request.path.endswith("plot_by_part"):
+        return json.dumps({"told": "third person", "demands": [], "parts": [planned(part) for part in PARTS]})
     return f"Here the {request.role.replace('_', ' ')} agent tells what it knows of Mara and her lamp."
 
 

@@ -26,11 +26,14 @@ class Ours:
         tidy: what a model says around its story is taken out: greetings, headings, labels, marks of chat templates.
         length_control: the brief's word range is met.
         words: a word range that stands for the brief's; empty reads it from the brief.
+        revisions: how often the writer is given the brief and its story and writes the whole anew, better; each is one
+            call more. Not in the paper.
     """
 
     tidy: bool = False
     length_control: bool = False
     words: str = ""
+    revisions: int = 0
 
 
 @dataclass(frozen=True, slots=True)
