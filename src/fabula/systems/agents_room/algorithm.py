@@ -385,7 +385,7 @@ async def _plot_by_part(
     checked = await run.ask_for(Checked, role, "plan_check", sampling=sampling, **fields)
     for difference in checked.differences:
         run.note(f"The plot and the brief: {difference}")
-    return (checked.plot or plot).text()
+    return plot.corrected(checked.parts).text()
 
 
 def _planning_fields(

@@ -67,6 +67,11 @@ class Plot(BaseModel):
             raise ValueError(f"name each part once, in this order: {', '.join(LABELS)}; a part may be left out")
         return self
 
+    def corrected(self, parts: Sequence[PlannedPart]) -> Plot:
+        """This plot with `parts` in the places of those of the same name; the others stay."""
+        new = {part.part: part for part in (*self.parts, *parts)}
+        return self.model_copy(update={"parts": [new[label] for label in LABELS if label in new]})
+
     def text(self) -> str:
         """The plot as the text that stands in the scratchpad and in `plan/plot.md`."""
         demands = _listed("The task demands", self.demands)
@@ -80,8 +85,8 @@ class Checked(BaseModel):
         description="Each difference in one sentence: the part, what is wrong there, and what the task says or the "
         "story needs. Empty if there is none."
     )
-    plot: Plot | None = Field(
-        default=None, description="The corrected plot, all of it, if there are differences; else null."
+    parts: list[PlannedPart] = Field(
+        description="Each part in which something has to change, corrected and whole; the others are left out."
     )
 
 
