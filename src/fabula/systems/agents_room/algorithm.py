@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.base.errors import ReplyError, UnknownNameError
+from fabula.craft.final_reading import final_reading
 from fabula.craft.length import asked_range
 from fabula.craft.planning import given_plan
 from fabula.craft.prose import Prose, clean_reply, write_prose
 from fabula.engine.roles import load_function
+from fabula.engine.run import DRAFTS
 from fabula.models.base import Sampling
 from fabula.story import Story, count_words
 from fabula.story.scratchpad import Scratchpad
@@ -19,7 +21,7 @@ from fabula.systems.agents_room.plot import Checked, Plot, read_outline
 
 if TYPE_CHECKING:
     from fabula.craft.length import WordRange
-    from fabula.engine.run import Run
+    from fabula.engine.run import Draft, Run
     from fabula.story import Brief
     from fabula.story.plan import Plan, ScenePlan
     from fabula.systems.agents_room.config import Config
@@ -38,16 +40,37 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     s, y = Scratchpad.of(brief), Story.of(brief)  # line 1: s <- x
     if plan := await given_plan(run):  # ours: an author's plan stands in for the planning agents
         s = with_plan(s, plan)
+    drafts: list[Draft] = []  # ours, `final_reading`: the story's parts before the whole is read
     for _ in range(config.paper.max_steps):  # line 2: while o(s, A) and t < T
         a = await o(s, agents)  # line 3: a_t = o(s, A)
         if a is None:
             break
-        y_t = await run.keep(a.name, called(a, s, agents, brief, config), folder=a.folder)  # line 4: y_t = a_t(s)
+        y_t = await contributed(a, called(a, s, agents, brief, config), run, config, drafts)  # line 4: y_t = a_t(s)
         s = s.add(a.label, y_t, a.kind)  # line 5: s <- (s; (l_t, y_t))
         agents = planned(agents, a, y_t, run)  # ours: a part that the plot leaves out has no writer
         if a.kind == "writing":  # line 6
             y = y.add(a.label, y_t)  # line 7: y <- (y; y_t)
-    return y
+    return await read_at_the_end(y, s, drafts, brief, run, config) if drafts else y
+
+
+async def contributed(
+    a: Agent, make: Callable[[Run], Awaitable[str]], run: Run, config: Config, drafts: list[Draft]
+) -> str:
+    """The agent's text as an artefact; a part of the story as a draft of it where the whole is read at the end."""
+    if a.kind == "planning" or not config.ours.final_reading:
+        return await run.keep(a.name, make, folder=a.folder)
+    drafts.append(await run.draft(a.name, make, folder=a.folder))
+    return drafts[-1].text
+
+
+async def read_at_the_end(
+    y: Story, s: Scratchpad, drafts: list[Draft], brief: Brief, run: Run, config: Config
+) -> Story:
+    """Ours: the story as the finalizer leaves it, who reads the whole once against brief, plan and itself."""
+    plan = Scratchpad(tuple(entry for entry in s.of_kind("planning") if entry.label != DRAFT.label))
+    want = asked_range(brief, config.ours.words) if config.ours.length_control else None
+    texts = await final_reading(run, FINALIZER.role, drafts, brief=brief.text, plan=plan.render(), want=want)
+    return replace(y, scenes=tuple(replace(scene, text=text) for scene, text in zip(y.scenes, texts, strict=True)))
 
 
 # agents (sections 3 and 4.1) ------------------------------------------------------------------------------------------
@@ -85,7 +108,9 @@ class Agent:
     @property
     def folder(self) -> str:
         """The project folder of its artefact."""
-        return "plan" if self.kind == "planning" else "story"
+        if self.kind == "writing":
+            return "story"
+        return DRAFTS if self.weight else "plan"
 
 
 _NOTE_WORDS: Final = 200  # more than five sentences, or bullets for a few characters

@@ -51,6 +51,8 @@ class Ours:
         draft_first: the finalizer writes a whole draft; each planning agent reads it and says, for its own side of the
             story, what to change; the finalizer writes the story anew. Six calls, whatever the variant. Ours, and not
             in the paper.
+        final_reading: the finalizer reads the whole once at the end, against the brief, the plan and itself, and gives
+            small edits, each of which can be refused (`fabula edits`); one call more.
     """
 
     tidy: bool = False
@@ -61,6 +63,7 @@ class Ours:
     plot_by_part: bool = False
     plan_check: bool = False
     draft_first: bool = False
+    final_reading: bool = False
 
 
 @dataclass(frozen=True, slots=True)
