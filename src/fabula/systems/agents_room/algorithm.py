@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.base.errors import ReplyError, UnknownNameError
 from fabula.craft.final_reading import final_reading
-from fabula.craft.length import asked_range
+from fabula.craft.length import WordRange, asked_range
 from fabula.craft.planning import given_plan
 from fabula.craft.prose import Prose, clean_reply, write_prose
 from fabula.engine.roles import load_function
@@ -17,10 +17,9 @@ from fabula.engine.run import DRAFTS
 from fabula.models.base import Sampling
 from fabula.story import Story, count_words
 from fabula.story.scratchpad import Scratchpad
-from fabula.systems.agents_room.plot import Checked, Plot, read_outline
+from fabula.systems.agents_room.plot import Checked, Plot, events_of, read_outline
 
 if TYPE_CHECKING:
-    from fabula.craft.length import WordRange
     from fabula.engine.run import Draft, Run
     from fabula.story import Brief
     from fabula.story.plan import Plan, ScenePlan
@@ -67,7 +66,8 @@ async def read_at_the_end(
     y: Story, s: Scratchpad, drafts: list[Draft], brief: Brief, run: Run, config: Config
 ) -> Story:
     """Ours: the story as the finalizer leaves it, who reads the whole once against brief, plan and itself."""
-    plan = Scratchpad(tuple(entry for entry in s.of_kind("planning") if entry.label != DRAFT.label))
+    labels = {agent.label for agent in PLANNING}
+    plan = Scratchpad(tuple(entry for entry in s.entries if entry.label in labels))
     want = asked_range(brief, config.ours.words) if config.ours.length_control else None
     texts = await final_reading(run, FINALIZER.role, drafts, brief=brief.text, plan=plan.render(), want=want)
     return replace(y, scenes=tuple(replace(scene, text=text) for scene, text in zip(y.scenes, texts, strict=True)))
@@ -407,7 +407,11 @@ async def _plot_by_part(
     if not config.ours.plan_check:
         return plot.text()
     fields["scratchpad"] = s.add(_PLOT.label, plot.text(), _PLOT.kind)
-    checked = await run.ask_for(Checked, role, "plan_check", sampling=sampling, **fields)
+    try:
+        checked = await run.ask_for(Checked, role, "plan_check", sampling=sampling, **fields)
+    except ReplyError as error:
+        run.note(f"The plot stays as it was planned: {error}")
+        return plot.text()
     for difference in checked.differences:
         run.note(f"The plot and the brief: {difference}")
     return plot.corrected(checked.parts).text()
@@ -474,7 +478,7 @@ def _place(
     fields: dict[str, Any] = {"number": len(told) + 1, "several": len(writers) * (len(writers) > 1), "told": told}
     if outline is None or agent.label not in outline.parts:
         return {**fields, "own": "", "later": []}
-    later = [(a.label, outline.parts[a.label]) for a in left if a.label in outline.parts]
+    later = [(a.label, events_of(outline.parts[a.label])) for a in left if a.label in outline.parts]
     shared = _with_text(s, _PLOT.label, outline.head)
     return {**fields, "own": outline.parts[agent.label], "later": later, "scratchpad": shared}
 
@@ -489,17 +493,33 @@ def _with_text(s: Scratchpad, label: str, text: str) -> Scratchpad:
     return Scratchpad(tuple(entry for entry in entries if entry.text))
 
 
+_SLACK: Final = 0.15  # how far a part may go beyond or below its words in the plot, while the whole is in its range
+
+
 def _words(
     agent: Agent, s: Scratchpad, left: list[Agent], whole: WordRange | None, outline: Outline | None
 ) -> WordRange | None:
     """The words this section should have: its share of what is left of those asked for."""
     if whole is None:
         return None
-    written = [count_words(entry.text) for entry in s.of_kind("writing")]
-    to_come = [agent, *left]
-    if outline and all(a.label in outline.words for a in to_come):
-        return whole.of_sections([outline.words[a.label] for a in to_come], written)
-    return whole.of_sections([a.weight for a in to_come], written)
+    written = [(entry.label, count_words(entry.text)) for entry in s.of_kind("writing")]
+    labels = [*(label for label, _ in written), *(a.label for a in (agent, *left))]
+    adapted = whole.of_sections([a.weight for a in (agent, *left)], [words for _, words in written])
+    if outline is None or any(label not in outline.words for label in labels) or len(labels) == 1:
+        return adapted
+    return _planned_words([outline.words[label] for label in labels], [words for _, words in written], whole) or adapted
+
+
+def _planned_words(planned: list[int], written: list[int], whole: WordRange) -> WordRange | None:
+    """Ours: the words that the plot gives a part, as far as the whole stays in its range; `None` if it cannot.
+
+    So an ending is not squeezed because the parts before it ran over a little.
+    """
+    shares = [round(whole.target * words / sum(planned)) for words in planned]
+    share, later, done = shares[len(written)], sum(shares[len(written) + 1 :]), sum(written)
+    low = max(round(share * (1 - _SLACK)), whole.low - done - round(later * (1 + _SLACK)))
+    high = min(round(share * (1 + _SLACK)), whole.high - done - round(later * (1 - _SLACK)))
+    return WordRange(low, high, min(max(share, low), high), exact=False) if 0 < low < high else None
 
 
 # an author's plan (ours) ----------------------------------------------------------------------------------------------

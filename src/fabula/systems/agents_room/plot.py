@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 Part: TypeAlias = Literal["Exposition", "Rising Action", "Climax", "Falling Action", "Resolution"]
+_SETS_UP, _PAYS_OFF = "Sets up", "Pays off"
 LABELS: Final = ("Exposition", "Rising Action", "Climax", "Falling Action", "Resolution")
 
 _WORDS: Final = r"(?:[^\n(]*\(about (\d{1,6}) words\))?"
@@ -95,8 +96,8 @@ def _section(part: PlannedPart) -> str:
         f"## {part.part} (about {part.words} words)",
         *(f"{name}: {one_line(said)}" for name, said in _circumstances(part) if said.strip()),
         *(f"- {one_line(event)}" for event in part.events),
-        *_listed("Sets up", part.sets_up),
-        *_listed("Pays off", part.pays_off),
+        *_listed(_SETS_UP, part.sets_up),
+        *_listed(_PAYS_OFF, part.pays_off),
     ]
     return "\n".join([*lines, *([f"Ends with: {one_line(part.ends_with)}"] if part.ends_with.strip() else [])])
 
@@ -132,3 +133,8 @@ def read_outline(text: str) -> Outline | None:
     parts = {match[1]: text[match.end() : end].strip() for match, end in zip(found, ends, strict=True)}
     words = {match[1]: int(match[2]) for match in found if match[2] and int(match[2])}
     return Outline(text[: found[0].start()].strip(), parts, words)
+
+
+def events_of(section: str) -> str:
+    """What happens in a part, from its section: without what it sets up and pays off, which only its writer needs."""
+    return min((section.partition(f"\n{name}:")[0] for name in (_SETS_UP, _PAYS_OFF)), key=len)
