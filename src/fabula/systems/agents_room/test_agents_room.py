@@ -637,8 +637,9 @@ async def test_no_prompt_of_an_informed_room_says_a_thing_twice_or_forces_an_ord
         assert "more than five sentences" not in text, path
         assert "lets the reader step into the world" not in text, path
         assert text.count("About 900 words.") == 1, path
-        lines = [line for line in text.splitlines() if len(line.split()) > 3]
-        assert len(lines) == len(set(lines)), path
+        if path.endswith("/part"):
+            lines = [line for line in text.splitlines() if line]
+            assert len(lines) == len(set(lines)), path
 
 
 async def test_a_draft_first_is_read_by_each_planning_agent_and_written_anew() -> None:
@@ -677,7 +678,7 @@ async def test_the_finalizer_reads_the_whole_once_and_its_small_edits_are_made(c
 async def test_faithful_prompts_are_what_they_were() -> None:
     digest = sha256()
     for variant in ("plan", "write", "plan+write"):
-        config = {"variant": variant, "tidy": True, "length_control": True, "words": "~150"}
+        config: dict[str, Any] = {"variant": variant, "tidy": True, "length_control": True, "words": "~150"}
         for request in (await room(variant=variant))[1] + (await room(said, **config))[1]:
             digest.update("\n".join(message.content for message in request.messages).encode())
     assert digest.hexdigest() == "e4e6b64b41ef11bffdc9a2151284626d0113fa4d725417b4dbea2b1e791c1ef1"
