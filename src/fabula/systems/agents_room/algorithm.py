@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.base.errors import ReplyError, UnknownNameError
@@ -17,7 +18,7 @@ from fabula.engine.run import DRAFTS
 from fabula.models.base import Sampling
 from fabula.story import Story, count_words
 from fabula.story.scratchpad import Scratchpad
-from fabula.systems.agents_room.plot import Checked, Plot, events_of, read_outline
+from fabula.systems.agents_room.plot import Checked, Plot, events_of, plot_of, read_outline
 
 if TYPE_CHECKING:
     from fabula.engine.run import Draft, Run
@@ -38,7 +39,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     o = orchestrator_of(config.paper.orchestrator, run)
     s, y = Scratchpad.of(brief), Story.of(brief)  # line 1: s <- x
     if plan := await given_plan(run):  # ours: an author's plan stands in for the planning agents
-        s = with_plan(s, plan)
+        s, agents = with_plan(s, plan, agents, run, config)
     drafts: list[Draft] = []  # ours, `final_reading`: the story's parts before the whole is read
     for _ in range(config.paper.max_steps):  # line 2: while o(s, A) and t < T
         a = await o(s, agents)  # line 3: a_t = o(s, A)
@@ -46,7 +47,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
             break
         y_t = await contributed(a, called(a, s, agents, brief, config), run, config, drafts)  # line 4: y_t = a_t(s)
         s = s.add(a.label, y_t, a.kind)  # line 5: s <- (s; (l_t, y_t))
-        agents = planned(agents, a, y_t, run)  # ours: a part that the plot leaves out has no writer
+        agents = planned(agents, a, y_t, run, config)  # ours: a part that the plot leaves out has no writer
         if a.kind == "writing":  # line 6
             y = y.add(a.label, y_t)  # line 7: y <- (y; y_t)
     return await read_at_the_end(y, s, drafts, brief, run, config) if drafts else y
@@ -258,12 +259,12 @@ def drafts_first(run: Run, config: Config) -> bool:
     return config.ours.draft_first
 
 
-def planned(agents: tuple[Agent, ...], a: Agent, y_t: str, run: Run) -> tuple[Agent, ...]:
+def planned(agents: tuple[Agent, ...], a: Agent, y_t: str, run: Run, config: Config) -> tuple[Agent, ...]:
     """The agents without the writers of parts that the plot `y_t` leaves out (`plot_by_part`); all until `a` has it."""
-    outline = run.unless_made_up(lambda: read_outline(y_t), None) if a == _PLOT else None
-    if outline is None:
+    if a != _PLOT or not config.ours.plot_by_part or run.aids(a.role):
         return agents
-    return tuple(x for x in agents if x not in WRITING or x.label in outline.parts)
+    outline = run.unless_made_up(partial(read_outline, y_t), None)
+    return agents if outline is None else tuple(x for x in agents if x not in WRITING or x.label in outline.parts)
 
 
 def agents_of(variant: str) -> tuple[Agent, ...]:
@@ -447,7 +448,7 @@ async def _write(
     first, limit = config.paper.instruction_first, config.paper.max_tokens or None
     left = [a for a in writers if a != agent and not s.has(a.label)]
     informed = _informed(run, agent.role, config)
-    outline = read_outline(_text_of(s, _PLOT.label)) if informed else None
+    outline = read_outline(_text_of(s, _PLOT.label)) if informed and config.ours.plot_by_part else None
     fields: dict[str, Any] = {
         "scratchpad": s,
         "section": agent.label,
@@ -525,22 +526,26 @@ def _planned_words(planned: list[int], written: list[int], whole: WordRange) -> 
 # an author's plan (ours) ----------------------------------------------------------------------------------------------
 
 
-def with_plan(s: Scratchpad, plan: Plan) -> Scratchpad:
+def with_plan(
+    s: Scratchpad, plan: Plan, agents: tuple[Agent, ...], run: Run, config: Config
+) -> tuple[Scratchpad, tuple[Agent, ...]]:
     """The scratchpad with a plan's conflict, characters, setting and scenes as the planning agents' notes.
 
     They are added whatever the variant: with a plan, the writing agents of the variant `write` read them too. A note
-    that the plan has nothing for is left to its agent, where the variant has one.
+    that the plan has nothing for is left to its agent, where the variant has one. With `plot_by_part` its scenes stand
+    below the parts of the arc, and a part without scenes has no writer.
     """
+    by_part = plot_of(plan) if config.ours.plot_by_part and not run.aids(_PLOT.role) else None
     notes = {
         "conflict": plan.conflict,
         "characters": "\n".join(f"- {character.introduction()}" for character in plan.characters),
         "setting": plan.setting,
-        "plot": "\n".join(_plot_point(scene) for scene in plan.scenes),
+        "plot": by_part or "\n".join(_plot_point(scene) for scene in plan.scenes),
     }
     for agent in PLANNING:
         if notes[agent.name]:
             s = s.add(agent.label, notes[agent.name], agent.kind)
-    return s
+    return s, planned(agents, _PLOT, notes["plot"], run, config)
 
 
 def _plot_point(scene: ScenePlan) -> str:

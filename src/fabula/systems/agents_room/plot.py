@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Self
 
+    from fabula.story.plan import Plan, ScenePlan
+
 Part: TypeAlias = Literal["Exposition", "Rising Action", "Climax", "Falling Action", "Resolution"]
-_SETS_UP, _PAYS_OFF = "Sets up", "Pays off"
+_DEMANDS, _SETS_UP, _PAYS_OFF = "The task demands", "Sets up", "Pays off"
+_FEWEST: Final = 3  # parts of the arc that an author's scenes must name, so that they are the room's parts
 LABELS: Final = ("Exposition", "Rising Action", "Climax", "Falling Action", "Resolution")
 
 _WORDS: Final = r"(?:[^\n(]*\(about (\d{1,6}) words\))?"
@@ -75,7 +78,7 @@ class Plot(BaseModel):
 
     def text(self) -> str:
         """The plot as the text that stands in the scratchpad and in `plan/plot.md`."""
-        demands = _listed("The task demands", self.demands)
+        demands = _listed(_DEMANDS, self.demands)
         return "\n\n".join(["\n".join([f"Told: {one_line(self.told)}", *demands]), *map(_section, self.parts)])
 
 
@@ -138,3 +141,35 @@ def read_outline(text: str) -> Outline | None:
 def events_of(section: str) -> str:
     """What happens in a part, from its section: without what it sets up and pays off, which only its writer needs."""
     return min((section.partition(f"\n{name}:")[0] for name in (_SETS_UP, _PAYS_OFF)), key=len)
+
+
+# an author's plan -----------------------------------------------------------------------------------------------------
+
+
+def plot_of(plan: Plan) -> str | None:
+    """An author's plan as a plot by parts: its scenes below the parts of the arc that they belong to.
+
+    `None` where the plan names fewer than three parts of the arc, or tells them in another order than the room does.
+    """
+    parts = [scene.element.title() for scene in plan.scenes]
+    places = [LABELS.index(part) for part in parts]
+    if places != sorted(places) or len(set(places)) < _FEWEST:
+        return None
+    told = "; ".join(one_line(said) for said in (plan.manner, plan.form) if said.strip())
+    head = [f"Told: {told}"] if told else []
+    head += [*_listed(_DEMANDS, plan.demands), *_listed("What is set up, and where it pays off", plan.payoffs)]
+    sections = [_scenes(part, [scene for scene in plan.scenes if scene.element.title() == part]) for part in LABELS]
+    return "\n\n".join(["\n".join(head), *(section for section in sections if section)]).strip()
+
+
+def _scenes(part: str, scenes: Sequence[ScenePlan]) -> str:
+    return "\n".join([f"## {part}", *(line for scene in scenes for line in _scene(scene))]) if scenes else ""
+
+
+def _scene(scene: ScenePlan) -> list[str]:
+    said = (("Scene", scene.name), ("When", scene.when), ("Where", scene.place), ("There", ", ".join(scene.present)))
+    lines = [f"{name}: {one_line(text)}" for name, text in said if text.strip()]
+    for event in scene.outline:
+        away = ", ".join(scene.absent(event))
+        lines.append(f"- {one_line(event.text)}{f' ({away}: not there, or out of hearing)' if away else ''}")
+    return lines

@@ -682,3 +682,38 @@ async def test_faithful_prompts_are_what_they_were() -> None:
         for request in (await room(variant=variant))[1] + (await room(said, **config))[1]:
             digest.update("\n".join(message.content for message in request.messages).encode())
     assert digest.hexdigest() == "e4e6b64b41ef11bffdc9a2151284626d0113fa4d725417b4dbea2b1e791c1ef1"
+
+
+GIVEN = """
+conflict: He steered, and everybody thanks his father.
+tense: past tense
+demands: [Marta never learns it.]
+payoffs: [The broken spoke of the quay is the one that breaks in the storm.]
+scenes:
+  - {name: The quay, element: exposition, place: Sund, date: 3 November 1968, outline: [Ruben threatens to tell.]}
+  - {name: The strait, element: rising action, date: six years before, outline: [Henrik lets go.]}
+  - {name: The mole, element: rising action, outline: [Aksel counts the seas.]}
+  - {name: The gangway, element: resolution, outline: [Marta touches the wheel.]}
+"""
+
+
+async def test_scenes_of_an_authors_plan_are_the_plot_points_of_their_parts() -> None:
+    model = ScriptedModel(said)
+    with Journal() as journal:
+        journal.decide("plan", "edit", GIVEN)
+        context = RunContext(journal, Prompts(SYSTEM.prompts, common=PROMPTS), Cast.of(model))
+        story = await SYSTEM.write(BRIEF, Run(context), SYSTEM.config("improved"))
+    assert [scene.label for scene in story.scenes] == ["Exposition", "Rising Action", "Resolution"]
+    text = {request.path: request.messages[-1].content for request in model.asked}["rising-action/part"]
+    assert "Scene: The strait\nWhen: six years before\n- Henrik lets go.\nScene: The mole\n- Aksel" in text
+    assert "[Resolution]\nScene: The gangway\n- Marta touches the wheel." in text
+    assert "Told: past tense\nThe task demands:\n- Marta never learns it.\nWhat is set up, and where it pays" in text
+    assert "Ruben threatens" not in text
+
+
+async def test_a_free_plot_of_a_faithful_room_leaves_no_writer_out() -> None:
+    def script(request: Request) -> str:
+        return "## Exposition\nAll of it." if request.role == "plot" else said(request)
+
+    story, _ = await room(script)
+    assert [scene.label for scene in story.scenes] == PARTS
