@@ -60,7 +60,7 @@ def test_show_prints_the_story_an_artefact_or_the_prompts(cli: Cli, project: Pat
     story = cli("show", "-C", "lamp").out
     assert story.startswith("The Lamp\n\nThe lamp was dark")
     assert "<!--" not in story
-    assert cli("show", "plot", "-C", "lamp").out.startswith("Mara finds the lamp dark.")
+    assert cli("show", "plot", "-C", "lamp").out.startswith("Told: Third person, past tense, close to Mara.")
     asked = cli("show", "characters", "--prompts", "-C", "lamp")
     assert "=== characters/character  role character" in asked.out
     assert "A girl lights a lighthouse" in asked.out
@@ -74,7 +74,7 @@ def test_show_prints_the_story_an_artefact_or_the_prompts(cli: Cli, project: Pat
 def test_history_lists_versions_and_differences(cli: Cli, project: Path) -> None:
     cli("edit", "plot", "--text", "Another plot.", "-C", "lamp")
     listed = cli("history", "plot", "-C", "lamp").out.splitlines()
-    assert listed[1].split()[:3] == ["1", "16", "made"]
+    assert listed[1].split()[:3] == ["1", "93", "made"]
     assert listed[2].split()[:3] == ["2", "2", "edited"]
     diff = cli("history", "plot", "--diff", "-C", "lamp").out
     assert "--- version 1 (made)" in diff

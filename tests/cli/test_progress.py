@@ -80,7 +80,7 @@ def test_lines_say_where_a_text_comes_from(progress: Progress, capsys: pytest.Ca
     progress(Kept("plot", "plan", "Mine.", "edited"))
     progress(Kept("plot", "plan", "Mine.", "edited"))
     progress(CallRetried("openai:x", 1, 2.0, "busy"))
-    progress(Repaired("plot/plot", 1, "no JSON"))
+    progress(Repaired("plot/plot_by_part", 1, "no JSON"))
     progress(Noted("plot", "too short"))
     progress(RunFinished("agents-room"))
     assert capsys.readouterr().err.splitlines() == [

@@ -19,7 +19,7 @@ from fabula.engine.context import Mode, RunContext
 from fabula.engine.dry_run import PlannedCall, example, placeholder
 from fabula.engine.events import CallFinished, CallStarted, Kept, Noted, Repaired, TextArrived
 from fabula.engine.journal import call_key
-from fabula.engine.roles import answered_by, drawn, is_person
+from fabula.engine.roles import Person, answered_by, drawn, is_person
 from fabula.engine.staleness import (
     MARK,
     Branch,
@@ -98,6 +98,10 @@ class Run:
     def aids(self, role: str) -> bool:
         """Whether a role gets the help for small models (`fabula.engine.aids`)."""
         return gets_aids(self._assignment(role).performer, self.context.aids)
+
+    def by_person(self, role: str) -> bool:
+        """Whether a person plays a role, who would rather write a text than fill in a form with lists in lists."""
+        return isinstance(self._assignment(role).performer, Person)
 
     def reply_tokens(self, role: str, short: int) -> int | None:
         """A reply's `max_tokens`: `short` for a role with aids, else `None`, the model's own limit."""

@@ -361,7 +361,7 @@ def called(
             return await _write(agent, s, (DRAFT,), whole, run, config)
         if agent.kind == "writing":
             return await _write(agent, s, writers, whole, run, config)
-        if agent == _PLOT and config.ours.plot_by_part and not run.aids(agent.role):
+        if agent == _PLOT and config.ours.plot_by_part and not (run.aids(_PLOT.role) or run.by_person(_PLOT.role)):
             return await _plot_by_part(s, writers, whole, run, config)
         return await _plan(agent, s, writers, whole, run, config)
 
@@ -458,17 +458,15 @@ async def _write(
         "informed": informed,
         **_place(agent, s, writers, left, outline),
     }
-    prompt = _INFORMED.get(agent.prompt, agent.prompt) if informed else agent.prompt
     if not (config.ours.tidy or run.aids(agent.role)):
         sampling = Sampling(max_tokens=limit)
-        return await run.ask(agent.role, prompt, sampling=sampling, expect=agent.words, words=None, lead="", **fields)
+        return await run.ask(
+            agent.role, agent.prompt, sampling=sampling, expect=agent.words, words=None, lead="", **fields
+        )
     previous = next((entry.text for entry in reversed(s.of_kind("writing"))), "")
     prose = Prose(not left, _words(agent, s, left, whole, outline), _LABELS, agent.words, previous)
     before = [entry.text for entry in s.entries]
-    return await write_prose(run, agent.role, prompt, prose, limit, before=before, fields=fields)
-
-
-_INFORMED: Final = {"section": "part", "finalizer": "whole"}
+    return await write_prose(run, agent.role, agent.prompt, prose, limit, before=before, fields=fields)
 
 
 def _place(

@@ -536,7 +536,7 @@ async def test_the_plot_agent_knows_the_parts_their_words_and_that_they_stand_in
 
 async def test_a_writer_is_given_its_own_plot_points_and_those_to_come_and_none_that_are_told() -> None:
     _, asked, _ = await improved(plotted(*FIVE), FERRY)
-    text = asked["climax/part"]
+    text = asked["climax/section"]
     to_come, own = text.index("This is still to come"), text.index("These are the plot points of your part")
     assert to_come < text.index("The crowd shouts.") < text.index("Marta touches the wheel.") < own
     assert own < text.index("Aksel breaks the spoke.") < text.index("Half ahead.") < text.index("Ends with: A rag.")
@@ -545,7 +545,7 @@ async def test_a_writer_is_given_its_own_plot_points_and_those_to_come_and_none_
     assert "Told: Third person, past tense." in text
     assert "Marta never learns it." in text
     assert "What stands only in the plan, the reader does not know" in text
-    first, last = asked["exposition/part"], asked["resolution/part"]
+    first, last = asked["exposition/section"], asked["resolution/section"]
     assert "It opens the story: nothing has been told yet." in first
     assert "flows naturally out of the ending before" not in first
     assert "It ends the story: nothing comes after it." in last
@@ -554,7 +554,7 @@ async def test_a_writer_is_given_its_own_plot_points_and_those_to_come_and_none_
 
 async def test_of_parts_to_come_a_writer_learns_what_happens_and_not_what_they_pay_off() -> None:
     _, asked, _ = await improved(plotted(*FIVE), FERRY)
-    text = asked["rising-action/part"]
+    text = asked["rising-action/section"]
     assert "Aksel breaks the spoke." in text
     assert "Half ahead." not in text
 
@@ -563,9 +563,9 @@ async def test_a_brief_of_four_scenes_has_four_parts_of_the_words_that_it_names(
     four = [planned(part, 225) for part in PARTS if part != "Falling Action"]
     brief = Brief("Tell it in four scenes of about 225 words each (900 in all).")
     reply = " ".join(f"word{n}" for n in range(225))
-    story, asked, _ = await improved(plotted(*four, part=reply), brief)
+    story, asked, _ = await improved(plotted(*four, section=reply), brief)
     assert [scene.label for scene in story.scenes] == [part for part in PARTS if part != "Falling Action"]
-    assert all("Write about 225 words, between 191 and 259" in asked[f"{name}/part"] for name in PATHS_OF_FOUR)
+    assert all("Write about 225 words, between 191 and 259" in asked[f"{name}/section"] for name in PATHS_OF_FOUR)
 
 
 PATHS_OF_FOUR = ("exposition", "rising-action", "climax", "resolution")
@@ -573,9 +573,9 @@ PATHS_OF_FOUR = ("exposition", "rising-action", "climax", "resolution")
 
 async def test_an_ending_is_not_squeezed_because_the_parts_before_it_ran_a_little_over() -> None:
     over = " ".join(f"word{n}" for n in range(216))
-    _, asked, _ = await improved(plotted(*(planned(part, 200) for part in PARTS), part=over), Brief("1000 words."))
-    assert "Write about 200 words" in asked["falling-action/part"]
-    low, high = map(int, re.findall(r"between (\d+) and (\d+)", asked["resolution/part"])[-1])
+    _, asked, _ = await improved(plotted(*(planned(part, 200) for part in PARTS), section=over), Brief("1000 words."))
+    assert "Write about 200 words" in asked["falling-action/section"]
+    low, high = map(int, re.findall(r"between (\d+) and (\d+)", asked["resolution/section"])[-1])
     assert (low, high) == (170, 230)
 
 
@@ -584,8 +584,8 @@ async def test_every_writer_sees_the_whole_of_a_plot_that_cannot_be_read_by_part
         return "First this, then that." if request.role == "plot" else said(request)
 
     story, asked, heard = await improved(script)
-    assert "[Key Plot Points] First this, then that." in asked["climax/part"]
-    assert "do not bring the story to an end" in asked["climax/part"]
+    assert "[Key Plot Points] First this, then that." in asked["climax/section"]
+    assert "do not bring the story to an end" in asked["climax/section"]
     assert len(story.scenes) == 5
     assert any("asked for as free text" in event.text for event in heard if isinstance(event, Noted))
 
@@ -593,15 +593,15 @@ async def test_every_writer_sees_the_whole_of_a_plot_that_cannot_be_read_by_part
 async def test_the_plot_is_compared_with_the_brief_once_and_only_what_differs_is_planned_again() -> None:
     better = planned("Climax", 190, events=["Aksel takes the wheel unseen."])
     _, asked, heard = await improved(plotted(*FIVE), FERRY, plan_check=True)
-    assert "Aksel breaks the spoke." in asked["climax/part"]
+    assert "Aksel breaks the spoke." in asked["climax/section"]
     assert any("The plot stays as it was planned" in event.text for event in heard if isinstance(event, Noted))
     checked = {"differences": ["Climax: Marta sees it."], "parts": [better]}
     _, asked, heard = await improved(plotted(*FIVE, plan_check=checked), FERRY, plan_check=True)
     assert [path for path in asked if path.endswith("plan_check")] == ["plot/plan_check"]
     assert "Aksel breaks the spoke." in asked["plot/plan_check"]
-    assert "Aksel takes the wheel unseen." in asked["climax/part"]
-    assert "Aksel breaks the spoke." not in asked["climax/part"]
-    assert "Ruben threatens to tell." in asked["exposition/part"]
+    assert "Aksel takes the wheel unseen." in asked["climax/section"]
+    assert "Aksel breaks the spoke." not in asked["climax/section"]
+    assert "Ruben threatens to tell." in asked["exposition/section"]
     assert any("Climax: Marta sees it." in event.text for event in heard if isinstance(event, Noted))
 
 
@@ -637,7 +637,7 @@ async def test_no_prompt_of_an_informed_room_says_a_thing_twice_or_forces_an_ord
         assert "more than five sentences" not in text, path
         assert "lets the reader step into the world" not in text, path
         assert text.count("About 900 words.") == 1, path
-        if path.endswith("/part"):
+        if path.endswith("/section"):
             lines = [line for line in text.splitlines() if len(line.split()) > 8]
             assert len(lines) == len(set(lines)), path
 
@@ -704,7 +704,7 @@ async def test_scenes_of_an_authors_plan_are_the_plot_points_of_their_parts() ->
         context = RunContext(journal, Prompts(SYSTEM.prompts, common=PROMPTS), Cast.of(model))
         story = await SYSTEM.write(BRIEF, Run(context), SYSTEM.config("improved"))
     assert [scene.label for scene in story.scenes] == ["Exposition", "Rising Action", "Resolution"]
-    text = {request.path: request.messages[-1].content for request in model.asked}["rising-action/part"]
+    text = {request.path: request.messages[-1].content for request in model.asked}["rising-action/section"]
     assert "Scene: The strait\nWhen: six years before\n- Henrik lets go.\nScene: The mole\n- Aksel" in text
     assert "[Resolution]\nScene: The gangway\n- Marta touches the wheel." in text
     assert "Told: past tense\nThe task demands:\n- Marta never learns it.\nWhat is set up, and where it pays" in text
