@@ -41,6 +41,15 @@ class Critique(Verdict):
     world_updates: Annotated[list[Update], short(6), Field(description="what the action changes")] = []
 
 
+class Witnessed(Critique):
+    """What the critic finds where people know what they have seen (ours)."""
+
+    unseen_by: Annotated[
+        list[str],
+        Field(description="names of the characters who can neither see nor hear this action; empty if all do"),
+    ] = []
+
+
 class Contradiction(BaseModel):
     """A variable of the world that a paragraph contradicts."""
 
@@ -50,15 +59,48 @@ class Contradiction(BaseModel):
 
 
 class Reading(BaseModel):
-    """What in a paragraph does not agree with W."""
+    """What in a paragraph does not agree with W, and which actions it leaves out."""
 
     contradictions: Annotated[list[Contradiction], Field(description="empty if the paragraph agrees with all")]
+    untold: Annotated[
+        list[int], Field(description="numbers of the actions that do not happen in the paragraph; empty if all do")
+    ] = []
+
+
+class Account(Reading):
+    """Beside that, what those who are there see and hear (ours)."""
+
+    seen: Annotated[
+        str,
+        Field(
+            min_length=1,
+            description="what can be seen and heard in the paragraph: who does and says what, in two to four "
+            "sentences, with nobody's thoughts, feelings or secrets",
+        ),
+    ]
+    unseen_by: Annotated[
+        list[str], Field(description="names of the characters who can neither see nor hear it; empty if all do")
+    ] = []
+    now: Annotated[str, Field(description="place, day and time of day at the end of the paragraph, in a few words")] = (
+        ""
+    )
 
 
 class Changes(BaseModel):
     """What a person's edit changes in W."""
 
     world_updates: Annotated[list[Update], Field(description="the variables that have another value now")]
+
+
+class FirstGoal(BaseModel):
+    """The goal that the story begins with (ours)."""
+
+    goal: Annotated[
+        str, Field(min_length=3, description="the end state, one sentence that a reader of the story could check")
+    ]
+    opening: Annotated[
+        str, Field(description="place, date and time of day of the story's first moment, in a few words")
+    ]
 
 
 class NextGoal(BaseModel):
