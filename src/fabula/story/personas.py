@@ -17,11 +17,11 @@
         relationships: {Tobias: the boy who brings her bread}
         location: the lamp room
         fears: [the dark]
+        secret: She let the lamp go out once.
+        knows: Tobias saw it, and has never said so.
         state: {tired: true}
         aliases: [the keeper]
         appearance: a tall old woman with a rope for a belt; few words, often numbers
-        secret: She has not seen the reef for two years.
-        knows: Tobias cannot swim.
 
 `appearance` is what anybody notices, and what the players of the others are shown; `secret` and `knows` (of the others)
 are shown to the character's own player, to the critic of what it does, and to the narrator. All of a persona but its
@@ -33,7 +33,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
@@ -88,7 +88,7 @@ class Persona:
 
     @property
     def block(self) -> str:
-        """The persona as one text: a fixed order of fields, empty ones skipped."""
+        """The persona as its own player knows it, as one text: a fixed order of fields, empty ones skipped."""
         ties = "; ".join(f"{name}: {tie}" for name, tie in self.relationships)
         fields = [
             ("Name", ", also called ".join([self.name, ", ".join(self.aliases)]) if self.aliases else self.name),
@@ -100,13 +100,15 @@ class Persona:
             ("Fears", ", ".join(self.fears)),
             ("Relationships", ties),
             ("Location", self.location),
+            ("Hides from the others", self.secret),
+            ("Knows of the others", self.knows),
         ]
-        return _lines(fields)
+        return "\n".join(f"{label}: {value}" for label, value in fields if value)
 
     @property
-    def own(self) -> str:
-        """The persona with what nobody else is shown: what it hides, and what it knows of the others."""
-        return _lines([("", self.block), ("Hides", self.secret), ("Knows of the others", self.knows)])
+    def public(self) -> Persona:
+        """The persona without what it hides and what it knows of the others."""
+        return replace(self, secret="", knows="")
 
     @classmethod
     def of(cls, character: Character) -> Persona:
@@ -120,13 +122,9 @@ class Persona:
             personality=(one_line(character.personality),) if character.personality.strip() else (),
             goals=(character.goal,) if character.goal else (),
             appearance=_noticed(character),
-            secret=getattr(character, "secret", ""),
-            knows=getattr(character, "knows", ""),
+            secret=character.secret,
+            knows=character.knows,
         )
-
-
-def _lines(fields: Iterable[tuple[str, str]]) -> str:
-    return "\n".join(f"{label}: {value}" if label else value for label, value in fields if value)
 
 
 def _noticed(character: Character) -> str:

@@ -814,7 +814,7 @@ async def _next_goal(now: Progress, run: Run, status: Status, reason: str, *, re
         "goal_generator",
         "set_goal",
         sampling=_sampling(run, "goal_generator", now.config.paper.goals_temperature, 500),
-        personas=now.characters,
+        personas=[persona.public for persona in now.characters],
         status=status,
         reached=reached if now.config.ours.true_status or status == "ending" else None,
         prior=prior[-_PRIOR_GOALS:] if now.config.ours.state_max else prior,
