@@ -3,6 +3,7 @@
 ::
 
     goal: Mara keeps the lamp burning until the last boat is home.
+    goal_hidden_from: [the inspector]   # whose players are not shown it
     setting: A lighthouse on a bare cape, in the autumn of 1962.
     opening: the lamp room, on an evening in October
     world:                       # state of the world before the story begins; names of small letters, digits and _
@@ -141,6 +142,7 @@ class Personas:
     Attributes:
         setting: where and when the story takes place.
         opening: where and when it begins, in a few words.
+        goal_hidden_from: characters who do not know what the goal speaks of, so that their players are not shown it.
     """
 
     goal: str
@@ -148,6 +150,7 @@ class Personas:
     world: tuple[tuple[str, Scalar], ...] = ()
     setting: str = ""
     opening: str = ""
+    goal_hidden_from: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -219,7 +222,13 @@ def write_personas(start: Personas) -> str:
         return Pairs(tuple((Text(key), node(value)) for key, value in pairs if value not in ("", ())))
 
     personas = Items(tuple(sheet((field, getattr(p, field)) for field in Persona.__slots__) for p in start.people))
-    first = [("goal", start.goal), ("setting", start.setting), ("opening", start.opening), ("world", start.world)]
+    first = [
+        ("goal", start.goal),
+        ("goal_hidden_from", start.goal_hidden_from),
+        ("setting", start.setting),
+        ("opening", start.opening),
+        ("world", start.world),
+    ]
     top = (*sheet(first).pairs, (Text("personas"), personas))
     return yamltext.write(Pairs(top))
 
@@ -279,6 +288,7 @@ def _reader() -> TypeAdapter[Personas]:
         goal: text = ""
         setting: text = ""
         opening: text = ""
+        goal_hidden_from: listed = []
         world: values = {}
         personas: Annotated[list[Sheet], Field(min_length=1, max_length=MAX_PERSONAS)]
 
@@ -299,7 +309,8 @@ def _reader() -> TypeAdapter[Personas]:
             for sheet in top.personas
         )
         world = tuple((name, scalar(value)) for name, value in top.world.items())
-        return Personas(top.goal, personas, world, top.setting, one_line(top.opening))
+        opening, hidden = one_line(top.opening), tuple(map(one_line, top.goal_hidden_from))
+        return Personas(top.goal, personas, world, top.setting, opening, hidden)
 
     shape: Any = Annotated[Top, AfterValidator(made)]
     return TypeAdapter(shape)

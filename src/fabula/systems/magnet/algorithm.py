@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
-from functools import lru_cache
+from functools import lru_cache, partial
+from operator import ne
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.base.errors import ReplyError, UsageError
+from fabula.craft.final_reading import final_reading
 from fabula.craft.length import WordRange, asked_range, read_range
 from fabula.craft.packing import latest, overlap, paragraphs, words
 from fabula.craft.planning import PlanOptions, begin_plan, given_plan
@@ -36,6 +38,7 @@ from fabula.systems.magnet.shapes import (
     Contradiction,
     Critique,
     FirstGoal,
+    HiddenGoal,
     NextGoal,
     Reading,
     Update,
@@ -49,7 +52,7 @@ from fabula.systems.magnet.state import WorldGraph, shown
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from fabula.engine.run import Run
+    from fabula.engine.run import Draft, Run
     from fabula.story import Brief
     from fabula.story.world.flat import Commit, Refused, Variable, Write
     from fabula.story.world.meaning import Value
@@ -62,6 +65,7 @@ _USUAL_WORDS: Final = 800  # of a story for which neither brief nor settings say
 _ROOM: Final = 0.3  # of a paragraph's words, which every paragraph but the last leaves for the ending
 _LEAST: Final = 25  # words without which nothing more is written
 _BAND: Final = 0.4  # of a paragraph's words, by which it may be shorter or longer
+_TELLING: Final = 1.2  # words in which an action is told, for each of its own
 _CLOSING: Final = 0.05  # share of the words that is left for the ending
 _CLOSING_PARAGRAPHS: Final = 2  # and that many paragraphs at least
 _LAST: Final = 1.6  # what is left, in paragraphs, from which on one paragraph ends the story
@@ -107,7 +111,8 @@ class Progress:
         chapter: number of the chapter that is written, and `begin`, how many paragraphs stand before it.
         closing: the goal g closes the story; `over`: it has ended.
         setting: where and when the story takes place; `moment`, where and when it stands now.
-        accounts: by paragraph, what can be seen and heard in it, and who cannot.
+        accounts: by paragraph, what can be seen and heard in it, and who cannot; `away`, who could not last time.
+        goal_hidden_from: characters who know nothing of the goal g.
     """
 
     brief: Brief
@@ -131,6 +136,8 @@ class Progress:
     setting: str = ""
     moment: str = ""
     accounts: dict[str, Seen] = field(default_factory=dict)
+    away: tuple[str, ...] = ()
+    goal_hidden_from: tuple[str, ...] = ()
     records: Records = field(default_factory=Records)
 
     @classmethod
@@ -142,6 +149,7 @@ class Progress:
         now = cls(brief, config, start.people, graph, [start.goal], asked or WordRange.about(_USUAL_WORDS))
         if ours.witnessed:
             now.setting, now.moment = start.setting, start.opening
+            now.goal_hidden_from = start.goal_hidden_from
         return now
 
     @property
@@ -186,22 +194,33 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     story = Story.of(brief)
     with WorldState() as world:
         now = Progress.at_start(brief, start, world, config)
+        written: list[Chapter] = []
         while goes_on(now):
-            if text := await chapter(now, run):
-                story = story.add(f"Chapter {now.chapter}", "\n\n".join(text))
+            written.append(await chapter(now, run))
+        for number, text in enumerate(await whole_story(now, run, written), 1):
+            story = story.add(f"Chapter {number}", "\n\n".join(text)) if text else story
     if problems := now.records.summary(now.t):
         run.note(problems)
     return story
 
 
-async def chapter(now: Progress, run: Run) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """A chapter's paragraphs, and the run in which its timesteps are; `draft` where the whole is read at the end."""
+
+    text: list[str]
+    run: Run
+    draft: Draft | None = None
+
+
+async def chapter(now: Progress, run: Run) -> Chapter:
     """The paragraphs of timesteps until a goal ends after a chapter's words; kept as a text that a person can edit.
 
     Where the text is a person's, its timesteps are gone through all the same, since they change the world; then what
     the person made otherwise changes it, and so reaches all that follows.
     """
     now.chapter, now.begin = now.chapter + 1, len(now.story)
-    name, made = f"chapter-{now.chapter}", False
+    name, made, draft = f"chapter-{now.chapter}", False, None
 
     async def make(own: Run) -> str:
         nonlocal made
@@ -209,21 +228,50 @@ async def chapter(now: Progress, run: Run) -> list[str]:
         await timesteps(now, own)
         return "\n\n".join(now.story[now.begin :])
 
-    text = await run.keep_as(paragraphs, name, make, folder="story")
+    if now.config.ours.final_reading:
+        draft = await run.draft(name, make)
+        text = paragraphs(draft.text if draft.given is None else draft.given)
+        inner = run.within_draft(name)
+    else:
+        text = await run.keep_as(paragraphs, name, make, folder="story")
+        inner = run.within(name)
     if not made:
-        await timesteps(now, run.within(name))
+        await timesteps(now, inner)
     told = now.story[now.begin :]
     edited = run.unless_made_up(lambda: bool(text) and text != told, instead=not made)
     if edited:
-        await reread(now, run.within(name), told, text)
-    await now.records.keep(run, now.chapter, now.world.world)
+        await reread(now, inner, now.chapter, told, text)
+    await now.records.keep_steps(run, now.chapter)
     if text:
         now.story[now.begin :] = text
-    return text
+    if draft is None:
+        await now.records.keep_world(run, now.chapter, now.world.world)
+    return Chapter(text, inner, draft)
 
 
-async def reread(now: Progress, run: Run, told: Sequence[str], text: Sequence[str]) -> None:
-    """Ours: W takes over what a person changed in a chapter, whose steps made the paragraphs `told`; one call.
+async def whole_story(now: Progress, run: Run, written: Sequence[Chapter]) -> list[list[str]]:
+    """The chapters as they stand in the story: with `final_reading` (ours) the whole is read once and mended.
+
+    What the narrator changes there changes W too, as what a person changes does: one call for each chapter with a
+    change.
+    """
+    drafts = [one.draft for one in written if one.draft is not None]
+    if not drafts:
+        return [one.text for one in written]
+    lines = [f"Setting: {now.setting}"] if now.setting else []
+    lines += [f"Goal: {goal}" for goal in now.goals]
+    plan = "\n\n".join(["\n".join(lines), *(persona.block for persona in now.characters)])
+    made = await final_reading(run, "narrator", drafts, brief=now.brief.text, plan=plan, want=now.want)
+    texts = [paragraphs(text) for text in made]
+    for number, (before, text) in enumerate(zip(written, texts, strict=True), 1):
+        if run.unless_made_up(partial(ne, before.text, text), instead=False):
+            await reread(now, before.run, number, before.text, text)
+        await now.records.keep_world(run, number, now.world.world)
+    return texts
+
+
+async def reread(now: Progress, run: Run, number: int, told: Sequence[str], text: Sequence[str]) -> None:
+    """Ours: W takes over what was changed in a chapter, whose steps made the paragraphs `told`; one call.
 
     Costs nothing where nobody changed anything.
     """
@@ -244,10 +292,10 @@ async def reread(now: Progress, run: Run, told: Sequence[str], text: Sequence[st
             **always(now),
         )
     except ReplyError as error:
-        run.note(f"What was changed in chapter {now.chapter} could not be read: {error}")
+        run.note(f"What was changed in chapter {number} could not be read: {error}")
         return
-    updates, refused = now.world.writes_of(made.world_updates, "edit", aids=run.aids(role))
-    set_ = now.world.amend(Moment(now.chapter, max(len(told), len(text)) + 1), updates)
+    updates, refused = writes(now, run, role, made, "edit")
+    set_ = now.world.amend(Moment(number, max(len(told), len(text)) + 1), updates)
     now.records.counts["amended"] += len(set_)
     now.records.counts["refused"] += len(refused)
 
@@ -291,6 +339,7 @@ async def timestep(now: Progress, run: Run) -> bool:
     if actions:
         # Narrator
         selected = await narrator(now, run, actions)  # line 8
+        want = with_room(now, run, selected, want, last=last)
         text, selected = await paragraph(now, run, selected, want, last=last)  # line 9
         goal_reached = selected.goal_reached
         now.story += paragraphs(text)
@@ -416,6 +465,10 @@ async def character_agent(
         "own_goals": now.config.ours.own_goals,
         **always(now),
     }
+    if c.name in now.goal_hidden_from:
+        fields["goal"] = ""
+    if c.name in now.away:
+        fields["moment"] = ""
     sampling = _sampling(run, c.name, paper.actor_temperature, 120 if plain else 200)
     try:
         if plain:
@@ -482,6 +535,7 @@ async def critic(
             places=ours.present_only,
             updates=paper.world_updates,
             before=before,
+            names=now.names if ours.witnessed else (),
             own_goals=ours.own_goals,
             retire=ours.retire and not run.aids("critic"),
             last=last and ours.forced_updates,
@@ -554,6 +608,8 @@ async def narrator(now: Progress, run: Run, actions: Sequence[ProposedAction]) -
                 story=recent(now, run, "narrator", paper.recent_narrator),
                 opening=not now.story,
                 in_turn=in_turn,
+                brief=now.brief.text if in_turn else "",
+                pace=pace(now) if in_turn and now.config.ours.length_control else None,
                 again=bool(attempt),
                 **always(now),
             )
@@ -603,7 +659,7 @@ async def paragraph(
         first, *more = paragraphs(text)
         unseen = others(now, found.account.unseen_by)
         now.accounts |= {first: Seen(found.account.seen, unseen)} | {one: Seen("", unseen) for one in more}
-        now.moment = found.account.now or now.moment
+        now.moment, now.away = found.account.now or now.moment, unseen
     return text, _agreed(now, run, selected, found)
 
 
@@ -793,6 +849,7 @@ async def goal_generator(now: Progress, run: Run, status: Status, *, reached: bo
         if not reason:
             goal, transition = " ".join(made.goal.split()), made.transition_paragraph
             now.goals.append(goal)
+            now.goal_hidden_from = others(now, getattr(made, "hidden_from", ()))
             now.domain, now.place = " ".join(made.goal_domain.split()), ""
             now.system = {"current_goal": goal, "goal_domain": now.domain, "goal_completed": reached}
             break
@@ -809,8 +866,9 @@ async def goal_generator(now: Progress, run: Run, status: Status, *, reached: bo
 
 async def _next_goal(now: Progress, run: Run, status: Status, reason: str, *, reached: bool) -> NextGoal:
     prior = now.goals[:-1]
+    witnessed = now.config.ours.witnessed and not run.aids("goal_generator")
     return await run.ask_for(
-        NextGoal,
+        HiddenGoal if witnessed else NextGoal,
         "goal_generator",
         "set_goal",
         sampling=_sampling(run, "goal_generator", now.config.paper.goals_temperature, 500),
@@ -882,6 +940,23 @@ def _sampling(run: Run, role: str, temperature: float | None, short: int) -> Sam
 
 
 # The length that is asked for (ours) ----------------------------------------------------------------------------------
+
+
+def with_room(now: Progress, run: Run, selected: Selected, want: WordRange | None, *, last: bool) -> WordRange | None:
+    """The words of a paragraph, more where much is said and done in it; not with aids for small models.
+
+    What comes after it has so much less; an ending of a paragraph's length stays.
+    """
+    if want is None or last or run.aids("narrator"):
+        return want
+    usual = now.config.ours.paragraph_words
+    needed = round(sum(count_words(a.action) for a in selected.order) * _TELLING)
+    target = min(max(want.target, needed), 2 * usual, now.left - round(usual * (1 - _BAND)))
+    if target <= want.target:
+        return want
+    slack = int(target * _BAND)
+    high = max(target, min(target + slack, now.want.high - now.words - round(usual * _ROOM)))
+    return WordRange(target - slack, high, target, exact=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -967,7 +1042,12 @@ async def _with_goal(run: Run, brief: Brief, start: Personas, config: Config, co
         conflict=conflict or start.goal,
         personas=start.people,
     )
-    return replace(start, goal=" ".join(made.goal.split()), opening=" ".join(made.opening.split()))
+    places = {one.name.casefold(): one.place for one in made.people}
+    people = tuple(replace(p, location=p.location or places.get(p.name.casefold(), "")) for p in start.people)
+    hidden = {one.name.casefold() for one in made.people if not one.knows_goal}
+    unaware = tuple(p.name for p in people if p.name.casefold() in hidden)
+    goal, opening = " ".join(made.goal.split()), " ".join(made.opening.split())
+    return replace(start, goal=goal, opening=opening, people=people, goal_hidden_from=unaware)
 
 
 def _first_goal(conflict: str, brief: Brief, people: Sequence[Persona]) -> str:

@@ -98,6 +98,7 @@ class Ours:
             the story's paragraphs what it has seen and heard of them, as the reading of `check` says; what an action
             changes is known to those who see it.
         retire: an update with an empty value takes a variable out of W. Not by a role with aids.
+        final_reading: the narrator reads the whole once at its end and mends small things; W takes the changes over.
         story_shown: paragraphs that the narrator who writes is shown, and a character with `witnessed`, instead of
             `recent_narrator` and `recent_actor`; 0 leaves it at those. Not with aids.
         instruction_first: what is wanted stands before what is given; else after it. The paper prints no prompts.
@@ -126,6 +127,7 @@ class Ours:
     in_turn: bool = False
     witnessed: bool = False
     retire: bool = False
+    final_reading: bool = False
     story_shown: int = 0
     instruction_first: bool = True
     characters: int = 3
@@ -163,6 +165,7 @@ class Config(Presets):
                 in_turn=True,
                 witnessed=True,
                 retire=True,
+                final_reading=True,
                 story_shown=12,
                 instruction_first=False,
             ),

@@ -118,10 +118,13 @@ class Records:
         """Add to the last step's record what became of the goal, and the transition paragraph."""
         self.steps[-1]["event"] = {"status": status, "goal": goal, "paragraph": paragraph}
 
-    async def keep(self, run: Run, chapter: int, world: WorldState) -> None:
-        """Keep a chapter's steps and its part of the world, in files beside the story."""
+    async def keep_steps(self, run: Run, chapter: int) -> None:
+        """Keep a chapter's steps in a file beside the story."""
         steps, self.steps = self.steps, []
         await _kept(run, "steps", chapter, json.dumps(steps, ensure_ascii=False, indent=1))
+
+    async def keep_world(self, run: Run, chapter: int, world: WorldState) -> None:
+        """Keep a chapter's part of the world in a file beside the story."""
         world.put_scene(chapter, f"Chapter {chapter}")
         first = Moment.end(chapter - 1) if chapter > 1 else None
         facts = world.index.told(first, Moment.end(chapter))

@@ -92,6 +92,14 @@ class Changes(BaseModel):
     world_updates: Annotated[list[Update], Field(description="the variables that have another value now")]
 
 
+class Start(BaseModel):
+    """Where a character is when the story begins, and whether it knows of the goal (ours)."""
+
+    name: Annotated[str, Field(min_length=1)]
+    place: Annotated[str, Field(description="where the character is at the story's first moment, in a few words")]
+    knows_goal: Annotated[bool, Field(description="does the character know of what the goal speaks")]
+
+
 class FirstGoal(BaseModel):
     """The goal that the story begins with (ours)."""
 
@@ -101,6 +109,7 @@ class FirstGoal(BaseModel):
     opening: Annotated[
         str, Field(description="place, date and time of day of the story's first moment, in a few words")
     ]
+    people: Annotated[list[Start], Field(description="every character, once")] = []
 
 
 class NextGoal(BaseModel):
@@ -111,6 +120,14 @@ class NextGoal(BaseModel):
     transition_paragraph: Annotated[
         str, short(900), Field(description="story prose that leads from the last paragraph to the new goal")
     ] = ""
+
+
+class HiddenGoal(NextGoal):
+    """The goal that follows, where people know what they have seen (ours)."""
+
+    hidden_from: Annotated[
+        list[str], Field(description="names of the characters who know nothing of what the goal speaks of")
+    ] = []
 
 
 _UPDATES: Any = (Annotated[list[Update], short(6), Field(description="what the chosen actions change")], [])

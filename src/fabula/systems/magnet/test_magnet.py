@@ -59,6 +59,7 @@ def said(request: Request) -> str:
         "narrate": json.dumps({"order": [1], "paragraph": f"It was told at {at}."}),
         "choose": json.dumps({"order": [1]}),
         "tell": placeholder(100, at),
+        "final_reading": json.dumps({"edits": []}),
         "check": agrees(f"It was seen at {at}."),
         "reread": json.dumps({"world_updates": []}),
         "extend": placeholder(30, at),
@@ -136,6 +137,8 @@ async def write(
     capabilities: Capabilities | None = None,
     **config: Any,  # noqa: ANN401 - fields of Config
 ) -> Written:
+    """A story; the whole is read at the end only where a test asks for it."""
+    config = {"final_reading": False} | config
     model, written = ScriptedModel(script, capabilities=capabilities), Written(journal or Journal())
     if journal is None:
         written.journal.open()
@@ -710,6 +713,7 @@ async def test_a_dry_run_after_an_edit_names_the_calls_that_are_made(artefact: s
         return reply if reply.startswith("{") else f"{mark} {reply}"
 
     config: dict[str, Any] = {"max_steps": 22, "words": "20000", "chapter_words": 60, "stall_steps": 5}
+    config["final_reading"] = preset == "improved"
     journal = (await write(script, preset, **config)).journal
     journal.decide(artefact, "edit", text)
     dry = RunContext(journal, Prompts(SYSTEM.prompts, common=PROMPTS), Cast.of(ScriptedModel(script)), mode="dry")
