@@ -85,7 +85,7 @@ _RECENT_TOKENS: Final = 1200  # of recent paragraphs, for small models
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What those who are there see and hear of a paragraph, and who is not there."""
+    """Something in the story that can be seen or heard, and the characters who neither see nor hear it."""
 
     text: str
     unseen_by: tuple[str, ...] = ()
@@ -111,7 +111,7 @@ class Progress:
         chapter: number of the chapter that is written, and `begin`, how many paragraphs stand before it.
         closing: the goal g closes the story; `over`: it has ended.
         setting: where and when the story takes place; `moment`, where and when it stands now.
-        accounts: by paragraph, what can be seen and heard in it, and who cannot; `away`, who could not last time.
+        accounts: what can be seen and heard in a paragraph; `away`, who neither saw nor heard what happened last.
         goal_hidden_from: characters who know nothing of the goal g.
     """
 
@@ -135,7 +135,7 @@ class Progress:
     over: bool = False
     setting: str = ""
     moment: str = ""
-    accounts: dict[str, Seen] = field(default_factory=dict)
+    accounts: dict[str, tuple[Seen, ...]] = field(default_factory=dict)
     away: tuple[str, ...] = ()
     goal_hidden_from: tuple[str, ...] = ()
     records: Records = field(default_factory=Records)
@@ -145,7 +145,7 @@ class Progress:
         """Before the first timestep; `world` is empty."""
         ours = config.ours
         asked = WordRange.about(ours.pages * _WORDS_A_PAGE) if ours.pages else asked_range(brief, ours.words)
-        graph = WorldGraph.of(start, world, places=ours.present_only, by_meaning=ours.by_meaning)
+        graph = WorldGraph.of(start, world, places=ours.present_only or ours.witnessed, by_meaning=ours.by_meaning)
         now = cls(brief, config, start.people, graph, [start.goal], asked or WordRange.about(_USUAL_WORDS))
         if ours.witnessed:
             now.setting, now.moment = start.setting, start.opening
@@ -454,7 +454,7 @@ async def character_agent(
     paper, plain, witnessed = now.config.paper, now.config.ours.plain_action, now.config.ours.witnessed
     W_c = now.world.of_character(c, now.goal, now.t, paper.slice_max)  # noqa: N806 - the paper's name
     fields = {
-        "persona": c,
+        "persona": replace(c, location="") if witnessed else c,
         "people": [p for p in now.characters if p is not c and p.appearance] if witnessed else [],
         "world": [shown(variable) for variable in W_c],
         "story": seen_by(now, run, c) if witnessed else recent(now, run, c.name, paper.recent_actor),
@@ -528,11 +528,11 @@ async def critic(
             "critic",
             "criticise",
             sampling=_sampling(run, "critic", paper.critic_temperature, 400),
-            persona=c,
+            persona=replace(c, location="") if ours.witnessed else c,
             action=a,
             world=[shown(variable) for variable in seen],
             keys=now.world.keys_of(c, seen, _OWN_KEYS) if ours.state_max else [],
-            places=ours.present_only,
+            places=ours.present_only or (ours.witnessed and not run.aids("critic")),
             updates=paper.world_updates,
             before=before,
             names=now.names if ours.witnessed else (),
@@ -647,19 +647,20 @@ async def paragraph(
     text = await _prose(now, run, selected, want, last=last, wrong=())
     if not ours.check or run.aids("critic"):
         return text, selected
-    found = await reading(now, run, selected, text)
+    found = await reading(now, run, selected, text, last=last)
     if wrong := found.wrong:
         run.note(f"Step {now.t} is written again: {' '.join(wrong)}")
         now.records.counts["rewritten"] += 1
         again = await _prose(now, run.scope("again"), selected, want, last=last, wrong=wrong)
-        other = await reading(now, run.scope("again"), selected, again)
+        other = await reading(now, run.scope("again"), selected, again, last=last)
         if len(other.wrong) <= len(wrong):
             text, found = again, other
     if found.account is not None and text:
         first, *more = paragraphs(text)
-        unseen = others(now, found.account.unseen_by)
-        now.accounts |= {first: Seen(found.account.seen, unseen)} | {one: Seen("", unseen) for one in more}
-        now.moment, now.away = found.account.now or now.moment, unseen
+        seen = tuple(Seen(one.what, others(now, one.unseen_by)) for one in found.account.seen)
+        now.accounts |= {first: seen} | dict.fromkeys(more, ())
+        now.moment = found.account.now or now.moment
+        now.away = seen[-1].unseen_by if seen else ()
     return text, _agreed(now, run, selected, found)
 
 
@@ -680,24 +681,25 @@ class Read:
         )
 
 
-async def reading(now: Progress, run: Run, selected: Selected, text: str) -> Read:
+async def reading(now: Progress, run: Run, selected: Selected, text: str, *, last: bool) -> Read:
     """Ours: what in a paragraph does not agree with the actions and W as it stands after the step; one call.
 
     A contradiction counts where the paragraph has the words, W has the variable, and the two values do not mean the
     same.
     """
+    witnessed = now.config.ours.witnessed and not last
     after: dict[str, Variable | Write] = {variable.key: variable for variable in variables(now)}
     after |= {one.key: one for a in selected.order for one in a.world_updates}
     after |= {one.key: one for one in selected.world_updates}
     try:
         made = await run.ask_for(
-            Account if now.config.ours.witnessed else Reading,
+            Account if witnessed else Reading,
             "critic",
             "check",
             sampling=_sampling(run, "critic", now.config.paper.critic_temperature, 400),
             paragraph=text,
             chosen=selected.order,
-            names=now.names if now.config.ours.witnessed else (),
+            names=now.names if witnessed else (),
             world=[shown(variable) for variable in after.values()],
             story=None,
             **always(now),
@@ -910,8 +912,9 @@ def seen_by(now: Progress, run: Run, c: Persona) -> tuple[str, ...]:
     A paragraph of which there is no account, as one that a person changed, is shown itself.
     """
     number = now.config.paper.recent_actor if run.aids(c.name) else now.config.ours.story_shown
-    accounts = (now.accounts.get(text, Seen(text)) for text in now.story[-(number or now.config.paper.recent_actor) :])
-    seen = [one.text for one in accounts if one.text and c.name not in one.unseen_by]
+    told = now.story[-(number or now.config.paper.recent_actor) :]
+    known = (now.accounts.get(text, (Seen(text),)) for text in told)
+    seen = [text for own in known if (text := " ".join(one.text for one in own if c.name not in one.unseen_by))]
     return latest(seen, run.prompt_tokens(c.name, _RECENT_TOKENS))
 
 

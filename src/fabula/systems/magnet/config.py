@@ -151,7 +151,6 @@ class Config(Presets):
             Ours(
                 critic_history=True,
                 forced_updates=True,
-                truncate_after_goal=True,
                 true_status=True,
                 goal_check=True,
                 by_meaning=True,

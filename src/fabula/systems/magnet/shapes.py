@@ -67,20 +67,21 @@ class Reading(BaseModel):
     ] = []
 
 
+class Sight(BaseModel):
+    """Something that can be seen or heard, and by whom."""
+
+    what: Annotated[
+        str, Field(min_length=1, description="one sentence: who does or says what, without thoughts, feelings, secrets")
+    ]
+    unseen_by: Annotated[
+        list[str], Field(description="names of the characters who neither see nor hear it; empty if all do")
+    ] = []
+
+
 class Account(Reading):
     """Beside that, what those who are there see and hear (ours)."""
 
-    seen: Annotated[
-        str,
-        Field(
-            min_length=1,
-            description="what can be seen and heard in the paragraph: who does and says what, in two to four "
-            "sentences, with nobody's thoughts, feelings or secrets",
-        ),
-    ]
-    unseen_by: Annotated[
-        list[str], Field(description="names of the characters who can neither see nor hear it; empty if all do")
-    ] = []
+    seen: Annotated[list[Sight], Field(description="what can be seen and heard in the paragraph, in its order")]
     now: Annotated[str, Field(description="place, day and time of day at the end of the paragraph, in a few words")] = (
         ""
     )

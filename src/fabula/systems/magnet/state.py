@@ -219,8 +219,7 @@ class WorldGraph:
             if one.key != same[-1].key
         )
         for key, value in list(taken.items()):
-            gone = retire and not aids and value == "" and key in self.variables
-            if gone:
+            if retire and not aids and value == "":
                 taken[key] = None
             elif value == "" or (aids and key.count("_") >= _SENTENCE):
                 why = f"a key has at most {_SENTENCE} words" if value != "" else "it has no value"

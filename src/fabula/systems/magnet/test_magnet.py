@@ -75,7 +75,8 @@ def said(request: Request) -> str:
 
 def agrees(seen: str, *contradictions: dict[str, str], **also: Any) -> str:  # noqa: ANN401 - JSON
     """A paragraph that tells all actions; what of it can be seen."""
-    return json.dumps({"contradictions": list(contradictions), "untold": [], "seen": seen} | also)
+    account = {"seen": [{"what": seen}]}
+    return json.dumps({"contradictions": list(contradictions), "untold": []} | account | also)
 
 
 def changed(request: Request) -> dict[str, str]:
@@ -202,7 +203,11 @@ def goal_first(request: Request) -> str:
 async def test_text_and_world_agree_on_what_happens_after_the_goal_is_reached(
     stage: Staged, preset: Preset, world: dict[str, int], told: str
 ) -> None:
-    config = {"length_control": False, "plain_action": False, "in_turn": False} if preset == "improved" else {}
+    config = (
+        {"length_control": False, "plain_action": False, "in_turn": False, "truncate_after_goal": True}
+        if preset == "improved"
+        else {}
+    )
     now = stage(SYSTEM.config(preset, config))
     await step(now, goal_first)
     assert now.story[0] == told
@@ -708,7 +713,7 @@ async def test_a_dry_run_after_an_edit_names_the_calls_that_are_made(artefact: s
     def script(request: Request) -> str:  # as a model's, its prose depends on all it is shown
         mark = f"({sha256(request.messages[-1].content.encode()).hexdigest()[:6]})"
         reply = said(request)
-        for name in ("action", "paragraph", "transition_paragraph", "seen"):
+        for name in ("action", "paragraph", "transition_paragraph", "what"):
             reply = reply.replace(f'"{name}": "', f'"{name}": "{mark} ')
         return reply if reply.startswith("{") else f"{mark} {reply}"
 
