@@ -54,7 +54,8 @@ def the(written: Written, path: str) -> str:
 
 
 async def cheese(script: Callable[[Request], str], **config: Any) -> Written:  # noqa: ANN401 - fields of Config
-    return await write(script, "improved", CHEESE, **{"words": "400", "max_steps": 3, "paragraph_words": 100} | config)
+    chosen: dict[str, Any] = {"words": "400", "max_steps": 3, "paragraph_words": 100} | config
+    return await write(script, "improved", CHEESE, **chosen)
 
 
 def secretly(request: Request) -> str:
@@ -278,8 +279,8 @@ def test_text_and_world_agree_whatever_is_chosen_left_out_and_contradicted(data:
             return agrees("x", *[wrong] * blue, untold=drawn(where, numbers))
         if where.endswith("tell"):
             names = re.findall(r"^- (\w+): \w+ does", text(request).partition("# What happens now")[2], re.MULTILINE)
-            blue = "the lamp is blue" if drawn(where, st.booleans()) else "the lamp"
-            return f"[{' '.join(names)}] {blue}. {said(request)}"
+            lamp = "the lamp is blue" if drawn(where, st.booleans()) else "the lamp"
+            return f"[{' '.join(names)}] {lamp}. {said(request)}"
         return said(request)
 
     written = asyncio.run(cheese(script, max_steps=3))
