@@ -115,7 +115,9 @@ async def plan_from_story(run: Run, story_text: str, brief: Brief | None = None,
 
 async def _find_cast(run: Run, window: Stretch, found: Found, cast: CastList) -> Found:
     """The characters of a window, added to the cast."""
-    reply = await typed(run, cast_type(_CAST_A_WINDOW), "read_cast", found=found, text=window.numbered)
+    reply = await typed(
+        run, cast_type(_CAST_A_WINDOW, full=not run.aids(ROLE)), "read_cast", found=found, text=window.numbered
+    )
     cast.add(reply.characters, small=run.aids(ROLE))
     return replace(found, cast=tuple(f"{one.name}: {one.role or one.setup}" for one in cast.characters))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pydantic import BaseModel
 
 from fabula.base.errors import ReplyError
-from fabula.craft.planning.replies import Witness, without_noise
+from fabula.craft.planning.replies import Planned, Witness, without_noise
 from fabula.craft.prose import clean_reply
 from fabula.models.base import Sampling
 from fabula.story import count_words, one_line, slug
@@ -22,7 +22,7 @@ from fabula.story.sentences import sentences
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fabula.craft.planning.replies import PaperSheet, SceneReply, There
+    from fabula.craft.planning.replies import PaperSheet, PlannedEvent, SceneReply, There
     from fabula.engine.replies import TextKind
     from fabula.engine.run import Run
     from fabula.story.plan import Plan
@@ -31,7 +31,7 @@ T = TypeVar("T", bound=BaseModel)
 
 ROLE: Final = "planner"
 TRIES: Final = 3
-NOTE_SENTENCES: Final = 6
+NOTE_SENTENCES: Final = 4
 _NOTE_TOKENS, _FORM_TOKENS = 160, 1536  # of replies that are to be short
 _NOTE_WORDS: Final = 80  # for estimates
 _LABELS: Final = ("Central Conflict", "Conflict", "Setting", "Writing Task", "Characters", "Story", "Scenes")
@@ -198,7 +198,8 @@ class CastList:
                 self.characters.append(Character(free_name(person.name, self.names), role=role, goal=person.goal))
                 at = len(self.characters) - 1
             name = self.characters[at].name
-            found.setdefault(name, Presence(name, person.goal))
+            then = (person.age_then, person.then) if isinstance(person, Planned) else ()
+            found.setdefault(name, Presence(name, person.goal, *then))
         return tuple(found.values())
 
     def find(self, name: str) -> int | None:
@@ -227,7 +228,18 @@ def witnessed(
     return tuple(found)
 
 
-_FIELDS: Final = ("role", "gender", "age", "setup", "personality", "speech", "goal")
+def planned_events(events: Sequence[PlannedEvent], there: Sequence[Presence], cast: CastList) -> tuple[Event, ...]:
+    """The events of a scene, each with who witnesses it; one that all miss is everybody's."""
+    found = []
+    for event in events:
+        places = map(cast.find, event.missed_by)
+        gone = {cast.names[at] for at in places if at is not None}
+        here = tuple(one.name for one in there if one.name not in gone)
+        found.append(Event(event.what, present=() if len(here) == len(there) else here))
+    return tuple(found)
+
+
+_FIELDS: Final = ("role", "gender", "age", "setup", "personality", "speech", "goal", "secret", "knows")
 
 
 def checked(plan: Plan) -> Plan:
