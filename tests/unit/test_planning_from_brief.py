@@ -65,7 +65,7 @@ def telling(request: Request) -> str:
     shown = request.messages[1].content
     if "In which order do they happen?" in shown:
         return json.dumps({"person": "first person", "tense": "present tense", "order": [2, 1, 3]})
-    found = re.search(r"in (one|\d+) scenes?\.", shown)
+    found = re.search(r"in (one|\d+) scenes?[.,]", shown)
     number = 3 if found is None else 1 if found[1] == "one" else int(found[1])
     arc = arc_of(number)
     scenes = [{"time": n, "element": arc[n - 1], "what": f"Thing {n} happens."} for n in range(1, number + 1)]
@@ -158,7 +158,8 @@ async def test_an_unknown_character_in_a_scene_joins_the_cast() -> None:
     plan, _ = await made(PlanOptions(scenes=3), plan_scene=lambda _: json.dumps(whole(1, characters=stranger)))
     assert plan.scenes[0].present == ("Jonas", "Mara")
     assert [person.name for person in plan.characters] == ["Mara", "Tobias", "Jonas"]
-    assert plan.character("Jonas").goal == "to put the lamp out"
+    assert plan.scenes[0].characters[0].goal == "to put the lamp out"
+    assert not plan.character("Jonas").goal, "that is what he wants in this scene"
 
 
 async def test_scenes_of_one_name_get_numbers() -> None:

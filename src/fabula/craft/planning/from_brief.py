@@ -234,7 +234,8 @@ async def _scenes(
     run: Run, so_far: PlanSoFar, cast: CastList, options: PlanOptions, words: WordRange | None
 ) -> tuple[Telling, tuple[ScenePlan, ...]]:
     """How the story is told, and its scenes, one after the other, each shown those before it."""
-    reply = await typed(run, telling_type(options.scenes), "plan_telling", plan=so_far, number=options.scenes)
+    kind = telling_type(options.scenes)
+    reply = await typed(run, kind, "plan_telling", plan=so_far, number=options.scenes, words=words)
     shares = words.shares([scene.importance for scene in reply.scenes]) if words else [None] * len(reply.scenes)
     told = tuple(
         Told(scene.time, scene.element, scene.what, scene.date, scene.importance, share)
@@ -244,8 +245,8 @@ async def _scenes(
     scenes: list[ScenePlan] = []
     for number, scene in enumerate(told, 1):
         so_far = replace(so_far, telling=telling, characters=tuple(cast.characters), scenes=tuple(scenes))
-        kind = planned_scene_type(cast.names)
-        planned = await typed(run.scope("scene", number), kind, "plan_scene", plan=so_far, number=number)
+        own = run.scope("scene", number)
+        planned = await typed(own, planned_scene_type(cast.names), "plan_scene", plan=so_far, number=number)
         scenes.append(_scene(planned, scene, [one.name for one in scenes], cast))
     return telling, tuple(scenes)
 
@@ -323,7 +324,7 @@ async def _count(run: Run, so_far: PlanSoFar) -> int:
 
 async def _small_telling(run: Run, so_far: PlanSoFar, number: int) -> Telling:
     """Person and tense, and an order of the scenes' numbers; what is none counts as told as it happens."""
-    small = await typed(run, small_telling_type(number), "plan_telling", plan=so_far, number=number)
+    small = await typed(run, small_telling_type(number), "plan_telling", plan=so_far, number=number, words=None)
     straight = list(range(1, number + 1))
     order = small.order if sorted(small.order) == straight else straight
     times = [str(order.index(scene) + 1) for scene in straight]

@@ -279,6 +279,7 @@ class PlannedNewcomer(Planned):
     """Somebody in a planned scene whom the cast lacks."""
 
     role: Phrase = ""
+    setup: Line = ""
 
 
 class PlannedEvent(_Reply):

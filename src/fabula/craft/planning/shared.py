@@ -194,8 +194,10 @@ class CastList:
         for person in (*there, *newcomers):
             at = self.find(person.name)
             if at is None:
-                role = getattr(person, "role", "")
-                self.characters.append(Character(free_name(person.name, self.names), role=role, goal=person.goal))
+                new = Character(free_name(person.name, self.names), getattr(person, "role", ""), goal=person.goal)
+                if isinstance(person, Planned):  # what it wants in this scene is no aim of the story's
+                    new = replace(new, goal="", setup=getattr(person, "setup", ""))
+                self.characters.append(new)
                 at = len(self.characters) - 1
             name = self.characters[at].name
             then = (person.age_then, person.then) if isinstance(person, Planned) else ()
