@@ -29,8 +29,8 @@ MADE: Final = (
     planning.small_telling_type(3),
     planning.scene_type(NAMES),
     planning.planned_scene_type(NAMES),
-    planning.read_scene_type(NAMES, witnesses=True),
-    planning.read_scene_type(NAMES, witnesses=False),
+    planning.whole_scene_type(NAMES),
+    planning.read_scene_type(NAMES),
     planning.borders_type(1, 9, 1, 3),
     planning.missed_type(1, 9, 6),
 )

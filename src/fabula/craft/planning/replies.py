@@ -37,7 +37,7 @@ MOST_IMPORTANCE: Final = 10
 _PHRASE, _SENTENCE = 120, 200
 _OVERLONG: Final = 4  # times the characters asked for: no reply that answers the question
 _NOISE: Final = re.compile(r"[_{}\[\]<>|=`\\@#]|//|\)\)")
-_SELDOM: Final = frozenset({"group", "newcomers", "time", "misses", "age_then", "then"})
+_SELDOM: Final = frozenset({"group", "newcomers", "time", "age_then", "then"})
 _LONGEST_WORD, _FEW_WORDS, _LETTERS = 24, 5, 0.8
 
 
@@ -262,12 +262,6 @@ class Newcomer(There):
     role: Phrase = ""
 
 
-class Witness(There):
-    """Somebody in a scene, and the numbers of its events that they do not see or hear."""
-
-    misses: list[int] = []
-
-
 class Planned(There):
     """Somebody in a planned scene; with their age and situation of then, where it is a scene of other years."""
 
@@ -367,7 +361,27 @@ class ReadSceneReply(SceneReply):
 
     element: ArcElement = ARC[1]
     time: Moment = ""
-    date: Date = ""
+
+
+class WholeSceneReply(PlannedSceneReply):
+    """All that is read of a scene, or of a piece of one."""
+
+    importance: Importance = 5
+    element: ArcElement = ARC[1]
+    time: Moment = ""
+
+
+class WholeStoryReply(_Reply):
+    """What is read of a story as a whole."""
+
+    conflict: Annotated[Line, Field(min_length=1)]
+    setting: Annotated[Line, Field(min_length=1)]
+    demands: list[Line] = []
+    person: Phrase = ""
+    tense: Phrase = ""
+    form: Line = ""
+    payoffs: list[Line] = []
+    order: list[int] = []
 
 
 class Extracted(_Reply):
@@ -450,10 +464,15 @@ def planned_scene_type(names: Sequence[str]) -> type[PlannedSceneReply]:
     return create_model("Scene", __base__=PlannedSceneReply, characters=characters)
 
 
-def read_scene_type(names: Sequence[str], *, witnesses: bool) -> type[ReadSceneReply]:
-    """A scene read from a story; whoever `names` lacks has a place of their own. `witnesses` as in `scene_type`."""
-    there: type[There] = Witness if witnesses else There
-    return create_model("Scene", __base__=ReadSceneReply, **_people(names, newcomers=2, there=there))
+def read_scene_type(names: Sequence[str]) -> type[ReadSceneReply]:
+    """A small model's details of a scene that it reads; whoever `names` lacks has a place of their own."""
+    return create_model("Scene", __base__=ReadSceneReply, **_people(names, newcomers=2))
+
+
+def whole_scene_type(names: Sequence[str]) -> type[WholeSceneReply]:
+    """All of a scene that is read; whoever `names` lacks has a place of their own."""
+    characters = _people(names, there=Planned)["characters"]
+    return create_model("Scene", __base__=WholeSceneReply, characters=characters)
 
 
 def borders_type(first: int, last: int, low: int, most: int) -> type[BordersReply]:

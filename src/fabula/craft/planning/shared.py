@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pydantic import BaseModel
 
 from fabula.base.errors import ReplyError
-from fabula.craft.planning.replies import Planned, Witness, without_noise
+from fabula.craft.planning.replies import Planned, without_noise
 from fabula.craft.prose import clean_reply
 from fabula.models.base import Sampling
 from fabula.story import count_words, one_line, slug
@@ -22,7 +22,7 @@ from fabula.story.sentences import sentences
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fabula.craft.planning.replies import PaperSheet, PlannedEvent, SceneReply, There
+    from fabula.craft.planning.replies import PaperSheet, PlannedEvent, There
     from fabula.engine.replies import TextKind
     from fabula.engine.run import Run
     from fabula.story.plan import Plan
@@ -208,26 +208,6 @@ class CastList:
         """The place of a name in the cast, if somebody there is meant by it."""
         known = among(name, self.names)
         return None if known is None else self.names.index(known)
-
-
-def witnessed(
-    events: Sequence[str], numbered: Sequence[str], detail: SceneReply, there: Sequence[Presence], cast: CastList
-) -> tuple[Event, ...]:
-    """The events of a scene; one that some of those in it miss names who is there. One that all miss is everybody's.
-
-    `numbered` are those that the planner was shown when it said who misses which; any other is everybody's.
-    """
-    missed: dict[str, set[str]] = {}
-    for person in detail.characters:
-        at = cast.find(person.name)
-        if isinstance(person, Witness) and at is not None:
-            gone = {numbered[number - 1] for number in person.misses if 1 <= number <= len(numbered)}
-            missed.setdefault(cast.names[at], set()).update(gone)
-    found = []
-    for text in events:
-        here = tuple(one.name for one in there if text not in missed.get(one.name, ()))
-        found.append(Event(text, present=() if len(here) == len(there) else here))
-    return tuple(found)
 
 
 def planned_events(events: Sequence[PlannedEvent], there: Sequence[Presence], cast: CastList) -> tuple[Event, ...]:
