@@ -127,6 +127,7 @@ async def test_who_is_not_there_for_an_event_does_not_witness_it() -> None:
     assert present == {"Mara": (), "She": ("Mara",), "A": ()}
     assert plan.scenes[0].characters[1].then == "Not yet her guest."
     assert plan.scenes[0].date == "a night in May 1921"
+    assert "1. Part 1\n\nScene 1, its paragraphs numbered" in shown_at(model, "read_scene")
     assert len(model.asked) == 3 + 1 + 1, "it took 3, 2 for each scene, and 2 for conflict and setting"
 
 

@@ -184,9 +184,10 @@ async def _read_scenes(
 ) -> list[_ReadScene]:
     """The scenes between `borders`, read side by side."""
     ends = [at - 1 for at, _ in borders[1:]] + [text.last]
+    every = tuple(name for _, name in borders)
     read = await side_by_side(
-        _read_scene(run.scope("scene", number), name, text.stretch(at, end), found, names, window)
-        for number, ((at, name), end) in enumerate(zip(borders, ends, strict=True), 1)
+        _read_scene(run.scope("scene", number), number, every, text.stretch(at, end), found, names, window)
+        for number, ((at, _), end) in enumerate(zip(borders, ends, strict=True), 1)
     )
     taken: list[str] = []
     for number, scene in enumerate(read, 1):
@@ -196,9 +197,14 @@ async def _read_scenes(
 
 
 async def _read_scene(
-    run: Run, name: str, text: Stretch, found: Found, names: tuple[str, ...], window: int
+    run: Run, place: int, every: tuple[str, ...], text: Stretch, found: Found, names: tuple[str, ...], window: int
 ) -> _ReadScene:
-    """One scene with its outline and its details; one that is longer than a window is read piece by piece."""
+    """One scene with its outline and its details; one that is longer than a window is read piece by piece.
+
+    `place` is its number among the scenes, whose names are `every`; the reader is shown those around it.
+    """
+    name, first = every[place - 1], max(place - _SHOWN // 2, 1)
+    around = tuple(enumerate(every[first - 1 : first - 1 + _SHOWN], first))
     if run.aids(ROLE):
         return await _small_read_scene(run, name, text, found, names, window)
     pieces = text.windows(window)
@@ -211,16 +217,17 @@ async def _read_scene(
                 whole_scene_type(names),
                 "read_scene",
                 found=found,
-                name=name,
+                number=place,
+                scenes=around,
                 text=piece.numbered,
                 before=tuple(events[-_SHOWN_EVENTS:]),
             )
         )
     people = [person for reply in replies for person in reply.characters]
     others = [person for reply in replies for person in reply.newcomers]
-    every = [event for reply in replies for event in reply.events]
-    detail = replies[0].model_copy(update={"characters": people, "newcomers": others, "events": every})
-    return _ReadScene(name or detail.name, text, detail, [event.what for event in every])
+    told = [event for reply in replies for event in reply.events]
+    detail = replies[0].model_copy(update={"characters": people, "newcomers": others, "events": told})
+    return _ReadScene(name or detail.name, text, detail, [event.what for event in told])
 
 
 async def _small_read_scene(
