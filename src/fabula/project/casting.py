@@ -148,7 +148,9 @@ def open_cast(settings: Settings, roles: tuple[str, ...], env: Environment, open
     named = {role_key(name): table for name, table in settings.roles.items()}
     for role in named:
         mistyped = get_close_matches(role, roles, 1, _MISTYPED) if open_role else [role]
-        if role not in roles and mistyped:  # nothing is paid yet; whose name no role's is like is looked for in the story
+        if (
+            role not in roles and mistyped
+        ):  # nothing is paid yet; whose name no role's is like is looked for in the story
             raise UnknownNameError("role", role, roles)
     cast = {name: assigned(role) for name, role in named.items()}
     everyone_cast = cast and set(cast) >= set(roles)

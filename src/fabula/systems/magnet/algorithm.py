@@ -65,7 +65,7 @@ _USUAL_WORDS: Final = 800  # of a story for which neither brief nor settings say
 _ROOM: Final = 0.3  # of a paragraph's words, which every paragraph but the last leaves for the ending
 _LEAST: Final = 25  # words without which nothing more is written
 _BAND: Final = 0.4  # of a paragraph's words, by which it may be shorter or longer
-_TELLING: Final = 1.2  # words in which an action is told, for each of its own
+_TELLING: Final = 1.4  # words in which an action is told, for each of its own
 _CLOSING: Final = 0.05  # share of the words that is left for the ending
 _CLOSING_PARAGRAPHS: Final = 2  # and that many paragraphs at least
 _LAST: Final = 1.6  # what is left, in paragraphs, from which on one paragraph ends the story
@@ -462,6 +462,7 @@ async def character_agent(
         "refused": refused,
         "plain": plain,
         "witnessed": witnessed,
+        "setting": now.setting,
         "own_goals": now.config.ours.own_goals,
         **always(now),
     }
@@ -745,6 +746,7 @@ async def _prose(
         "chosen": selected.order,
         "world": [shown(variable) for variable in variables(now)],
         "story": recent(now, run, "narrator", shows or now.config.paper.recent_narrator),
+        "setting": now.setting,
         "opens": not now.story,
         "pace": pace(now) if ours.length_control else None,
         "last": last,
@@ -933,7 +935,6 @@ def always(now: Progress) -> dict[str, Any]:
     return {
         "goal": now.goal,
         "instruction_first": now.config.ours.instruction_first,
-        "setting": now.setting,
         "moment": now.moment,
     }
 

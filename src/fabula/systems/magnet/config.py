@@ -165,7 +165,7 @@ class Config(Presets):
                 witnessed=True,
                 retire=True,
                 final_reading=True,
-                story_shown=12,
+                story_shown=8,
                 instruction_first=False,
             ),
         )

@@ -133,7 +133,7 @@ async def test_the_setting_is_the_authors_and_a_change_of_it_reaches_the_players
     start = parse_personas(CHEESE)
     assert parse_personas(write_personas(start)) == start
     changed = await write(said, "improved", CHEESE.replace("November 2004", "March 1999"), words="300", max_steps=1)
-    assert all("March 1999" in text(r) for r in changed.asked if r.path.endswith(("act", "criticise", "tell")))
+    assert all("March 1999" in text(r) for r in changed.asked if r.path.endswith(("act", "tell")))
 
 
 # goals ----------------------------------------------------------------------------------------------------------------
