@@ -221,9 +221,8 @@ def _apply(view: dict[str, Value], writes: Iterable[Write]) -> Iterator[Committe
     for write in writes:
         old, there = view.get(write.key), write.key in view
         if write.value is None:
-            if there:
-                view.pop(write.key)
-                yield Committed(write.key, old, None, write.actor, "retire")
+            view.pop(write.key, None)
+            yield Committed(write.key, old, None, write.actor, "retire")
             continue
         view[write.key] = write.value
         op: Literal["same", "replace"] = "same" if there and _exact(old) == _exact(write.value) else "replace"
