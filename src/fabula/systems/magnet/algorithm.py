@@ -18,7 +18,7 @@ from fabula.craft.final_reading import final_reading
 from fabula.craft.length import WordRange, asked_range, read_range
 from fabula.craft.packing import latest, overlap, paragraphs, words
 from fabula.craft.planning import PlanOptions, begin_plan, given_plan
-from fabula.craft.prose import Prose, clean_reply, write_prose
+from fabula.craft.prose import Prose, clean_reply, note_removed, write_prose
 from fabula.craft.quoting import Quotable
 from fabula.engine.replies import clean_prose
 from fabula.engine.roles import is_person
@@ -495,7 +495,9 @@ async def _plain_action(run: Run, name: str, sampling: Sampling, fields: Mapping
             echo = (here.render("act", **fields), *fields["story"])
             text = clean_reply(here, name, reply, labels=LABELS, last=False, echo=echo)
         if action := " ".join(text.split()):
-            return _shortened(action) if run.aids(name) else action
+            kept = _shortened(action) if run.aids(name) else action
+            note_removed(here, [("length", action.removeprefix(kept))])
+            return kept
     raise ReplyError(f"{name!r} gave no action in {_TRIES} tries.", reply=reply.text)
 
 
@@ -864,7 +866,9 @@ async def goal_generator(now: Progress, run: Run, status: Status, *, reached: bo
     now.records.goal(status, now.goal, transition)
     if run.aids("goal_generator"):  # what a small model writes beyond a paragraph has left the transition
         transition = clean_prose(transition, labels=(*LABELS, *now.names), last=False, aids=True).text
-        transition = transition if count_words(transition) <= now.config.ours.paragraph_words else ""
+        if count_words(transition) > now.config.ours.paragraph_words:
+            note_removed(run, [("length", transition)])
+            transition = ""
     now.story += paragraphs(transition)
 
 
