@@ -71,11 +71,16 @@ class View:
         segment: of the part of the narrative that the cell is about.
         persona: who it is.
         others: who the others are, as far as it knows, by name.
+        kept: what it has known from the beginning, and others have not, wherever the narrative tells it.
+        place: where the cell begins, and `time` when; empty where that is not known.
     """
 
     segment: str
     persona: str = ""
     others: Mapping[str, str] = field(default_factory=dict)
+    kept: str = ""
+    place: str = ""
+    time: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,9 +204,21 @@ def dialogue_text(lines: Iterable[Line]) -> str:
     return "\n\n".join(f"{line.name}: {line.text}" for line in lines)
 
 
+def remark(text: str) -> str:
+    """A remark on a dialogue, as a comment that is no word of it; one line."""
+    return f"<!-- {' '.join(text.split()).replace('--', '-')} -->"
+
+
+def without_remarks(text: str) -> str:
+    """A dialogue's text without the remarks on it, which are paragraphs of their own."""
+    parts = paragraphs(text)
+    return "\n\n".join(part for part in parts if not (part.startswith("<!--") and part.endswith("-->")))
+
+
 def dialogue_of(text: str, parties: Parties) -> tuple[Line, ...]:
     """The lines of a dialogue's text, without witnesses; a paragraph without a name goes on with the one before."""
     lines: list[Line] = []
+    text = without_remarks(text)
     for part in paragraphs(text):
         before, colon, _ = part.partition(":")
         name = among(before.strip(" *[_"), parties.names) if colon else None

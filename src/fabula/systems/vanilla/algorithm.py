@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
-from fabula.craft.conversation.knowledge import Marks, Told, known_to, marked
+from fabula.craft.conversation.knowledge import Marks, Told, kept_by, known_to, marked
 from fabula.craft.conversation.lines import Cell, View
 from fabula.craft.conversation.talk import Progress, conversation
 from fabula.craft.conversation.turns import chat_of, turn_of
@@ -76,6 +76,11 @@ class Vanilla:
         """How far the player may lead away, unless a session says otherwise."""
         return self.config.ours.freedom
 
+    @property
+    def last_word(self) -> bool:
+        """Whether the words that end the dialogue are answered once more."""
+        return self.config.ours.last_word
+
     async def cell(
         self,
         run: Run,
@@ -83,12 +88,17 @@ class Vanilla:
         summaries: Summaries,
         steps: tuple[Step, ...] | None = None,
         there: tuple[str, ...] = (),
+        before: Sequence[Line] = (),
     ) -> Cell:
         """The whole narrative, without a plan; with `private`, what each witnesses of it."""
-        del summaries, steps
+        del summaries, steps, before
         told = await self.marks.of(1, partial(self._told, Run(run.context)))
-        others = dict.fromkeys(self.parties.names, "")
-        views = {name: View(known_to(told, [name]), others=others) for name in self.parties.names}
+        names = self.parties.names
+        others = dict.fromkeys(names, "")
+        views = {
+            name: View(known_to(told, [name]), others=others, kept=" ".join(kept_by(name, told, names)))
+            for name in names
+        }
         return Cell(number, views, present=there or self.parties.others)
 
     async def _told(self, run: Run) -> tuple[Told, ...]:
@@ -99,9 +109,9 @@ class Vanilla:
         others = [name for name in names_in(self.narrative) if among(name, parties) is None]
         return await marked(run, self.narrative, sorted((*parties, *others)), "labeller", "witnesses")
 
-    async def with_player_plan(self, run: Run, cell: Cell, summaries: Summaries) -> Cell:
+    async def with_player_plan(self, run: Run, cell: Cell, summaries: Summaries, before: Sequence[Line] = ()) -> Cell:
         """The cell as it is: nobody has a plan."""
-        del run, summaries
+        del run, summaries, before
         return cell
 
     async def answer(self, run: Run, moment: Moment) -> Said:
@@ -120,7 +130,10 @@ class Vanilla:
             "opposite": moment.opposite,
             "absent": moment.absent if len(self.parties.others) > 1 else (),
             "segment": moment.view.segment,
+            "kept": moment.view.kept,
             "begins": moment.begins,
+            "last": moment.last,
+            "sentences": ours.turn_sentences,
             "private": ours.private,
         }
         return await turn_of(
