@@ -115,10 +115,12 @@ def by_name(segment: str, names: Sequence[str]) -> tuple[Told, ...]:
     return tuple(found)
 
 
-async def marked(run: Run, segment: str, names: Sequence[str], role: str, prompt: str) -> tuple[Told, ...]:
+async def marked(
+    run: Run, segment: str, names: Sequence[str], role: str, prompt: str, *, knew: bool = False
+) -> tuple[Told, ...]:
     """The sentences of a segment with their witnesses among `names`, as a model reads them; kept as `witnesses`.
 
-    With aids for small models, and where a reply cannot be read, they are marked by who is named (`by_name`). A
+    With `knew` the prompt also asks who knew what a sentence tells before. With aids for small models, and where a reply cannot be read, they are marked by who is named (`by_name`). A
     sentence that a reply leaves out, or that an edited file does not hold, is asked about once more.
 
     Raises:
@@ -127,7 +129,7 @@ async def marked(run: Run, segment: str, names: Sequence[str], role: str, prompt
     named = by_name(segment, names)
 
     async def asked(own: Run, found: Sequence[Told | None]) -> tuple[Told | None, ...]:
-        return await _read_by_model(own, named, found, names, role, prompt)
+        return await _read_by_model(own, named, found, names, role, prompt, knew=knew)
 
     async def make(own: Run) -> str:
         found: Sequence[Told | None] = named
@@ -152,7 +154,14 @@ def _filled(found: Iterable[Told | None], named: Iterable[Told]) -> tuple[Told, 
 
 
 async def _read_by_model(
-    run: Run, named: Sequence[Told], known: Sequence[Told | None], names: Sequence[str], role: str, prompt: str
+    run: Run,
+    named: Sequence[Told],
+    known: Sequence[Told | None],
+    names: Sequence[str],
+    role: str,
+    prompt: str,
+    *,
+    knew: bool,
 ) -> tuple[Told | None, ...]:
     """`known`, with what is missing there as a model reads it; `None` for a sentence that its reply leaves out."""
 
@@ -162,7 +171,7 @@ async def _read_by_model(
             return tuple(settled)
         try:
             reply = await run.scope(begin + 1).ask_for(
-                _marks(),
+                _marks(knew=knew),
                 role,
                 prompt,
                 names=list(names),
@@ -172,7 +181,7 @@ async def _read_by_model(
         except ReplyError as error:
             run.note(f"Who witnesses what could not be read at {run.at}; who is named stands in. {error}")
             return _filled(settled, here)
-        found = {mark.sentence: (mark.witnesses, mark.knew) for mark in reply.sentences}
+        found = {mark.sentence: (mark.witnesses, mark.knew if knew else ()) for mark in reply.sentences}
         return tuple(
             was or (Told(one.text, *(_people(own, names) for own in found[n])) if n in found else None)
             for n, (was, one) in enumerate(zip(settled, here, strict=True), 1)
@@ -189,12 +198,14 @@ def _people(said: Iterable[str], names: Sequence[str]) -> tuple[str, ...]:
 
 
 @cache
-def _marks() -> Any:  # noqa: ANN401 - a type made at run time
+def _marks(*, knew: bool) -> Any:  # noqa: ANN401 - a type made at run time
     from pydantic import BaseModel, Field  # noqa: PLC0415 - keeps `fabula --help` fast
 
     class Mark(BaseModel):
         sentence: Annotated[int, Field(description="The number of the sentence.")]
         witnesses: Annotated[list[str], Field(description="The names of its witnesses; none where nobody is one.")]
+
+    class Known(Mark):
         knew: Annotated[
             list[str], Field(description="Those who knew it before; leave it out where that is nobody.")
         ] = []
@@ -202,7 +213,10 @@ def _marks() -> Any:  # noqa: ANN401 - a type made at run time
     class Marks(BaseModel):
         sentences: list[Mark]
 
-    return Marks
+    class Secrets(BaseModel):
+        sentences: list[Known]
+
+    return Secrets if knew else Marks
 
 
 # the file -------------------------------------------------------------------------------------------------------------

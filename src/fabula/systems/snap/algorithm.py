@@ -396,7 +396,7 @@ class Knowledge:
             names = list(await self.present(run, number, parties))
             names += [name for name in labelled if among(name, names) is None]
             place = Run(run.context).scope(f"cell-{number}")
-            return await marked(place, segment, sorted(names), "labeller", "witnesses")
+            return await marked(place, segment, sorted(names), "labeller", "witnesses", knew=True)
 
         return await self._marks.of(number, make)
 
@@ -409,12 +409,12 @@ class Knowledge:
         return View(segment, people[readers[0]], people, kept, place, time)
 
     async def _kept(self, run: Run, number: int, name: str) -> str:
-        """What somebody has known from the beginning and others have not, also where a cell ahead tells it."""
+        """What somebody has known from the beginning and others have not, as other cells tell it, also those ahead."""
         ahead = self.characters.config.ours.ahead
         if not (self.private and ahead) or run.aids("labeller"):
             return ""
         last = min(number + ahead, len(self.characters.segments))
-        cells_ = [(cell, await self.told(run, cell)) for cell in range(1, last + 1)]
+        cells_ = [(cell, await self.told(run, cell)) for cell in range(1, last + 1) if cell != number]
         parties = self.parties.names
         return "\n".join(text for cell, told in cells_ for text in kept_by(name, told, parties, past=cell < number))
 
@@ -624,13 +624,12 @@ async def plan_of(run: Run, task: PlanTask, config: Config) -> tuple[Step, ...]:
             segment=shown(task.segment, own, "planner"),
             instruction_first=paper.instruction_first,
         )
-        numbers = range(1, paper.candidates + 1)
+        texts: list[str] = []
         if ours.apart and not own.aids("planner"):
-            texts: list[str] = []
-            for number in numbers:
+            for number in range(1, min(ours.apart, paper.candidates) + 1):
                 texts.append(await asked(number, others=[headlines(plan) for plan in _plans_in(texts, most)]))
         else:
-            texts = await side_by_side(asked(number, others=[]) for number in numbers)
+            texts = await side_by_side(asked(number, others=[]) for number in range(1, paper.candidates + 1))
         plans = list(dict.fromkeys(_plans_in(texts, most)))
         if not plans and not ours.lenient:
             raise ReplyError(

@@ -81,8 +81,8 @@ class Ours:
         own_progress: a reply says which points of its plan have come up, whoever brought them up, and that moves the
             dialogue through the plan; else words do (`enforce`), as they do for a reply that does not say it.
         turn_sentences: of a turn at most; the paper asks for 1, with a gesture before it, which is free from 2 on.
-        apart: a plan drawn later sees the headlines of those before it and is asked for another way through the cell;
-            else all are drawn from one prompt.
+        apart: so many candidate plans at most, of which a later one sees the headlines of those before it and is asked
+            for another way through the cell; 0 draws all `candidates` from one prompt, as do aids for small models.
         last_word: between two models, the words that end a cell are answered once before the next begins.
         at_start: labels say who somebody is when the cell begins, where it is and when; else what all of it shows.
         ahead: cells that are read ahead for what somebody has known from the beginning (`private`).
@@ -97,7 +97,7 @@ class Ours:
     carry: bool = False
     own_progress: bool = False
     turn_sentences: int = 1
-    apart: bool = False
+    apart: int = 0
     last_word: bool = False
     at_start: bool = False
     ahead: int = 0
@@ -123,7 +123,7 @@ class Config(Presets):
             carry=True,
             own_progress=True,
             turn_sentences=3,
-            apart=True,
+            apart=2,
             last_word=True,
             at_start=True,
             ahead=8,

@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
-from fabula.craft.conversation.knowledge import Marks, Told, kept_by, known_to, marked
-from fabula.craft.conversation.lines import Cell, View
+from fabula.craft.conversation.knowledge import Marks, Told, known_to, marked
+from fabula.craft.conversation.lines import Cell, View, without_remarks
 from fabula.craft.conversation.talk import Progress, conversation
 from fabula.craft.conversation.turns import chat_of, turn_of
 from fabula.craft.narratives import check_people, narrative_of, parties_of
@@ -37,7 +37,8 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     async def talked_through(own: Run) -> str:
         return await conversation(talk, own, cell, {}, config.paper.max_turns)
 
-    return Story.of(brief).add("dialogue", await run.keep("dialogue", talked_through, folder="story"))
+    text = await run.keep_as(without_remarks, "dialogue", talked_through, folder="story")
+    return Story.of(brief).add("dialogue", text)
 
 
 async def open_talk(narrative: str, run: Run, config: Config, parties: Parties | None = None) -> Vanilla:
@@ -93,12 +94,8 @@ class Vanilla:
         """The whole narrative, without a plan; with `private`, what each witnesses of it."""
         del summaries, steps, before
         told = await self.marks.of(1, partial(self._told, Run(run.context)))
-        names = self.parties.names
-        others = dict.fromkeys(names, "")
-        views = {
-            name: View(known_to(told, [name]), others=others, kept=" ".join(kept_by(name, told, names)))
-            for name in names
-        }
+        others = dict.fromkeys(self.parties.names, "")
+        views = {name: View(known_to(told, [name]), others=others) for name in self.parties.names}
         return Cell(number, views, present=there or self.parties.others)
 
     async def _told(self, run: Run) -> tuple[Told, ...]:
@@ -130,7 +127,6 @@ class Vanilla:
             "opposite": moment.opposite,
             "absent": moment.absent if len(self.parties.others) > 1 else (),
             "segment": moment.view.segment,
-            "kept": moment.view.kept,
             "begins": moment.begins,
             "last": moment.last,
             "sentences": ours.turn_sentences,
