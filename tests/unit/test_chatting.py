@@ -378,7 +378,8 @@ async def test_the_transcript_reads_as_people_do(stage: Stage) -> None:
     await session.begin()
     await session.say("One.")
     first, second = (turn.line.text for turn in session.turns if turn.line)
-    assert session.transcript == f"<!-- scene: cell-1 -->\n\n**Mara:** {first}\n\n**Tobias:** One.\n\n**Mara:** {second}"
+    said = f"**Mara:** {first}\n\n**Tobias:** One.\n\n**Mara:** {second}"
+    assert session.transcript == f"<!-- scene: cell-1 -->\n\n{said}"
     assert json.loads((stage.folder / "chat/evening.jsonl").read_text().splitlines()[0])["player"] == "Tobias"
 
 

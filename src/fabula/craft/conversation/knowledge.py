@@ -120,8 +120,9 @@ async def marked(
 ) -> tuple[Told, ...]:
     """The sentences of a segment with their witnesses among `names`, as a model reads them; kept as `witnesses`.
 
-    With `knew` the prompt also asks who knew what a sentence tells before. With aids for small models, and where a reply cannot be read, they are marked by who is named (`by_name`). A
-    sentence that a reply leaves out, or that an edited file does not hold, is asked about once more.
+    With `knew` the prompt also asks who knew what a sentence tells before it was told. With aids for small models, and
+    where a reply cannot be read, they are marked by who is named (`by_name`). A sentence that a reply leaves out, or
+    that an edited file does not hold, is asked about once more.
 
     Raises:
         PlanError: the author's own marks cannot be read.
@@ -207,8 +208,9 @@ def _marks(*, knew: bool) -> Any:  # noqa: ANN401 - a type made at run time
 
     class Known(Mark):
         knew: Annotated[
-            list[str], Field(description="Those who knew it before; leave it out where that is nobody.")
-        ] = []
+            list[str],
+            Field(default_factory=list, description="Those who knew it before; leave it out where that is nobody."),
+        ]
 
     class Marks(BaseModel):
         sentences: list[Mark]

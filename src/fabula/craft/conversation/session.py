@@ -256,9 +256,7 @@ class Session:
             if cell is not None and before.lines:
                 summaries = await self.talk.summarise(self._run(before.cell), before.lines, summaries)
             number = before.cell + 1
-            ready = await self.talk.cell(
-                self._run(number), number, summaries, there=before.asked, before=before.lines
-            )
+            ready = await self.talk.cell(self._run(number), number, summaries, there=before.asked, before=before.lines)
             return before.opened(ready, summaries), ready
         if cell is None or before.waits:
             raise UsageError(f"The story has no cell {before.cell + before.waits} any more. Begin another session.")

@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from fabula.craft.conversation.lines import Freedom, Line, Step, Summaries, Turn, Where, dialogue_text, remark, witnessed
+from fabula.craft.conversation.lines import (
+    Freedom,
+    Line,
+    Step,
+    Summaries,
+    Turn,
+    Where,
+    dialogue_text,
+    remark,
+    witnessed,
+)
 from fabula.craft.conversation.turns import Moment
 from fabula.story.people import mentioned
 

@@ -28,8 +28,8 @@ from fabula.craft.conversation.lines import (
     dialogue_of,
     latest_lines,
     plan_text,
-    witnessed,
     without_remarks,
+    witnessed,
 )
 from fabula.craft.conversation.talk import Progress, conversation
 from fabula.craft.conversation.turns import chat_of, turn_of
@@ -434,16 +434,17 @@ class Knowledge:
         With `carry` what earlier cells told of them stays on the sheet. What the author wrote about somebody is theirs
         alone where knowledge is private.
         """
-        own = not self.private or tuple(readers) == (name,)
+        alone = tuple(readers) == (name,)
+        own = not self.private or alone
         known = {persona.name: persona for persona in self.characters.author} if own else {}
         if (author := among(name, known)) is not None:
-            return replace(known[author], name=name).block
+            return seen(replace(known[author], name=name), alone=alone).block
         sheets: list[Persona] = []
         carry = self.characters.config.ours.carry and not run.aids("npc")
         for cell in range(number, 0, -1):
             known = {persona.name: persona for persona in (await self._labels(run, cell, readers, own=own)).people}
             if (found := among(name, known)) is not None:
-                sheets.append(replace(known[found], name=name))
+                sheets.append(seen(replace(known[found], name=name), alone=alone))
                 if not carry:
                     break
         return together(sheets[::-1]).block if sheets else f"Name: {name}"
@@ -476,7 +477,17 @@ def together(sheets: Sequence[Persona]) -> Persona:
     """One sheet of several of somebody, oldest first: each trait once, and each sentence of the background."""
     traits = {trait.casefold(): trait for sheet in sheets for trait in sheet.personality}
     told = {" ".join(one.split()): None for sheet in sheets for one in sentences(sheet.description)}
-    return replace(sheets[-1], personality=tuple(traits.values()), description=" ".join(told))
+    fields = {
+        name: next(own for sheet in sheets[::-1] if (own := getattr(sheet, name)))
+        for name in Persona.__slots__
+        if any(getattr(sheet, name) for sheet in sheets)
+    }
+    return replace(Persona(**fields), personality=tuple(traits.values()), description=" ".join(told))
+
+
+def seen(sheet: Persona, *, alone: bool) -> Persona:
+    """A sheet without what only its own player knows, unless it is read by that one `alone`."""
+    return sheet if alone else replace(sheet, secret="", knows="")
 
 
 async def _labelled(run: Run, segment: str, config: Config) -> Personas:

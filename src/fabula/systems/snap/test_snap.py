@@ -200,7 +200,7 @@ async def test_log_probabilities_stand_for_samples_where_the_engine_tells_them()
 
     troupe = Troupe(plan=plan, rate=rate)
     able = Capabilities(logprobs=True, choices=True)
-    session = await session_of(troupe, candidates=3, capabilities=able)
+    session = await session_of(troupe, candidates=3, apart=0, capabilities=able)
     await session.begin()
     assert session.plan[0].title.endswith("plan 3")
     judged = [request for request in troupe.asked if request.role == "judge"]
