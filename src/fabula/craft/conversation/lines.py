@@ -143,6 +143,8 @@ class Turn:
 class Where:
     """How far a session is, and who is there beside the player (`present`, `absent`).
 
+    `dealt` is how many sub-plans have come up, where that is known.
+
     `headline` is that of the present sub-plan, empty where the player's character does not know of it.
     """
 
@@ -155,13 +157,14 @@ class Where:
     over: bool = False
     present: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
+    dealt: int = 0
 
     @property
     def share(self) -> float:
         """How much of the narrative is done, 0 to 1; sub-plans count alike within their cell."""
         if self.over:
             return 1.0
-        within = (self.step - 1) / self.steps if self.steps else 0.0
+        within = max(self.step - 1, self.dealt) / self.steps if self.steps else 0.0
         return max(self.cell - 1 + within, 0.0) / self.cells if self.cells else 0.0
 
 

@@ -169,7 +169,7 @@ class State:
         headline = self.sub_plan.title if self.sub_plan is not None and known else ""
         absent = tuple(name for name in parties.others if name not in self.present) if self.present else ()
         at = (self.cell, cells, self.step, len(self.steps), headline, len(self.turns), self.over)
-        return Where(*at, present=self.present, absent=absent)
+        return Where(*at, present=self.present, absent=absent, dealt=len(self.dealt))
 
     def opened(self, cell: Cell, summaries: Summaries) -> State:
         """At the beginning of a cell."""

@@ -44,7 +44,7 @@ from fabula.models.base import Sampling
 from fabula.models.budget import estimate_tokens
 from fabula.story import Story, one_line, slug
 from fabula.story.people import among, names_in, present_in, same_person
-from fabula.story.personas import Persona, Personas, parse_personas, write_personas
+from fabula.story.personas import Persona, Personas, Scalar, parse_personas, write_personas
 from fabula.story.sentences import sentences
 from fabula.systems.snap.coherence import coherences, opened
 from fabula.systems.snap.scores import (
@@ -67,6 +67,8 @@ if TYPE_CHECKING:
     from fabula.systems.snap.config import Config
     from fabula.systems.snap.scores import Matrix, Row
 
+    World = tuple[tuple[str, Scalar], ...]
+
 PERSONAS: Final = "personas"
 SCORES: Final = "scores"
 _NOBODY: Final = "# Nobody was found in this cell. Write a list `personas:` with a `name:` for each character.\n"
@@ -76,6 +78,7 @@ _SCORES: Final = tuple(str(score) for score in range(_LOW, _HIGH + 1))
 _ONE_TOKEN: Final = Sampling(temperature=1.0, top_p=1.0, frequency_penalty=0.0, presence_penalty=0.0, max_tokens=1)
 _IDLE: Final = "listens"
 _LAST_LINES: Final = 4  # of the dialogue before that go on with the summary
+_SHEETS: Final = 12  # cells of which a sheet holds the labels
 _NEXT: Final = 0.1  # likeness to the next sub-plan below which an exchange is not about it
 _TOKENS_A_WORD: Final = 2
 _ROOM: Final = 0.8  # of a summary model's window, as tokens are estimates
@@ -320,18 +323,29 @@ class Characters:
     config: Config
     author: tuple[Persona, ...] = ()
     _labels: dict[int, Personas] = field(default_factory=dict)
-    _parts: dict[tuple[int, str], Personas] = field(default_factory=dict)
+    _parts: dict[tuple[int, str, World], Personas] = field(default_factory=dict)
     _one: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def at_start(self, run: Run) -> bool:
+        """Whether labels say who people are, where it is and when, as a cell begins; small models are not asked it."""
+        return self.config.ours.at_start and not run.aids("labeller")
 
     async def of(self, run: Run, number: int) -> Personas:
         """The characters of a cell, kept as `plan/cell-N-people.yaml` for all sessions; one call, the first time.
 
-        Its `world` says where the cell begins (`place`) and when (`time`), as far as labels do.
+        Its `world` says where the cell begins (`place`) and when (`time`), as far as labels do; they are told where and
+        when the cell before began, so that the cells before are labelled first.
 
         Raises:
             PlanError: the author's labels have problems; all are named.
             ReplyError: no labels could be read (only without `lenient`).
         """
+        before: World = ()
+        for cell in range(1 if self.at_start(run) else number, number + 1):
+            before = (await self._of(run, cell, before)).world or before
+        return self._labels[number]
+
+    async def _of(self, run: Run, number: int, before: World) -> Personas:
         name = f"cell-{number}-people"
 
         def read(text: str) -> Personas:
@@ -339,7 +353,7 @@ class Characters:
             return parse_personas(text, f"plan/{name}.yaml") if written else Personas("", ())
 
         async def make(own: Run) -> str:
-            found = await _labelled(own, self.segments[number - 1], self.config)
+            found = await _labelled(own, self.segments[number - 1], self.config, before)
             return write_personas(found) if found.people else _NOBODY
 
         async with self._one:
@@ -348,13 +362,16 @@ class Characters:
                 self._labels[number] = await shared.keep_as(read, name, make, folder="plan", suffix="yaml")
         return self._labels[number]
 
-    async def as_known(self, run: Run, number: int, segment: str) -> Personas:
-        """The characters of a part of a cell's segment, as far as that part tells of them; one call, the first time."""
-        key = (number, segment)
+    async def as_known(self, run: Run, number: int, segment: str, before: World = ()) -> Personas:
+        """The characters of a part of a cell's segment, as far as that part tells of them; one call, the first time.
+
+        `before` is where and when the cell before began, as its readers know it.
+        """
+        key = (number, segment, before)
         async with self._one:
             if key not in self._parts:
                 shared = Run(run.context).scope(f"cell-{number}", "view", sha256(segment.encode()).hexdigest()[:8])
-                self._parts[key] = await _labelled(shared, segment, self.config)
+                self._parts[key] = await _labelled(shared, segment, self.config, before)
         return self._parts[key]
 
     async def written(self, run: Run, number: int) -> bool:
@@ -373,6 +390,7 @@ class Knowledge:
     characters: Characters
     parties: Parties
     _marks: Marks = field(default_factory=Marks)
+    _known: dict[tuple[tuple[str, ...], bool, int], Personas] = field(default_factory=dict)
 
     @property
     def private(self) -> bool:
@@ -420,13 +438,9 @@ class Knowledge:
 
     async def _scene(self, run: Run, number: int, readers: Sequence[str], part: str) -> str:
         """The place or the time of a cell as `readers` know it, by the last cell whose labels say it."""
-        if not self.characters.config.ours.at_start:
-            return ""
-        for cell in range(number, 0, -1):
-            world = dict((await self._labels(run, cell, readers, own=len(readers) == 1)).world)
-            if found := str(world.get(part, "")):
-                return found
-        return ""
+        cells_ = range(number, 0, -1) if self.characters.at_start(run) else ()
+        worlds = [(await self._labels(run, cell, readers, own=len(readers) == 1)).world for cell in cells_]
+        return next((str(said) for world in worlds for name, said in world if name == part), "")
 
     async def _persona(self, run: Run, number: int, readers: Sequence[str], name: str) -> str:
         """Who somebody is, as `readers` know it: by the author, else by this cell or the last one that names them.
@@ -445,17 +459,28 @@ class Knowledge:
             known = {persona.name: persona for persona in (await self._labels(run, cell, readers, own=own)).people}
             if (found := among(name, known)) is not None:
                 sheets.append(seen(replace(known[found], name=name), alone=alone))
-                if not carry:
-                    break
+            if sheets and not carry:
+                break
+        if len(sheets) > _SHEETS:  # the first, which mostly says who somebody is, and the last ones
+            sheets = [*sheets[: _SHEETS - 1], sheets[-1]]
         return together(sheets[::-1]).block if sheets else f"Name: {name}"
 
     async def _labels(self, run: Run, number: int, readers: Sequence[str], *, own: bool) -> Personas:
-        """The characters of a cell, as far as what `readers` witnessed tells of them."""
+        """The characters of a cell, as far as what `readers` witnessed tells of them, after those of cells before."""
+        key = (tuple(readers), own)
+        before: World = ()
+        for cell in range(1 if self.characters.at_start(run) else number, number + 1):
+            if (*key, cell) not in self._known:
+                self._known[*key, cell] = await self._labels_of(run, cell, readers, before, own=own)
+            before = self._known[*key, cell].world or before
+        return self._known[*key, number]
+
+    async def _labels_of(self, run: Run, number: int, readers: Sequence[str], before: World, *, own: bool) -> Personas:
         segment = known_to(await self.told(run, number), readers)
         written = await self.characters.written(run, number)
         if (own and written) or (segment == self.characters.segments[number - 1].strip() and not written):
             return await self.characters.of(run, number)
-        return await self.characters.as_known(run, number, segment) if segment else Personas("", ())
+        return await self.characters.as_known(run, number, segment, before) if segment else Personas("", ())
 
     async def who_know(
         self, run: Run, number: int, task: PlanTask, summaries: Summaries, names: Sequence[str]
@@ -490,14 +515,22 @@ def seen(sheet: Persona, *, alone: bool) -> Persona:
     return sheet if alone else replace(sheet, secret="", knows="")
 
 
-async def _labelled(run: Run, segment: str, config: Config) -> Personas:
+async def _labelled(run: Run, segment: str, config: Config, before: World) -> Personas:
     """The characters of a segment by the labeller, and where and when it begins; with aids those whom it names."""
     role = "labeller"
     sampling = Sampling(max_tokens=run.reply_tokens(role, _LABEL_TOKENS))
     scene = config.ours.at_start and not run.aids(role)
     told = shown(segment, run, role)
     try:
-        reply = await run.ask_for(_labels(scene=scene), role, "label", sampling=sampling, segment=told, scene=scene)
+        reply = await run.ask_for(
+            _labels(scene=scene),
+            role,
+            "label",
+            sampling=sampling,
+            segment=told,
+            scene=scene,
+            before=[str(said) for _, said in before],
+        )
     except ReplyError as error:
         if not config.ours.lenient:
             raise
