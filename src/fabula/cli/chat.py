@@ -77,7 +77,9 @@ class Chat:
         where = self.session.where
         if not where.over:
             at = f" at point {where.step} of {where.steps}" if where.steps else ""
-            self.terminal.advise(f"-- Stopped in cell {where.cell}{at}, after {counted(most, 'exchange')} (--auto). --")
+            self.terminal.advise(
+                f"-- Stopped in cell {where.cell}{at}, after {counted(most, 'exchange')} (--turns). --"
+            )
 
     async def _with_person(self) -> None:
         if not self.session.turns:

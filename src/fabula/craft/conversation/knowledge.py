@@ -69,9 +69,9 @@ def pieces_of(segment: str) -> list[str]:
 
 
 def known_to(told: Iterable[Told], readers: Iterable[str]) -> str:
-    """What all of `readers` witnessed of a segment."""
+    """What all of `readers` witnessed of a segment, or knew of it from the beginning."""
     wanted = set(readers)
-    return "".join(one.text for one in told if wanted <= set(one.witnesses)).strip()
+    return "".join(one.text for one in told if wanted <= {*one.witnesses, *one.knew}).strip()
 
 
 def kept_by(name: str, told: Iterable[Told], parties: Iterable[str], *, past: bool = False) -> list[str]:

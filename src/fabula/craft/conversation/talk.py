@@ -335,7 +335,8 @@ def _turn(talk: Talk, state: State, said: str, line: Line | None, *, ends: bool)
 async def played(talk: Talk, run: Run, state: State, cell: Cell) -> Said:
     """What the player's character does and says next, played by a model; `run` is the place of the cell."""
     moment = replace(_moment(talk, state, cell, talk.parties.player, state.lines), last=state.closing)
-    return await talk.play(run.scope("turn", state.number_in_cell), moment)
+    said = await talk.play(run.scope("turn", state.number_in_cell), moment)
+    return replace(said, dealt=None)  # its plan is another
 
 
 def _moment(talk: Talk, state: State, cell: Cell, who: str, lines: Sequence[Line]) -> Moment:

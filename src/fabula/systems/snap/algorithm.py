@@ -463,7 +463,12 @@ class Knowledge:
                 break
         if len(sheets) > _SHEETS:  # the first, which mostly says who somebody is, and the last ones
             sheets = [*sheets[: _SHEETS - 1], sheets[-1]]
-        return together(sheets[::-1]).block if sheets else f"Name: {name}"
+        if sheets:
+            return together(sheets[::-1]).block
+        stranger = (
+            f"\n{' and '.join(readers)} may have met {name}, but not by this name." if carry and not alone else ""
+        )
+        return f"Name: {name}{stranger}"
 
     async def _labels(self, run: Run, number: int, readers: Sequence[str], *, own: bool) -> Personas:
         """The characters of a cell, as far as what `readers` witnessed tells of them, after those of cells before."""
