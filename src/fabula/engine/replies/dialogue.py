@@ -244,7 +244,8 @@ def read_plan(text: str, most: int | None = None) -> tuple[tuple[str, str], ...]
     """The sub-plans of a reply, each with its headline and its details on one line; the first `most` where it is given.
 
     They begin with `#1.`, else with numbers; where there are none, bullets, paragraphs or sentences stand for them.
-    One that says the same as one before it is left out, and what only repeats the form that was asked for.
+    One that says the same as one before it is left out (with `most` one of the same headline), and what only repeats the
+    form that was asked for.
 
     Raises:
         ReplyProblem: there is no word in it.
@@ -264,7 +265,7 @@ def read_plan(text: str, most: int | None = None) -> tuple[tuple[str, str], ...]
         title, detail = (_without_form(part) for part in (headline, details))
         step = (title, detail) if title else (detail, "")
         if any(letter.isalnum() for letter in step[0]):
-            points.setdefault(step[0].casefold(), step)
+            points.setdefault((step[0] if most else " ".join(step)).casefold(), step)
     if not points:
         raise ReplyProblem(
             "It holds no plan. Write numbered points: `#1.` and a headline, then a line `-` with details."

@@ -616,7 +616,7 @@ def shown(segment: str, run: Run, role: str) -> str:
     tokens = run.prompt_tokens(role, _SEGMENT_TOKENS)
     text = segment.strip()
     begin = first_of(text, tokens)
-    return begin if any(map(str.isalnum, begin)) else text[: tokens * 3]
+    return begin if any(map(str.isalnum, begin)) else (text[: tokens * 3].rpartition(" ")[0] or text[: tokens * 3])
 
 
 # the planning model (section 4.3) -------------------------------------------------------------------------------------

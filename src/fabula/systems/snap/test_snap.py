@@ -823,14 +823,16 @@ async def test_points_that_have_come_up_are_in_the_log_and_faithful_prompts_ask_
     assert (again.state.dealt, again.where.step) == ((1, 2), 3)
     assert (await again.undo()) is not None
     assert (again.state.dealt, again.where.step) == ((2,), 1)
-    for preset, aids in (("faithful", "off"), ("improved", "on")):
+    without: tuple[tuple[Preset, Aids], ...] = (("faithful", "off"), ("improved", "on"))
+    for preset, aids in without:
         troupe = Troupe()
         await (await session_of(troupe, preset, aids=aids)).begin()
         assert "DONE" not in "".join(troupe.prompts("answer")), (preset, aids)
 
 
 async def test_a_turn_has_one_to_three_sentences_and_nothing_of_it_is_lost() -> None:
-    reply = 'Good morning. (dusts her hands) "Leave it," he said, and *left*; I never knew why he said "no" to it. So: *Sk\u00e5l*'
+    quoted = '"Leave it," he said, and *left*; I never knew why he said "no" to it.'
+    reply = f"Good morning. (dusts her hands) {quoted} So: *Sk\u00e5l*"
     troupe = Troupe({1: [f"[Mara: {reply}]\nDONE none"]})
     turn = await (await session_of(troupe, aids="off")).begin()
     assert turn.line is not None
@@ -844,7 +846,8 @@ async def test_a_turn_has_one_to_three_sentences_and_nothing_of_it_is_lost() -> 
 
 
 async def test_plans_are_drawn_apart_from_each_other_and_with_aids_from_one_prompt() -> None:
-    for aids, drawn in (("off", 2), ("on", 3)):
+    drawn_by: dict[Aids, int] = {"off": 2, "on": 3}
+    for aids, drawn in drawn_by.items():
         troupe = Troupe(plan=lambda request: f"#1. Tobias brings it, in way {request.path.split('/candidate/')[1][0]}")
         await (await session_of(troupe, candidates=3, aids=aids)).begin()
         plans = troupe.prompts("plan")
@@ -861,7 +864,7 @@ async def test_sheets_and_last_words_go_on_into_the_next_cell_with_place_and_tim
         found: dict[str, Any] = {"characters": [{"name": "Mara", "traits": ["stubborn"], "background": background}]}
         return json.dumps(found | ({"place": "the lamp room", "time": "a Monday"} if first else {"time": "a Saturday"}))
 
-    for preset in ("improved", "faithful"):
+    for preset, held in PRESETS:
         troupe = Troupe({1: ["You ran.\nDONE 1", "(folds it) It goes dark.\nDONE 1, 2\nEOD"]})
         script = lambda request, troupe=troupe: label(request) if request.path.endswith("/label") else troupe(request)  # noqa: E731 - one line
         session = await session_of(script, preset, aids="off")  # type: ignore[arg-type] # a troupe of one
@@ -869,7 +872,6 @@ async def test_sheets_and_last_words_go_on_into_the_next_cell_with_place_and_tim
         await session.say("What does it say?")
         await session.say("And then?")
         asked = troupe.prompts("answer")[-1]
-        held = preset == "improved"
         assert ("She has kept the lamp for eleven years. She waits for a boat." in asked) is held
         assert ("Tobias: What does it say?\nMara: (folds it) It goes dark." in asked) is held
         assert ("Where and when this part begins: the lamp room; a Saturday." in asked) is held
