@@ -244,8 +244,8 @@ def read_plan(text: str, most: int | None = None) -> tuple[tuple[str, str], ...]
     """The sub-plans of a reply, each with its headline and its details on one line; the first `most` where it is given.
 
     They begin with `#1.`, else with numbers; where there are none, bullets, paragraphs or sentences stand for them.
-    One that says the same as one before it is left out (with `most` one of the same headline), and what only repeats the
-    form that was asked for.
+    One that says the same as one before it is left out (with `most` one of the same headline), and what only repeats
+    the form that was asked for.
 
     Raises:
         ReplyProblem: there is no word in it.
