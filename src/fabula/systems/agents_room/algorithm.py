@@ -409,7 +409,7 @@ async def _plot_by_part(
         return plot.text()
     fields["scratchpad"] = s.add(_PLOT.label, plot.text(), _PLOT.kind)
     try:
-        checked = await run.ask_for(Checked, role, "plan_check", sampling=sampling, **fields)
+        checked = await run.ask_for(Checked, role, "plot_check", sampling=sampling, **fields)
     except ReplyError as error:
         run.note(f"The plot stays as it was planned: {error}")
         return plot.text()

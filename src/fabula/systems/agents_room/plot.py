@@ -6,7 +6,6 @@ label; where the text has no such headings, there are no sections, and every wri
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
@@ -22,11 +21,10 @@ if TYPE_CHECKING:
 
 Part: TypeAlias = Literal["Exposition", "Rising Action", "Climax", "Falling Action", "Resolution"]
 _DEMANDS, _SETS_UP, _PAYS_OFF = "The task demands", "Sets up", "Pays off"
+_LONGEST: Final = 8  # digits of a number of words
 _FEWEST: Final = 3  # parts of the arc that an author's scenes must name, so that they are the room's parts
 LABELS: Final = ("Exposition", "Rising Action", "Climax", "Falling Action", "Resolution")
 
-_WORDS: Final = r"(?:[^\n(]*\(about (\d{1,6}) words\))?"
-_HEADING: Final = re.compile(rf"^#+ *({'|'.join(LABELS)})\b{_WORDS}[^\n]*$", re.MULTILINE)
 _Events: TypeAlias = Annotated[
     list[str],
     Field(
@@ -128,14 +126,30 @@ class Outline:
 
 def read_outline(text: str) -> Outline | None:
     """The sections of a plot's text; `None` where it has none, or has a part twice."""
-    found = list(_HEADING.finditer(text))
-    labels = [match[1] for match in found]
-    if not found or len(set(labels)) < len(labels):
-        return None
-    ends = [*(match.start() for match in found[1:]), len(text)]
-    parts = {match[1]: text[match.end() : end].strip() for match, end in zip(found, ends, strict=True)}
-    words = {match[1]: int(match[2]) for match in found if match[2] and int(match[2])}
-    return Outline(text[: found[0].start()].strip(), parts, words)
+    head: list[str] = []
+    parts: dict[str, list[str]] = {}
+    words: dict[str, int] = {}
+    lines = head
+    for line in text.splitlines():
+        label, said = _heading(line)
+        if label in parts:
+            return None
+        if label:
+            lines = parts[label] = []
+            if said:
+                words[label] = said
+        else:
+            lines.append(line)
+    sections = {label: "\n".join(section).strip() for label, section in parts.items()}
+    return Outline("\n".join(head).strip(), sections, words) if parts else None
+
+
+def _heading(line: str) -> tuple[str, int]:
+    """The part that a heading names, and its words if it says them: "## Climax (about 180 words)"; else nothing."""
+    title = line.lstrip("#").strip()
+    label = next((label for label in LABELS if title.startswith(label)), "") if line.startswith("#") else ""
+    said = title.partition("(about ")[2].partition(" words)")[0]
+    return label, int(said) if label and said.isascii() and said.isdigit() and len(said) < _LONGEST else 0
 
 
 def events_of(section: str) -> str:

@@ -596,9 +596,9 @@ async def test_the_plot_is_compared_with_the_brief_once_and_only_what_differs_is
     assert "Aksel breaks the spoke." in asked["climax/section"]
     assert any("The plot stays as it was planned" in event.text for event in heard if isinstance(event, Noted))
     checked = {"differences": ["Climax: Marta sees it."], "parts": [better]}
-    _, asked, heard = await improved(plotted(*FIVE, plan_check=checked), FERRY, plan_check=True)
-    assert [path for path in asked if path.endswith("plan_check")] == ["plot/plan_check"]
-    assert "Aksel breaks the spoke." in asked["plot/plan_check"]
+    _, asked, heard = await improved(plotted(*FIVE, plot_check=checked), FERRY, plan_check=True)
+    assert [path for path in asked if path.endswith("plot_check")] == ["plot/plot_check"]
+    assert "Aksel breaks the spoke." in asked["plot/plot_check"]
     assert "Aksel takes the wheel unseen." in asked["climax/section"]
     assert "Aksel breaks the spoke." not in asked["climax/section"]
     assert "Ruben threatens to tell." in asked["exposition/section"]
@@ -629,7 +629,7 @@ def test_a_plots_text_is_read_back_and_an_author_may_change_it() -> None:
 
 
 async def test_no_prompt_of_an_informed_room_says_a_thing_twice_or_forces_an_order_of_time() -> None:
-    script = plotted(*FIVE, plan_check={"differences": [], "parts": []}, final_reading={"edits": []})
+    script = plotted(*FIVE, plot_check={"differences": [], "parts": []}, final_reading={"edits": []})
     _, asked, _ = await improved(script, FERRY, plan_check=True, final_reading=True)
     for path, text in asked.items():
         assert "continue the story" not in text, path
