@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.base.errors import ReplyError, UnknownNameError
@@ -260,11 +259,16 @@ def drafts_first(run: Run, config: Config) -> bool:
 
 
 def planned(agents: tuple[Agent, ...], a: Agent, y_t: str, run: Run, config: Config) -> tuple[Agent, ...]:
-    """The agents without the writers of parts that the plot `y_t` leaves out (`plot_by_part`); all until `a` has it."""
+    """The agents without the writers of parts that the plot `y_t` leaves out (`plot_by_part`); all until `a` has it.
+
+    A plot that gives its parts one word each was not thought out (a dry run makes up such a one): nobody is left out.
+    """
     if a != _PLOT or not config.ours.plot_by_part or run.aids(a.role):
         return agents
-    outline = run.unless_made_up(partial(read_outline, y_t), None)
-    return agents if outline is None else tuple(x for x in agents if x not in WRITING or x.label in outline.parts)
+    outline = read_outline(y_t)
+    if outline is None or set(outline.words.values()) == {1}:
+        return agents
+    return tuple(x for x in agents if x not in WRITING or x.label in outline.parts)
 
 
 def agents_of(variant: str) -> tuple[Agent, ...]:
