@@ -351,7 +351,9 @@ def permitted(teller: Teller, order: tuple[str, ...], said: dict[str, set[str]])
 @pytest.mark.parametrize("aids", ["off", "on"])
 @pytest.mark.parametrize("kind", [Discreet, Loud])
 def test_no_secret_stands_in_a_prompt_of_a_character_who_did_not_witness_it(
-    kind: type[Gossips], aids: Aids, apart: bool
+    kind: type[Gossips],
+    aids: Aids,
+    apart: bool,  # noqa: FBT001 - a parameter of the test
 ) -> None:
     tellers = [Teller(seed, apart=apart) for seed in range(STORIES)]
     assert sum(teller.count for teller in tellers) > LEAST_SECRETS
