@@ -631,6 +631,7 @@ async def _updated(agent: Agent, s_i: SceneInPlay, turn: int, kind: str) -> str:
         "now": now,
         "unseen": _taken_in(agent, s_i),
         "staged": s_i.config.ours.staged,
+        "here": s_i.unit.where_and_when,
         "with_state": _in_one(s_i),
         "instruction_first": s_i.config.ours.instruction_first,
     }

@@ -895,6 +895,7 @@ async def test_a_player_knows_place_date_and_who_hears_and_of_then_what_it_was_t
     assert "He has read it." not in both
     memory = prompts["role-play/the-letter/turn/1/memory"]
     assert re.findall(r"^## (.+)$", memory, re.MULTILINE) == ["The place of The storm; the night of 3 November 1956"]
+    assert "# Where Mara is now\nThe place of The letter; an evening in May" in memory, "years may lie between"
 
 
 async def test_the_director_is_shown_set_ups_where_secrets_stand_apart_and_what_all_have_been_through() -> None:
@@ -942,7 +943,7 @@ async def test_the_writer_knows_who_was_there_where_the_scene_goes_in_time_and_w
     assert "happens before" not in first_
     assert "This scene happens before the one that was told last" in second
     assert "[Only Mara saw and heard this.]\n\nMara: Mara plays turn 1" in second
-    assert "- Mara steers. (Only Mara may see and hear this.)" in second
+    assert "- Mara steers. (Not there, or out of hearing: Tobias.)" in second
     assert "Time: the night of 3 November 1956" in second
     for told in ("- Tobias never learns it.", "- The wheel, in both scenes.", "A song."):
         assert told in second
