@@ -23,7 +23,7 @@ from fabula.craft.length import asked_range
 from fabula.craft.packing import around, first_of, last_of, latest
 from fabula.craft.planning import PlanOptions, plan_for
 from fabula.craft.prose import Prose, clean_reply, write_prose
-from fabula.engine.replies import clean_prose
+from fabula.engine.replies import clean_prose, thought_in
 from fabula.engine.roles import is_person
 from fabula.engine.run import side_by_side
 from fabula.story import SLUG_LENGTH, Story, count_words, one_line, slug
@@ -34,7 +34,6 @@ from fabula.systems.character_simulation.replies import (
     direction_type,
     order_type,
     outline_type,
-    thought_in,
     verdict_type,
 )
 from fabula.systems.character_simulation.transcript import Turn, transcript, turns_of
@@ -56,9 +55,10 @@ AgentMap: TypeAlias = "dict[str, Agent]"
 
 _TOKENS_A_NAME, _TOKENS_AN_EVENT, _TOKENS_A_COMMAND = 24, 90, 140  # of replies that are to be short
 _TURN_TOKENS, _MEMORY_TOKENS, _STATE_TOKENS = 160, 200, 100  # of replies that are to be short
+_BEFORE_TOKENS = 400  # of what came before a scene, in prompts that are to be short
 _HISTORY_TOKENS = 4000  # of the chat history, in prompts that are to be short
 _WRITER_TOKENS, _WRITER_SHARE = 6000, 0.75  # of the writer's prompt; the rest of its context is for the reply
-_BRIEF, _GIST, _SCENES, _STORY, _PLAYED = 0.10, 0.05, 0.15, 0.25, 0.25  # shares of the writer's prompt
+_BRIEF, _GIST, _SCENES, _STORY, _PLAYED = 0.10, 0.05, 0.15, 0.25, 0.25  # shares of a prompt
 _TURN_WORDS, _MEMORY_WORDS, _SCENE_WORDS = 60, 80, 400  # for estimates
 _SAME: Final = 0.9  # share of two commands' words that agree, from which on they are one command
 _TRIES: Final = 3
@@ -588,7 +588,9 @@ def _before(s_i: SceneInPlay) -> tuple[str, ...]:
     lines = [
         f"{unit.where_and_when}: {' '.join(event.text for event in unit.planned.events)}" for unit in s_i.unit.shared
     ]
-    return _fitting(lines, s_i, "director")
+    if not s_i.config.ours.fit_prompts:
+        return tuple(lines)
+    return latest(lines, s_i.run.prompt_tokens("director", _BEFORE_TOKENS, _GIST))
 
 
 # the character agents A -----------------------------------------------------------------------------------------------

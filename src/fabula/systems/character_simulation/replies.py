@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import types
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, Field, create_model, model_validator
 
@@ -13,25 +12,6 @@ from fabula.engine.replies import short
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Self
-
-
-_THOUGHT: Final = re.compile(
-    r"^[*_(\[ \t]{0,4}(?:\w{1,40} ){0,2}thinks?[*_ \t]{0,3}:[*_]{0,2}", re.IGNORECASE | re.MULTILINE
-)
-
-
-def thought_in(text: str) -> tuple[str, str]:
-    """A turn of plain text as what everybody sees, and the thought that it was asked to end with ("Thinks: ...").
-
-    All behind that mark is thought; where it stands first, its line alone.
-    """
-    found = _THOUGHT.search(text)
-    if found is None:
-        return text, ""
-    shown, thought = text[: found.start()].strip(), text[found.end() :].strip()
-    if not shown:
-        thought, _, shown = thought.partition("\n")
-    return shown.strip(), thought.strip().strip("*_)]").strip()
 
 
 class Spoken(BaseModel):
