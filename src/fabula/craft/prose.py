@@ -33,7 +33,8 @@ class Prose:
     """What is wanted: whether it ends the story, its words if they are bounded, and labels that must not be echoed.
 
     `usual` is how many words such a piece has where none are asked for. `previous` is the text that the piece follows:
-    its end leads small models that can continue a text into the new piece.
+    its end leads small models that can continue a text into the new piece. `quoted` names the prompt's fields whose
+    texts the piece is made of: what it takes from them is no echo.
     """
 
     last: bool
@@ -41,6 +42,7 @@ class Prose:
     labels: Sequence[str]
     usual: int = 1000
     previous: str = ""
+    quoted: tuple[str, ...] = ()
 
 
 async def write_prose(
@@ -112,7 +114,7 @@ class _Writer:
             sampling = self._sampling(words or self.prose.usual, attempt)
             reply = await run.reply(self.role, self.prompt, sampling=sampling, expect=expect, **fields)
             raw = reply.text.removeprefix(lead)
-            text = self._cleaned(run, reply, lead, run.render(self.prompt, **fields))
+            text = self._cleaned(run, reply, lead, self._echo(run, self.prompt, fields))
             best = max(best, text, key=count_words)
             lost = count_words(raw) - count_words(text)
             if text and (not self.aids or lost <= max(count_words(text), _LITTLE)):
@@ -130,7 +132,7 @@ class _Writer:
         run, lead = self.run.scope("extend", attempt), self._lead(so_far)
         fields = {**self.fields, "words": missing, "so_far": so_far, "lead": lead}
         reply = await run.reply(self.role, "extend", sampling=self._sampling(missing), expect=missing, **fields)
-        return self._cleaned(run, reply, lead, run.render("extend", **fields))
+        return self._cleaned(run, reply, lead, self._echo(run, "extend", fields))
 
     async def shorten(self, text: str, attempt: int) -> str:
         """All of `text` in fewer words."""
@@ -145,6 +147,10 @@ class _Writer:
             last=self.prose.last,
             temperature=self.temperature,
         )
+
+    def _echo(self, run: Run, prompt: str, fields: Mapping[str, Any]) -> str:
+        """The prompt as it would be echoed, without what the piece is made of."""
+        return run.render(prompt, **{**fields, **dict.fromkeys(self.prose.quoted, "")})
 
     def _lead(self, text: str) -> str:
         """What a small model goes on from: the last whole sentences of a text, enough to catch the tone."""

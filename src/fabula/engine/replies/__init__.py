@@ -13,6 +13,7 @@ from fabula.engine.replies.labels import LABELS, label_of, read_label, read_yes_
 from fabula.engine.replies.problem import ReplyProblem, json_instruction, repair_instruction
 from fabula.engine.replies.prose import Cleaned, DropKind, Dropped, TextKind, clean_prose
 from fabula.engine.replies.schema import schema_of, short
+from fabula.engine.replies.thoughts import thought_in
 from fabula.engine.replies.verdicts import SIDES, read_chances, read_verdicts
 
 __all__ = [
@@ -38,4 +39,5 @@ __all__ = [
     "repair_instruction",
     "schema_of",
     "short",
+    "thought_in",
 ]
