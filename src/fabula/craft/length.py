@@ -6,7 +6,6 @@ Ours; Agents' Room only notes that models miss length requirements (section 4.1)
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from math import ceil, floor
@@ -15,12 +14,14 @@ from typing import TYPE_CHECKING, Final
 from fabula.base.errors import UsageError
 from fabula.craft.trimming import trim
 from fabula.craft.wording import LARGEST, Length, lengths_in, number
+from fabula.engine.replies import left_out
 from fabula.story import count_words
 from fabula.story.sentences import sentences, spans, whole_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from fabula.engine.replies.rules import RuleName
     from fabula.story import Brief
 
 __all__ = [
@@ -136,7 +137,7 @@ class Fitted:
     words: int
     tries: int
     inside: bool
-    removed: tuple[tuple[str, str], ...] = ()
+    removed: tuple[tuple[RuleName, str], ...] = ()
 
 
 def asked_range(brief: Brief, words: str = "") -> WordRange | None:
@@ -260,11 +261,10 @@ async def write_to_length(
         tries: failed continuations allowed; helpful ones are bounded by four times this number.
         keep_end: the last sentences are an ending, so what is too much goes from the middle.
     """
-    removed: list[tuple[str, str]] = []
+    removed: list[tuple[RuleName, str]] = []
 
-    def kept(rule: str, before: str, after: str) -> str:
-        if gone := _left_out(before, after):
-            removed.append((rule, gone))
+    def kept(rule: RuleName, before: str, after: str) -> str:
+        removed.extend((rule, sentence) for sentence in left_out(before, after))
         return after
 
     def whole(text: str) -> str:
@@ -292,18 +292,6 @@ async def write_to_length(
         best = min(best, longer, key=lambda version: want.misses(count_words(version)))
     words = count_words(best)
     return Fitted(best, words, calls + 1, want.holds(words), tuple(removed))
-
-
-def _left_out(before: str, after: str) -> str:
-    """The sentences of one version that the next one does not have."""
-    kept = Counter(sentences(after))
-    gone = []
-    for sentence in sentences(before):
-        if kept[sentence] > 0:
-            kept[sentence] -= 1
-        else:
-            gone.append(sentence)
-    return " ".join(gone)
 
 
 def _new(text: str, more: str) -> str:

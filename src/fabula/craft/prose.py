@@ -9,11 +9,11 @@ from fabula.base.errors import ReplyError
 from fabula.craft.length import revise_to_length, write_to_length
 from fabula.engine.replies import clean_prose
 from fabula.models.base import Sampling
-from fabula.story import count_words, one_line
+from fabula.story import count_words
 from fabula.story.sentences import sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from fabula.craft.length import WordRange
     from fabula.engine.replies import TextKind
@@ -25,7 +25,6 @@ _LITTLE: Final = 40  # words that a reply may always lose; where most was commen
 _TOKENS_PER_WORD: Final = 1.6  # prose has about 1.3; the rest lets a sentence end
 _SPARE_TOKENS: Final = 48  # added at each new draw: a piece of a few words may have come out empty
 _LEAD_WORDS: Final = 40
-_NOTED: Final = 240  # letters of a removed piece that stand in its note; the whole is in the reply's record
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ async def write_prose(
     """Prose of the length wanted; one call, more where it comes out empty, too short or too long.
 
     A role with aids for small models gets its text cut and cleaned by rules; any other is asked to shorten its text
-    itself (prompt `shorten`), and loses nothing but chatter. What a rule takes out is left as a note.
+    itself (prompt `shorten`), and loses nothing but chatter. What a rule takes out is recorded (`Run.removed`).
 
     Args:
         run: where the calls are made.
@@ -81,7 +80,8 @@ async def write_prose(
         fitted = await write_to_length(writer.first, writer.extend, want, keep_end=prose.last)
     else:
         fitted = await revise_to_length(writer.first, writer.extend, writer.shorten, want)
-    note_removed(run, fitted.removed)
+    for rule, text in fitted.removed:
+        run.removed(rule, text)
     if not fitted.inside:
         run.note(f"{fitted.words} words after {fitted.tries} tries; wanted {want.low} to {want.high}.")
     return fitted.text
@@ -197,23 +197,25 @@ def clean_reply(
 ) -> str:
     """The prose (or notes) in a role's reply, cleaned as `clean_prose` does for this role; possibly empty.
 
-    What a rule takes out is left as a note in the record. `lead` is what the reply went on from.
+    What a rule takes out is recorded (`Run.removed`). `lead` is what the reply went on from.
     """
-    text, aids = reply.text.removeprefix(lead), run.aids(role)
-    cleaned = clean_prose(text, labels=labels, last=last, echo=echo, finish=reply.finish, kind=kind, aids=aids)
-    note_removed(run, ((piece.kind, piece.text) for piece in cleaned.dropped))
+    text = reply.text.removeprefix(lead)
+    return clean_text(run, role, text, labels=labels, last=last, echo=echo, kind=kind, finish=reply.finish)
+
+
+def clean_text(
+    run: Run,
+    role: str,
+    text: str,
+    *,
+    labels: Sequence[str],
+    last: bool = True,
+    echo: Sequence[str] = (),
+    kind: TextKind = "prose",
+    finish: str = "stop",
+) -> str:
+    """As `clean_reply`, of a text that is a part of a reply, such as a field of it."""
+    cleaned = clean_prose(text, labels=labels, last=last, echo=echo, finish=finish, kind=kind, aids=run.aids(role))
+    for piece in cleaned.dropped:
+        run.removed(piece.kind, piece.text)
     return cleaned.text
-
-
-def note_removed(run: Run, removed: Iterable[tuple[str, str]]) -> None:
-    """Leave a note of what rules took out of a text: each rule's name and the text, long ones with their ends alone."""
-    shown = [f"{rule}: {_abridged(one_line(text))}" for rule, text in removed if text.strip()]
-    if shown:
-        run.note(f"Taken out by rule: {'; '.join(shown)}")
-
-
-def _abridged(text: str) -> str:
-    if len(text) <= _NOTED:
-        return f'"{text}"'
-    half = _NOTED // 2
-    return f'"{text[:half].rstrip()} [...] {text[-half:].lstrip()}" ({count_words(text)} words)'

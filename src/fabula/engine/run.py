@@ -17,7 +17,7 @@ from fabula.engine import replies
 from fabula.engine.aids import PROMPT_SHARE, USUAL_WINDOW, gets_aids
 from fabula.engine.context import Mode, RunContext
 from fabula.engine.dry_run import PlannedCall, example, placeholder
-from fabula.engine.events import CallFinished, CallStarted, Kept, Noted, Repaired, TextArrived
+from fabula.engine.events import CallFinished, CallStarted, Kept, Noted, Removed, Repaired, TextArrived
 from fabula.engine.journal import call_key
 from fabula.engine.roles import answered_by, drawn, is_person
 from fabula.engine.staleness import (
@@ -40,6 +40,7 @@ from fabula.story import readable
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+    from fabula.engine.replies.rules import RuleName
     from fabula.engine.roles import Assignment
     from fabula.models.base import OnText
 
@@ -120,6 +121,19 @@ class Run:
         if self.context.mode == "live":
             self.context.journal.note(self.at, text)
         self.context.emit(Noted(self.at, text))
+
+    def removed(self, rule: RuleName, text: str) -> None:
+        """Record that a rule took `text` out of a reply asked for here; `fabula show --removed` lists it."""
+        if not text.strip():
+            return
+        if self.context.mode == "live":
+            self.context.journal.remove(self.at, rule, text)
+        self.context.emit(Removed(self.at, rule, text))
+
+    def left_out(self, rule: RuleName, before: str, after: str) -> None:
+        """Record the sentences that a rule left out on the way from one version of a text to the next."""
+        for sentence in replies.left_out(before, after):
+            self.removed(rule, sentence)
 
     # artefacts ------------------------------------------------------------------------------------------------------
 

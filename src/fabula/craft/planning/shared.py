@@ -51,7 +51,23 @@ async def typed(run: Run, kind: type[T], prompt: str, /, **fields: object) -> T:
     """
     sampling = Sampling(max_tokens=run.reply_tokens(ROLE, _FORM_TOKENS))
     reply = await run.ask_for(kind, ROLE, prompt, sampling=sampling, **fields)
-    return without_noise(reply) if run.aids(ROLE) else reply
+    if not run.aids(ROLE):
+        return reply
+    kept = without_noise(reply)
+    _record(run, reply, kept)
+    return kept
+
+
+def _record(run: Run, before: object, after: object) -> None:
+    """Record the texts of a form, also in its lists, that lost something."""
+    if isinstance(before, BaseModel):
+        for name in type(before).model_fields:
+            _record(run, getattr(before, name), getattr(after, name))
+    elif isinstance(before, list) and isinstance(after, list):
+        for value, kept in zip(before, after, strict=True):
+            _record(run, value, kept)
+    elif isinstance(before, str) and before != after:
+        run.removed("field", before.removeprefix(str(after)).strip() or before)
 
 
 async def note(run: Run, prompt: str, /, *, short: int = NOTE_SENTENCES, **fields: object) -> str:
@@ -90,11 +106,12 @@ async def _sentences(
         found, head = events_in(text)
         found = [one for one in found if count_words(one)]
         if head:
-            place.note(f"A line before the list at {place.at} is left out: {head}")
+            place.removed("announcement", head)
         if not run.aids(ROLE):
             new = found
         else:
             new, old = without_repeats(found, earlier)[:short], without_repeats(found)[:short] or old
+            place.left_out("field", "\n\n".join(found), "\n\n".join(new or old))
         if new:
             return new
     if old:

@@ -20,8 +20,7 @@ from fabula.base.errors import PlanError, ReplyError
 from fabula.craft.length import parse_range, read_range
 from fabula.craft.packing import around, first_of, last_of, latest
 from fabula.craft.planning import PlanOptions, plan_for
-from fabula.craft.prose import Prose, clean_reply, write_prose
-from fabula.engine.replies import clean_prose
+from fabula.craft.prose import Prose, clean_reply, clean_text, write_prose
 from fabula.engine.roles import is_person
 from fabula.engine.run import side_by_side
 from fabula.story import SLUG_LENGTH, Story, count_words, slug
@@ -403,7 +402,7 @@ class Director:
         if not (ours.numbered and s_i.run.aids("director")):
             return Direction(found.next_speaker, command)
         # A small director's commands may say nothing: the character is shown the event too, or it alone.
-        command = clean_prose(command, labels=s_i.names, last=True, kind="notes", aids=True).text
+        command = clean_text(s_i.run, "director", command, labels=s_i.names, kind="notes")
         event = self._least_given(found.remaining)
         return Direction(found.next_speaker, command if count_words(command) >= _LEAST_WORDS else event, event)
 
