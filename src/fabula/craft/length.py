@@ -42,7 +42,7 @@ _TOLERANCE: Final = 0.05  # how far a text may go beyond its range before its mo
 _SHORTENINGS: Final = 3
 _LEFT: Final = 0.75  # of the words wanted; a shortened text with fewer has lost too much
 _LEAST_ASKED: Final = 15  # words; fewer are not worth a call's instruction
-_CALLS_A_TRY: Final = 4  # continuations that help are not failed tries, but they are bounded too
+_CALLS_A_TRY: Final = 6  # continuations that help are not failed tries, but they are bounded too
 _NEW_PARAGRAPH: Final = 80  # words after which a continuation starts a new paragraph
 _OWN_WORDS: Final = 4  # shorter sentences may occur twice
 _FLAG: Final = re.compile(r"(~|<=|>=|≤|≥|<|>)?\s*([\d.,]+\s*k?)(?:\s*(?:-|–|\.\.|to)\s*([\d.,]+\s*k?))?", re.IGNORECASE)  # noqa: RUF001 - a dash people type
@@ -205,7 +205,7 @@ async def revise_to_length(
     shorten: Callable[[str, int], Awaitable[str]],
     want: WordRange,
     *,
-    tries: int = 6,
+    tries: int = 4,
     join: Callable[[str, str], str] | None = None,
 ) -> Fitted:
     """A text with `want` words if its model can write one; no rule takes anything out of it.
@@ -218,7 +218,7 @@ async def revise_to_length(
         extend: `extend(text, words, attempt)` gives only what comes after `text`; `attempt` counts all calls from 1.
         shorten: `shorten(text, attempt)` gives a shorter version of all of `text`.
         want: the range.
-        tries: failed continuations allowed; helpful ones are bounded by four times this number, shortenings by three.
+        tries: failed continuations allowed; helpful ones are bounded by six times this number, shortenings by three.
         join: a text and its continuation as one; by default as prose.
     """
     best = await write(max(want.target, _LEAST_ASKED))
@@ -246,7 +246,7 @@ async def write_to_length(
     extend: Callable[[str, int, int], Awaitable[str]],
     want: WordRange,
     *,
-    tries: int = 6,
+    tries: int = 4,
     keep_end: bool,
 ) -> Fitted:
     """A text with `want` words if it can be had from a small model: continued, or cut by sentences.
@@ -258,7 +258,7 @@ async def write_to_length(
         write: `write(words)` gives a first version of at most about `words` words.
         extend: `extend(text, words, attempt)` gives only what comes after `text`; `attempt` counts from 1.
         want: the range.
-        tries: failed continuations allowed; helpful ones are bounded by four times this number.
+        tries: failed continuations allowed; helpful ones are bounded by six times this number.
         keep_end: the last sentences are an ending, so what is too much goes from the middle.
     """
     removed: list[tuple[RuleName, str]] = []

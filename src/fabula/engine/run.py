@@ -55,6 +55,10 @@ _LIKELIEST = 20  # tokens whose probabilities are asked for
 DEFAULT_REPLY_TOKENS = 4096  # target length of Agents' Room, section 5
 _WORDS_PER_TOKEN = 0.75
 _UNSET = Sampling()
+_USUAL_TEMPERATURE, _WARMER, _WARMEST = 0.7, 0.15, 1.0
+_REMARK = (
+    "Your last answer could not be used. {} This time, give what is asked for above, and give it in your own words."
+)
 
 
 DRAFTS = "drafts"
@@ -72,15 +76,34 @@ class Draft:
 
 @dataclass(frozen=True)
 class Run:
-    """A place in a run: the context it shares, and the path that names where we are."""
+    """A place in a run: the context it shares, and the path that names where we are.
+
+    `draw` counts what was asked for here before in vain, and `remark` says what was wrong with it (`again`).
+    """
 
     context: RunContext
     path: tuple[str, ...] = ()
     take: int = 0
+    remark: str = ""
+    draw: int = 0
 
     def scope(self, *names: str | int) -> Run:
         """A run one or more steps further down: `run.scope("scene", 3)` is at `scene/3`."""
         return replace(self, path=(*self.path, *(unmarked(str(name)) for name in names)))
+
+    def again(self, draw: int, fault: str) -> Run:
+        """A run that asks once more for what came out useless: with another seed, warmer, and told what was wrong.
+
+        A small model is not told, since it would go on from that. `draw` counts from 0, which asks as it is.
+        """
+        return replace(self.scope("again", draw), remark=_REMARK.format(fault), draw=draw) if draw else self
+
+    def fault(self, text: str, prompt: str, /, *, least: int = 1, before: Sequence[str] = (), **fields: object) -> str:
+        """Why the reply to a prompt is none, as a sentence for who wrote it; empty if it is one."""
+        if self.context.dry_run.planned:  # what a dry run reads is made up
+            return ""
+        asked, instructions = self.render(prompt, **fields), self.context.prompts.instructions(prompt)
+        return replies.fault_of(text, asked, instructions, least=least, before=before)
 
     @property
     def at(self) -> str:
@@ -420,9 +443,14 @@ class Run:
         messages = self.context.prompts.render(prompt, {"aids": aids, **fields}, said)
         if messages[-1].role == "assistant" and not (opening and aids and part.performer.capabilities.continues):
             messages = messages[:-1]
+        drawing = drawn(part.sampling, sampling or _UNSET, part.base)
+        if self.draw:
+            messages = messages if aids else _with_remark(messages, self.remark)
+            usual = _USUAL_TEMPERATURE if drawing.temperature is None else drawing.temperature
+            drawing = replace(drawing, temperature=max(usual, min(usual + _WARMER * self.draw, _WARMEST)))
         return Request(
             messages=messages,
-            sampling=drawn(part.sampling, sampling or _UNSET, part.base),
+            sampling=drawing,
             adapter=part.adapter,
             role=role,
             path="/".join((*self.path, prompt)),
@@ -526,6 +554,13 @@ class Run:
             PlannedCall(request.path, request.role, performer.identity, prompt, tokens, paid, self.aids(request.role))
         )
         return reply
+
+
+def _with_remark(messages: Sequence[Message], remark: str) -> tuple[Message, ...]:
+    """Messages with a sentence behind what the user says last."""
+    last = max(n for n, message in enumerate(messages) if message.role == "user")
+    said = replace(messages[last], content=f"{messages[last].content}\n\n{remark}")
+    return (*messages[:last], said, *messages[last + 1 :])
 
 
 async def _continued(run: Run, base: str, more: More | None) -> str:

@@ -15,6 +15,7 @@ from fabula.engine.replies.problem import ReplyProblem, json_instruction, repair
 from fabula.engine.replies.prose import Cleaned, Dropped, TextKind, clean_prose
 from fabula.engine.replies.rules import RULES, Rule, RuleName
 from fabula.engine.replies.schema import schema_of, short
+from fabula.engine.replies.useless import fault_of
 from fabula.engine.replies.verdicts import SIDES, read_chances, read_verdicts
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "RuleName",
     "TextKind",
     "clean_prose",
+    "fault_of",
     "is_refusal",
     "json_instruction",
     "label_of",

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from fabula.base.errors import UnknownNameError
+from fabula.base.errors import ReplyError, UnknownNameError
 from fabula.craft.length import asked_range
 from fabula.craft.planning import given_plan
 from fabula.craft.prose import Prose, clean_reply, write_prose
@@ -243,9 +243,10 @@ async def _plan(agent: Agent, s: Scratchpad, run: Run, config: Config) -> str:
     """A planning agent's note (appendix B.2); asked for again, a bounded number of times, if it is all chatter."""
     limit = config.ours.plan_tokens or config.paper.max_tokens or run.reply_tokens(agent.role, _SHORT_NOTE)
     tidy = config.ours.tidy or run.aids(agent.role)
-    text = ""
+    fault = ""
     for attempt in range(_NOTE_TRIES if tidy else 1):
-        reply = await (run.scope("again", attempt) if attempt else run).reply(
+        here = run.again(attempt, fault)
+        reply = await here.reply(
             agent.role,
             agent.prompt,
             sampling=Sampling(max_tokens=limit),
@@ -256,9 +257,18 @@ async def _plan(agent: Agent, s: Scratchpad, run: Run, config: Config) -> str:
         if not tidy:
             return reply.text
         echo = [entry.text for entry in s.entries]
-        if text := clean_reply(run, agent.role, reply, labels=_LABELS, echo=echo, kind="notes"):
-            break
-    return text or reply.text
+        text = clean_reply(here, agent.role, reply, labels=_LABELS, echo=echo, kind="notes")
+        fault = here.fault(text, agent.prompt, scratchpad=s, instruction_first=config.paper.instruction_first)
+        if not fault:
+            return text
+    if count_words(reply.text):
+        run.note(f"No note of use in {_NOTE_TRIES} tries, each asked in another way: {fault} The last reply stands.")
+        return reply.text
+    raise ReplyError(
+        f"The role {agent.role!r} gave no note at {run.at} in {_NOTE_TRIES} tries, each asked in another way. {fault} "
+        "Give this role a stronger model, or run again with another --seed.",
+        reply=reply.text,
+    )
 
 
 async def _write(agent: Agent, s: Scratchpad, left: list[Agent], brief: Brief, run: Run, config: Config) -> str:

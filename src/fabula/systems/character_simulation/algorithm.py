@@ -485,7 +485,7 @@ async def get_response(agent: Agent, h: Sequence[Turn], direction: Direction, s_
     """
     config, command = s_i.config, direction.command
     character, wants = _sheet(agent, s_i)
-    fields = {
+    fields: dict[str, Any] = {
         "character": character,
         "memory": agent.memory,
         "state": agent.state,
@@ -499,15 +499,18 @@ async def get_response(agent: Agent, h: Sequence[Turn], direction: Direction, s_
     if not config.ours.plain_response:
         spoken = await run.ask_for(Spoken, agent.name, "respond", sampling=sampling, **fields)
         return Turn.of(agent.name, spoken.response, command)
+    fault = ""
     for attempt in range(_TRIES):
-        here = run.scope("again", attempt) if attempt else run
+        here = run.again(attempt, fault)
         reply = await here.reply(agent.name, "respond", sampling=sampling, expect=_TURN_WORDS, **fields)
         text = reply.text
         if config.ours.clean_replies and not is_person(reply.model):  # a person means what they write
             text = _cleaned(here, agent.name, reply, s_i, here.render("respond", **fields), "prose")
+            fault = here.fault(text, "respond", **fields)
         turn = Turn.of(agent.name, text, command)
-        if turn.text:
+        if turn.text and not fault:
             return turn
+        here.removed("reply", turn.text)
     run.note(f"{agent.name} gave no turn of use in {_TRIES} tries; the director's command stands in.")
     return Turn.of(agent.name, last_of(f"{agent.name} does what the director says: {command}", _TURN_TOKENS), command)
 

@@ -133,5 +133,7 @@ async def test_length_control_can_be_left_out() -> None:
 
 
 async def test_replies_without_prose_are_an_error_that_shows_the_last() -> None:
-    with pytest.raises(ReplyError, match=r"role 'writer' gave no usable prose in 6 tries\. Give this role a str"):
+    with pytest.raises(
+        ReplyError, match=r"role 'writer' gave no usable prose at story in 4 tries, each asked in another way\. It held"
+    ):
         await write({"writer": "Sure!"}, "improved")

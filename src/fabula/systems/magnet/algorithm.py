@@ -354,13 +354,17 @@ async def _plain_action(run: Run, name: str, sampling: Sampling, fields: Mapping
     Raises:
         ReplyError: nothing of the replies can be used.
     """
+    fault = ""
     for attempt in range(_TRIES):
-        here = run.scope("anew", attempt) if attempt else run
+        here = run.again(attempt, fault)
         reply = await here.reply(name, "act", sampling=sampling, expect=_ACTION_WORDS, **fields)
         text = reply.text
         if not is_person(reply.model):
             echo = (here.render("act", **fields), *fields["story"])
             text = clean_reply(here, name, reply, labels=LABELS, last=False, echo=echo)
+            if fault := here.fault(text, "act", **fields):
+                here.removed("reply", text)
+                continue
         if action := " ".join(text.split()):
             return _shortened(here, action) if run.aids(name) else action
     raise ReplyError(f"{name!r} gave no action in {_TRIES} tries.", reply=reply.text)
