@@ -2,8 +2,8 @@
 
     python -m benchmarks rules
 
-`replies/rules/*.jsonl` holds replies of three models with the end of their prompts. A reader marked in each, sentence by
-sentence, what is no part of the text asked for and why (`unwanted`), and whether the whole is of use (`useful`).
+`replies/rules/*.jsonl` holds replies of three models with the end of their prompts. A reader marked in each, sentence
+by sentence, what is no part of the text asked for and why (`unwanted`), and whether the whole is of use (`useful`).
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def hits(reply: Marked, *, aids: bool) -> Iterable[Hit]:
 def bench() -> Table:
     """The worth of each rule, by model, with aids and without."""
     replies = marked()
-    rows = []
+    rows: list[Row] = []
     for aids in (False, True):
         setting = "with aids" if aids else "without"
         by_model: dict[str, list[Hit]] = defaultdict(list)
@@ -100,8 +100,8 @@ def bench() -> Table:
     sentences = sum(len(reply.sentences) for reply in replies)
     notes = (
         f"{len(replies)} replies, {sentences} sentences; intervals are of 95 %, by reply.",
-        "Precision: of the sentences that a rule took out, those that a reader marked. Recall: of those that a reader "
-        "marked for this reason, those that any rule took out.",
+        "Precision: of the sentences that a rule took out, those a reader marked. Recall: of those marked for a reason, "
+         "those that any rule took out.",
         "`refused`: whole replies that would be asked for again (`fault_of`), against a reader's word on the whole.",
     )
     return Table("rules", TITLE, tuple(rows), notes)

@@ -138,7 +138,7 @@ class _Writer:
 
     def _fault(self, run: Run, text: str, fields: Mapping[str, Any]) -> str:
         """Why a reply is no prose of this piece; empty if it is."""
-        return run.fault(text, self.prompt, least=self._least, before=self.before, **fields)
+        return run.fault(text, self.prompt, fields, least=self._least)
 
     @property
     def _least(self) -> int:

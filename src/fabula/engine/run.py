@@ -98,12 +98,12 @@ class Run:
         """
         return replace(self.scope("again", draw), remark=_REMARK.format(fault), draw=draw) if draw else self
 
-    def fault(self, text: str, prompt: str, /, *, least: int = 1, before: Sequence[str] = (), **fields: object) -> str:
-        """Why the reply to a prompt is none, as a sentence for who wrote it; empty if it is one."""
+    def fault(self, text: str, prompt: str, fields: Mapping[str, Any], *, least: int = 1) -> str:
+        """Why the reply to a prompt with these fields is none, as a sentence for who wrote it; empty if it is one."""
         if self.context.dry_run.planned:  # what a dry run reads is made up
             return ""
         asked, instructions = self.render(prompt, **fields), self.context.prompts.instructions(prompt)
-        return replies.fault_of(text, asked, instructions, least=least, before=before)
+        return replies.fault_of(text, asked, instructions, least=least)
 
     @property
     def at(self) -> str:

@@ -104,7 +104,7 @@ async def _sentences(
         raw = reply.text
         echo = [place.render(prompt, **fields)]
         text = clean_reply(place, ROLE, reply, labels=_LABELS, echo=echo, kind=kind)
-        if fault := place.fault(text, prompt, **fields):
+        if fault := place.fault(text, prompt, fields):
             place.removed("reply", text)
             continue
         found, head = events_in(text)

@@ -106,7 +106,7 @@ _TEXT: Final = rf"(?:{_TASK}|text|reply|answer|piece|letter|poem|dialogue|turn|m
 _CLEAR_OPENING: Final = (
     re.compile(  # "Sure! Here is the text you asked for:"
         rf"{_YES}[!.,]* (?:here['’]s|here is|here are|below is|below are)\b[^.!?\n]{{0,40}}\b{_TEXT}\b"
-        r"[^.!?\n]{0,120}(?::|\b(?:your?|requested)\b[^.!?\n]{0,60}[.!])\Z",
+        r"[^.!?\n]{0,120}(?::|\b(?:your?|requested|part of the story|version of the \w+)\b[^.!?\n]{0,60}[.!])\Z",
         _I,
     ),
     re.compile(

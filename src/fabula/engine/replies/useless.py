@@ -32,7 +32,7 @@ def fault_of(text: str, prompt: str, instructions: Sequence[str], *, least: int 
         prompt: what was asked.
         instructions: the texts of the prompt file itself, without what was filled in.
         least: with fewer words it is no text of its kind.
-        before: texts that it must not be over again, such as the brief and the parts before it.
+        before: texts that it must not be over again, such as the brief.
     """
     words = words_of(text)
     if not words:

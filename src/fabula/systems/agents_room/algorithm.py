@@ -243,22 +243,17 @@ async def _plan(agent: Agent, s: Scratchpad, run: Run, config: Config) -> str:
     """A planning agent's note (appendix B.2); asked for again, a bounded number of times, if it is all chatter."""
     limit = config.ours.plan_tokens or config.paper.max_tokens or run.reply_tokens(agent.role, _SHORT_NOTE)
     tidy = config.ours.tidy or run.aids(agent.role)
+    fields: dict[str, Any] = {"scratchpad": s, "instruction_first": config.paper.instruction_first}
     fault = ""
     for attempt in range(_NOTE_TRIES if tidy else 1):
         here = run.again(attempt, fault)
-        reply = await here.reply(
-            agent.role,
-            agent.prompt,
-            sampling=Sampling(max_tokens=limit),
-            expect=agent.words,
-            scratchpad=s,
-            instruction_first=config.paper.instruction_first,
-        )
+        sampling = Sampling(max_tokens=limit)
+        reply = await here.reply(agent.role, agent.prompt, sampling=sampling, expect=agent.words, **fields)
         if not tidy:
             return reply.text
         echo = [entry.text for entry in s.entries]
         text = clean_reply(here, agent.role, reply, labels=_LABELS, echo=echo, kind="notes")
-        fault = here.fault(text, agent.prompt, scratchpad=s, instruction_first=config.paper.instruction_first)
+        fault = here.fault(text, agent.prompt, fields)
         if not fault:
             return text
     if count_words(reply.text):

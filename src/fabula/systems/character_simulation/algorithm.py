@@ -485,7 +485,7 @@ async def get_response(agent: Agent, h: Sequence[Turn], direction: Direction, s_
     """
     config, command = s_i.config, direction.command
     character, wants = _sheet(agent, s_i)
-    fields: dict[str, Any] = {
+    fields = {
         "character": character,
         "memory": agent.memory,
         "state": agent.state,
@@ -506,7 +506,7 @@ async def get_response(agent: Agent, h: Sequence[Turn], direction: Direction, s_
         text = reply.text
         if config.ours.clean_replies and not is_person(reply.model):  # a person means what they write
             text = _cleaned(here, agent.name, reply, s_i, here.render("respond", **fields), "prose")
-            fault = here.fault(text, "respond", **fields)
+            fault = here.fault(text, "respond", fields)
         turn = Turn.of(agent.name, text, command)
         if turn.text and not fault:
             return turn

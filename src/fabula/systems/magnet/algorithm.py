@@ -362,7 +362,7 @@ async def _plain_action(run: Run, name: str, sampling: Sampling, fields: Mapping
         if not is_person(reply.model):
             echo = (here.render("act", **fields), *fields["story"])
             text = clean_reply(here, name, reply, labels=LABELS, last=False, echo=echo)
-            if fault := here.fault(text, "act", **fields):
+            if fault := here.fault(text, "act", fields):
                 here.removed("reply", text)
                 continue
         if action := " ".join(text.split()):
