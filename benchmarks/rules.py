@@ -100,8 +100,8 @@ def bench() -> Table:
     sentences = sum(len(reply.sentences) for reply in replies)
     notes = (
         f"{len(replies)} replies, {sentences} sentences; intervals are of 95 %, by reply.",
-        "Precision: of the sentences that a rule took out, those a reader marked. Recall: of those marked for a reason, "
-         "those that any rule took out.",
+        "Precision: of the sentences that a rule took out, those that a reader marked.",
+        "Recall: of the sentences that a reader marked for a reason, those that any rule took out.",
         "`refused`: whole replies that would be asked for again (`fault_of`), against a reader's word on the whole.",
     )
     return Table("rules", TITLE, tuple(rows), notes)

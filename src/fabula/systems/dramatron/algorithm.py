@@ -333,7 +333,7 @@ def _joined(text: str, more: str) -> str:
 
 async def write_story(brief: Brief, run: Run, config: Config) -> Story:
     """One call a scene, in the order of telling, zero-shot, from the plan; no call sees what another one wrote."""
-    options = PlanOptions(scenes=config.ours.scenes, characters=config.ours.characters)
+    options = PlanOptions.of(config)
     plan = await plan_for(run, brief, options)
     ranges = _ranges(brief, config, [float(scene.importance) for scene in plan.scenes])
     writers = {

@@ -292,7 +292,7 @@ async def script_for(run: Run, brief: Brief, config: Config) -> Script:
 
     async def make(own: Run) -> str:
         del own  # the plan is an artefact beside the script, not below it
-        plan = await plan_for(run, brief, PlanOptions(scenes=config.ours.scenes, characters=config.ours.characters))
+        plan = await plan_for(run, brief, PlanOptions.of(config))
         return write_script(script_of(plan, scene_goals=config.ours.scene_goals))
 
     script = await run.keep_as(parse_script, _STAGE, make, folder=_FOLDER, suffix=_SUFFIX)

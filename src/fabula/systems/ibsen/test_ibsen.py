@@ -835,15 +835,16 @@ async def test_without_a_script_one_is_made_of_the_plan_and_kept() -> None:
         if prompt == "plan_telling":
             scenes = [{"time": n, "element": "climax", "what": f"Night {n}."} for n in (1, 2)]
             return json.dumps({"person": "third person", "tense": "past tense", "scenes": scenes})
+        if prompt == "plan_check":
+            return json.dumps({"differences": []})
         if prompt == "plan_scene":
             number = request.path.split("/")[2]
             return json.dumps(
                 {
                     "name": f"Night {number}",
                     "place": "The tower",
-                    "importance": 5,
                     "characters": [{"name": "Mara", "goal": "x"}],
-                    "newcomers": [],
+                    "events": [{"what": "Mara climbs the stairs.", "missed_by": []}],
                 }
             )
         return f"On that night at {line_at(request)} Mara climbed the stairs and looked for the boat."
