@@ -92,7 +92,7 @@ class Play:
             asked: role, prompt and fields of the call.
             kind: of the text.
         """
-        if not self.config.ours.tidy:
+        if not self.config.ours.clean_replies:
             return text.strip()
         role, prompt, fields = asked
         echo = [run.render(prompt, **fields)] if run.aids(role) else ()
