@@ -22,8 +22,8 @@ from fabula.craft.final_reading import final_reading
 from fabula.craft.length import asked_range
 from fabula.craft.packing import around, first_of, last_of, latest
 from fabula.craft.planning import PlanOptions, plan_for
-from fabula.craft.prose import Prose, clean_reply, write_prose
-from fabula.engine.replies import clean_prose, thought_in
+from fabula.craft.prose import Prose, clean_reply, clean_text, write_prose
+from fabula.engine.replies import thought_in
 from fabula.engine.roles import is_person
 from fabula.engine.run import side_by_side
 from fabula.story import SLUG_LENGTH, Story, count_words, one_line, slug
@@ -545,7 +545,7 @@ class Director:
             return Direction(found.next_speaker, command)
         # A small director's commands may say nothing, or the same event over and over: then the event is the command.
         event, open_ = s_i.outline[found.event - 1], self._least_given(found.remaining)
-        cleaned = clean_prose(command, labels=s_i.names, last=True, kind="notes", aids=True).text
+        cleaned = clean_text(s_i.run, "director", command, labels=s_i.names, kind="notes")
         if self._times(event) > self._times(open_) or count_words(cleaned) < _LEAST_WORDS:
             return Direction(found.next_speaker, open_, open_)
         return Direction(found.next_speaker, cleaned, event)
@@ -668,16 +668,19 @@ async def get_response(agent: Agent, h: Sequence[Turn], direction: Direction, s_
     if not config.ours.plain_response:
         spoken = await run.ask_for(Spoken, agent.name, "respond", sampling=sampling, **fields)
         return Turn.of(agent.name, spoken.response, command)
+    fault = ""
     for attempt in range(_TRIES):
-        here = run.scope("again", attempt) if attempt else run
+        here = run.again(attempt, fault)
         reply = await here.reply(agent.name, "respond", sampling=sampling, expect=_TURN_WORDS, **fields)
         text = reply.text
         if config.ours.clean_replies and not is_person(reply.model):  # a person means what they write
             text = _cleaned(here, agent.name, reply, s_i, here.render("respond", **fields), "prose")
+            fault = here.fault(text, "respond", fields)
         shown, thought = thought_in(text) if config.ours.thoughts else (text, "")
         turn = Turn.of(agent.name, shown, command, thought)
-        if turn.text:
+        if turn.text and not fault:
             return turn
+        here.removed("reply", turn.text)
     run.note(f"{agent.name} gave no turn of use in {_TRIES} tries; the director's command stands in.")
     return Turn.of(agent.name, f"{agent.name} does what the director says: {command}", command)
 

@@ -58,7 +58,7 @@ class Ours:
         match: Whose descriptions a dialogue is given: names that are a "substring" of its beat (release), or "words".
         previous: What a dialogue is given of earlier scenes: the "beat" before (release), or all "beats".
         told_names: Characters are shown with their names; the release shows their descriptions alone.
-        clean: Chatter is taken out of scripts and stories, and a story's prompt also says how long a scene is to be.
+        clean_replies: Chatter is taken out of scripts and stories, and a story's prompt says how long a scene is to be.
         fewest_scenes: Scenes are continued, a bounded number of times, until there are so many.
         most_scenes: Scenes of a screenplay beyond this number are left out; 0 is no bound (12 with aids).
         scenes: Of a story that has no plan yet; 0 lets the planner decide.
@@ -75,7 +75,7 @@ class Ours:
     match: Match = "substring"
     previous: Previous = "beat"
     told_names: bool = False
-    clean: bool = False
+    clean_replies: bool = False
     fewest_scenes: int = 1
     most_scenes: int = 0
     scenes: int = 0
@@ -109,7 +109,7 @@ class Config(Presets):
             match="words",
             previous="beats",
             told_names=True,
-            clean=True,
+            clean_replies=True,
             fewest_scenes=3,
             length_control=True,
             check_plan=True,
