@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from fabula.craft.length import WordRange
     from fabula.engine.run import Run
     from fabula.story import Brief
-    from fabula.story.plan import Plan
+    from fabula.story.plan import Plan, ScenePlan
     from fabula.systems.dramatron.config import Config
     from fabula.systems.dramatron.parsing import Parsed
 
@@ -63,6 +63,8 @@ _CALLS: Final = 3  # of an answer without a cap
 _LEAD: Final = 160  # characters of what is continued; enough to go on from
 _LENGTHEN_TRIES: Final = 6
 _USUAL_WORDS: Final = 400  # of a story's scene, for estimates
+_SCENE_WORDS: Final = 100  # of a script's scene, at least
+_HEADINGS_SHARE: Final = 1 / 3  # of the words wanted; with more, headings go without the descriptions of places
 _LABELS: Final = ("Scene Content Generation", "Place", "Characters", "Plot Element", "Summary", "Outline", "Story")
 _SCRIPT_LABELS: Final = ("Dialog", "Dialogue", "Script")
 # With aids: small models repeat the pattern of scenes without end, and later prompts hold all that they write.
@@ -83,7 +85,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
         logline = logline_of(brief)  # level 0
         title = brief.title or await write_title(logline, run, config)
         characters = await list_characters(logline, run, config)
-        scenes = await list_scenes(logline, characters, run, config)
+        scenes = await list_scenes(logline, characters, run, config, _whole(brief, config))
         places = await describe_places(logline, scenes, run, config)
         hierarchy = Hierarchy(title, logline, characters, scenes, places)
     else:
@@ -135,24 +137,36 @@ async def list_characters(logline: str, run: Run, config: Config) -> tuple[Chara
 
 
 async def list_scenes(
-    logline: str, characters: Sequence[CharacterEntry], run: Run, config: Config
+    logline: str,
+    characters: Sequence[CharacterEntry],
+    run: Run,
+    config: Config,
+    want: WordRange | None = None,
 ) -> tuple[SceneEntry, ...]:
     """Level 3, one call: from the log line and what the characters are. In improved mode more, for too few scenes."""
-    fewest = config.ours.fewest_scenes
+    ours, fewest = config.ours, config.ours.fewest_scenes
+    known = want if ours.context and not run.aids("scenes") else None  # who plans knows how much there is room for
+    if known:
+        fewest = min(fewest, max(known.target // _SCENE_WORDS, 1))
     listed = _ListLevel(
         Level("scenes", "scenes", "Place:", config.paper.level_tokens, config.paper.max_paragraph, inside=True),
-        {"logline": logline, "characters": [c.shown(named=config.ours.told_names) for c in characters]},
+        {
+            "logline": logline,
+            "characters": [c.shown(named=ours.told_names) for c in characters],
+            "words": known,
+            "present": ours.present and not run.aids("scenes"),
+        },
         config,
         what="scene",
         form="the three lines Place: WHERE, Plot element: PART OF THE ARC and Beat: WHAT HAPPENS",
         parse=PARSERS[config.ours.parser].scenes,
         text_of=scenes_text,
-        shape=lambda known: scenes_shape(max(fewest - known, 1), bounded=run.aids("scenes")),
+        shape=lambda n: scenes_shape(max(fewest - n, 1), bounded=run.aids("scenes"), present=ours.present),
         typical=typical().scenes,
         fewest=fewest,
     )
     scenes = await listed.keep(run)
-    most = config.ours.most_scenes or (_MOST_SCENES if run.aids("scenes") else len(scenes))
+    most = ours.most_scenes or (_MOST_SCENES if run.aids("scenes") else len(scenes))
     if len(scenes) > most:
         run.note(f"The plot has {len(scenes)} scenes; the first {most} are written (most_scenes).")
     return scenes[:most]
@@ -208,9 +222,19 @@ async def write_dialogues(hierarchy: Hierarchy, brief: Brief, run: Run, config: 
 
     A scene's prompt holds the log line, its place, its characters, its beat and earlier beats, and no dialogue.
     """
-    ranges = _ranges(brief, config, [scene.weight for scene in hierarchy.scenes])
+    ours, weights = config.ours, [scene.weight for scene in hierarchy.scenes]
+    introduced, whole = ours.introduced, _whole(brief, config)
+    heads = [hierarchy.heading(at, ours.match, introduced) for at in range(len(weights))]
+    if whole and introduced == "places" and sum(map(count_words, heads)) > whole.target * _HEADINGS_SHARE:
+        heads = [hierarchy.heading(at, ours.match, "none") for at in range(len(weights))]
+    if whole and introduced != "all":
+        ranges: list[WordRange | None] = [*whole.less(sum(map(count_words, heads))).shares(weights)]
+    else:
+        shares = _ranges(brief, config, weights)
+        ranges = [share and share.less(count_words(head)) for share, head in zip(shares, heads, strict=True)]
     writers = {
-        f"scene-{at + 1}": _DialogueWriter(hierarchy, at, ranges[at], config) for at in range(len(hierarchy.scenes))
+        f"scene-{at + 1}": _DialogueWriter(hierarchy, at, head, want, config)
+        for at, (head, want) in enumerate(zip(heads, ranges, strict=True))
     }
     return await _keep_in_order(run, writers, folder="story")
 
@@ -218,12 +242,10 @@ async def write_dialogues(hierarchy: Hierarchy, brief: Brief, run: Run, config: 
 class _DialogueWriter:
     """Writes the script of one scene; `at` counts from 0."""
 
-    def __init__(self, hierarchy: Hierarchy, at: int, want: WordRange | None, config: Config) -> None:
-        self._hierarchy, self._at, self._config = hierarchy, at, config
+    def __init__(self, hierarchy: Hierarchy, at: int, head: str, want: WordRange | None, config: Config) -> None:
+        self._hierarchy, self._at, self._head, self._want, self._config = hierarchy, at, head, want, config
         self._scene = hierarchy.scenes[at]
         self._characters = hierarchy.described(self._scene, config.ours.match)
-        self._head = hierarchy.heading(at, config.ours.match)
-        self._want = want.less(count_words(self._head)) if want else None
         speakers = named_in(self._scene.beat, self._characters, config.ours.match) or self._characters
         tokens = config.paper.level_tokens
         self._level = Level(
@@ -271,6 +293,8 @@ class _DialogueWriter:
         """What the prompt holds: the scene, in the release's order, and in improved mode how many words it wants."""
         scene, ours = self._scene, self._config.ours
         beats = [earlier.beat for earlier in self._hierarchy.scenes[: self._at]]
+        context = ours.context and not run.aids("dialogue")
+        following = [later.beat for later in self._hierarchy.scenes[self._at + 1 : self._at + 2]] if context else []
         known = run.prompt_tokens("dialogue", short=_BEATS_TOKENS)
         shown = SceneInput(
             place=scene.place,
@@ -280,8 +304,15 @@ class _DialogueWriter:
             summary=self._hierarchy.logline,
             previous=tuple(beats[-1:]) if ours.previous == "beat" else latest(beats, known),
             beat=scene.beat,
+            following=" ".join(following),
         )
-        return {"scene": shown, "words": words}
+        return {
+            "scene": shown,
+            "words": words,
+            "context": context,
+            "first": self._at == 0,
+            "last": self._at + 1 == len(self._hierarchy.scenes),
+        }
 
     def _cleaned(self, run: Run, answer: Answer, before: str = "") -> str:
         if not self._config.ours.clean:
@@ -346,6 +377,7 @@ class _StoryWriter:
 
     def __init__(self, plan: Plan, brief: Brief, at: int, want: WordRange | None, config: Config) -> None:
         scene, self._config = plan.scenes[at], config
+        self._plan, self._brief, self._at = plan, brief, at
         self._prose = Prose(at + 1 == len(plan.scenes), want, _LABELS, want.target if want else _USUAL_WORDS)
         place, description = place_of(scene.place)
         goals = {presence.name: presence.goal for presence in scene.characters}
@@ -360,6 +392,7 @@ class _StoryWriter:
             "outline": [event.text for event in scene.outline],
             "clean": config.ours.clean,
             "last": self._prose.last,
+            "context": False,
             "manner": plan.manner,
         }
 
@@ -369,18 +402,47 @@ class _StoryWriter:
             fields = {**self._fields, "words": None, "lead": ""}
             return await run.ask("writer", "scene", sampling=self._sampling(run), expect=_USUAL_WORDS, **fields)
         most = self._config.paper.max_tokens if self._config.paper.paper_sampling else None
-        return await write_prose(run, "writer", "scene", self._prose, most, before=[], fields=self._fields)
+        fields = self._fields | (self._context() if self._has_context(run) else {})
+        return await write_prose(run, "writer", "scene", self._prose, most, before=[], fields=fields)
 
     async def more(self, run: Run, base: str) -> str:
         """What follows `base`, as it is."""
-        fields = {**self._fields, "so_far": base, "words": _USUAL_WORDS // 2, "lead": ""}
+        context = self._context() if self._has_context(run) else {}
+        fields = {**self._fields, **context, "so_far": base, "words": _USUAL_WORDS // 2, "lead": ""}
         return await run.ask("writer", "extend", sampling=self._sampling(run), expect=_USUAL_WORDS // 2, **fields)
+
+    def _has_context(self, run: Run) -> bool:
+        return self._config.ours.context and not run.aids("writer")
+
+    def _context(self) -> dict[str, Any]:
+        """What a capable writer is given beyond the paper's five fields (ours)."""
+        plan, at, scene = self._plan, self._at, self._plan.scenes[self._at]
+        return {
+            "context": True,
+            "brief": self._brief.text,
+            "setting": plan.setting,
+            "conflict": plan.conflict,
+            "form": getattr(plan, "form", ""),
+            "demands": getattr(plan, "demands", ()),
+            "payoffs": getattr(plan, "payoffs", ()),
+            "date": getattr(scene, "date", ""),
+            "then": {p.name: then for p in scene.characters if (then := getattr(p, "then", ""))},
+            "place": one_line(scene.place),
+            "description": "",
+            "before": [_events(earlier) for earlier in plan.scenes[:at]],
+            "after": [_events(later) for later in plan.scenes[at + 1 :]],
+        }
 
     def _sampling(self, run: Run) -> Sampling:
         most = self._config.paper.max_tokens
         if self._config.paper.paper_sampling:
             return Sampling(max_tokens=most).over(STORY)
         return Sampling(max_tokens=run.reply_tokens("writer", short=most))
+
+
+def _events(scene: ScenePlan) -> str:
+    """What happens in a scene."""
+    return " ".join(as_sentence(event.text) for event in scene.outline)
 
 
 def _summary(plan: Plan, brief: Brief, at: int, config: Config) -> str:
@@ -706,9 +768,14 @@ async def _keep_in_order(run: Run, writers: Mapping[str, _Writer], *, folder: st
 # lengths ------------------------------------------------------------------------------------------------------------
 
 
+def _whole(brief: Brief, config: Config) -> WordRange | None:
+    """The words that the whole should have; `None` where none are asked for."""
+    return asked_range(brief, config.ours.words) if config.ours.length_control else None
+
+
 def _ranges(brief: Brief, config: Config, weights: Sequence[float]) -> list[WordRange | None]:
     """The words that each scene should have; `None` where none are asked for."""
-    whole = asked_range(brief, config.ours.words) if config.ours.length_control else None
+    whole = _whole(brief, config)
     return [None] * len(weights) if whole is None else [*whole.shares(weights)]
 
 

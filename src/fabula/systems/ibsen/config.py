@@ -119,8 +119,13 @@ class Ours:
         tidy: remarks around what models say ("Here is the line:") are removed.
         long_turns: a turn may have several lines and paragraphs; else it ends with its first line (what the release
             means to do). Roles with aids for small models always have the first line alone.
-        scene_goals: where the script is made from a plan, an objective is a whole scene; else one event.
+        scene_goals: where the script is made from a plan, an objective is a whole scene, or as many events of it as
+            the words wanted allow; else one event.
         expand_goals: objectives are split into stages until there are enough of them for the words wanted.
+        own_views: everybody knows what they can know: the conflict is for director and writer, a secret for its owner
+            too; who does not hear a line does not remember it, and an actor with an instruction does not see the
+            outline. Else an actor sees the conflict and the outline, and hears all that is said in its sub-act.
+        late_checks: an objective is checked when the planned lines have been played; else after every line.
         goal_words: words that one objective yields.
         prose: the play is retold as prose; else the dialogue log is the story.
         words: a word range that overrides the brief's ("1300-1350", "~950"); for prose.
@@ -139,6 +144,8 @@ class Ours:
     long_turns: bool = False
     scene_goals: bool = False
     expand_goals: bool = False
+    own_views: bool = False
+    late_checks: bool = False
     goal_words: int = 300
     prose: bool = False
     words: str = ""
@@ -184,6 +191,8 @@ class Config(Presets):
                 long_turns=True,
                 scene_goals=True,
                 expand_goals=True,
+                own_views=True,
+                late_checks=True,
                 prose=True,
             ),
         )

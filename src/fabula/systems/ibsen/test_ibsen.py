@@ -24,6 +24,7 @@ from fabula.story import Brief, Story
 from fabula.story.plan import Character, Event, Plan, Presence, ScenePlan
 from fabula.systems import find
 from fabula.systems.ibsen.algorithm import Stage, perform
+from fabula.systems.ibsen.config import Config, Ours
 from fabula.systems.ibsen.interview import interview
 from fabula.systems.ibsen.log import Turn, Window, transcript, turns_of
 from fabula.systems.ibsen.script import NARRATION, Script, parse_script, script_of, write_script
@@ -360,7 +361,8 @@ async def test_faithful_prompts_hold_no_more_than_the_release_puts_into_them() -
         assert "# Objective\nTobias brings a letter." in outline
         line = next(request for request in played.asked if request.path == "role-play/the-letter/step/3/act")
         assert ("Tobias: the boy who brings her bread" in line.messages[-1].content) is more
-        assert line.messages[0].content.endswith("A bare cape. Dusk." if more else "A bare cape.")
+        shown = "A bare cape. Dusk.\n\nThe scene: the lamp room" if more else "A bare cape."
+        assert line.messages[0].content.endswith(shown)
 
 
 # actors -----------------------------------------------------------------------------------------------
@@ -759,14 +761,14 @@ def plan() -> Plan:
 
 
 def test_a_plan_s_scenes_become_acts_and_its_events_objectives() -> None:
-    script = script_of(plan(), scene_goals=False)
+    script = script_of(plan(), Ours())
     assert [act.goals for act in script.acts] == [
         ("Tobias brings a letter.", "Mara reads it."),
         ("Mara lights the lamp.",),
     ]
     assert script.acts[0].next_act == "The light"
     assert script.acts[1].actors == ("Mara", "Tobias")
-    assert script_of(plan(), scene_goals=True).acts[0].goals == ("Tobias brings a letter. Mara reads it.",)
+    assert script_of(plan(), Ours(scene_goals=True)).acts[0].goals == ("Tobias brings a letter. Mara reads it.",)
     assert parse_script(write_script(script)) == script
 
 
@@ -774,7 +776,7 @@ def test_what_a_capable_planner_writes_of_a_person_and_a_scene_is_not_too_long_f
     events = tuple(Event(f"{n} {'They look at the lamp and say nothing of it. ' * 5}") for n in range(30))
     person = Character("Mara", setup="She has kept the light for thirty years, and says so. " * 120)
     plan = Plan(characters=(person,), scenes=(ScenePlan("The lamp", outline=events),))
-    (act,) = parse_script(write_script(script_of(plan, scene_goals=True))).acts
+    (act,) = parse_script(write_script(script_of(plan, Ours(scene_goals=True)))).acts
     assert len(act.goals[0]) > 6000
 
 
