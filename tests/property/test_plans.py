@@ -41,7 +41,9 @@ def plans(draw: st.DrawFn) -> Plan:
     called = draw(st.lists(names, max_size=4, unique_by=slug))
     sheets = draw(
         st.lists(
-            st.builds(Character, texts, *[texts] * 6, st.booleans(), texts), min_size=len(called), max_size=len(called)
+            st.builds(Character, texts, *[texts] * 6, st.booleans(), *[texts] * 3),
+            min_size=len(called),
+            max_size=len(called),
         )
     )
     cast = [replace(sheet, name=name, group=draw(st.booleans())) for name, sheet in zip(called, sheets, strict=True)]
@@ -50,14 +52,17 @@ def plans(draw: st.DrawFn) -> Plan:
         here = draw(st.lists(st.sampled_from(called), unique=True)) if called else []
         who = st.lists(st.sampled_from(here), unique=True).map(tuple) if here else st.just(())
         outline = draw(st.lists(st.builds(Event, texts.filter(tidy), times, who), min_size=1, max_size=3))
-        goals = draw(st.lists(texts, min_size=len(here), max_size=len(here)))
+        goals = draw(st.lists(st.tuples(texts, texts, texts), min_size=len(here), max_size=len(here)))
         scene = ScenePlan(name, tuple(outline), draw(st.sampled_from(ARC)), draw(texts), draw(st.integers(1, 10)))
-        present = tuple(Presence(*pair) for pair in zip(here, goals, strict=True))
+        present = tuple(Presence(one, *wants) for one, wants in zip(here, goals, strict=True))
         # Only what is told before may be named as earlier, and times only grow: the plan has no contradictions.
         before = draw(st.lists(st.sampled_from(scenes), unique=True)) if scenes else []
         time = str(len(scenes)) if draw(st.booleans()) else ""
+        scene = replace(scene, date=draw(texts)[:200])
         scenes.append(replace(scene, characters=present, time=time, after=tuple(one.name for one in before)))
-    return Plan(tuple(draw(st.permutations(scenes))), tuple(cast), *draw(st.tuples(*[texts] * 6)))
+    lists = draw(st.tuples(*[st.lists(texts.filter(lambda text: one_line(tidy(text))), max_size=3).map(tuple)] * 2))
+    head = draw(st.tuples(*[texts] * 7))
+    return Plan(tuple(draw(st.permutations(scenes))), tuple(cast), *head, *lists)
 
 
 def held(plan: Plan) -> Plan:
@@ -67,7 +72,10 @@ def held(plan: Plan) -> Plan:
             scene,
             place=tidy(scene.place),
             outline=tuple(Event(tidy(event.text), event.time, event.present) for event in scene.outline),
-            characters=tuple(Presence(one.name, tidy(one.goal)) for one in scene.characters),
+            characters=tuple(
+                Presence(one.name, tidy(one.goal), tidy(one.age), tidy(one.then)) for one in scene.characters
+            ),
+            date=one_line(tidy(scene.date)),
         )
         for scene in plan.scenes
     ]
@@ -82,12 +90,25 @@ def held(plan: Plan) -> Plan:
             goal=tidy(c.goal),
             group=c.group,
             personality=tidy(c.personality),
+            secret=tidy(c.secret),
+            knows=tidy(c.knows),
         )
         for c in plan.characters
     ]
-    line = [one_line(tidy(text)) for text in (plan.title, plan.person, plan.tense)]
-    texts_ = (tidy(plan.conflict), tidy(plan.setting), line[0], tidy(plan.brief), *line[1:])
-    return Plan(tuple(scenes), tuple(cast), *texts_)
+    demands, payoffs = (tuple(one_line(tidy(text)) for text in some) for some in (plan.demands, plan.payoffs))
+    return Plan(
+        tuple(scenes),
+        tuple(cast),
+        conflict=tidy(plan.conflict),
+        setting=tidy(plan.setting),
+        title=one_line(tidy(plan.title)),
+        brief=tidy(plan.brief),
+        person=one_line(tidy(plan.person)),
+        tense=one_line(tidy(plan.tense)),
+        form=tidy(plan.form),
+        demands=demands,
+        payoffs=payoffs,
+    )
 
 
 @given(plans())

@@ -14,9 +14,10 @@ from fabula.app.injecting import METHOD, Source
 from fabula.app.injecting.by_rule import by_rule
 from fabula.app.injecting.config import Config, Ours
 from fabula.app.injecting.editing import edit, views
-from fabula.app.injecting.planted import Decoy, Error, Planted, located, problems, words_between
+from fabula.app.injecting.planted import Decoy, Error, Planted, problems, words_between
 from fabula.app.injecting.screenplays import in_one_call, names, one_by_one, wrong_with
 from fabula.base.errors import ReplyError, UsageError
+from fabula.craft.quoting import located
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.replies import ReplyProblem, read_files

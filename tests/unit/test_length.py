@@ -337,3 +337,26 @@ async def test_a_model_that_does_not_go_on_is_asked_six_times() -> None:
 async def test_a_continuation_that_begins_with_the_whole_text_brings_only_what_follows() -> None:
     text, _, _ = await revised("One two three.", ["One two three. Four five."], [], WordRange.between(5, 6))
     assert text == "One two three. Four five."
+
+
+@pytest.mark.parametrize(
+    ("brief", "low", "high"),
+    [
+        ("Tell it backwards, in four scenes of about 225 words each (900 in all).", 810, 990),
+        ("Five letters of 200 words each.", 900, 1100),
+        ("Three chapters, each about 300 words long.", 810, 990),
+        ("Four scenes, 225 words per scene.", 810, 990),
+        ("Each of the four scenes has 200 words.", 720, 880),
+        ("Between 800 and 900 words, in four scenes of 200 words each.", 800, 900),
+        ("Told on each of three mornings, in about 900 words.", 810, 990),
+        ("A 500-word story in which each day is worse.", 450, 550),
+    ],
+)
+def test_the_words_of_each_part_are_not_the_storys(brief: str, low: int, high: int) -> None:
+    wanted = read_range(brief)
+    assert wanted is not None
+    assert (wanted.low, wanted.high) == (low, high)
+
+
+def test_the_words_of_each_of_unknown_many_parts_say_nothing_of_the_whole() -> None:
+    assert read_range("Scenes of about 200 words each.") is None

@@ -83,6 +83,10 @@ PLAN = Plan(
 )
 
 
+NO_PRESENCE = (
+    "What a character wants here is a text, or has 'goal', 'age' and 'then'. If a text holds a colon, put it in quotes."
+)
+LONG_DATE = "The date has 201 characters; 200 are the most. Say in a few words when the scene happens."
 NO_TEXT = "A text is wanted here, not a list or a mapping. If it holds a colon, put it in quotes."
 NO_EVENT = "An event is a text, or has 'event', 'time' and 'characters'. If a text holds a colon, put it in quotes."
 
@@ -242,7 +246,15 @@ scenes:
         (scene("outline: [x]\ncharacters:\n  Mara: x\n  Mara: y"),
          ["p.yaml:8: scene 'The wreck' > characters > Mara: 'Mara' stands here twice. Keep one."]),
         (scene("outline: [x]\ncharacters:\n  Mara: [x]"),
-         [f"p.yaml:7: scene 'The wreck' > characters 1: {NO_TEXT}"]),
+         [f"p.yaml:7: scene 'The wreck' > characters 1: {NO_PRESENCE}"]),
+        (scene("outline: [x]\ncharacters:\n  Mara:\n    gaol: x"),
+         ["p.yaml:7: scene 'The wreck' > characters 1: There is no 'gaol' here. Write 'goal', 'age' or 'then'."]),
+        (scene(f"outline: [x]\ndate: {'x' * 201}"),
+         [f"p.yaml:6: scene 'The wreck' > date: {LONG_DATE}"]),
+        ("demands: ['', x]\n" + scene("outline: [x]"),
+         ["p.yaml:1: demand 1: This entry is empty. Write a sentence, or take it out."]),
+        (f"payoffs: [{'x, ' * 101}]\n" + scene("outline: [x]"),
+         ["p.yaml:1: payoffs: The plan has 101 payoffs; 100 are the most. Leave some out."]),
         (scene("outline: [x]\nafter:\n  - ''"),
          ["p.yaml:7: scene 'The wreck' > after 1: An empty name stands here. Take it out."]),
         (scene("outline: [x]\nimportance: 7.5"),

@@ -38,6 +38,7 @@ COMMANDS: Final = {
     "estimate": Entry("estimate", WRITING, "Say what writing would ask and cost, without asking anybody."),
     "export": Entry("export", WRITING, "Make a Markdown, EPUB, DOCX, Fountain, text or JSON file of the story."),
     "edit": Entry("edit", CHANGING, "Give an artefact a new text, an earlier one, or open it in $EDITOR."),
+    "edits": Entry("edits", CHANGING, "List what the final reading changed; refuse a change, or take it after all."),
     "pin": Entry("decide", CHANGING, "Keep an artefact's text whatever changes above it."),
     "unpin": Entry("decide", CHANGING, "Let a pinned artefact change again."),
     "retake": Entry("decide", CHANGING, "Have an artefact written anew, with another draw."),

@@ -1,5 +1,7 @@
 """Whether a quotation stands in a text, when both may differ in blanks, quotation marks, dashes and capitals."""
 
+# ruff: noqa: RUF001 - quotation marks of all kinds count as one
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -12,6 +14,8 @@ _ALIKE: Final = str.maketrans(
     | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-")
     | {"\u2026": "...", "\u00ad": "", "\ufeff": "", "\u200b": "", "*": "", "_": ""}
 )
+# One sign for one sign, so that places stay where they are.
+_SAME_LENGTH: Final = str.maketrans("’‘‛´`“”„‟‐‑–—\u00a0", "'''''\"\"\"\"---- ")
 _EDGES: Final = " '.,;:!?-"
 _LEFT_OUT: Final = "..."
 
@@ -19,6 +23,17 @@ _LEFT_OUT: Final = "..."
 def normalised(text: str) -> str:
     """`text` as quotations are compared: one kind of quotation mark and dash, single blanks, no case, no emphasis."""
     return " ".join(text.translate(_ALIKE).split()).casefold()
+
+
+def located(text: str, quote: str) -> list[tuple[int, int]]:
+    """Where a quotation stands, letter by letter; kinds of quotation marks, dashes and blanks do not count."""
+    text, quote = text.translate(_SAME_LENGTH), quote.translate(_SAME_LENGTH).strip()
+    found: list[tuple[int, int]] = []
+    at = text.find(quote) if quote else -1
+    while at >= 0:
+        found.append((at, at + len(quote)))
+        at = text.find(quote, at + 1)
+    return found
 
 
 def quoted_parts(quote: str) -> list[str]:

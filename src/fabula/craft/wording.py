@@ -62,6 +62,21 @@ _PAGES_LED: Final = re.compile(
     re.IGNORECASE,
 )
 
+_PARTS: Final = (
+    r"(?:scenes?|chapters?|letters?|parts?|sections?|episodes?|entries|days?|mornings?|acts?|vignettes?|pieces?)"
+)
+_EACH: Final = re.compile(
+    rf"[ ,]*(?:each|apiece|per \w+|(?:a|an|for each|for every|in each|in every) {_PARTS})\b", re.IGNORECASE
+)
+_EACH_LED: Final = re.compile(r"\b(?:each|every)\b[^.,;:\n]{0,40}\Z", re.IGNORECASE)
+_IN_ALL: Final = re.compile(
+    rf"(?<![\w.,])(?P<low>{_N})(?: words?)? (?:in all|in total|altogether|all told|overall)\b|"
+    rf"\b(?:in all|in total|altogether|total(?: of)?)[: ]+(?:(?:{_ABOUT}) )?(?P<after>{_N})(?: words?)?\b",
+    re.IGNORECASE,
+)
+_PARTS_BEFORE: Final = re.compile(rf"(?<![\w.,])(?P<count>{_N}) (?:\w+ ){{0,2}}?{_PARTS}\b", re.IGNORECASE)
+_NEAR: Final = 80  # characters between a number of parts and the words of each
+
 
 def number(said: str) -> float | None:
     """The number in "1,300", "1.5k", "two thousand five hundred", or `None`."""
@@ -88,6 +103,8 @@ def lengths_in(text: str) -> list[Length]:
     """Every number of words that `text` asks for: how it is bounded, low and high; pages count 400 words.
 
     Only numbers next to "words" or "pages" (or after "word count:") are meant, and pages only where they measure text.
+    The words of each part ("four scenes of about 225 words each") count as many times as there are parts; where the
+    text says how many words that makes in all, that is meant; where it says neither, they are not the story's.
     """
     found: list[Length] = []
     taken: list[tuple[int, int]] = []
@@ -98,8 +115,23 @@ def lengths_in(text: str) -> list[Length]:
             length = _length(text, match)
             if length is not None:
                 taken.append(match.span())
-                found.append(length)
+                if (whole := _of_all_parts(text, match, length)) is not None:
+                    found.append(whole)
     return found
+
+
+def _of_all_parts(text: str, match: re.Match[str], length: Length) -> Length | None:
+    """The length of all parts where `length` is that of each; `length` itself where it is not; `None` if not known."""
+    if not _EACH.match(text, match.end()) and not _EACH_LED.search(text, max(match.start() - _NEAR, 0), match.start()):
+        return length
+    if total := _IN_ALL.search(text):
+        words = number(total["low"] or total["after"])
+        return ("about", int(words), int(words)) if words and length[2] < words <= LARGEST else None
+    before = [*_PARTS_BEFORE.finditer(text, max(match.start() - _NEAR, 0), match.start())]
+    count = number(before[-1]["count"]) if before else None
+    if not count or count * length[2] > LARGEST:
+        return None
+    return length[0], int(count * length[1]), int(count * length[2])
 
 
 def _length(text: str, match: re.Match[str]) -> Length | None:

@@ -73,18 +73,22 @@ class Repaired:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An artefact has its text; `source` is "made", "edited" or "pinned"; `suffix` is its file's."""
+    """An artefact has its text; `source` is "made", "edited" or "pinned"; `suffix` is its file's.
+
+    `settled` says that a person has no part in it any more: what it was made of was approved before.
+    """
 
     path: str
     folder: str
     text: str
     source: str
     suffix: str = "md"
+    settled: bool = False
 
     @property
     def waits(self) -> bool:
         """Whether a person may be asked to approve it: a text that was made, and neither a record nor a table."""
-        return self.source == "made" and self.suffix not in (RECORD, TABLE)
+        return self.source == "made" and not self.settled and self.suffix not in (RECORD, TABLE)
 
 
 @dataclass(frozen=True, slots=True)

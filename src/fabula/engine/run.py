@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from fabula.engine.roles import Assignment
     from fabula.models.base import OnText
 
-__all__ = ["Branch", "Mode", "Run", "RunContext", "apart", "branches", "side_by_side"]
+__all__ = ["DRAFTS", "Branch", "Draft", "Mode", "Run", "RunContext", "apart", "branches", "side_by_side"]
 
 T = TypeVar("T")
 Make: TypeAlias = "Callable[[Run], Awaitable[str]]"
@@ -54,6 +54,19 @@ _LIKELIEST = 20  # tokens whose probabilities are asked for
 DEFAULT_REPLY_TOKENS = 4096  # target length of Agents' Room, section 5
 _WORDS_PER_TOKEN = 0.75
 _UNSET = Sampling()
+
+
+DRAFTS = "drafts"
+"""The folder of texts that are revised before they are the story's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The text of a part before the whole was read; `given` is the author's own text of it, which nobody revises."""
+
+    name: str
+    text: str
+    given: str | None = None
 
 
 @dataclass(frozen=True)
@@ -123,7 +136,9 @@ class Run:
 
     # artefacts ------------------------------------------------------------------------------------------------------
 
-    async def keep(self, name: str, make: Make, *, folder: str, suffix: str = "md", more: More | None = None) -> str:
+    async def keep(
+        self, name: str, make: Make, *, folder: str, suffix: str = "md", more: More | None = None, settled: bool = False
+    ) -> str:
         """The text of the artefact `name`: edited or pinned text if there is one, else what `make` gives.
 
         Each new text becomes a version in the journal and a file in the project's `folder`. Costs what `make` asks.
@@ -134,12 +149,13 @@ class Run:
             folder: of the project, for its file.
             suffix: of the file.
             more: gives what follows a text, for an artefact that a person wants continued.
+            settled: nobody has to approve it: it is made of texts that were approved.
 
         Raises:
             PausedError: a person has to approve the text first.
             UsageError: a person wants an artefact continued that has no `more`.
         """
-        text, stale = await self._artefact(name, make, folder, suffix, more)
+        text, stale = await self._artefact(name, make, folder, suffix, more, settled=settled)
         return marked(text) if stale else text
 
     async def keep_as(
@@ -152,15 +168,18 @@ class Run:
         folder: str,
         suffix: str = "md",
         more: More | None = None,
+        settled: bool = False,
     ) -> T:
         """What `read` makes of the text of the artefact `name`; for the rest like `keep`.
 
         Use it wherever an artefact is read as something else than one text, so that a dry run knows what hangs on it.
         """
-        text, stale = await self._artefact(name, make, folder, suffix, more)
+        text, stale = await self._artefact(name, make, folder, suffix, more, settled=settled)
         return marked(read(text)) if stale else read(text)
 
-    async def _artefact(self, name: str, make: Make, folder: str, suffix: str, more: More | None) -> tuple[str, bool]:
+    async def _artefact(
+        self, name: str, make: Make, folder: str, suffix: str, more: More | None, *, settled: bool = False
+    ) -> tuple[str, bool]:
         """An artefact's text without marks, and whether a dry run knows that it will be another."""
         path = "/".join((*self.path, name))
         context, own = self.context, self.within(name)
@@ -173,11 +192,28 @@ class Run:
             stale = is_stale(context) or MARK in text
         if context.mode == "dry":
             return unmarked(text), stale
-        return await self._kept(Kept(path, folder, text, source, suffix)), False
+        return await self._kept(Kept(path, folder, text, source, suffix, settled)), False
+
+    async def draft(self, name: str, make: Make, *, folder: str = "story") -> Draft:
+        """The text of `name` before the whole was read, for a story whose parts are revised at its end.
+
+        Kept as the artefact `drafts/name`, which a person can edit. Where the author edited or pinned `name` itself,
+        that text stands for the draft and `make` is not called. A text that was pinned as it came out of the revision
+        keeps its draft, so that what was written on from it stays as it is. A retake of `name` makes its draft anew.
+        """
+        path, drafts = "/".join((*self.path, name)), self.scope(DRAFTS)
+        of_draft, journal = "/".join((*drafts.path, name)), self.context.journal
+        given = await self.given(name, folder=folder)
+        if given is not None and self.context.override(of_draft) is None:
+            made = [version.text for version in journal.versions(path) if version.source == "made"]
+            before = journal.newest(of_draft) if made and made[-1] == given else None
+            return Draft(name, given if before is None else before, given)
+        text = await replace(drafts, take=self.take + journal.takes(path)).keep(name, make, folder=DRAFTS)
+        return Draft(name, text, given)
 
     def within(self, name: str) -> Run:
         """The run in which `keep` has the artefact `name` made, to ask for what goes with a text that was given."""
-        return replace(self.scope(name), take=self.context.journal.takes("/".join((*self.path, name))))
+        return replace(self.scope(name), take=self.take + self.context.journal.takes("/".join((*self.path, name))))
 
     async def given(self, name: str, *, folder: str, suffix: str = "md") -> str | None:
         """The author's own text of the artefact `name`: edited, pinned or given as a file; `None` if there is none."""

@@ -1,6 +1,7 @@
 """A project: a folder of plain files that a writer can open, edit, diff and commit, and its journal.
 
-    fabula.toml   brief.md   plan/*.md|yaml|csv   role-play/*.md   story/NN-*.md   story.md   .fabula/journal.db
+    fabula.toml   brief.md   plan/*.md|yaml|csv   role-play/*.md   drafts/*.md|yaml   story/NN-*.md   story.md
+    .fabula/journal.db
 
 Files are the interface for edits: a file that differs from what was last written there is the author's edit.
 """
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from fabula.engine.events import Kept
 
 MAX_FILE: Final = 2_000_000
-FOLDERS: Final = ("plan", "role-play", "story")
+FOLDERS: Final = ("plan", "role-play", "drafts", "story")
 SUFFIXES: Final = (".md", ".yaml", ".csv")
 _MADE_AT_ONCE: Final = ("plan", "story")  # the others are made with their first file
 STORY: Final = "story.md"
@@ -309,6 +310,8 @@ class Project:
         """
         places = journal.places()
         wanted = name.removeprefix("./").removeprefix(f"{self.folder}/")
+        if wanted in places:
+            return wanted
         for path, file in places.items():
             if wanted in (path, file, Path(file).name, Path(file).stem, slug(path)):
                 return path

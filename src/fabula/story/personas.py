@@ -15,6 +15,8 @@
         relationships: {Tobias: the boy who brings her bread}
         location: the lamp room
         fears: [the dark]
+        secret: She let the lamp go out once.      # what it hides from the others
+        knows: Tobias saw it, and has never said so.  # what it knows of the others
         state: {tired: true}
         aliases: [the keeper]
 
@@ -55,7 +57,7 @@ _LISTS: Final = ("personality", "goals", "abilities", "fears", "aliases")
 
 @dataclass(frozen=True, slots=True)
 class Persona:
-    """One character as its agent knows itself (section 3.2 of MAGNET; `fears`, `state` and `aliases` are ours)."""
+    """One character as its agent knows itself (section 3.2 of MAGNET); what follows the location is ours."""
 
     name: str
     description: str = ""
@@ -68,10 +70,12 @@ class Persona:
     fears: tuple[str, ...] = ()
     state: tuple[tuple[str, Scalar], ...] = ()
     aliases: tuple[str, ...] = ()
+    secret: str = ""
+    knows: str = ""
 
     @property
     def block(self) -> str:
-        """The persona as one text: a fixed order of fields, empty ones skipped."""
+        """The persona as its own player knows it, as one text: a fixed order of fields, empty ones skipped."""
         ties = "; ".join(f"{name}: {tie}" for name, tie in self.relationships)
         fields = [
             ("Name", ", also called ".join([self.name, ", ".join(self.aliases)]) if self.aliases else self.name),
@@ -83,6 +87,8 @@ class Persona:
             ("Fears", ", ".join(self.fears)),
             ("Relationships", ties),
             ("Location", self.location),
+            ("Hides from the others", self.secret),
+            ("Knows of the others", self.knows),
         ]
         return "\n".join(f"{label}: {value}" for label, value in fields if value)
 
@@ -97,6 +103,8 @@ class Persona:
             role=character.role,
             personality=(one_line(character.personality),) if character.personality.strip() else (),
             goals=(character.goal,) if character.goal else (),
+            secret=character.secret,
+            knows=character.knows,
         )
 
 
@@ -228,6 +236,8 @@ def _reader() -> TypeAdapter[Personas]:
         fears: listed = []
         state: values = {}
         aliases: listed = []
+        secret: text = ""
+        knows: text = ""
 
     class Top(BaseModel):
         model_config = ConfigDict(extra="forbid")
@@ -242,6 +252,8 @@ def _reader() -> TypeAdapter[Personas]:
                 description=sheet.description,
                 role=one_line(sheet.role),
                 location=one_line(sheet.location),
+                secret=sheet.secret,
+                knows=sheet.knows,
                 relationships=tuple(sheet.relationships.items()),
                 state=tuple((name, scalar(value)) for name, value in sheet.state.items()),
                 **{field: tuple(getattr(sheet, field)) for field in _LISTS},

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 Element: TypeAlias = Literal["exposition", "rising action", "climax", "falling action", "resolution"]
 ARC: Final[tuple[Element, ...]] = get_args(Element)
+_ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_TEENS: Final = (11, 12, 13)
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,20}(\.[0-9]{1,20})?")
 _DATE: Final = re.compile(
     r"(-?[0-9]{1,9})-(0?[1-9]|1[0-2])"  # year, month
@@ -61,6 +63,8 @@ class Character:
         speech: how they speak.
         goal: what they want over the whole story.
         personality: what they are like, as anybody notices who meets them.
+        secret: what they hide from others when the story begins; for their own player and for who knows all.
+        knows: what they know of the others when the story begins; for the same eyes.
     """
 
     name: str
@@ -72,15 +76,25 @@ class Character:
     goal: str = ""
     group: bool = False
     personality: str = ""
+    secret: str = ""
+    knows: str = ""
+
+    def at(self, presence: Presence) -> Character:
+        """The character as of a scene: where that has another age or situation, what the sheet says of later goes."""
+        if not (presence.age or presence.then):
+            return self
+        return replace(self, age=presence.age, setup=presence.then, goal="", secret="", knows="")
 
     def introduction(self, here: str = "") -> str:
-        """All fields on one line, as prompts and briefs show a character; `here` is what it wants in a scene."""
+        """All fields on one line, for prompts of roles that know all; `here` is what it wants in a scene."""
         who = ", ".join(filter(None, ("a group" * self.group, self.role, self.gender, self.age)))
         about = (
             self.setup,
             self.personality and f"Personality: {self.personality}",
             self.speech and f"Way of speaking: {self.speech}",
             self.goal and f"Wants: {self.goal}",
+            self.secret and f"Hides: {self.secret}",
+            self.knows and f"Knows: {self.knows}",
             here and f"Wants here: {here}",
         )
         return self._introduced(who, about)
@@ -118,10 +132,17 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """A character in a scene, and what it wants there."""
+    """A character in a scene, and what it wants there.
+
+    Attributes:
+        age: its age at the time of this scene, where that is not its sheet's.
+        then: its situation at that time, where that is not its sheet's: who it is, what it knows and hides by then.
+    """
 
     name: str
     goal: str = ""
+    age: str = ""
+    then: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +157,7 @@ class ScenePlan:
         characters: who is present; only they witness what happens.
         time: story time: a number, or a date and time of day such as 1921-05-03 14:30; empty where it is not known.
         after: names of scenes that happen earlier.
+        date: when it happens, in words: "the night of 3 November 1962, six years before the first scene".
     """
 
     name: str
@@ -146,11 +168,25 @@ class ScenePlan:
     characters: tuple[Presence, ...] = ()
     time: str = ""
     after: tuple[str, ...] = ()
+    date: str = ""
 
     @property
     def present(self) -> tuple[str, ...]:
         """Names of who is there."""
         return tuple(presence.name for presence in self.characters)
+
+    @property
+    def when(self) -> str:
+        """When it happens, for prompts: its date in words, else a story time that is a date; empty otherwise."""
+        return self.date or (one_line(self.time) if _DATE.fullmatch(one_line(self.time)) else "")
+
+    def witnesses(self, event: Event) -> tuple[str, ...]:
+        """Names of who sees and hears an event of this scene."""
+        return tuple(name for name in self.present if not event.present or name in event.present)
+
+    def absent(self, event: Event) -> tuple[str, ...]:
+        """Names of who is in this scene, but neither sees nor hears that event of it."""
+        return tuple(name for name in self.present if event.present and name not in event.present)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +225,9 @@ class Plan:
         brief: what the author asked for, where the plan knows it.
         person: in which grammatical person the story is told, and by whom: "first person, told by Mara".
         tense: in which tense: "present tense".
+        form: what its form is beside person and tense: letters, a refrain, who tells what.
+        demands: what the brief demands and can be checked: order, dates, lengths of parts, who must never learn what.
+        payoffs: what is set up in which scene, and pays off where.
     """
 
     scenes: tuple[ScenePlan, ...]
@@ -199,6 +238,9 @@ class Plan:
     brief: str = ""
     person: str = ""
     tense: str = ""
+    form: str = ""
+    demands: tuple[str, ...] = ()
+    payoffs: tuple[str, ...] = ()
 
     @property
     def manner(self) -> str:
@@ -226,16 +268,35 @@ class Plan:
         """
         return _named(name, self.characters, "character")
 
+    def people(self, scene: ScenePlan) -> tuple[tuple[Character, str], ...]:
+        """Who is in a scene, as they are at its time, and what each of them wants in it."""
+        sheets = {character.name: character for character in self.characters}
+        return tuple((sheets.get(one.name, Character(one.name)).at(one), one.goal) for one in scene.characters)
+
+    def position(self, name: str) -> str:
+        """A scene's place in the two orders: "scene 2 of 4 in the order of telling; it happens third in time".
+
+        Where the story is told as it happens: "scene 2 of 4".
+        """
+        told, order = self._ranks()[self.scene(name).name], self.assumed_chronology()
+        where = f"scene {told + 1} of {len(self.scenes)}"
+        if not self.anachronies(order):
+            return where
+        return f"{where} in the order of telling; it happens {ordinal(order.index(self.names[told]) + 1)} in time"
+
     def as_brief(self) -> str:
         """What the author asked for; where the plan does not know it, a brief made of conflict, setting and cast."""
         if self.brief:
             return self.brief
         about = f'Write a story called "{self.title}".' if self.title else "Write a story."
         cast = "\n".join(f"- {character.introduction()}" for character in self.characters)
+        kept = "\n".join(f"- {demand}" for demand in self.demands)
         parts = (
             self.conflict and f"It is about this: {self.conflict}",
             self.setting and f"It is set here: {self.setting}",
             self.manner and f"It is told in this way: {self.manner}",
+            self.form and f"Its form is this: {self.form}",
+            kept and f"It keeps to this:\n{kept}",
         )
         return "\n\n".join(filter(None, (about, *parts, cast and f"Its characters are:\n{cast}")))
 
@@ -318,6 +379,14 @@ class Plan:
         for rank, scene in enumerate(self.scenes):
             ranks.setdefault(scene.name, rank)
         return ranks
+
+
+def ordinal(number: int) -> str:
+    """A place in an order, in words as far as ten: "first", "tenth", "11th", "22nd"."""
+    if 1 <= number <= len(_ORDINALS):
+        return _ORDINALS[number - 1]
+    ending = "th" if number % 100 in _TEENS else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
 
 
 _Named = TypeVar("_Named", ScenePlan, Character)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 MAX_SCENES: Final = 2_000
 MAX_NAME: Final = 200
+MAX_DATE: Final = 200
+MAX_LISTED: Final = 100  # demands, and payoffs
 IMPORTANCE: Final = range(1, 11)
 _SHOWN: Final = 60
 _LISTED: Final = 10
@@ -49,8 +51,9 @@ def check_plan(plan: Plan) -> tuple[Problem, ...]:
     """Everything that is wrong in `plan`, at most `MAX_PROBLEMS`; nothing for a plan that can be written from.
 
     Looked for are: no scene or more than 2,000; missing, overlong and equal names (equal as names of files); empty
-    outlines; unknown characters, elements and scenes; people at an event who are not in its scene; an importance that
-    is not 1 to 10; times that are none; a time that contradicts an `after`; circles in story time.
+    outlines; empty demands and payoffs, or more than 100; unknown characters, elements and scenes; people at an event
+    who are not in its scene; an importance that is not 1 to 10; times that are none; overlong dates; a time that
+    contradicts an `after`; circles in story time.
     """
     return tuple(Problem(path, where(plan, path), what) for path, what in islice(_found(plan), MAX_PROBLEMS))
 
@@ -66,6 +69,7 @@ def _found(plan: Plan) -> Iterator[Found]:
     if len(plan.scenes) > MAX_SCENES:
         yield ("scenes",), f"The plan has {len(plan.scenes):,} scenes; {MAX_SCENES:,} are the most. Leave some out."
         return
+    yield from chain(_listed("demands", plan.demands), _listed("payoffs", plan.payoffs))
     yield from _names("characters", plan.characters)
     yield from _names("scenes", plan.scenes)
     cast = dict.fromkeys(character.name for character in plan.characters if character.name)
@@ -75,6 +79,16 @@ def _found(plan: Plan) -> Iterator[Found]:
         for path, what in chain(_arc(scene), _outline(scene), _present(scene, cast), _after(scene, scenes)):
             yield (*at, *path), what
     yield from _order(plan)
+
+
+def _listed(kind: str, texts: tuple[str, ...]) -> Iterator[Found]:
+    """Problems of the plan's demands or payoffs."""
+    if len(texts) > MAX_LISTED:
+        yield (kind,), f"The plan has {len(texts):,} {kind}; {MAX_LISTED} are the most. Leave some out."
+        return
+    for index, text in enumerate(texts):
+        if not text.strip():
+            yield (kind, index), "This entry is empty. Write a sentence, or take it out."
 
 
 def _names(kind: str, named: Iterable[ScenePlan | Character]) -> Iterator[Found]:
@@ -107,13 +121,16 @@ def _name(name: str) -> str:
 
 
 def _arc(scene: ScenePlan) -> Iterator[Found]:
-    """Problems of a scene's element, importance and time."""
+    """Problems of a scene's element, importance, time and date."""
     if scene.element not in ARC:
         yield ("element",), f"{scene.element!r} is no part of the arc. {nearest(scene.element, ARC)}"
     if scene.importance not in IMPORTANCE:
         yield ("importance",), f"{scene.importance} is not between 1 and 10. Write a number from 1 (least) to 10."
     if scene.time and story_time(scene.time) is None:
         yield ("time",), _no_time(scene.time)
+    if len(scene.date) > MAX_DATE:
+        what = f"The date has {len(scene.date)} characters; {MAX_DATE} are the most."
+        yield ("date",), f"{what} Say in a few words when the scene happens."
 
 
 def _no_time(text: str) -> str:

@@ -8,6 +8,11 @@ All of it but the scenes' names and outlines may be left out::
     setting: ...
     person: first person, told by Mara   # and who tells it, where that is one of them
     tense: past tense
+    form: ...                        # what its form is beside that: letters, a refrain
+    demands:                         # what the brief demands and can be checked; a list
+      - Tobias must never learn who lit the lamp.
+    payoffs:                         # what is set up in which scene, and pays off where; a list
+      - The letter of scene 1 is read aloud in scene 3.
     characters:
       - name: Mara
         role: protagonist
@@ -17,6 +22,8 @@ All of it but the scenes' names and outlines may be left out::
         personality: what they are like, as anybody notices who meets them
         speech: how they speak
         goal: what they want
+        secret: what they hide from the others when the story begins
+        knows: what they know of the others when the story begins
         group: yes                   # only for a group of minor characters
     scenes:                          # in the order in which they are told
       - name: The letter
@@ -24,9 +31,14 @@ All of it but the scenes' names and outlines may be left out::
         place: the lamp room
         importance: 8                # 1 (least) to 10
         time: 1921-10-30             # story time: a number, or a date and time of day
+        date: the night of 30 October 1921   # the same in words, for prompts
         after: The wreck             # scenes that happen earlier; one, or a list
         characters:                  # who is there, and what each wants; or a list of names
           Mara: to read the letter alone
+          Tobias:                    # in a scene of other years: age and situation at its time
+            goal: to be let in
+            age: "9"
+            then: not yet her helper, a fisherman's boy
         outline:                     # what happens, as it is told
           - Mara opens the letter.
           - event: She remembers the wreck.

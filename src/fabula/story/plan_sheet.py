@@ -22,11 +22,15 @@ if TYPE_CHECKING:
 
 _BOOLS: Final = {"yes": True, "true": True, "no": False, "false": False, "": False}
 _SHOWN: Final = 60
-_HEAD: Final = ("title", "brief", "conflict", "setting", "person", "tense")
+_HEAD: Final = ("title", "brief", "conflict", "setting", "person", "tense", "form")
+_LISTS: Final = ("demands", "payoffs")
 _SAY_TEXT: Final = "A text is wanted here, not a list or a mapping. If it holds a colon, put it in quotes."
 _SAY_PLAN: Final = "A plan has keys with texts and lists, as in 'title: ...' and 'scenes:'. Write it so."
 _SAY_CHARACTER: Final = "A character has a name and more. Write '- name: ...'."
 _SAY_SCENE: Final = "A scene has a name, an outline and more. Write '- name: ...'."
+_SAY_PRESENCE: Final = (
+    "What a character wants here is a text, or has 'goal', 'age' and 'then'. If a text holds a colon, put it in quotes."
+)
 _SAY_EVENT: Final = (
     "An event is a text, or has 'event', 'time' and 'characters'. If a text holds a colon, put it in quotes."
 )
@@ -101,7 +105,12 @@ def _presences(value: object) -> list[object]:
 
 def _presence(value: object) -> Presence:
     if isinstance(value, tuple):
-        return Presence(_name(value[0]), _text(value[1]))
+        name, wants = _name(value[0]), value[1]
+        if not isinstance(wants, dict):
+            return Presence(name, wants or "" if isinstance(wants, str | None) else _refuse(_SAY_PRESENCE))
+        if unknown := [key for key in wants if key not in _PRESENCE]:
+            _refuse(f"There is no {unknown[0][:_SHOWN]!r} here. Write 'goal', 'age' or 'then'.")
+        return Presence(name, **{key: _text(text) for key, text in wants.items()})
     name = _name(_text(value))
     return Presence(name if value is None else _some_name(name))
 
@@ -110,6 +119,7 @@ def _list(key: str, *, one: bool = False) -> BeforeValidator:
     return BeforeValidator(partial(_entries, key=key, one=one))
 
 
+_PRESENCE: Final = ("goal", "age", "then")
 _Text: TypeAlias = Annotated[str, BeforeValidator(_text)]
 _Line: TypeAlias = Annotated[_Text, AfterValidator(one_line)]
 _Name: TypeAlias = Annotated[_Text, AfterValidator(_name)]
@@ -128,6 +138,8 @@ class _Character(_Sheet):
     personality: _Text = ""
     speech: _Text = ""
     goal: _Text = ""
+    secret: _Text = ""
+    knows: _Text = ""
     group: Annotated[bool, BeforeValidator(_yes_or_no)] = False
 
 
@@ -143,6 +155,7 @@ class _Scene(_Sheet):
     place: _Text = ""
     importance: Annotated[int, BeforeValidator(_importance)] = 5
     time: _Line = ""
+    date: _Line = ""
     after: Annotated[list[Annotated[_Name, AfterValidator(_some_name)]], _list("after", one=True)] = []
     characters: Annotated[list[Annotated[Any, AfterValidator(_presence)]], BeforeValidator(_presences)] = []
     outline: Annotated[list[Annotated[_Event, BeforeValidator(_event)]], _list("outline", one=True)] = []
@@ -159,6 +172,9 @@ class _Plan(_Sheet):
     setting: _Text = ""
     person: _Line = ""
     tense: _Line = ""
+    form: _Text = ""
+    demands: Annotated[list[_Line], _list("demands", one=True)] = []
+    payoffs: Annotated[list[_Line], _list("payoffs", one=True)] = []
     characters: Annotated[list[Annotated[_Character, _entry(_SAY_CHARACTER)]], _list("characters")] = []
     scenes: Annotated[list[Annotated[_Scene, _entry(_SAY_SCENE)]], _list("scenes")] = []
 
@@ -185,6 +201,8 @@ def plan_of(data: Any) -> Plan:  # noqa: ANN401 - data of any kind
         tuple(map(_scene_of, sheet.scenes)),
         tuple(Character(**dict(character)) for character in sheet.characters),
         **{name: getattr(sheet, name) for name in _HEAD},
+        demands=tuple(sheet.demands),
+        payoffs=tuple(sheet.payoffs),
     )
 
 
@@ -198,6 +216,7 @@ def _scene_of(sheet: _Scene) -> ScenePlan:
         tuple(sheet.characters),
         sheet.time,
         tuple(sheet.after),
+        sheet.date,
     )
 
 
@@ -206,7 +225,8 @@ def _scene_of(sheet: _Scene) -> ScenePlan:
 
 def write(plan: Plan) -> str:
     """The plan as YAML: first what is short, then characters and scenes, separated by blank lines."""
-    head = _pairs((key, getattr(plan, key)) for key in _HEAD)
+    lists = [(key, Items(tuple(map(_node, getattr(plan, key))))) for key in _LISTS]
+    head = _pairs([*((key, getattr(plan, key)) for key in _HEAD), *lists])
     parts = [yamltext.write(head)] if head.pairs else []
     for key, entries in (("characters", map(_sheet, plan.characters)), ("scenes", map(_written, plan.scenes))):
         # Written one by one, as PyYAML puts no blank lines: every text but the first goes on with the list.
@@ -233,7 +253,7 @@ def _sheet(character: Character) -> Pairs:
 
 def _written(scene: ScenePlan) -> Pairs:
     after = scene.after[0] if len(scene.after) == 1 else Items(tuple(map(_node, scene.after)))
-    goals = tuple((_node(presence.name), _node(presence.goal)) for presence in scene.characters)
+    goals = tuple((_node(presence.name), _wanted(presence)) for presence in scene.characters)
     names = Items(tuple(key for key, _ in goals))
     return _pairs(
         [
@@ -242,11 +262,19 @@ def _written(scene: ScenePlan) -> Pairs:
             ("place", scene.place),
             ("importance", str(scene.importance)),
             ("time", scene.time),
+            ("date", scene.date),
             ("after", after),
-            ("characters", Pairs(goals) if any(goal.value for _, goal in goals) else names),
+            ("characters", Pairs(goals) if any(goal != Text("") for _, goal in goals) else names),
             ("outline", Items(tuple(map(_happening, scene.outline)))),
         ]
     )
+
+
+def _wanted(presence: Presence) -> Node:
+    """What somebody wants in a scene; with their age and situation of then, where that differs from their sheet."""
+    if not (presence.age or presence.then):
+        return _node(presence.goal)
+    return _pairs([("goal", presence.goal), ("age", presence.age), ("then", presence.then)])
 
 
 def _happening(event: Event) -> Node:

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import BaseModel, Field
 
-from fabula.app.injecting.planted import KINDS, NEEDS, Decoy, Error, Planted, located, overlaps, problems, words_between
+from fabula.app.injecting.planted import KINDS, NEEDS, Decoy, Error, Planted, overlaps, problems, words_between
 from fabula.base.errors import RefusalError, ReplyError, UsageError
+from fabula.craft.quoting import located
 from fabula.craft.raters import mark_for
 from fabula.engine.replies import short
 from fabula.models.budget import estimate_tokens

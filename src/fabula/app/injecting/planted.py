@@ -1,7 +1,5 @@
 """A story with planted errors: the clean text, each error as an edit of it, decoys, and what can be wrong with them."""
 
-# ruff: noqa: RUF001 - quotation marks of all kinds count as one
-
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
@@ -41,7 +39,6 @@ NEEDS: Final = {
     "inference": "a sum or a step of thought is needed",
     "world_knowledge": "the reader has to know how the world is",
 }
-_PLAIN: Final = str.maketrans("’‘‛´`“”„‟‐‑–—\u00a0", "'''''\"\"\"\"---- ")
 
 Span = tuple[int, int]
 
@@ -108,17 +105,6 @@ class Planted:
     def data(self) -> dict[str, Any]:
         """The file, which `fabula check --gold` reads."""
         return asdict(self)
-
-
-def located(text: str, quote: str) -> list[Span]:
-    """Where a quotation stands, letter by letter; kinds of quotation marks, dashes and blanks do not count."""
-    text, quote = text.translate(_PLAIN), quote.translate(_PLAIN).strip()
-    found: list[Span] = []
-    at = text.find(quote) if quote else -1
-    while at >= 0:
-        found.append((at, at + len(quote)))
-        at = text.find(quote, at + 1)
-    return found
 
 
 def words_between(text: str, one: Span, other: Span) -> int:

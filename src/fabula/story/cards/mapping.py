@@ -28,6 +28,7 @@ _MOST: Final = 50  # of a list in the extension
 _SHORT: Final = 60  # letters of a trait
 _WORDS: Final = 8  # of one
 _LISTS: Final = ("goals", "abilities", "fears", "aliases")
+_OWN: Final = ("secret", "knows")
 _NOTHING: Final[tuple[Any, ...]] = ("", [], {}, False)
 _END: Final = re.compile(r"[.!?][\"'\u201d\u2019)]*(?=\s)")
 _BETWEEN: Final = re.compile(r"[,;\n]+")
@@ -57,6 +58,8 @@ def persona_of(card: Card, user: str = PLAYER) -> Persona:
         personality=traits if ", ".join(traits) == personality else _traits(personality),
         relationships=tuple((one_line(key), text) for key, text in _pairs(ours.get("relationships"))),
         location=_line(ours.get("location")),
+        secret=_text(ours.get("secret")),
+        knows=_text(ours.get("knows")),
         state=tuple((key, value) for key, value in _values(ours.get("state"))),
         **lists,
     )
@@ -75,6 +78,8 @@ def character_of(card: Card, user: str = PLAYER) -> Character:
         speech=_text(ours.get("speech")),
         goal="; ".join(_listed(ours.get("goals"))),
         group=ours.get("group") is True,
+        secret=_text(ours.get("secret")),
+        knows=_text(ours.get("knows")),
         personality=_cut(_said(card, "personality", user)),
     )
 
@@ -129,11 +134,11 @@ def _fields_of(who: Persona | Character) -> tuple[dict[str, Any], dict[str, Any]
     """The fields of a card, and those of our extension."""
     if isinstance(who, Character):
         fields = {"name": who.name, "description": who.setup, "personality": who.personality}
-        ours = {name: getattr(who, name) for name in ("role", "gender", "age", "speech", "group")}
+        ours = {name: getattr(who, name) for name in ("role", "gender", "age", "speech", "group", *_OWN)}
         return fields, {**ours, "goals": [who.goal] if who.goal else []}
     fields = {"name": who.name, "description": who.description, "personality": ", ".join(who.personality)}
     ours = {name: list(getattr(who, name)) for name in ("personality", *_LISTS)}
-    ours |= {"role": who.role, "location": who.location}
+    ours |= {name: getattr(who, name) for name in ("role", "location", *_OWN)}
     return fields, {**ours, "relationships": dict(who.relationships), "state": dict(who.state)}
 
 

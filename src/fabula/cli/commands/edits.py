@@ -1,0 +1,81 @@
+"""`fabula edits`: what the final reading of a story changed, and which of it the author refuses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fabula.base.errors import UsageError
+from fabula.cli.opening import project_of, terminal_of
+from fabula.cli.options import Common, Where, bundled
+from fabula.cli.progress import counted
+from fabula.cli.session import near
+from fabula.craft.final_reading import EDITS, REFUSED, read_edits, read_refused, refuse, write_refused
+from fabula.engine.run import DRAFTS
+from fabula.story import one_line
+
+if TYPE_CHECKING:
+    from fabula.craft.final_reading import Edit
+    from fabula.engine.journal import Journal
+
+_EDITS, _REFUSED = f"{DRAFTS}/{EDITS}", f"{DRAFTS}/{REFUSED}"
+
+
+@bundled
+def edits(
+    common: Common,
+    where: Where = "",
+    *,
+    refuse_: Annotated[
+        list[str] | None, typer.Option("--refuse", metavar="ID", help="An edit that is not to be made; repeat it.")
+    ] = None,
+    accept: Annotated[
+        list[str] | None, typer.Option("--accept", metavar="ID", help="A refused edit that is made after all.")
+    ] = None,
+) -> None:
+    """List what the final reading changed; refuse a change, or take it after all. Nobody is asked again."""
+    terminal, project = terminal_of(common), project_of(common, where)
+    with project.recorded() as journal:
+        found = read_edits(_text(journal, _EDITS))
+        before = read_refused(journal.newest(_REFUSED) or "")
+        refused = refuse(found, refuse(found, before, refuse_ or ()), accept or (), back=True)
+        if refused != before:
+            project.edit(journal, _REFUSED, write_refused(refused))
+    terminal.say("\n\n".join(_shown(edit, refused=edit.id in refused) for edit in found) or "Nothing was changed.")
+    if refused != before:
+        changed = counted(len(refused ^ before), "edit")
+        terminal.advise(f"{changed} changed. Next: `fabula update {near(project.folder)}`; it asks nobody for this.")
+    elif found:
+        terminal.advise("`fabula edits --refuse ID` takes one back.")
+    terminal.document(
+        {
+            "edits": [
+                {
+                    "id": edit.id,
+                    "part": edit.part,
+                    "old": edit.old,
+                    "new": edit.new,
+                    "why": edit.why,
+                    "refused": edit.id in refused,
+                }
+                for edit in found
+            ]
+        }
+    )
+
+
+def _text(journal: Journal, path: str) -> str:
+    text = journal.newest(path)
+    if text is None:
+        raise UsageError(
+            "There is no final reading in this project. `fabula write --set final_reading=true` ends with one, where "
+            "the system has it."
+        )
+    return text
+
+
+def _shown(edit: Edit, *, refused: bool) -> str:
+    lines = [f"{edit.id}  {edit.part}{'  (refused)' if refused else ''}", f"  - {one_line(edit.old)}"]
+    lines += [f"  + {one_line(edit.new)}"] if edit.new else []
+    return "\n".join([*lines, *([f"  {one_line(edit.why)}"] if edit.why else [])])

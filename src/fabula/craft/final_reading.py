@@ -1,0 +1,394 @@
+"""The whole is read once when it is written, and small edits come of it; ours.
+
+Parts that are written one after the other are never seen together by who writes them: a blanket is lost on a Tuesday
+and found on a Wednesday, a refrain fails once, a girl is called by a name that stands in the plan alone. So an editor
+reads the whole against brief, plan and itself. It does not write anything anew: it gives edits, each of which the
+author can refuse (`fabula edits`).
+
+A part that is to be revised is made with `Run.draft`, so that who writes the next part sees it as it was written;
+`final_reading` makes of the drafts the texts that stand in the story. Kept are
+
+- `drafts/edits`, the edits, with why: the file `drafts/edits.yaml`, which an author may change;
+- `drafts/refused`, the author's own list of edits that are not made: `drafts/refused.yaml`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from fabula.base import yamltext
+from fabula.base.errors import ReplyError, UnknownNameError
+from fabula.base.yamltext import Items, Pairs, Text
+from fabula.craft.packing import paragraphs
+from fabula.craft.quoting import located
+from fabula.craft.raters import mark_for
+from fabula.engine.run import DRAFTS, side_by_side
+from fabula.models.budget import estimate_tokens
+from fabula.story import count_words
+from fabula.story.sheets import read_sheet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from fabula.craft.length import WordRange
+    from fabula.engine.run import Draft, Run
+
+EDITS, REFUSED = "edits", "refused"
+_SHARE: Final = 0.5  # of the window, for the story; the rest is for brief, plan and reply
+_SHORT: Final = 6_000  # tokens of the story in one prompt, for a small model that is made to read
+_MOST_WORDS: Final = 80  # that an edit may add, or take out; more is no small edit
+_ID: Final = 6
+_CLOSING: Final = ("", *" \n.,;:!?)\u2019\u201d\u2026")
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A change of some words in one part.
+
+    Attributes:
+        part: the name of the part.
+        old: words that stand in it.
+        new: what stands there instead; may be empty.
+        why: what was wrong.
+    """
+
+    part: str
+    old: str
+    new: str
+    why: str = ""
+
+    @property
+    def id(self) -> str:
+        """Six letters that name it: fixed by its part and both texts."""
+        return sha256(f"{self.part}\0{self.old}\0{self.new}".encode("utf-8", "replace")).hexdigest()[:_ID]
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """An edit that was not made, and why."""
+
+    edit: Edit
+    why: str
+
+
+class EditReply(BaseModel):
+    """One change."""
+
+    model_config = ConfigDict(frozen=True, str_strip_whitespace=True)
+    paragraph: int
+    old: Annotated[str, Field(min_length=1)]
+    new: str = ""
+    why: str = ""
+
+
+class EditsReply(BaseModel):
+    """All changes; none where nothing is to be mended."""
+
+    model_config = ConfigDict(frozen=True)
+    edits: list[EditReply]
+
+
+async def final_reading(
+    run: Run, role: str, drafts: Sequence[Draft], *, brief: str, plan: str = "", want: WordRange | None = None
+) -> list[str]:
+    """The parts' texts as they stand in the story, in order: the drafts with the edits that the author does not refuse.
+
+    One call; more where the story does not fit into the model's window. Each part is kept under its name in `story/`.
+    Where the reply cannot be read, a note says so and the drafts stand as they are. A role that gets the help for small
+    models is not asked: it would find nothing, and break what it touched.
+
+    Args:
+        run: the place where the drafts were made.
+        role: who reads.
+        drafts: the parts, in the order of telling, as `Run.draft` gave them.
+        brief: what the story was to be.
+        plan: what was planned for it, as text; may be empty.
+        want: how many words the story should have.
+
+    Raises:
+        PlanError: the author's `drafts/edits.yaml` or `drafts/refused.yaml` has problems; all are named.
+        ModelError: the model did not answer.
+    """
+    place = run.scope(DRAFTS)
+
+    async def make(own: Run) -> str:
+        return write_edits([] if own.aids(role) else await _read(own, role, drafts, brief, plan, want))
+
+    edits = await place.keep_as(
+        lambda text: read_edits(text, f"{DRAFTS}/{EDITS}.yaml"), EDITS, make, folder=DRAFTS, suffix="yaml"
+    )
+    refused = await place.keep_as(
+        read_refused, REFUSED, _made(write_refused(())), folder=DRAFTS, suffix="yaml", settled=True
+    )
+    final, left = revised(drafts, [edit for edit in edits if edit.id not in refused])
+    for one in left:
+        run.note(f"The edit {one.edit.id} of {one.edit.part} is not made: {one.why}")
+    return [
+        await run.keep(draft.name, _made(text), folder="story", settled=True)
+        for draft, text in zip(drafts, final, strict=True)
+    ]
+
+
+def _made(text: str) -> Any:  # noqa: ANN401 - what `Run.keep` takes
+    async def make(_: Run) -> str:
+        return text
+
+    return make
+
+
+async def _read(
+    run: Run, role: str, drafts: Sequence[Draft], brief: str, plan: str, want: WordRange | None
+) -> list[Edit]:
+    """The edits of one reading; of one for each stretch of the story where it does not fit into a prompt."""
+    shown = _numbered(drafts)
+    stretches = list(_stretches(shown, run.prompt_tokens(role, _SHORT, _SHARE)))
+    own = ", ".join(f"part {number}" for number, draft in enumerate(drafts, 1) if draft.given is not None)
+    has = sum(count_words(draft.given or draft.text) for draft in drafts)
+    mark = mark_for(brief, plan, *(paragraph.text for paragraph in shown))
+    replies = await side_by_side(
+        _asked(
+            run.scope("part", number) if len(stretches) > 1 else run,
+            role,
+            lines=[line for paragraph in stretch for line in paragraph.lines],
+            brief=brief,
+            plan=plan,
+            mark=mark,
+            own=own,
+            has=has,
+            words=want,
+            part=number,
+            of=len(stretches),
+        )
+        for number, stretch in enumerate(stretches, 1)
+    )
+    return [edit for reply in replies for edit in _edits_of(reply, shown)]
+
+
+async def _asked(run: Run, role: str, **fields: Any) -> list[EditReply]:  # noqa: ANN401 - fields of a prompt
+    try:
+        return (await run.ask_for(EditsReply, role, "final_reading", **fields)).edits
+    except ReplyError as error:
+        run.note(f"The whole was not revised, since the reply of {role!r} could not be read: {error}")
+        return []
+
+
+# what is shown --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Paragraph:
+    """A paragraph as it is shown: its number in the story, its part, and the line that stands above it, if any."""
+
+    number: int
+    part: str
+    text: str
+    heading: str = ""
+
+    @property
+    def lines(self) -> list[str]:
+        return [*([self.heading] if self.heading else []), f"[{self.number}] {self.text}"]
+
+
+def _numbered(drafts: Sequence[Draft]) -> list[_Paragraph]:
+    found: list[_Paragraph] = []
+    for place, draft in enumerate(drafts, 1):
+        heading = f"# Part {place}" if len(drafts) > 1 else ""
+        for text in paragraphs(draft.text if draft.given is None else draft.given):
+            found.append(_Paragraph(len(found) + 1, draft.name, text, heading))
+            heading = ""
+    return found
+
+
+def _stretches(shown: Sequence[_Paragraph], tokens: int) -> Iterator[list[_Paragraph]]:
+    """As many paragraphs together as fit; a paragraph that is longer stands alone."""
+    stretch: list[_Paragraph] = []
+    room = tokens
+    for paragraph in shown:
+        need = sum(map(estimate_tokens, paragraph.lines))
+        if stretch and need > room:
+            yield stretch
+            stretch, room = [], tokens
+        stretch.append(paragraph)
+        room -= need
+    if stretch:
+        yield stretch
+
+
+# edits ----------------------------------------------------------------------------------------------------------------
+
+
+def _edits_of(replies: Iterable[EditReply], shown: Sequence[_Paragraph]) -> Iterator[Edit]:
+    """The edits with the names of their parts; of words that stand more than once, more are taken until they are clear.
+
+    A number that no paragraph has, or whose paragraph does not have the words, counts for nothing where one other
+    paragraph has them.
+    """
+    for reply in replies:
+        at = [one for one in shown if one.number == reply.paragraph and located(one.text, reply.old)]
+        at = at or [one for one in shown if located(one.text, reply.old)]
+        if len(at) != 1:
+            part = next((one.part for one in shown if one.number == reply.paragraph), shown[0].part if shown else "")
+            yield Edit(part, reply.old, reply.new, reply.why)
+            continue
+        whole = "\n\n".join(one.text for one in shown if one.part == at[0].part)
+        start, end = located(at[0].text, reply.old)[0]
+        exact = at[0].text[start:end]
+        if len(located(whole, exact)) == 1:
+            yield Edit(at[0].part, exact, reply.new, reply.why)
+        else:  # the whole paragraph says which of them is meant
+            new = at[0].text[:start] + reply.new + at[0].text[end:]
+            yield Edit(at[0].part, at[0].text, new, reply.why)
+
+
+def revised(drafts: Sequence[Draft], edits: Sequence[Edit]) -> tuple[list[str], list[Left]]:
+    """The drafts' texts with all edits that can be made, and those that cannot.
+
+    Not made is what changes the author's own text, words that are not there or stand more than once, what overlaps an
+    edit before it, and what adds or takes out more than 80 words.
+    """
+    left: list[Left] = []
+    known = {draft.name for draft in drafts}
+    left += [Left(edit, f"there is no part {edit.part!r}.") for edit in edits if edit.part not in known]
+    texts = []
+    for draft in drafts:
+        own = [edit for edit in edits if edit.part == draft.name]
+        if draft.given is not None:
+            left += [Left(edit, "the text is the author's own.") for edit in own]
+            texts.append(draft.given)
+            continue
+        text, not_made = _with(draft.text, own)
+        texts.append(text)
+        left += not_made
+    return texts, left
+
+
+def _with(text: str, edits: Sequence[Edit]) -> tuple[str, list[Left]]:
+    """A text with its edits, and those that could not be made."""
+    left: list[Left] = []
+    taken: list[tuple[int, int, str]] = []
+    for edit in edits:
+        places = located(text, edit.old)
+        if why := _hindered(edit, places, taken):
+            left.append(Left(edit, why))
+        else:
+            taken.append((*places[0], edit.new.strip()))
+    for start, end, new in sorted(taken, reverse=True):
+        text = _put(text, start, end, new)
+    return text, left
+
+
+def _hindered(edit: Edit, places: Sequence[tuple[int, int]], taken: Sequence[tuple[int, int, str]]) -> str:
+    if not places:
+        return "its words do not stand there."
+    if len(places) > 1:
+        return f"its words stand there {len(places)} times."
+    if any(start < places[0][1] and places[0][0] < end for start, end, _ in taken):
+        return "another edit changes the same words."
+    if abs(count_words(edit.new) - count_words(edit.old)) > _MOST_WORDS:
+        return f"it adds or takes out more than {_MOST_WORDS} words."
+    return ""
+
+
+def _put(text: str, start: int, end: int, new: str) -> str:
+    """`text` with `new` from `start` to `end`; where nothing stands there any more, a blank or line end goes too."""
+    before, after = text[:start], text[end:]
+    if not new:
+        if not before.strip() or before.endswith("\n"):
+            after = after.lstrip("\n" if after.startswith("\n") else " ")
+        elif before.endswith(" ") and after[:1] in _CLOSING:
+            before = before.rstrip(" ")
+        if not after.strip():
+            before = before.rstrip()
+    return before + new + after
+
+
+# files ----------------------------------------------------------------------------------------------------------------
+
+_HEAD: Final = (
+    "# What was changed when the whole story was read. `fabula edits` lists it, and `fabula edits --refuse ID` takes\n"
+    "# one back. You may also change or take out entries here.\n"
+)
+_REFUSED_HEAD: Final = "# The edits of edits.yaml that are not to be made, by their ids.\n"
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    part: str
+    old: Annotated[str, Field(min_length=1)]
+    new: str = ""
+    why: str = ""
+    id: str = ""  # for people; it follows from the rest
+
+
+class _Edits(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    edits: Annotated[list[_Entry], BeforeValidator(lambda value: value or [])] = []
+
+
+class _Refused(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    refused: Annotated[list[str], BeforeValidator(lambda value: value or [])] = []
+
+
+def write_edits(edits: Sequence[Edit]) -> str:
+    """Edits as YAML that `read_edits` reads back."""
+    entries = tuple(
+        Pairs(tuple((Text(key), Text(value)) for key, value in _fields(edit) if value or key == "new"))
+        for edit in edits
+    )
+    body = yamltext.write(Pairs(((Text("edits"), Items(entries)),))) if entries else "edits: []\n"
+    return _HEAD + body
+
+
+def _fields(edit: Edit) -> Iterator[tuple[str, str]]:
+    yield from (("id", edit.id), ("part", edit.part), ("old", edit.old), ("new", edit.new), ("why", edit.why))
+
+
+def read_edits(text: str, where: str = f"{DRAFTS}/{EDITS}.yaml") -> tuple[Edit, ...]:
+    """The edits in a YAML text.
+
+    Raises:
+        PlanError: something is wrong in it; names all problems.
+    """
+    found = read_sheet(text, where, "the edits", _Edits.model_validate, lambda _: [], _keys)
+    return tuple(Edit(one.part, one.old, one.new, one.why) for one in found.edits)
+
+
+def read_refused(text: str, where: str = f"{DRAFTS}/{REFUSED}.yaml") -> frozenset[str]:
+    """The ids of edits in a YAML text that lists what the author refuses; nothing for an empty text.
+
+    Raises:
+        PlanError: something is wrong in it; names all problems.
+    """
+    if not text.strip():
+        return frozenset()
+    return frozenset(read_sheet(text, where, "what is refused", _Refused.model_validate, lambda _: [], _keys).refused)
+
+
+def write_refused(ids: Iterable[str]) -> str:
+    """A list of refused edits as YAML that `read_refused` reads back."""
+    entries = tuple(Text(one) for one in sorted(ids))
+    return _REFUSED_HEAD + (yamltext.write(Pairs(((Text("refused"), Items(entries)),))) if entries else "refused: []\n")
+
+
+def _keys(place: tuple[str | int, ...]) -> tuple[str, ...]:
+    if not place:
+        return ("edits", "refused")
+    return tuple(_Entry.model_fields) if place[0] == EDITS else ()
+
+
+def refuse(edits: Sequence[Edit], refused: Iterable[str], ids: Iterable[str], *, back: bool = False) -> frozenset[str]:
+    """The ids that are refused after `ids` are refused too, or, with `back`, no longer.
+
+    Raises:
+        UnknownNameError: there is no such edit.
+    """
+    known = {edit.id for edit in edits} | set(refused)
+    for one in ids:
+        if one not in known:
+            raise UnknownNameError("edit", one, known)
+    return frozenset(refused) - set(ids) if back else frozenset(refused) | set(ids)

@@ -1,0 +1,102 @@
+"""What a scene's prompts are shown: all of its situation for who knows all, and one character's share of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from fabula.base.errors import UnknownNameError
+from fabula.craft.planning import PROMPTS
+from fabula.engine.prompts import Prompts
+from fabula.story.cards.mapping import card_of, character_of, persona_of
+from fabula.story.personas import Persona, Personas, parse_personas, write_personas
+from fabula.story.plan import Character, Event, Plan, Presence, ScenePlan, ordinal
+from fabula.story.situation import situation_of
+
+CONFESSES, COMES = (
+    Event("Aksel tells Ruben that he was at the wheel.", present=("Aksel", "Ruben")),
+    Event("Marta comes."),
+)
+AKSEL = Character(
+    "Aksel",
+    "protagonist",
+    "man",
+    "52",
+    "A skipper about to sign away the boat.",
+    "Slow.",
+    "to be rid of her",
+    secret="He was at the wheel.",
+)
+RUBEN = Character("Ruben", age="60", personality="Dry.", knows="Aksel was at the wheel.", secret="He drinks.")
+STORM = ScenePlan(
+    "The storm",
+    (Event("Aksel takes the wheel."),),
+    place="The wheelhouse of the Hanna",
+    time="1962-11-03",
+    date="the night of 3 November 1962, six years before the first scene",
+    characters=(Presence("Aksel", "to bring her home", "46", "mate on his father's ferry"), Presence("Ruben")),
+)
+NIGHT = ScenePlan(
+    "The night",
+    (CONFESSES, COMES),
+    place="The quay",
+    time="1968-11-03",
+    characters=tuple(map(Presence, ("Aksel", "Ruben", "Marta"))),
+)
+PLAN = Plan((NIGHT, STORM), (AKSEL, RUBEN, Character("Marta", age="50", personality="Warm.", secret="She is ill.")))
+
+
+def rendered(name: str, **fields: object) -> str:
+    environment = Prompts(PROMPTS)._environment
+    return environment.get_template(f"{name}.jinja").render(fields)
+
+
+def test_who_knows_all_sees_date_place_people_of_then_and_who_misses_what() -> None:
+    storm = rendered("_situation", scene=STORM, people=PLAN.people(STORM))
+    assert "When: the night of 3 November 1962, six years before the first scene\nWhere: The wheelhouse" in storm
+    assert "- Aksel (protagonist, man, 46) - mate on his father's ferry. Way of speaking: Slow." in storm
+    assert "Wants here: to bring her home" in storm
+    assert not [later for later in ("52", "sign away", "rid of her") if later in storm]
+    assert "Not everybody" not in storm
+    night = rendered("_situation", scene=NIGHT, people=PLAN.people(NIGHT))
+    assert "When: 1968-11-03" in night
+    assert "Hides: He was at the wheel." in night
+    assert f"{CONFESSES.text} (Marta: not there, or out of hearing)" in night
+    assert COMES.text not in night
+    assert not rendered("_situation", scene=ScenePlan("A", (Event("x"),)), people=()).strip()
+
+
+def test_a_character_knows_its_own_secret_and_of_others_what_anybody_notices() -> None:
+    own = situation_of(PLAN, NIGHT, "Ruben")
+    assert (own.character, own.date, own.place) == (RUBEN, "1968-11-03", "The quay")
+    assert own.others == ("Aksel (man, 52) - Way of speaking: Slow.", "Marta (50) - Personality: Warm.")
+    assert situation_of(PLAN, NIGHT, "Ruben", [CONFESSES]).others == own.others[:1]
+    then = situation_of(PLAN, STORM, "Aksel")
+    assert (then.character.age, then.character.setup) == ("46", "mate on his father's ferry")
+    assert (then.character.goal, then.character.secret) == ("", "")
+    shown = rendered("_own_situation", situation=then)
+    assert shown.startswith("When: the night of 3 November 1962")
+    assert "- Ruben (60)" in shown
+    assert "wheel" not in rendered("_own_situation", situation=own)
+    with pytest.raises(UnknownNameError, match="Marta"):
+        situation_of(PLAN, STORM, "Marta")
+
+
+def test_a_scene_is_named_with_its_place_in_both_orders() -> None:
+    assert PLAN.position("The storm") == "scene 2 of 2 in the order of telling; it happens first in time"
+    assert Plan((STORM, NIGHT)).position("The night") == "scene 2 of 2"
+    assert [ordinal(n) for n in (1, 10, 11, 12, 21, 22, 23, 113)] == [
+        "first", "tenth", "11th", "12th", "21st", "22nd", "23rd", "113th",
+    ]  # fmt: skip
+
+
+def test_secrets_come_through_personas_and_cards() -> None:
+    persona = Persona.of(RUBEN)
+    assert persona.block.endswith("Hides from the others: He drinks.\nKnows of the others: Aksel was at the wheel.")
+    assert parse_personas(write_personas(Personas("x", (persona,)))).people == (persona,)
+    assert persona_of(card_of(persona)) == persona
+    assert character_of(card_of(RUBEN)) == RUBEN
+
+
+def test_a_brief_made_of_a_plan_holds_its_form_and_demands() -> None:
+    plan = Plan((NIGHT,), form="Five letters.", demands=("Tobias must never learn it.",))
+    assert "Its form is this: Five letters.\n\nIt keeps to this:\n- Tobias must never learn it." in plan.as_brief()
