@@ -13,13 +13,14 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeAlias
 
 from fabula.base.errors import FabulaError, ReplyError, UsageError
+from fabula.craft.final_reading import final_reading
 from fabula.craft.length import asked_range, revise_to_length, trim
 from fabula.craft.packing import latest
 from fabula.craft.planning import PlanOptions, given_plan, plan_for
 from fabula.craft.prose import Prose, clean_reply, shorten, write_prose
 from fabula.engine.replies.labelled import without_label
 from fabula.engine.replies.scripts import tidy_script
-from fabula.engine.run import side_by_side
+from fabula.engine.run import Draft, side_by_side
 from fabula.models.base import Reply, Sampling
 from fabula.story import Story, count_words, one_line, slug
 from fabula.story.sentences import as_sentence
@@ -41,12 +42,12 @@ from fabula.systems.dramatron.hierarchy import (
 from fabula.systems.dramatron.parsing import PARSERS, E, characters_shape, is_loop, length, mark_in, scenes_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
     from pydantic import BaseModel
 
     from fabula.craft.length import WordRange
-    from fabula.engine.run import Run
+    from fabula.engine.run import Make, More, Run
     from fabula.story import Brief
     from fabula.story.plan import Plan, ScenePlan
     from fabula.systems.dramatron.config import Config
@@ -366,8 +367,13 @@ async def write_story(brief: Brief, run: Run, config: Config) -> Story:
     writers = {
         slug(scene.name): _StoryWriter(plan, brief, at, ranges[at], config) for at, scene in enumerate(plan.scenes)
     }
+    if config.ours.final_reading:
+        drafts, want = await _made_in_order(run, writers, _drafted, folder="story"), _whole(brief, config)
+        texts = await final_reading(run, "writer", drafts, brief=brief.text, plan=_for_editor(plan), want=want)
+    else:
+        texts = await _keep_in_order(run, writers, folder="story")
     story = Story(plan.title or brief.title)
-    for scene, text in zip(plan.scenes, await _keep_in_order(run, writers, folder="story"), strict=True):
+    for scene, text in zip(plan.scenes, texts, strict=True):
         story = story.add(scene.name, text)
     return story
 
@@ -416,19 +422,15 @@ class _StoryWriter:
 
     def _context(self) -> dict[str, Any]:
         """What a capable writer is given beyond the paper's five fields (ours)."""
-        plan, at, scene = self._plan, self._at, self._plan.scenes[self._at]
+        plan, at = self._plan, self._at
+        scene = plan.scenes[at]
         return {
             "context": True,
             "brief": self._brief.text,
-            "setting": plan.setting,
-            "conflict": plan.conflict,
-            "form": getattr(plan, "form", ""),
-            "demands": getattr(plan, "demands", ()),
-            "payoffs": getattr(plan, "payoffs", ()),
-            "date": getattr(scene, "date", ""),
-            "then": {p.name: then for p in scene.characters if (then := getattr(p, "then", ""))},
-            "place": one_line(scene.place),
-            "description": "",
+            "plan": plan,
+            "scene": scene,
+            "people": plan.people(scene) or tuple((character, "") for character in plan.characters),
+            "position": plan.position(scene.name),
             "before": [_events(earlier) for earlier in plan.scenes[:at]],
             "after": [_events(later) for later in plan.scenes[at + 1 :]],
         }
@@ -438,6 +440,16 @@ class _StoryWriter:
         if self._config.paper.paper_sampling:
             return Sampling(max_tokens=most).over(STORY)
         return Sampling(max_tokens=run.reply_tokens("writer", short=most))
+
+
+def _for_editor(plan: Plan) -> str:
+    """The plan as text, for who reads the whole story."""
+    scenes = [f"{number}. {scene.name}: {_events(scene)}" for number, scene in enumerate(plan.scenes, 1)]
+    cast = [f"- {character.introduction()}" for character in plan.characters]
+    told = [plan.form, *plan.demands, *plan.payoffs]
+    return "\n\n".join(
+        filter(None, (plan.conflict, plan.setting, "\n".join(cast), "\n".join(filter(None, told)), "\n".join(scenes)))
+    )
 
 
 def _events(scene: ScenePlan) -> str:
@@ -720,8 +732,16 @@ class _Writer(Protocol):
         """What follows `base`."""
 
 
+Keep: TypeAlias = "Callable[[Run, str, Make, More, str], Awaitable[Draft]]"
+
+
 async def _keep_in_order(run: Run, writers: Mapping[str, _Writer], *, folder: str) -> list[str]:
-    """The texts of artefacts by name, written side by side, and kept (and so numbered) one after the other.
+    """The texts of artefacts by name, written side by side, and kept (and so numbered) one after the other."""
+    return [kept.text for kept in await _made_in_order(run, writers, _kept, folder=folder)]
+
+
+async def _made_in_order(run: Run, writers: Mapping[str, _Writer], keep: Keep, *, folder: str) -> list[Draft]:
+    """What `keep` makes of each writer's text, made side by side, and kept one after the other.
 
     Where one fails, those being written are still recorded, since they are paid for; none behind it is kept.
 
@@ -737,7 +757,7 @@ async def _keep_in_order(run: Run, writers: Mapping[str, _Writer], *, folder: st
             if earlier in failed:
                 raise failed[earlier]
 
-    async def keep(name: str, writer: _Writer) -> str:
+    async def one(name: str, writer: _Writer) -> Draft:
         async def make(own: Run) -> str:
             text = await writer.make(own)
             await turn(name)
@@ -748,21 +768,39 @@ async def _keep_in_order(run: Run, writers: Mapping[str, _Writer], *, folder: st
             await turn(name)
             return text
 
-        override = run.context.override("/".join((*run.path, name)))
         try:
-            if override is not None and override[1] != "continued":
+            if _settled(run, name):
                 await turn(name)  # the author's own text would be kept at once
-            return await run.keep(name, make, folder=folder, more=more)
+            return await keep(run, name, make, more, folder)
         except FabulaError as error:
             failed[name] = error
-            return ""
+            return Draft(name, "")
         finally:
             done[name].set()
 
-    texts = await side_by_side(keep(name, writer) for name, writer in writers.items())
+    made = await side_by_side(one(name, writer) for name, writer in writers.items())
     if failed:
         raise failed[next(name for name in writers if name in failed)]
-    return texts
+    return made
+
+
+async def _kept(run: Run, name: str, make: Make, more: More, folder: str) -> Draft:
+    """The text of an artefact as it stays."""
+    return Draft(name, await run.keep(name, make, folder=folder, more=more))
+
+
+async def _drafted(run: Run, name: str, make: Make, more: More, folder: str) -> Draft:
+    """The text of an artefact before the whole is read; what an author has continued stands as it is."""
+    if run.context.override("/".join((*run.path, name))) is None or _settled(run, name):
+        return await run.draft(name, make, folder=folder)
+    text = await run.keep(name, make, folder=folder, more=more)
+    return Draft(name, text, text)
+
+
+def _settled(run: Run, name: str) -> bool:
+    """Whether an artefact has a text of its author's own, which nobody has continued."""
+    override = run.context.override("/".join((*run.path, name)))
+    return override is not None and override[1] != "continued"
 
 
 # lengths ------------------------------------------------------------------------------------------------------------

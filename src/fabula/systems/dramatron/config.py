@@ -64,7 +64,9 @@ class Ours:
         introduced: What a script shows under a scene's heading where it comes first: "all" (the release: the place and
             the characters, with all that their descriptions give away), the "places", or "none".
         context: Who plans scenes knows the length of the whole; who writes one knows whether it opens or ends the whole
-            and what comes next, and in a story also the author's brief, the setting, the date, and all that came before.
+            and what comes next, and in a story also the author's brief, the setting, the date and all earlier outlines.
+        final_reading: A story is read once at its end against brief, plan and itself, and small edits come of it, each
+            of which can be refused; one more call.
         clean: Chatter is taken out of scripts and stories, and a story's prompt also says how long a scene is to be.
         fewest_scenes: Scenes are continued, a bounded number of times, until there are so many.
         most_scenes: Scenes of a screenplay beyond this number are left out; 0 is no bound (12 with aids).
@@ -83,6 +85,7 @@ class Ours:
     present: bool = False
     introduced: Introduced = "all"
     context: bool = False
+    final_reading: bool = False
     clean: bool = False
     fewest_scenes: int = 1
     most_scenes: int = 0
@@ -119,6 +122,7 @@ class Config(Presets):
             present=True,
             introduced="places",
             context=True,
+            final_reading=True,
             clean=True,
             fewest_scenes=3,
             length_control=True,

@@ -116,6 +116,8 @@ def answer_of(request: Request) -> str:
         return f"A place with {n} windows.**END**"
     if request.role == "dialogue":
         return f"MARA\nNumber {n} of {request.path.replace('/', ' ')} is secret.\n\nTOBIAS\nI hear you at {n}.\n**END**"
+    if request.path.endswith("final_reading"):
+        return '{"edits": []}'
     if request.role == "writer":
         return f"Mara wrote {n} into the book at {request.path.replace('/', ' ')}. Then she went down."
     return fixed[request.role]
@@ -678,7 +680,8 @@ async def test_with_all_beats_told_an_edited_one_goes_into_all_later_dialogues()
     session = Session()
     await session.write("improved")
     session.edits["scenes"] = session.journal.newest("scenes").replace("Tobias waits", "Tobias still waits")  # type: ignore[union-attr] # written above
-    assert await again(session, "improved") == {"scene-2/dialogue", "scene-3/dialogue", "scene-4/dialogue"}
+    dialogues = {f"scene-{number}/dialogue" for number in range(1, 5)}  # the one before it is told what follows
+    assert await again(session, "improved") == dialogues
 
 
 async def test_an_edited_place_is_told_to_the_dialogues_there_alone() -> None:
@@ -924,9 +927,7 @@ def sentences(request: Request) -> str:
     if request.role != "dialogue":
         return answer_of(request)
     n = len(prompt(request))
-    turns = [
-        f"{who}\nI saw {n} of them at {n + k} and then at {n * k} this week." for k, who in enumerate(["MARA", "AL"], 3)
-    ]
+    turns = [f"{who}\nI saw {n * k} of them." for k, who in enumerate(["MARA", "AL"][n % 2 :][:1], 3)]
     return "\n\n".join(turns) + "\n**END**"
 
 
@@ -1133,7 +1134,7 @@ async def test_in_improved_mode_scenes_get_words_by_their_importance() -> None:
     story, asked = await Session(prose, edits={"plan": PLAN}).write("improved", mode="story", words="300-330")
     assert 300 <= story.words <= 330
     assert story.scenes[1].words > 2 * story.scenes[0].words
-    first, last = (next(prompt(r) for r in asked if r.path == f"the-{name}/scene") for name in ("letter", "morning"))
+    first, last = (next(prompt(r) for r in asked if r.path == f"drafts/the-{name}/scene") for name in ("letter", "morning"))
     assert "Write about 63 words, between 60 and 66." in first
     assert "do not bring the story to an end" in first
     assert "do not bring the story to an end" not in last

@@ -114,7 +114,8 @@ class Stage:
     async def play_group(self, group: Sequence[SubAct]) -> None:
         """Play the sub-acts of a group in step, until no director is active; each one's log is an artefact."""
         cast = {act.title: [self.actors[name] for name in act.actors] for act in group}
-        directors = [Director(act, self.play, cast[act.title], self.hour) for act in group]
+        before = tuple(goal for director in self.performed for goal in director.goals)
+        directors = [Director(act, self.play, cast[act.title], self.hour, before) for act in group]
         self.directors = {director.act.title: director for director in directors}
         playing = [director for director in directors if director.active]  # without goals there is nothing to play
         if not playing:
@@ -279,6 +280,7 @@ class Director:
     Attributes:
         cast: the actors of the sub-act.
         start: the hour at which it begins.
+        before: the objectives of what was performed before it.
         run: where its calls are made, once it is open.
         players: names of those who are here.
         turns: the dialogue log.
@@ -295,6 +297,7 @@ class Director:
     play: Play
     cast: list[Actor]
     start: float
+    before: tuple[str, ...] = ()
     run: Run = field(init=False)
     window: Window = field(init=False)
     goals: tuple[str, ...] = field(init=False)
@@ -425,7 +428,7 @@ class Director:
         """Who is here, as the director knows them: what they hide and know of the others too."""
         if not self.play.config.ours.full_sheets:
             return dict.fromkeys(self.present, "")
-        told = {actor.name: actor.sheet.whole for actor in self.cast}
+        told = {actor.name: actor.sheet.at(self.act).whole for actor in self.cast}
         return {name: told.get(name, "") for name in self.present}
 
     async def make_outline(self, run: Run) -> Outline:
@@ -455,6 +458,7 @@ class Director:
                     for one in actor.mind.memories.recall(goal, self.hour, _FOR_OUTLINE, how)
                 ],
                 goal=goal,
+                before=self.before if ours.own_views else (),
                 following=self.goals[self.goal + 1] if ours.own_views and self.goal + 1 < len(self.goals) else "",
                 left=self.left if ours.own_views else 0,
                 history=self.history(run),
@@ -507,7 +511,7 @@ class Director:
         fields = {
             "name": actor.name,
             "line": line.text,
-            "sheet": actor.sheet.whole if self.play.config.ours.own_views else "",
+            "sheet": actor.sheet.at(self.act).whole if self.play.config.ours.own_views else "",
             "unheard": line.unheard,
             "outline": self.outline.new_outline if self.outline else "",
             "history": self.history(run, _RECENT),
@@ -609,7 +613,7 @@ def _line_fields(actor: Actor, director: Director, instruction: str, run: Run) -
     instructed = own and instruction and not run.aids(actor.name)
     scene = director.act.background if full and not (own and director.act.background == director.act.place) else ""
     return {
-        "actor": actor.sheet,
+        "actor": actor.sheet.at(director.act),
         "background": " ".join(filter(None, (play.script.background, scene))),
         "place": director.act.place if own else "",
         "date": director.act.date if own else "",

@@ -128,6 +128,8 @@ class Ours:
         late_checks: an objective is checked when the planned lines have been played; else after every line.
         goal_words: words that one objective yields.
         prose: the play is retold as prose; else the dialogue log is the story.
+        final_reading: the prose is read once at its end against brief, script and itself, and small edits come of it,
+            each of which can be refused; one more call.
         words: a word range that overrides the brief's ("1300-1350", "~950"); for prose.
         scenes: how many scenes to plan where the author gives neither script nor plan; 0 leaves it to the planner.
         characters: how many characters to plan then beside those whom the brief names; 0 leaves it to the planner.
@@ -148,6 +150,7 @@ class Ours:
     late_checks: bool = False
     goal_words: int = 300
     prose: bool = False
+    final_reading: bool = False
     words: str = ""
     scenes: int = 0
     characters: int = 0
@@ -194,5 +197,6 @@ class Config(Presets):
                 own_views=True,
                 late_checks=True,
                 prose=True,
+                final_reading=True,
             ),
         )

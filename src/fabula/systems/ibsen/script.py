@@ -143,6 +143,12 @@ class ActorSheet(_Sheet):
     sayings: Annotated[tuple[Saying, ...], _or_none] = ()
     aliases: Annotated[tuple[_Line, ...], _listed] = ()
 
+    def at(self, act: SubAct) -> ActorSheet:
+        """The sheet in a sub-act: at another time somebody was another, and had not yet what they hide and know."""
+        if self.name not in act.then:
+            return self
+        return self.model_copy(update={"description": act.then[self.name], "secret": "", "knows": ""})
+
     @property
     def whole(self) -> str:
         """Who the actor is, with what it hides and knows, as the director and the writer know it."""
@@ -175,6 +181,8 @@ class SubAct(_Sheet):
     Attributes:
         background: the opening narration.
         date: when it happens, in words.
+        told: its place in the order of telling, from 1, where that is not the order of playing.
+        then: of those who were others at that time than their sheets say: who they were.
         goals: without any the sub-act is never active; players may pass through it.
         player_in: the narration when a player comes.
         player_out: the narration when a player leaves.
@@ -185,6 +193,8 @@ class SubAct(_Sheet):
     title: _Name
     place: _Text = ""
     date: _Text = ""
+    told: int = 0
+    then: Annotated[dict[str, _Text], BeforeValidator(lambda value: value or {})] = {}
     background: _Text = ""
     actors: Annotated[tuple[_Line, ...], _listed] = ()
     goals: Annotated[tuple[_Goal, ...], Field(max_length=_MOST_ACTS), _listed] = ()
@@ -333,7 +343,10 @@ def script_of(plan: Plan, ours: Ours, want: WordRange | None = None) -> Script:
     checked when the script is read, not here.
     """
     actors = tuple(_actor(character, ours) for character in plan.characters) or (ActorSheet(name=_SOMEBODY),)
-    following = [*(one_line(scene.name) for scene in plan.scenes[1:]), ""]
+    scenes = plan.scenes
+    if ours.own_views:  # played as it happens, so that nobody knows what comes later; told as the plan has it
+        scenes = tuple(plan.scene(name) for name in plan.chronology() or plan.names)
+    following = [*(one_line(scene.name) for scene in scenes[1:]), ""]
     setting, conflict = one_line(plan.setting), one_line(plan.conflict)
     parts = 0  # every event by itself
     if ours.scene_goals:
@@ -344,8 +357,8 @@ def script_of(plan: Plan, ours: Ours, want: WordRange | None = None) -> Script:
         conflict=conflict if ours.own_views else "",
         actors=actors,
         acts=tuple(
-            _act(scene, after, tuple(actor.name for actor in actors), parts, ours)
-            for scene, after in zip(plan.scenes, following, strict=True)
+            _act(scene, plan, after, tuple(actor.name for actor in actors), parts, ours)
+            for scene, after in zip(scenes, following, strict=True)
         ),
     )
 
@@ -360,6 +373,16 @@ def _actor(character: Character, ours: Ours) -> ActorSheet:
             *(f"Wants: {goal}" for goal in persona.goals),
         )
         return ActorSheet.model_construct(name=name, description=" ".join(filter(None, parts)))
+    return ActorSheet.model_construct(
+        name=name,
+        description=_description(character),
+        secret=one_line(character.secret),
+        knows=one_line(character.knows),
+    )
+
+
+def _description(character: Character) -> str:
+    """Who somebody is, but for their part in the story as its author sees it."""
     sheet = ", ".join(filter(None, (character.gender, character.age)))
     about = (
         sheet[:1].upper() + sheet[1:],
@@ -368,15 +391,10 @@ def _actor(character: Character, ours: Ours) -> ActorSheet:
         character.speech and f"Way of speaking: {character.speech}",
         character.goal and f"Wants: {character.goal}",
     )
-    return ActorSheet.model_construct(
-        name=name,
-        description=" ".join(as_sentence(one_line(part)) for part in about if part),
-        secret=one_line(getattr(character, "secret", "")),
-        knows=one_line(getattr(character, "knows", "")),
-    )
+    return " ".join(as_sentence(one_line(part)) for part in about if part)
 
 
-def _act(scene: ScenePlan, after: str, everybody: tuple[str, ...], parts: int, ours: Ours) -> SubAct:
+def _act(scene: ScenePlan, plan: Plan, after: str, everybody: tuple[str, ...], parts: int, ours: Ours) -> SubAct:
     present = tuple(map(one_line, scene.present)) or everybody
     events = [_told(event, present) if ours.own_views else one_line(event.text) for event in scene.outline]
     number = min(parts, len(events)) or len(events)
@@ -384,12 +402,22 @@ def _act(scene: ScenePlan, after: str, everybody: tuple[str, ...], parts: int, o
     return SubAct.model_construct(
         title=one_line(scene.name),
         place=one_line(scene.place),
-        date=one_line(getattr(scene, "date", "")),
+        told=plan.names.index(scene.name) + 1 if ours.own_views and plan.chronology() not in (None, plan.names) else 0,
+        date=one_line(scene.when) if ours.own_views else "",
+        then={one_line(c.name): text for c, text in _then(scene, plan)} if ours.own_views else {},
         background=one_line(scene.place),
         actors=present,
         goals=tuple(" ".join(events[start:end]) for start, end in pairwise(edges)),
         next_act=after,
     )
+
+
+def _then(scene: ScenePlan, plan: Plan) -> Iterator[tuple[Character, str]]:
+    """Those who were others at the time of a scene, and who they were then."""
+    sheets = {character.name: character for character in plan.characters}
+    for character, _ in plan.people(scene):
+        if character != sheets.get(character.name, character):
+            yield character, _description(character)
 
 
 def _told(event: Event, present: tuple[str, ...]) -> str:

@@ -24,7 +24,7 @@ from fabula.story import Brief, Story
 from fabula.story.plan import Character, Event, Plan, Presence, ScenePlan
 from fabula.systems import find
 from fabula.systems.ibsen.algorithm import Stage, perform
-from fabula.systems.ibsen.config import Config, Ours
+from fabula.systems.ibsen.config import Ours
 from fabula.systems.ibsen.interview import interview
 from fabula.systems.ibsen.log import Turn, Window, transcript, turns_of
 from fabula.systems.ibsen.script import NARRATION, Script, parse_script, script_of, write_script
@@ -121,6 +121,7 @@ def said(request: Request, **special: str) -> str:
         "step_in": '{"action": "none"}',
         "answer": f"Because of {line_at(request)}",
         "extend": sentence(request.path),
+        "final_reading": '{"edits": []}',
     }[prompt]
 
 
@@ -947,7 +948,7 @@ async def test_faithful_gives_the_dialogue_log_and_improved_prose_of_the_length_
     brief = Brief("Write a story of 300 words about Mara and Tobias.")
     prose = await write(preset="improved", stage=TWO, brief=brief)
     assert 270 <= prose.story.words <= 330
-    assert prose.paths("retell") == ["the-letter/part/1/retell", "the-light/part/1/retell"]
+    assert prose.paths("retell") == ["drafts/the-letter/part/1/retell", "drafts/the-light/part/1/retell"]
     shown = prose.last("the-light/part/1/retell")
     assert "This part ends the story" in shown
     assert prose.turns("the-light")[-1] in shown
