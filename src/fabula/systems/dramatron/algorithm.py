@@ -368,8 +368,7 @@ async def write_story(brief: Brief, run: Run, config: Config) -> Story:
         slug(scene.name): _StoryWriter(plan, brief, at, ranges[at], config) for at, scene in enumerate(plan.scenes)
     }
     if config.ours.final_reading:
-        drafts, want = await _made_in_order(run, writers, _drafted, folder="story"), _whole(brief, config)
-        texts = await final_reading(run, "writer", drafts, brief=brief.text, plan=_for_editor(plan), want=want)
+        texts = await _revised_story(plan, brief, writers, run, config)
     else:
         texts = await _keep_in_order(run, writers, folder="story")
     story = Story(plan.title or brief.title)
@@ -440,6 +439,18 @@ class _StoryWriter:
         if self._config.paper.paper_sampling:
             return Sampling(max_tokens=most).over(STORY)
         return Sampling(max_tokens=run.reply_tokens("writer", short=most))
+
+
+async def _revised_story(
+    plan: Plan, brief: Brief, writers: Mapping[str, _Writer], run: Run, config: Config
+) -> list[str]:
+    """The scenes' texts after the whole was read; one that its author has continued stands as it is."""
+    drafts = await _made_in_order(run, writers, _drafted, folder="story")
+    free = [draft for draft in drafts if not _is_continued(run, draft.name)]
+    about, want = _for_editor(plan), _whole(brief, config)
+    read = await final_reading(run, "writer", free, brief=brief.text, plan=about, want=want)
+    texts = {draft.name: text for draft, text in zip(free, read, strict=True)}
+    return [texts.get(draft.name, draft.text) for draft in drafts]
 
 
 def _for_editor(plan: Plan) -> str:
@@ -732,7 +743,7 @@ class _Writer(Protocol):
         """What follows `base`."""
 
 
-Keep: TypeAlias = "Callable[[Run, str, Make, More, str], Awaitable[Draft]]"
+_Keep: TypeAlias = "Callable[[Run, str, Make, More, str], Awaitable[Draft]]"
 
 
 async def _keep_in_order(run: Run, writers: Mapping[str, _Writer], *, folder: str) -> list[str]:
@@ -740,7 +751,7 @@ async def _keep_in_order(run: Run, writers: Mapping[str, _Writer], *, folder: st
     return [kept.text for kept in await _made_in_order(run, writers, _kept, folder=folder)]
 
 
-async def _made_in_order(run: Run, writers: Mapping[str, _Writer], keep: Keep, *, folder: str) -> list[Draft]:
+async def _made_in_order(run: Run, writers: Mapping[str, _Writer], keep: _Keep, *, folder: str) -> list[Draft]:
     """What `keep` makes of each writer's text, made side by side, and kept one after the other.
 
     Where one fails, those being written are still recorded, since they are paid for; none behind it is kept.
@@ -769,7 +780,7 @@ async def _made_in_order(run: Run, writers: Mapping[str, _Writer], keep: Keep, *
             return text
 
         try:
-            if _settled(run, name):
+            if _is_settled(run, name):
                 await turn(name)  # the author's own text would be kept at once
             return await keep(run, name, make, more, folder)
         except FabulaError as error:
@@ -791,16 +802,20 @@ async def _kept(run: Run, name: str, make: Make, more: More, folder: str) -> Dra
 
 async def _drafted(run: Run, name: str, make: Make, more: More, folder: str) -> Draft:
     """The text of an artefact before the whole is read; what an author has continued stands as it is."""
-    if run.context.override("/".join((*run.path, name))) is None or _settled(run, name):
-        return await run.draft(name, make, folder=folder)
-    text = await run.keep(name, make, folder=folder, more=more)
-    return Draft(name, text, text)
+    if _is_continued(run, name):
+        return await _kept(run, name, make, more, folder)
+    return await run.draft(name, make, folder=folder)
 
 
-def _settled(run: Run, name: str) -> bool:
-    """Whether an artefact has a text of its author's own, which nobody has continued."""
+def _is_settled(run: Run, name: str) -> bool:
+    """Whether an artefact has a text of its author's own."""
+    return run.context.override("/".join((*run.path, name))) is not None and not _is_continued(run, name)
+
+
+def _is_continued(run: Run, name: str) -> bool:
+    """Whether the author wants more of an artefact."""
     override = run.context.override("/".join((*run.path, name)))
-    return override is not None and override[1] != "continued"
+    return override is not None and override[1] == "continued"
 
 
 # lengths ------------------------------------------------------------------------------------------------------------

@@ -537,7 +537,8 @@ class Director:
         self.n += 1
         if self.n >= paper.max_steps:
             return True
-        if self.n < paper.min_steps or (self.queue and self.play.config.ours.late_checks):
+        late = self.play.config.ours.late_checks and bool(self.queue) and self.n > paper.min_steps
+        if self.n < paper.min_steps or late:
             return False
         try:
             found = await run.ask_for(

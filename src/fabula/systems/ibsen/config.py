@@ -125,7 +125,8 @@ class Ours:
         own_views: everybody knows what they can know: the conflict is for director and writer, a secret for its owner
             too; who does not hear a line does not remember it, and an actor with an instruction does not see the
             outline. Else an actor sees the conflict and the outline, and hears all that is said in its sub-act.
-        late_checks: an objective is checked when the planned lines have been played; else after every line.
+        late_checks: an objective is checked at `min_steps` and then whenever the planned lines have been played; else
+            after every line.
         goal_words: words that one objective yields.
         prose: the play is retold as prose; else the dialogue log is the story.
         final_reading: the prose is read once at its end against brief, script and itself, and small edits come of it,
