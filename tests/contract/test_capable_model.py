@@ -19,6 +19,7 @@ from fabula.engine.journal import Journal
 from fabula.models.base import Capabilities
 from fabula.models.scripted import ScriptedModel
 from harness import Case, cases, run_case
+from schemas import wrong_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,6 +57,7 @@ class Capable(ScriptedModel):
         if request.choices:
             return request.choices[0]
         if request.schema is not None:
+            assert not [*wrong_in(request.schema, short=False)], request.path
             return json.dumps(self.filled(request.schema, example(request.schema, request.path)))
         return self.written(wanted(request))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pydantic import BaseModel
 
 from fabula.base.errors import ReplyError
-from fabula.craft.planning.replies import Witness, without_noise
+from fabula.craft.planning.replies import Planned, without_noise
 from fabula.craft.prose import clean_reply
 from fabula.models.base import Sampling
 from fabula.story import count_words, one_line, slug
@@ -22,7 +22,7 @@ from fabula.story.sentences import sentences
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fabula.craft.planning.replies import PaperSheet, SceneReply, There
+    from fabula.craft.planning.replies import PaperSheet, PlannedEvent, There
     from fabula.engine.replies import TextKind
     from fabula.engine.run import Run
     from fabula.story.plan import Plan
@@ -31,7 +31,7 @@ T = TypeVar("T", bound=BaseModel)
 
 ROLE: Final = "planner"
 TRIES: Final = 3
-NOTE_SENTENCES: Final = 6
+NOTE_SENTENCES: Final = 4
 _NOTE_TOKENS, _FORM_TOKENS = 160, 1536  # of replies that are to be short
 _NOTE_WORDS: Final = 80  # for estimates
 _LABELS: Final = ("Central Conflict", "Conflict", "Setting", "Writing Task", "Characters", "Story", "Scenes")
@@ -194,11 +194,14 @@ class CastList:
         for person in (*there, *newcomers):
             at = self.find(person.name)
             if at is None:
-                role = getattr(person, "role", "")
-                self.characters.append(Character(free_name(person.name, self.names), role=role, goal=person.goal))
+                new = Character(free_name(person.name, self.names), getattr(person, "role", ""), goal=person.goal)
+                if isinstance(person, Planned):  # what it wants in this scene is no aim of the story's
+                    new = replace(new, goal="", setup=getattr(person, "setup", ""))
+                self.characters.append(new)
                 at = len(self.characters) - 1
             name = self.characters[at].name
-            found.setdefault(name, Presence(name, person.goal))
+            then = (person.age_then, person.then) if isinstance(person, Planned) else ()
+            found.setdefault(name, Presence(name, person.goal, *then))
         return tuple(found.values())
 
     def find(self, name: str) -> int | None:
@@ -207,27 +210,18 @@ class CastList:
         return None if known is None else self.names.index(known)
 
 
-def witnessed(
-    events: Sequence[str], numbered: Sequence[str], detail: SceneReply, there: Sequence[Presence], cast: CastList
-) -> tuple[Event, ...]:
-    """The events of a scene; one that some of those in it miss names who is there. One that all miss is everybody's.
-
-    `numbered` are those that the planner was shown when it said who misses which; any other is everybody's.
-    """
-    missed: dict[str, set[str]] = {}
-    for person in detail.characters:
-        at = cast.find(person.name)
-        if isinstance(person, Witness) and at is not None:
-            gone = {numbered[number - 1] for number in person.misses if 1 <= number <= len(numbered)}
-            missed.setdefault(cast.names[at], set()).update(gone)
+def planned_events(events: Sequence[PlannedEvent], there: Sequence[Presence], cast: CastList) -> tuple[Event, ...]:
+    """The events of a scene, each with who witnesses it; one that all miss is everybody's."""
     found = []
-    for text in events:
-        here = tuple(one.name for one in there if text not in missed.get(one.name, ()))
-        found.append(Event(text, present=() if len(here) == len(there) else here))
+    for event in events:
+        places = map(cast.find, event.missed_by)
+        gone = {cast.names[at] for at in places if at is not None}
+        here = tuple(one.name for one in there if one.name not in gone)
+        found.append(Event(event.what, present=() if len(here) == len(there) else here))
     return tuple(found)
 
 
-_FIELDS: Final = ("role", "gender", "age", "setup", "personality", "speech", "goal")
+_FIELDS: Final = ("role", "gender", "age", "setup", "personality", "speech", "goal", "secret", "knows")
 
 
 def checked(plan: Plan) -> Plan:

@@ -65,7 +65,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     Scenes without a common character are played side by side: agents learn of turns only by witnessing them, so such
     scenes cannot affect each other. A scene is rewritten as soon as it is played and the one before it is written.
     """
-    options = PlanOptions(scenes=config.ours.scenes, characters=config.ours.characters)
+    options = PlanOptions.of(config)
     p_p = await plan_for(run, brief, options)
     run.check_cast("character", [character.name for character in p_p.characters])
     p_c = _units_in_time(p_p, await sort_scenes(p_p, run, config))

@@ -53,6 +53,8 @@ class Ours:
         words: a word range that stands for the brief's ("1300-1350", "~950"); empty reads it from the brief.
         scenes: how many scenes to plan where the author gives no plan; 0 leaves it to the planner.
         characters: how many characters to plan then beside those whom the brief names; 0 leaves it to the planner.
+        check_plan: the planner reads a plan made from the brief once against it, and corrects what differs; a small
+            model is never asked.
     """
 
     instruction_first: bool = True
@@ -71,6 +73,7 @@ class Ours:
     words: str = ""
     scenes: int = 0
     characters: int = 0
+    check_plan: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,5 +102,6 @@ class Config(Presets):
                 carry_unseen=True,
                 lenient_order=True,
                 length_control=True,
+                check_plan=True,
             ),
         )

@@ -361,7 +361,7 @@ def _joined(text: str, more: str) -> str:
 
 async def write_story(brief: Brief, run: Run, config: Config) -> Story:
     """One call a scene, in the order of telling, zero-shot, from the plan; no call sees what another one wrote."""
-    options = PlanOptions(scenes=config.ours.scenes, characters=config.ours.characters)
+    options = PlanOptions.of(config)
     plan = await plan_for(run, brief, options)
     ranges = _ranges(brief, config, [float(scene.importance) for scene in plan.scenes])
     writers = {
@@ -427,6 +427,7 @@ class _StoryWriter:
             "context": True,
             "brief": self._brief.text,
             "plan": plan,
+            "how": plan,
             "scene": scene,
             "people": plan.people(scene) or tuple((character, "") for character in plan.characters),
             "position": plan.position(scene.name),

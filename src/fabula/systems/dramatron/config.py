@@ -72,6 +72,8 @@ class Ours:
         most_scenes: Scenes of a screenplay beyond this number are left out; 0 is no bound (12 with aids).
         scenes: Of a story that has no plan yet; 0 lets the planner decide.
         characters: Of such a story, beside those whom the brief names; 0 lets the planner decide.
+        check_plan: The planner reads such a story's plan once against the brief, and corrects what differs; a small
+            model is never asked.
         length_control: The brief's word range is met, scene by scene.
         words: A word range that stands for the brief's ("1300-1350", "~950"); empty reads it from the brief.
     """
@@ -91,6 +93,7 @@ class Ours:
     most_scenes: int = 0
     scenes: int = 0
     characters: int = 0
+    check_plan: bool = False
     length_control: bool = False
     words: str = ""
 
@@ -126,5 +129,6 @@ class Config(Presets):
             clean=True,
             fewest_scenes=3,
             length_control=True,
+            check_plan=True,
         )
         return cls(Paper(examples="none", paper_sampling=False), ours)

@@ -1302,6 +1302,7 @@ async def test_who_writes_a_scene_of_a_story_is_told_what_the_author_asks_for_an
     first, second = (next(prompt(r) for r in asked if f"/{name}/" in r.path) for name in ("the-lever", "the-pencil"))
     assert STEPS in first
     assert first.count("What the author asks for") == 1
+    assert first.count("second person; present tense") == 1
     for told in ("Each scene ends with", "The widow never learns", "The pencil of scene 1", "A house without a lift"):
         assert told in first
     assert "When: a Thursday in November" in first

@@ -136,3 +136,34 @@ async def test_length_control_can_be_left_out() -> None:
 async def test_replies_without_prose_are_an_error_that_shows_the_last() -> None:
     with pytest.raises(ReplyError, match=r"role 'writer' gave no usable prose in 6 tries\. Give this role a str"):
         await write({"writer": "Sure!"}, "improved")
+
+
+async def test_a_writer_may_revise_its_story_whole_as_often_as_asked() -> None:
+    versions = iter("123")
+    story, asked = await write(
+        lambda _: f"Version {next(versions)}.", "improved", Brief("Tell it in letters."), revisions=2
+    )
+    assert [request.path for request in asked] == [
+        "drafts/version-1/story",
+        "drafts/version-2/revise",
+        "story/revise",
+    ]
+    first, second = (request.messages[-1].content for request in asked[1:])
+    assert first.startswith("Tell it in letters.")
+    assert "Version 1." in first
+    assert "Version 2." in second
+    assert "Version 1." not in second
+    assert story.text == "Version 3."
+
+
+async def test_a_small_model_is_not_asked_to_revise() -> None:
+    _, asked = await write({"writer": LONG}, "improved", aids="on", revisions=2)
+    assert all("revise" not in request.path for request in asked)
+
+
+async def test_a_writer_may_read_its_story_once_more_and_make_small_edits() -> None:
+    edits = '{"edits": [{"paragraph": 1, "old": "the lamp", "new": "her lamp", "why": "Whose?"}]}'
+    script = {"writer": "Mara lit the lamp.", "writer:final_reading": edits}
+    story, asked = await write(script, "improved", Brief("Mara."), final_reading=True)
+    assert [request.path.rpartition("/")[2] for request in asked] == ["story", "final_reading"]
+    assert story.text == "Mara lit her lamp."

@@ -447,6 +447,7 @@ class Director:
                 background=play.script.background if ours.full_sheets else "",
                 brief=play.brief if ours.own_views else "",
                 conflict=play.script.conflict if ours.full_sheets else "",
+                telling=play.script.telling if ours.own_views else (),
                 people=self.sheets(),
                 relations=self.relations(),
                 impressions=[

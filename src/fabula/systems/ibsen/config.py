@@ -134,6 +134,8 @@ class Ours:
         words: a word range that overrides the brief's ("1300-1350", "~950"); for prose.
         scenes: how many scenes to plan where the author gives neither script nor plan; 0 leaves it to the planner.
         characters: how many characters to plan then beside those whom the brief names; 0 leaves it to the planner.
+        check_plan: the planner reads a plan made from the brief once against it, and corrects what differs; a small
+            model is never asked.
         embedder: who finds the memories that belong to what is said: a folder with a sentence-embedding model, or the
             name of one on this machine (fabula[embeddings]); empty compares words. Where it is set, give the
             thresholds that suit it (for all-MiniLM-L6-v2: memory_threshold=0.1, relevant=0.2).
@@ -155,6 +157,7 @@ class Ours:
     words: str = ""
     scenes: int = 0
     characters: int = 0
+    check_plan: bool = False
     embedder: str = ""
 
 
@@ -199,5 +202,6 @@ class Config(Presets):
                 late_checks=True,
                 prose=True,
                 final_reading=True,
+                check_plan=True,
             ),
         )

@@ -79,7 +79,7 @@ def _for_editor(play: Play) -> str:
     script = play.script
     cast = "\n".join(f"- {actor.name}: {actor.whole}" for actor in script.actors)
     acts = "\n".join(f"{number}. {act.title}: {' '.join(act.goals)}" for number, act in enumerate(script.acts, 1))
-    return "\n\n".join(filter(None, (script.background, script.conflict, cast, acts)))
+    return "\n\n".join(filter(None, (script.background, script.conflict, "\n".join(script.telling), cast, acts)))
 
 
 def _label(act: SubAct) -> str:
@@ -108,6 +108,7 @@ async def _retell(brief: Brief, play: Play, performed: Performed, before: Story,
             "brief": brief.text,
             "background": play.script.background,
             "conflict": play.script.conflict,
+            "telling": play.script.telling,
             "act": act,
             "goal": goals[section[0].goal] if own_views and section[0].goal < len(goals) else "",
             "following": goals[section[0].goal + 1] if own_views and section[0].goal + 1 < len(goals) else "",

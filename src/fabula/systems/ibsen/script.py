@@ -205,11 +205,15 @@ class SubAct(_Sheet):
 
 
 class Script(_Sheet):
-    """A whole script; `acts` in the order of playing. `conflict` is for the director and the writer alone."""
+    """A whole script; `acts` in the order of playing.
+
+    `conflict` and `telling`, how the story is told and what it keeps to, are for the director and the writer alone.
+    """
 
     title: _Line = ""
     background: _Text = ""
     conflict: _Text = ""
+    telling: Annotated[tuple[_Text, ...], _listed] = ()
     begins: _Time = None
     actors: Annotated[tuple[ActorSheet, ...], Field(min_length=1, max_length=_MOST_ACTORS)]
     players: Annotated[tuple[PlayerSheet, ...], _or_none, Field(max_length=_MOST_ACTORS)] = ()
@@ -326,7 +330,7 @@ async def script_for(run: Run, brief: Brief, config: Config) -> Script:
 
     async def make(own: Run) -> str:
         del own  # the plan is an artefact beside the script, not below it
-        plan = await plan_for(run, brief, PlanOptions(scenes=config.ours.scenes, characters=config.ours.characters))
+        plan = await plan_for(run, brief, PlanOptions.of(config))
         return write_script(script_of(plan, config.ours, words_wanted(brief, config)))
 
     script = await run.keep_as(parse_script, _STAGE, make, folder=_FOLDER, suffix=_SUFFIX)
@@ -355,6 +359,9 @@ def script_of(plan: Plan, ours: Ours, want: WordRange | None = None) -> Script:
         title=one_line(plan.title),
         background=setting if ours.own_views else " ".join(filter(None, (setting, conflict))),
         conflict=conflict if ours.own_views else "",
+        telling=tuple(filter(None, map(one_line, (plan.manner, plan.form, *plan.demands, *plan.payoffs))))
+        if ours.own_views
+        else (),
         actors=actors,
         acts=tuple(
             _act(scene, plan, after, tuple(actor.name for actor in actors), parts, ours)

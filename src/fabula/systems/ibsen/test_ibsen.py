@@ -839,15 +839,16 @@ async def test_without_a_script_one_is_made_of_the_plan_and_kept() -> None:
         if prompt == "plan_telling":
             scenes = [{"time": n, "element": "climax", "what": f"Night {n}."} for n in (1, 2)]
             return json.dumps({"person": "third person", "tense": "past tense", "scenes": scenes})
+        if prompt == "plan_check":
+            return json.dumps({"differences": []})
         if prompt == "plan_scene":
             number = request.path.split("/")[2]
             return json.dumps(
                 {
                     "name": f"Night {number}",
                     "place": "The tower",
-                    "importance": 5,
                     "characters": [{"name": "Mara", "goal": "x"}],
-                    "newcomers": [],
+                    "events": [{"what": "Mara climbs the stairs.", "missed_by": []}],
                 }
             )
         return f"On that night at {line_at(request)} Mara climbed the stairs and looked for the boat."
@@ -1105,10 +1106,13 @@ RADIO = Plan(
     ),
     conflict="Nadia has promised to stay, and Pavel does not know it.",
     setting="The island of Corva.",
+    tense="past tense",
+    demands=("Everybody but Nadia is only heard.",),
 )
 EVENING = """
 background: The island of Corva.
 conflict: Nadia has promised to stay, and Pavel does not know it.
+telling: [Everybody but Nadia is only heard.]
 actors:
   - {name: Nadia, description: She runs the radio., secret: She will not be on the boat.}
   - {name: Pavel, description: He loads the boats., knows: His mother has never missed a boat.}
@@ -1188,6 +1192,8 @@ async def test_a_secret_is_shown_to_its_owner_and_to_who_knows_all() -> None:
     assert {role: found for role, found in shown("She will not be on the boat.").items() if role in knowing} == knowing
     hidden = shown("Nadia has promised to stay")
     assert [hidden[role] for role in ("Nadia", "Pavel", "Duarte", "outline", "retell")] == [False] * 3 + [True] * 2
+    told = shown("Everybody but Nadia is only heard.")
+    assert [told[role] for role in ("Pavel", "outline", "retell")] == [False, True, True]
     missed = shown("His mother has never missed a boat.")
     assert [missed[role] for role in ("Nadia", "Pavel", "Duarte")] == [False, True, False]
 
@@ -1271,6 +1277,7 @@ def test_the_script_of_a_plan_keeps_what_the_plan_says_of_people_and_time() -> N
     assert nadia.at(depths) == nadia
     assert "promised" not in script.background
     assert "promised" in script.conflict
+    assert script.telling == ("past tense", "Everybody but Nadia is only heard.")
     assert parse_script(write_script(script)) == script
 
 
