@@ -512,7 +512,8 @@ class Director:
         fields = {
             "name": actor.name,
             "line": line.text,
-            "sheet": actor.sheet.at(self.act).whole if self.play.config.ours.own_views else "",
+            "own": self.play.config.ours.own_views,
+            "actor": actor.sheet.at(self.act),
             "unheard": line.unheard,
             "outline": self.outline.new_outline if self.outline else "",
             "history": self.history(run, _RECENT),
