@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from commandline import REPLIES
 from fabula.models.known import KNOWN
 
 if TYPE_CHECKING:
@@ -69,6 +70,22 @@ def test_show_prints_the_story_an_artefact_or_the_prompts(cli: Cli, project: Pat
     assert data["calls"][0]["messages"][-1]["role"] == "user"
     assert len(cli("show", "--prompts", "-C", "lamp", "--json").json["calls"]) == 9
     assert [s["label"] for s in cli("show", "-C", "lamp", "--json").json["scenes"]][2] == "Climax"
+
+
+def test_show_lists_what_rules_took_out_with_the_reason(cli: Cli, write_script: Callable[..., None]) -> None:
+    write_script(conflict=f"Sure! Here is the text you asked for:\n\n{REPLIES['conflict']}")
+    script = ("--model", "scripted:script.toml", "--set", "length_control=false", "--quiet")
+    cli("write", "brief.md", "--out", "lamp", *script)
+    assert cli("show", "conflict", "-C", "lamp").out.strip() == REPLIES["conflict"]
+    shown = cli("show", "--removed", "-C", "lamp").out
+    assert "chatter (1): What a model says to its reader around a text is none of it." in shown
+    assert "  conflict\n    Sure! Here is the text you asked for:\n" in shown
+    (piece,) = cli("show", "conflict", "--removed", "-C", "lamp", "--json").json["removed"]
+    assert (piece["rule"], piece["path"], piece["artefact"]) == ("chatter", "conflict", "conflict")
+    assert piece["text"] == "Sure! Here is the text you asked for:"
+    assert cli("show", "plot", "--removed", "-C", "lamp").out == "No rule took anything out.\n"
+    cli("write", "lamp", "--quiet")
+    assert len(cli("show", "--removed", "-C", "lamp", "--json").json["removed"]) == 1
 
 
 def test_history_lists_versions_and_differences(cli: Cli, project: Path) -> None:

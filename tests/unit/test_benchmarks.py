@@ -43,6 +43,7 @@ NAMES = {
     "planted",
     "prefix",
     "recall",
+    "rules",
     "schedule",
     "serving",
     "startup",

@@ -20,8 +20,7 @@ from fabula.base.errors import PlanError, ReplyError
 from fabula.craft.length import parse_range, read_range
 from fabula.craft.packing import around, first_of, last_of, latest
 from fabula.craft.planning import PlanOptions, plan_for
-from fabula.craft.prose import Prose, clean_reply, write_prose
-from fabula.engine.replies import clean_prose
+from fabula.craft.prose import Prose, clean_reply, clean_text, write_prose
 from fabula.engine.roles import is_person
 from fabula.engine.run import side_by_side
 from fabula.story import SLUG_LENGTH, Story, count_words, slug
@@ -403,7 +402,7 @@ class Director:
         if not (ours.numbered and s_i.run.aids("director")):
             return Direction(found.next_speaker, command)
         # A small director's commands may say nothing: the character is shown the event too, or it alone.
-        command = clean_prose(command, labels=s_i.names, last=True, kind="notes", aids=True).text
+        command = clean_text(s_i.run, "director", command, labels=s_i.names, kind="notes")
         event = self._least_given(found.remaining)
         return Direction(found.next_speaker, command if count_words(command) >= _LEAST_WORDS else event, event)
 
@@ -500,15 +499,18 @@ async def get_response(agent: Agent, h: Sequence[Turn], direction: Direction, s_
     if not config.ours.plain_response:
         spoken = await run.ask_for(Spoken, agent.name, "respond", sampling=sampling, **fields)
         return Turn.of(agent.name, spoken.response, command)
+    fault = ""
     for attempt in range(_TRIES):
-        here = run.scope("again", attempt) if attempt else run
+        here = run.again(attempt, fault)
         reply = await here.reply(agent.name, "respond", sampling=sampling, expect=_TURN_WORDS, **fields)
         text = reply.text
         if config.ours.clean_replies and not is_person(reply.model):  # a person means what they write
             text = _cleaned(here, agent.name, reply, s_i, here.render("respond", **fields), "prose")
+            fault = here.fault(text, "respond", fields)
         turn = Turn.of(agent.name, text, command)
-        if turn.text:
+        if turn.text and not fault:
             return turn
+        here.removed("reply", turn.text)
     run.note(f"{agent.name} gave no turn of use in {_TRIES} tries; the director's command stands in.")
     return Turn.of(agent.name, last_of(f"{agent.name} does what the director says: {command}", _TURN_TOKENS), command)
 

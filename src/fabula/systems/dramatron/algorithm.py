@@ -320,7 +320,9 @@ class _DialogueWriter:
             return without_end(answer.text).strip()
         if run.aids("dialogue"):
             names = [character.name for character in self._hierarchy.characters]
-            return tidy_script(answer.text, names, before=before, cut=answer.cut)
+            script = tidy_script(answer.text, names, before=before, cut=answer.cut)
+            run.left_out("loop", answer.text, script)
+            return script
         reply = Reply(answer.text, finish="length" if answer.cut else "stop")
         return clean_reply(run, "dialogue", reply, labels=_SCRIPT_LABELS, kind="notes")
 
@@ -333,7 +335,9 @@ class _DialogueWriter:
             text = _joined(text, more)
         else:
             run.note(f"The scene has {count_words(text)} words where {want.low} to {want.high} were wanted.")
-        return trim(text, want.high, low=want.low, keep_end=self._at + 1 == len(self._hierarchy.scenes))
+        fitted = trim(text, want.high, low=want.low, keep_end=self._at + 1 == len(self._hierarchy.scenes))
+        run.left_out("length", text, fitted)
+        return fitted
 
     async def _revised(self, run: Run, want: WordRange) -> str:
         """A script with the words wanted: continued where it is too short, shortened by its writer where too long."""
@@ -715,7 +719,12 @@ class _ListLevel(Generic[E]):
         return self._bounded(run, found)
 
     def _bounded(self, run: Run, entries: Sequence[E]) -> tuple[E, ...]:
-        return tuple(e.shortened(_ENTRY_WORDS) for e in entries) if run.aids(self.level.role) else tuple(entries)
+        if not run.aids(self.level.role):
+            return tuple(entries)
+        short = tuple(entry.shortened(_ENTRY_WORDS) for entry in entries)
+        for entry, kept in zip(entries, short, strict=True):
+            run.left_out("length", str(entry), str(kept))
+        return short
 
     def _new(self, entries: Sequence[E], known: Sequence[E]) -> tuple[E, ...]:
         """Those of `entries` that do not stand in `known`, each once."""

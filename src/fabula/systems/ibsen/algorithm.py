@@ -388,7 +388,7 @@ class Director:
         """
         self.queue.clear()
         for attempt in range(PLAN_TRIES):
-            here = run.scope("again", attempt) if attempt else run
+            here = run.again(attempt, "It held no line that somebody speaks.")
             self.outline = await self.make_outline(here)
             self.queue = await self.make_script(self.outline, here)
             if self.queue:
@@ -584,7 +584,7 @@ async def speak(actor: Actor, director: Director, line: Turn, instruction: str, 
     paper, as_spoken = play.config.paper, play.as_spoken(run, actor.name)
     fields = _line_fields(actor, director, instruction, run)
     for attempt in range(LINE_TRIES):
-        here = run.scope("again", attempt) if attempt else run
+        here = run.again(attempt, "It was no line of this character.")
         text, own = await _line(actor, play, here, fields, turns)
         if own:
             director.idle = 0

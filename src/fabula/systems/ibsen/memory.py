@@ -81,7 +81,9 @@ class Play:
     def turn_in(self, text: str, name: str, others: Sequence[str], run: Run) -> str:
         """What `name` says in a reply: the first line, or all until somebody else speaks (ours, without aids)."""
         whole = self.config.ours.long_turns and not run.aids(name)
-        return read_turn(text, name, others, whole=whole)
+        turn = read_turn(text, name, others, whole=whole)
+        run.left_out("speaker", text, turn)
+        return turn
 
     def tidied(
         self, text: str, reply: Reply, run: Run, asked: tuple[str, str, dict[str, Any]], *, kind: TextKind = "notes"
@@ -284,4 +286,7 @@ async def _note(run: Run, prompt: str, fields: dict[str, Any], play: Play) -> st
     reply = await run.reply("memory", prompt, sampling=sampling, expect=_LINE_WORDS * most, **fields)
     text = play.tidied(reply.text, reply, run, ("memory", prompt, fields))
     lines = [line for line in text.splitlines() if line.strip()]
-    return one_line(" ".join(lines[:most] if run.aids("memory") else lines)) or str(fields["now"])
+    if run.aids("memory"):
+        run.removed("length", "\n".join(lines[most:]))
+        lines = lines[:most]
+    return one_line(" ".join(lines)) or str(fields["now"])
