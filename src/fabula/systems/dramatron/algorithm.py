@@ -31,6 +31,7 @@ from fabula.systems.dramatron.hierarchy import (
     Hierarchy,
     SceneEntry,
     SceneInput,
+    alike,
     characters_text,
     hierarchy_of,
     logline_of,
@@ -42,7 +43,7 @@ from fabula.systems.dramatron.hierarchy import (
 from fabula.systems.dramatron.parsing import PARSERS, E, characters_shape, is_loop, length, mark_in, scenes_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from pydantic import BaseModel
 
@@ -584,10 +585,11 @@ def _sampling(run: Run, level: Level, config: Config) -> Sampling:
     return Sampling(max_tokens=tokens).over(RELEASE if config.paper.paper_sampling else Sampling())
 
 
-def _attempts(run: Run) -> Iterator[Run]:
-    """Where a level is asked, and asked again."""
-    for attempt in range(TRIES):
-        yield run.scope("again", attempt) if attempt else run
+def _again(run: Run, config: Config, attempt: int, fault: str) -> Run:
+    """Where a level is asked, and asked again: in improved mode also in another way, told what was wrong."""
+    if config.ours.clean:
+        return run.again(attempt, fault)
+    return run.scope("again", attempt) if attempt else run
 
 
 async def _read_until_text(
@@ -595,14 +597,37 @@ async def _read_until_text(
 ) -> str:
     """What `read` finds in a level's answer; asked again, a bounded number of times, until there is some.
 
+    In improved mode an answer that repeats its prompt, or one of its examples, is none.
+
     Raises:
         ReplyError: there never is.
     """
-    for where in _attempts(run):
-        answer = await generate(where, level, config, fields)
-        if text := read(answer):
+    fault = ""
+    for attempt in range(TRIES):
+        answer = await generate(_again(run, config, attempt, fault), level, config, fields)
+        text = read(answer)
+        fault = _fault(run, level, config, fields, text)
+        if not fault:
             return text
+        if text:
+            run.removed("reply", text)
     raise _unreadable(level, what, answer.text)
+
+
+def _fault(run: Run, level: Level, config: Config, fields: Mapping[str, Any], text: str) -> str:
+    """Why a text is no answer of a level; empty if it is one."""
+    if not text:
+        return "It held no text."
+    if not config.ours.clean:
+        return ""
+    said = alike(text)
+    own = [t for e in example_set(config.paper.examples) for t in (e.title, e.dialogue, *(d for _, d in e.places))]
+    if any(said in alike(example) for example in own):
+        return "It repeated an example."
+    if level.role != "dialogue":
+        return ""
+    shown = {**fields, "examples": (), "so_far": "", "lead": ""}
+    return run.fault(text, level.prompt, shown)
 
 
 def _unreadable(level: Level, what: str, reply: str) -> ReplyError:
@@ -682,7 +707,8 @@ class _ListLevel(Generic[E]):
         return self.text_of(new)
 
     async def _first(self, run: Run) -> tuple[E, ...]:
-        for where in _attempts(run):
+        for attempt in range(TRIES):
+            where = _again(run, self.config, attempt, f"It held no {self.what} that can be read.")
             entries, reply = await self._ask(where, self.level, ())
             if found := entries or run.unless_made_up(lambda: (), self.typical):
                 return found
@@ -698,7 +724,7 @@ class _ListLevel(Generic[E]):
         parsed = self.parse(f"{answer.text.rstrip()}{closing}", cut=answer.cut)
         self._note_rejected(run, f"A {self.what}", parsed)
         entries = self._bounded(run, parsed.entries)
-        return self._new(entries, known) if known else entries, answer.text
+        return self._new(entries, known) if known or self._examples else entries, answer.text
 
     async def _typed(self, run: Run, known: Sequence[E]) -> tuple[E, ...]:
         """Entries of a typed reply that hold text."""
@@ -728,12 +754,18 @@ class _ListLevel(Generic[E]):
 
     def _new(self, entries: Sequence[E], known: Sequence[E]) -> tuple[E, ...]:
         """Those of `entries` that do not stand in `known`, each once."""
-        old = {entry.key for entry in known}
+        old = {entry.key for entry in known} | self._examples
         first: dict[str, E] = {}
         for entry in entries:
             if entry.key not in old:
                 first.setdefault(entry.key, entry)
         return tuple(first.values())
+
+    @property
+    def _examples(self) -> set[str]:
+        """What the examples' own entries have in common with copies of them; the release tells none apart."""
+        examples = example_set(self.config.paper.examples) if self.config.ours.clean else ()
+        return {entry.key for example in examples for entry in getattr(example, self.level.role)}
 
     def _note_rejected(self, run: Run, what: str, parsed: Parsed[E]) -> None:
         for rejected in parsed.rejected:

@@ -1344,3 +1344,36 @@ async def test_a_scene_that_its_author_continued_is_not_revised() -> None:
 def test_an_abbreviated_title_does_not_end_the_name_of_a_place() -> None:
     assert place_of("The flat of Mrs. Aalders, by the door") == ("The flat of Mrs. Aalders", "By the door")
     assert place_of("The flat. A door stands open.") == ("The flat", "A door stands open.")
+
+
+async def test_an_example_that_a_model_copies_is_no_answer_and_it_is_asked_in_another_way() -> None:
+    (example,) = example_set("three-step")[:1]
+
+    def copying(request: Request) -> str:
+        if "again" in request.path:
+            return thieves(request)
+        copies = {"title": example.title, "places": example.places[0][1], "dialogue": example.dialogue}
+        return copies.get(request.role, thieves(request))
+
+    session = Session(copying)
+    story, asked = await session.write("improved", Brief("A theft"), form="schema", examples="three-step")
+    assert story.title != example.title
+    assert example.places[0][1] not in story.text
+    assert example.dialogue not in story.text
+    assert {"title/again/1/title", "scene-1/again/1/dialogue"} <= {request.path for request in asked}
+    first, again = (next(r for r in asked if r.path == f"scene-1/{p}dialogue") for p in ("", "again/1/"))
+    assert first.sampling.temperature != again.sampling.temperature
+    assert "It repeated an example." in prompt(again)
+
+
+async def test_characters_and_scenes_of_the_example_are_none_of_the_play() -> None:
+    (example,) = example_set("three-step")[:1]
+    copies = {"characters": f"{example.characters_text}\n{FIGURES}", "scenes": f"{example.scenes_text}\n{SCENES}"}
+    session = Session(lambda request: copies.get(request.role) or answer_of(request))
+    await session.write("improved", examples="three-step")
+    assert [one.name for one in LENIENT.characters(session.journal.newest("characters") or "").entries] == [
+        "Mara",
+        "Tobias",
+        "Al",
+    ]
+    assert len(LENIENT.scenes(session.journal.newest("scenes") or "").entries) == 4

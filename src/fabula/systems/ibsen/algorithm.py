@@ -650,7 +650,17 @@ async def _line(actor: Actor, play: Play, run: Run, fields: dict[str, Any], turn
     if is_person(reply.model):
         return reply.text, True
     said = play.turn_in(reply.text, actor.name, play.script.names, run)
-    return play.tidied(said, reply, run, (actor.name, "act", fields), kind="prose"), False
+    text = play.tidied(said, reply, run, (actor.name, "act", fields), kind="prose")
+    if text and play.config.ours.tidy and run.aids(actor.name) and _is_copied(text, run, fields):
+        run.removed("reply", text)
+        return "", False
+    return text, False
+
+
+def _is_copied(text: str, run: Run, fields: dict[str, Any]) -> bool:
+    """Whether a line is what the actor was told, and not what it says."""
+    told = [one_line(part).casefold() for part in (fields["instruction"], fields["outline"]) if part.strip()]
+    return any(part in one_line(text).casefold() for part in told) or bool(run.fault(text, "act", fields))
 
 
 def _as_chat(turns: Sequence[Turn], shown: Sequence[str], name: str) -> tuple[Message, ...]:

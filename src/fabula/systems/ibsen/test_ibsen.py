@@ -1286,3 +1286,21 @@ async def test_what_happens_first_is_played_first_and_told_where_the_plan_tells_
     played = await write(preset="improved", stage=stage, max_steps=5)
     assert played.paths("outline")[0].startswith("role-play/the-promise/")
     assert [scene.label for scene in played.story.scenes] == ["The depths", "The promise"]
+
+
+async def test_a_small_model_that_repeats_its_instruction_is_asked_again_in_another_way() -> None:
+    told = "Say nothing of the wheel yet, and ask her who had it that night."
+    journal = Journal()
+    journal.open()
+    journal.decide("stage", "edit", ONE)
+    model = ScriptedModel(
+        lambda r: said(
+            r, act=f"The director said to me: {told}" if "again" not in r.path else "Who had it?", instruct=told
+        )
+    )
+    config = SYSTEM.config("improved", {"max_steps": 1, "prose": False})
+    await SYSTEM.write(BRIEF, run_on(journal, model, aids="on"), config)
+    assert turns_of(journal.newest("role-play/the-letter") or "")[-1].text == "Who had it?"
+    asked = [request for request in model.asked if request.path.endswith("/act")]
+    assert [request.path for request in asked][1].endswith("/again/1/act")
+    assert asked[0].sampling.temperature != asked[1].sampling.temperature
