@@ -134,9 +134,7 @@ def _of_refusals(replies: Sequence[Marked]) -> Iterable[Row]:
 def _fault(reply: Marked) -> str:
     """Why a reply would be asked for again. The prompt's own sentences stand for its file's, which are not kept."""
     instructions = [reply.prompt] if reply.source == "none" else []
-    return fault_of(
-        reply.text.removeprefix(reply.lead), reply.prompt, instructions, least=_LEAST_WORDS, before=[reply.prompt]
-    )
+    return fault_of(reply.text.removeprefix(reply.lead), reply.prompt, instructions, least=_LEAST_WORDS)
 
 
 def _share(what: str, answers: Sequence[tuple[str, bool]]) -> Row:

@@ -147,7 +147,7 @@ def test_systems_are_listed_and_told(cli: Cli) -> None:
         assert part in second.out
     data = cli("systems", "agents-room", "--json").json
     fields = {setting["field"]: setting for setting in data["settings"]}
-    assert (fields["tidy"]["faithful"], fields["tidy"]["improved"]) == (False, True)
+    assert (fields["clean_replies"]["faithful"], fields["clean_replies"]["improved"]) == (False, True)
     assert {s["name"] for s in cli("systems", "--json").json["systems"]} >= {"agents-room", "end-to-end"}
 
 

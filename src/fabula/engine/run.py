@@ -248,6 +248,11 @@ class Run:
         text = await replace(drafts, take=self.take + journal.takes(path)).keep(name, make, folder=DRAFTS)
         return Draft(name, text, given)
 
+    def within_draft(self, name: str) -> Run:
+        """As `within`, for the draft `name`."""
+        drafts, takes = self.scope(DRAFTS), self.context.journal.takes("/".join((*self.path, name)))
+        return replace(drafts, take=self.take + takes).within(name)
+
     def within(self, name: str) -> Run:
         """The run in which `keep` has the artefact `name` made, to ask for what goes with a text that was given."""
         return replace(self.scope(name), take=self.take + self.context.journal.takes("/".join((*self.path, name))))

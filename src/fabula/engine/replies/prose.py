@@ -110,9 +110,9 @@ def clean_prose(
         aids: whether the model gets help for small models (`Run.aids`).
     """
     known, echoes, cut = Labels(labels), Echoes(echo), finish == "length"
-    draft = _Draft(plain(text).strip(), kind, aids=aids)
+    draft = _Draft(text, kind, aids=aids)
     for _ in range(_ROUNDS):  # what a rule leaves may be what another takes out: cleaned again, a text stays as it is
-        before = draft.text
+        draft.text = before = plain(draft.text).strip()
         if aids:
             draft.with_aids(known, echoes, last=last)
         else:
@@ -124,7 +124,7 @@ def clean_prose(
             draft.close_quotation()
         if draft.text == before:
             break
-    return Cleaned(draft.text, tuple(draft.dropped))
+    return Cleaned(plain(draft.text).strip(), tuple(draft.dropped))
 
 
 def _bullet(line: str) -> int:

@@ -373,18 +373,18 @@ async def _plan(
 ) -> str:
     """A planning agent's note (appendix B.2); asked for again, a bounded number of times, if it is all chatter."""
     limit = config.ours.plan_tokens or config.paper.max_tokens or run.reply_tokens(agent.role, _SHORT_NOTE)
-    tidy = config.ours.tidy or run.aids(agent.role)
+    cleaned = config.ours.clean_replies or run.aids(agent.role)
     fields: dict[str, Any] = {
         "side": agent.duty,
         "questions": agent.questions,
         **_planning_fields(s, writers, whole, run, agent.role, config),
     }
     fault = ""
-    for attempt in range(_NOTE_TRIES if tidy else 1):
+    for attempt in range(_NOTE_TRIES if cleaned else 1):
         here = run.again(attempt, fault)
         sampling = Sampling(max_tokens=limit)
         reply = await here.reply(agent.role, agent.prompt, sampling=sampling, expect=agent.words, **fields)
-        if not tidy:
+        if not cleaned:
             return reply.text
         echo = [entry.text for entry in s.entries]
         text = clean_reply(here, agent.role, reply, labels=_LABELS, echo=echo, kind="notes")
@@ -467,7 +467,7 @@ async def _write(
         **_place(agent, s, writers, left, outline),
     }
     prompt = _INFORMED.get(agent.prompt, agent.prompt) if informed else agent.prompt
-    if not (config.ours.tidy or run.aids(agent.role)):
+    if not (config.ours.clean_replies or run.aids(agent.role)):
         sampling = Sampling(max_tokens=limit)
         return await run.ask(agent.role, prompt, sampling=sampling, expect=agent.words, words=None, lead="", **fields)
     previous = next((entry.text for entry in reversed(s.of_kind("writing"))), "")

@@ -317,7 +317,7 @@ class _DialogueWriter:
         }
 
     def _cleaned(self, run: Run, answer: Answer, before: str = "") -> str:
-        if not self._config.ours.clean:
+        if not self._config.ours.clean_replies:
             return without_end(answer.text).strip()
         if run.aids("dialogue"):
             names = [character.name for character in self._hierarchy.characters]
@@ -400,7 +400,7 @@ class _StoryWriter:
             "element": scene.element,
             "summary": _summary(plan, brief, at, config),
             "outline": [event.text for event in scene.outline],
-            "clean": config.ours.clean,
+            "clean": config.ours.clean_replies,
             "last": self._prose.last,
             "context": False,
             "manner": plan.manner,
@@ -408,7 +408,7 @@ class _StoryWriter:
 
     async def make(self, run: Run) -> str:
         """The scene: the reply as it is, or without chatter and of the length asked for."""
-        if not self._config.ours.clean:
+        if not self._config.ours.clean_replies:
             fields = {**self._fields, "words": None, "lead": ""}
             return await run.ask("writer", "scene", sampling=self._sampling(run), expect=_USUAL_WORDS, **fields)
         most = self._config.paper.max_tokens if self._config.paper.paper_sampling else None

@@ -68,6 +68,7 @@ class Ours:
         final_reading: A story is read once at its end against brief, plan and itself, and small edits come of it, each
             of which can be refused; one more call.
         clean: Chatter is taken out of scripts and stories, and a story's prompt also says how long a scene is to be.
+        clean_replies: Chatter is taken out of scripts and stories, and a story's prompt says how long a scene is to be.
         fewest_scenes: Scenes are continued, a bounded number of times, until there are so many.
         most_scenes: Scenes of a screenplay beyond this number are left out; 0 is no bound (12 with aids).
         scenes: Of a story that has no plan yet; 0 lets the planner decide.
@@ -89,6 +90,7 @@ class Ours:
     context: bool = False
     final_reading: bool = False
     clean: bool = False
+    clean_replies: bool = False
     fewest_scenes: int = 1
     most_scenes: int = 0
     scenes: int = 0
@@ -127,6 +129,7 @@ class Config(Presets):
             context=True,
             final_reading=True,
             clean=True,
+            clean_replies=True,
             fewest_scenes=3,
             length_control=True,
             check_plan=True,

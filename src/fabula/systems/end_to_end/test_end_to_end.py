@@ -151,10 +151,10 @@ async def test_a_writer_may_revise_its_story_whole_as_often_as_asked() -> None:
     ]
     first, second = (request.messages[-1].content for request in asked[1:])
     assert first.startswith("Tell it in letters.")
-    assert "Version 1." in first
-    assert "Version 2." in second
-    assert "Version 1." not in second
-    assert story.text == "Version 3."
+    assert "Version 1 of it." in first
+    assert "Version 2 of it." in second
+    assert "Version 1 of it." not in second
+    assert story.text == "Version 3 of it."
 
 
 async def test_a_small_model_is_not_asked_to_revise() -> None:

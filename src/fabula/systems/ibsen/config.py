@@ -116,7 +116,7 @@ class Ours:
         full_sheets: prompts show what the release leaves out of them: the director sees descriptions, background and
             place, and the objective also where lines are planned; actors see their relations and the scene they are in.
         keep_old_summaries: summaries add up; else each takes the place of the one before it (the release).
-        tidy: remarks around what models say ("Here is the line:") are removed.
+        clean_replies: remarks around what models say ("Here is the line:") are removed.
         long_turns: a turn may have several lines and paragraphs; else it ends with its first line (what the release
             means to do). Roles with aids for small models always have the first line alone.
         scene_goals: where the script is made from a plan, an objective is a whole scene, or as many events of it as
@@ -145,7 +145,7 @@ class Ours:
     all_relations: bool = False
     full_sheets: bool = False
     keep_old_summaries: bool = False
-    tidy: bool = False
+    clean_replies: bool = False
     long_turns: bool = False
     scene_goals: bool = False
     expand_goals: bool = False
@@ -194,7 +194,7 @@ class Config(Presets):
                 all_relations=True,
                 full_sheets=True,
                 keep_old_summaries=True,
-                tidy=True,
+                clean_replies=True,
                 long_turns=True,
                 scene_goals=True,
                 expand_goals=True,

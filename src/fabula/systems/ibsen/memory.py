@@ -97,7 +97,7 @@ class Play:
             asked: role, prompt and fields of the call.
             kind: of the text.
         """
-        if not self.config.ours.tidy:
+        if not self.config.ours.clean_replies:
             return text.strip()
         role, prompt, fields = asked
         if prompt in ("act", "answer") and self.as_spoken(run, role):
