@@ -43,6 +43,9 @@ class Moment:
         moved: the story has just moved on to it.
         freedom: how far the player may lead away from the plan.
         hearing: gets the words as they come.
+        before: what `who` witnessed in the cell before, oldest first.
+        dealt: numbers of those of `steps` that have come up.
+        last: the cell is at its end, and what `who` says now is the last of it.
     """
 
     parties: Parties
@@ -56,6 +59,9 @@ class Moment:
     moved: bool = False
     freedom: Freedom = "guided"
     hearing: Hearing | None = None
+    before: tuple[Line, ...] = ()
+    dealt: tuple[int, ...] = ()
+    last: bool = False
 
     @property
     def partners(self) -> tuple[str, ...]:
