@@ -587,7 +587,7 @@ def _sampling(run: Run, level: Level, config: Config) -> Sampling:
 
 def _again(run: Run, config: Config, attempt: int, fault: str) -> Run:
     """Where a level is asked, and asked again: in improved mode also in another way, told what was wrong."""
-    if config.ours.clean:
+    if config.ours.clean_replies:
         return run.again(attempt, fault)
     return run.scope("again", attempt) if attempt else run
 
@@ -618,7 +618,7 @@ def _fault(run: Run, level: Level, config: Config, fields: Mapping[str, Any], te
     """Why a text is no answer of a level; empty if it is one."""
     if not text:
         return "It held no text."
-    if not config.ours.clean:
+    if not config.ours.clean_replies:
         return ""
     said = alike(text)
     own = [t for e in example_set(config.paper.examples) for t in (e.title, e.dialogue, *(d for _, d in e.places))]
@@ -764,7 +764,7 @@ class _ListLevel(Generic[E]):
     @property
     def _examples(self) -> set[str]:
         """What the examples' own entries have in common with copies of them; the release tells none apart."""
-        examples = example_set(self.config.paper.examples) if self.config.ours.clean else ()
+        examples = example_set(self.config.paper.examples) if self.config.ours.clean_replies else ()
         return {entry.key for example in examples for entry in getattr(example, self.level.role)}
 
     def _note_rejected(self, run: Run, what: str, parsed: Parsed[E]) -> None:

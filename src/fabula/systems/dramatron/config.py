@@ -128,7 +128,6 @@ class Config(Presets):
             introduced="places",
             context=True,
             final_reading=True,
-            clean=True,
             clean_replies=True,
             fewest_scenes=3,
             length_control=True,

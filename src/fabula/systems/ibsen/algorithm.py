@@ -651,7 +651,7 @@ async def _line(actor: Actor, play: Play, run: Run, fields: dict[str, Any], turn
         return reply.text, True
     said = play.turn_in(reply.text, actor.name, play.script.names, run)
     text = play.tidied(said, reply, run, (actor.name, "act", fields), kind="prose")
-    if text and play.config.ours.tidy and run.aids(actor.name) and _is_copied(text, run, fields):
+    if text and play.config.ours.clean_replies and run.aids(actor.name) and _is_copied(text, run, fields):
         run.removed("reply", text)
         return "", False
     return text, False
