@@ -51,6 +51,7 @@ class Play:
     script: Script
     config: Config
     stages: int = 1
+    brief: str = ""
 
     @property
     def embedding(self) -> Embedding:
@@ -66,7 +67,11 @@ class Play:
     def shown(self, turns: Sequence[Turn], run: Run, role: str) -> tuple[str, ...]:
         """Turns as a role's prompts show them."""
         most = run.prompt_tokens(role, _SHORT_TURN, _TURN_SHARE)
-        return tuple(first_of(str(turn), most) for turn in turns)
+        return tuple(first_of(turn.marked if role == "director" else str(turn), most) for turn in turns)
+
+    def as_spoken(self, run: Run, name: str) -> bool:
+        """Whether a line stands as it was spoken: no rule of small models looks at it, and none refuses it (ours)."""
+        return self.config.ours.long_turns and not run.aids(name)
 
     def sampling(self, run: Run, role: str, prompt: str) -> Sampling:
         """How a reply is drawn: as released, or as the model does by itself; short for a role with aids."""
@@ -95,6 +100,8 @@ class Play:
         if not self.config.ours.clean_replies:
             return text.strip()
         role, prompt, fields = asked
+        if prompt in ("act", "answer") and self.as_spoken(run, role):
+            return text.strip()
         echo = [run.render(prompt, **fields)] if run.aids(role) else ()
         labels = (*self.script.names, *_LABELS)
         return clean_reply(run, role, replace(reply, text=text), labels=labels, echo=echo, kind=kind)
