@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.craft.planning import PROMPTS, PlanOptions, plan_for
+from fabula.craft.planning import PROMPTS, PlanOptions, plan_for, plan_from_story
 from fabula.engine.context import RunContext
 from fabula.engine.events import Noted
 from fabula.engine.journal import Journal
@@ -134,6 +134,26 @@ async def test_the_plan_is_read_once_against_the_brief_and_what_differs_is_named
     assert unchecked.scenes[1:3] == plan.scenes[1:3]
     _, _, notes = await planned("backwards")
     assert "nothing differs" in " ".join(notes)
+
+
+async def test_a_story_told_backwards_is_read_with_its_order_of_time_and_the_ages_of_then() -> None:
+    recorded = json.loads((PLANS / "half.json").read_text(encoding="utf-8"))
+    model = ScriptedModel(
+        lambda request: json.dumps(recorded["replies"][request.path]), capabilities=Capabilities(schema=True)
+    )
+    with Journal() as journal:
+        plan = await plan_from_story(Run(RunContext(journal, Prompts(PROMPTS), Cast.of(model))), recorded["story"])
+    assert len(model.asked) == 3 + 4 + 1, "it took 3, 2 for each scene, and 2"
+    assert plan.chronology() == ("The first tree", "The wedding", "The well", "The auction")
+    assert plan.position("The first tree") == "scene 4 of 4 in the order of telling; it happens first in time"
+    assert [(person.age, person.secret) for person, _ in plan.people(plan.scenes[3])] == [
+        ("5", ""),
+        ("7", ""),
+        ("", ""),
+    ]
+    assert "register" in plan.character("Anselm").secret
+    assert "register" not in plan.character("Anselm").setup + plan.character("Anselm").goal
+    assert plan.scenes[3].outline[1].text.startswith("Their father asks"), "what was missed stands in its place"
 
 
 ORDER = {"differences": ["The brief begins in 1968."], "order": [2, 1, 4, 3]}

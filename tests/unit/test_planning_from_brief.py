@@ -271,6 +271,19 @@ async def test_who_comes_late_or_leaves_early_does_not_witness_the_rest() -> Non
     assert seen == [("Mara",), (), ()], "an event that nobody sees is everybody's"
 
 
+async def test_a_small_planner_is_asked_for_no_more_than_its_reply_may_hold() -> None:
+    _, model = await made(PlanOptions(scenes=1), aids="on", plan_telling={"order": [1]})
+    asked = {request.path.rpartition("/")[2]: request for request in model.asked}
+    for note in ("plan_conflict", "plan_setting"):
+        assert "in three or four sentences" in asked[note].messages[1].content
+        assert asked[note].sampling.max_tokens == 160
+    assert "Keep each of these to at most fifteen words." in asked["plan_cast"].messages[1].content
+    assert "secret" not in asked["plan_cast"].messages[1].content
+    assert "newcomers" not in json.dumps(asked["plan_scene"].schema) + asked["plan_scene"].messages[1].content
+    assert "The story will have 1 scene, which" in asked["plan_telling"].messages[1].content
+    assert '"default"' not in json.dumps([request.schema for request in model.asked])
+
+
 async def test_a_scene_that_repeats_an_earlier_one_is_drawn_again() -> None:
     def stuck(request: Request) -> str:
         again = "/again/" in request.path

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,7 +39,8 @@ SHORT = (
 )
 BRIEF = Brief("Write about a keeper and her lamp.")
 ASKED = Capabilities(schema=True, parallel=64)
-GROUND_TRUTH = Path(__file__).parents[3] / "shared" / "data" / "magnet_stories.jsonl.gz"
+DATA = Path(os.environ.get("FABULA_DATA") or Path(__file__).parents[3] / "shared" / "data")
+GROUND_TRUTH = DATA / "magnet_stories.jsonl.gz"
 
 
 def numbers(request: Request) -> list[int]:

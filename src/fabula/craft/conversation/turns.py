@@ -157,7 +157,10 @@ async def turn_of(
             break
         said = draw.read(text)
         if said.ended or draw.usable(said):
-            return draw.shortened(said)
+            short = draw.shortened(said)
+            place.left_out("length", said.message, short.message)
+            place.left_out("speaker", as_turn(text, draw.lead), said.text)
+            return short
         draws.append(said)
     second = _second_best(draws, moment, fallbacks)
     if second is None:

@@ -317,7 +317,8 @@ async def _count(run: Run, so_far: PlanSoFar) -> int:
     number = min(max(reply.scenes, low), high)
     if number != reply.scenes:
         run.note(
-            f"The planner asked for {reply.scenes} scenes; {number} are planned. Set `scenes` to have another number."
+            f"Scenes that the planner asked for: {reply.scenes}. Scenes that are planned: {number}. "
+            "Set `scenes` to have another number."
         )
     return number
 

@@ -35,6 +35,7 @@ NOTE_SENTENCES: Final = 4
 _NOTE_TOKENS, _FORM_TOKENS = 160, 1536  # of replies that are to be short
 _NOTE_WORDS: Final = 80  # for estimates
 _LABELS: Final = ("Central Conflict", "Conflict", "Setting", "Writing Task", "Characters", "Story", "Scenes")
+_REPEATS: Final = "It said what was planned already."
 _WORD: Final = re.compile(r"\w+")
 _ITEM: Final = re.compile(r"[-*\u2022\u2013][ \t]+|\(?\d{1,3}[.):][ \t]+")
 _ALIKE: Final = 0.8  # share of the shorter sentence's words that two sentences have in common if they say the same
@@ -51,7 +52,23 @@ async def typed(run: Run, kind: type[T], prompt: str, /, **fields: object) -> T:
     """
     sampling = Sampling(max_tokens=run.reply_tokens(ROLE, _FORM_TOKENS))
     reply = await run.ask_for(kind, ROLE, prompt, sampling=sampling, **fields)
-    return without_noise(reply) if run.aids(ROLE) else reply
+    if not run.aids(ROLE):
+        return reply
+    kept = without_noise(reply)
+    _record(run, reply, kept)
+    return kept
+
+
+def _record(run: Run, before: object, after: object) -> None:
+    """Record the texts of a form, also in its lists, that lost something."""
+    if isinstance(before, BaseModel):
+        for name in type(before).model_fields:
+            _record(run, getattr(before, name), getattr(after, name))
+    elif isinstance(before, list) and isinstance(after, list):
+        for value, kept in zip(before, after, strict=True):
+            _record(run, value, kept)
+    elif isinstance(before, str) and before != after:
+        run.removed("field", before.removeprefix(str(after)).strip() or before)
 
 
 async def note(run: Run, prompt: str, /, *, short: int = NOTE_SENTENCES, **fields: object) -> str:
@@ -79,29 +96,34 @@ async def _sentences(
     run: Run, prompt: str, earlier: Sequence[str], short: int, kind: TextKind, fields: dict[str, Any]
 ) -> list[str]:
     """The sentences of a reply, drawn again if there are none; a small model's are to be new and few."""
-    raw, old = "", list[str]()
+    raw, fault, old = "", "", list[str]()
     sampling = Sampling(max_tokens=run.reply_tokens(ROLE, _NOTE_TOKENS))
     for attempt in range(TRIES):
-        place = run.scope("again", attempt) if attempt else run
+        place = run.again(attempt, fault)
         reply = await place.reply(ROLE, prompt, sampling=sampling, expect=_NOTE_WORDS, **fields)
         raw = reply.text
         echo = [place.render(prompt, **fields)]
         text = clean_reply(place, ROLE, reply, labels=_LABELS, echo=echo, kind=kind)
+        if fault := place.fault(text, prompt, fields):
+            place.removed("reply", text)
+            continue
         found, head = events_in(text)
         found = [one for one in found if count_words(one)]
         if head:
-            place.note(f"A line before the list at {place.at} is left out: {head}")
+            place.removed("announcement", head)
         if not run.aids(ROLE):
             new = found
         else:
             new, old = without_repeats(found, earlier)[:short], without_repeats(found)[:short] or old
+            place.left_out("field", "\n\n".join(found), "\n\n".join(new or old))
         if new:
             return new
+        fault = _REPEATS if found else "It held no text."
     if old:
         return old
     raise ReplyError(
-        f"The role {ROLE!r} gave nothing of use at {run.at}/{prompt} in {TRIES} tries. Give this role a stronger "
-        "model, or run again with another --seed.",
+        f"The role {ROLE!r} gave nothing of use at {run.at}/{prompt} in {TRIES} tries, each asked in another way. "
+        f"{fault} Give this role a stronger model, or run again with another --seed.",
         reply=raw,
     )
 

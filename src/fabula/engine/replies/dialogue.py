@@ -39,9 +39,8 @@ _ACTION: Final = re.compile(r"\A[ \t]*(?:\(([^()]*(?:\([^()]*\)[^()]*)*)\)|\*([^
 _LONGEST_UNOPENED: Final = 48  # letters; a mark further on is a stray one
 _NUMBERS: Final = re.compile(r"(\d{1,3})(?:[ \t]*(?:-|\u2013|to)[ \t]*#?(\d{1,3}))?")
 _UNOPENED: Final = re.compile(rf"\A[^()\[\]\"\u201c]{{1,{_LONGEST_UNOPENED}}}\)")
-_NEXT_TURN: Final = re.compile(
-    r"\n\s*\[?[*_]*[A-Z][\w.' -]{0,40}[*_]*[ \t]*:|\n?[ \t]*\[[*_]*[A-Z][\w.' -]{0,40}[*_]*[ \t]*:"
-)
+_NEXT_TURN: Final = re.compile(r"\n?[ \t]*\[[*_]*[A-Z][\w.' -]{0,40}[*_]*[ \t]*:")
+_BRACKET: Final = re.compile(r"[\[\]]")
 _SPEAKER: Final = re.compile(r"#[ \t]?Person[ \t]?(\d{1,2})[ \t]?#", _I)
 # What a small model copies from the form that it was shown, in place of a plan.
 _FORM: Final = re.compile(
@@ -207,10 +206,21 @@ def _own_turn(body: str, name: str, others: Sequence[str]) -> tuple[str, bool]:
         body = body[later.end() :]
     else:
         body = body.lstrip("[ \t\n")
-    if cut := _NEXT_TURN.search(body):
-        body = body[: cut.start()]
-    turn, bracket, _ = body.partition("]")
-    return turn.strip(), bool(cut or bracket)
+    speakers = re.compile(rf"\n(?:{own.pattern}|{foreign.pattern})", _I)
+    cuts = [cut.start() for cut in (_NEXT_TURN.search(body), speakers.search(body)) if cut]
+    body = body[: min(cuts, default=len(body))]
+    end = _closing_bracket(body)
+    return body[:end].strip(), bool(cuts or end is not None)
+
+
+def _closing_bracket(body: str) -> int | None:
+    """Where a bracket closes that was not opened in `body`: the end of a turn that stands in brackets."""
+    open_ = 0
+    for bracket in _BRACKET.finditer(body):
+        open_ += 1 if bracket.group() == "[" else -1
+        if open_ < 0:
+            return bracket.start()
+    return None
 
 
 @lru_cache(maxsize=256)

@@ -377,24 +377,32 @@ async def _plan(
 ) -> str:
     """A planning agent's note (appendix B.2); asked for again, a bounded number of times, if it is all chatter."""
     limit = config.ours.plan_tokens or config.paper.max_tokens or run.reply_tokens(agent.role, _SHORT_NOTE)
-    tidy = config.ours.tidy or run.aids(agent.role)
-    text = ""
-    for attempt in range(_NOTE_TRIES if tidy else 1):
-        reply = await (run.scope("again", attempt) if attempt else run).reply(
-            agent.role,
-            agent.prompt,
-            sampling=Sampling(max_tokens=limit),
-            expect=agent.words,
-            side=agent.duty,
-            questions=agent.questions,
-            **_planning_fields(s, writers, whole, run, agent.role, config),
-        )
-        if not tidy:
+    cleaned = config.ours.clean_replies or run.aids(agent.role)
+    fields: dict[str, Any] = {
+        "side": agent.duty,
+        "questions": agent.questions,
+        **_planning_fields(s, writers, whole, run, agent.role, config),
+    }
+    fault = ""
+    for attempt in range(_NOTE_TRIES if cleaned else 1):
+        here = run.again(attempt, fault)
+        sampling = Sampling(max_tokens=limit)
+        reply = await here.reply(agent.role, agent.prompt, sampling=sampling, expect=agent.words, **fields)
+        if not cleaned:
             return reply.text
         echo = [entry.text for entry in s.entries]
-        if text := clean_reply(run, agent.role, reply, labels=_LABELS, echo=echo, kind="notes"):
-            break
-    return text or reply.text
+        text = clean_reply(here, agent.role, reply, labels=_LABELS, echo=echo, kind="notes")
+        fault = here.fault(text, agent.prompt, fields)
+        if not fault:
+            return text
+    if count_words(reply.text):
+        run.note(f"No note of use in {_NOTE_TRIES} tries, each asked in another way: {fault} The last reply stands.")
+        return reply.text
+    raise ReplyError(
+        f"The role {agent.role!r} gave no note at {run.at} in {_NOTE_TRIES} tries, each asked in another way. {fault} "
+        "Give this role a stronger model, or run again with another --seed.",
+        reply=reply.text,
+    )
 
 
 async def _plot_by_part(
@@ -462,7 +470,7 @@ async def _write(
         "informed": informed,
         **_place(agent, s, writers, left, outline),
     }
-    if not (config.ours.tidy or run.aids(agent.role)):
+    if not (config.ours.clean_replies or run.aids(agent.role)):
         sampling = Sampling(max_tokens=limit)
         return await run.ask(
             agent.role, agent.prompt, sampling=sampling, expect=agent.words, words=None, lead="", **fields

@@ -35,7 +35,7 @@ class Ours:
     """What improved mode adds.
 
     Attributes:
-        tidy: what a model says around its text is taken out: greetings, headings, labels, marks of chat templates.
+        clean_replies: what a model says around its text is taken out: greetings, titles, labels, marks of templates.
         length_control: the brief's word range is met, section by section.
         words: a word range that stands for the brief's ("1300-1350", "~950"); empty reads it from the brief.
         plan_tokens: bounds the reply of a planning agent; 0 leaves that to `max_tokens` and the model.
@@ -55,7 +55,7 @@ class Ours:
             small edits, each of which can be refused (`fabula edits`); one call more.
     """
 
-    tidy: bool = False
+    clean_replies: bool = False
     length_control: bool = False
     words: str = ""
     plan_tokens: int = 0
@@ -76,5 +76,5 @@ class Config(Presets):
     @classmethod
     def improved(cls) -> Config:
         """Ours: a plot by parts, length control, no chatter, prompts for caches, and no limit but the model's."""
-        ours = Ours(tidy=True, length_control=True, need_to_know=True, plot_by_part=True)
+        ours = Ours(clean_replies=True, length_control=True, need_to_know=True, plot_by_part=True)
         return cls(Paper(max_tokens=0, instruction_first=False), ours)

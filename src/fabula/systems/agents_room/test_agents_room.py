@@ -401,7 +401,9 @@ async def test_agents_may_be_played_by_different_performers() -> None:
 
 async def test_a_planners_chatter_is_taken_out_and_a_note_of_nothing_else_is_drawn_again_and_stays() -> None:
     said_by = {"conflict": "Sure, here is the central conflict:\n\nMara wants the lamp lit.", "character": "Sure!"}
-    story, asked = await room(lambda request: said_by.get(request.role) or said(request), tidy=True, max_steps=3)
+    story, asked = await room(
+        lambda request: said_by.get(request.role) or said(request), clean_replies=True, max_steps=3
+    )
     assert [request.role for request in asked[:-1]] == ["conflict", "character", "character", "character"]
     read = prompt(asked[-1])
     assert "[Central Conflict] Mara wants the lamp lit." in read
@@ -412,7 +414,7 @@ async def test_a_planners_chatter_is_taken_out_and_a_note_of_nothing_else_is_dra
 @pytest.mark.parametrize("words", ["", "200"])
 async def test_a_number_of_words_is_shared_out_and_the_last_part_gets_what_is_left(words: str) -> None:
     brief = Brief("Write about 100 words about Mara.")
-    _, asked = await room(brief=brief, length_control=True, tidy=True, variant="write", words=words)
+    _, asked = await room(brief=brief, length_control=True, clean_replies=True, variant="write", words=words)
     whole = 200 if words else 100
     first = next(prompt(request) for request in asked if request.path == "exposition/section")
     low, high = map(int, re.findall(r"Write about \d+ words, between (\d+) and (\d+)", first)[0])
@@ -455,7 +457,7 @@ async def test_a_small_model_is_reminded_and_led() -> None:
 
 
 async def test_without_a_number_of_words_no_length_is_asked_for() -> None:
-    _, asked = await room(length_control=True, tidy=True, variant="write")
+    _, asked = await room(length_control=True, clean_replies=True, variant="write")
     assert all(" words, " not in prompt(request) for request in asked)
 
 
@@ -678,10 +680,10 @@ async def test_the_finalizer_reads_the_whole_once_and_its_small_edits_are_made(c
 async def test_faithful_prompts_are_what_they_were() -> None:
     digest = sha256()
     for variant in ("plan", "write", "plan+write"):
-        config: dict[str, Any] = {"variant": variant, "tidy": True, "length_control": True, "words": "~150"}
+        config: dict[str, Any] = {"variant": variant, "clean_replies": True, "length_control": True, "words": "~150"}
         for request in (await room(variant=variant))[1] + (await room(said, **config))[1]:
             digest.update("\n".join(message.content for message in request.messages).encode())
-    assert digest.hexdigest() == "e4e6b64b41ef11bffdc9a2151284626d0113fa4d725417b4dbea2b1e791c1ef1"
+    assert digest.hexdigest() == "96d706522be2671980b1ddab72492bfcfe2d400f05df8d1ba8ecb64aa90acb98"
 
 
 GIVEN = """

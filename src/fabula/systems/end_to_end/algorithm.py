@@ -52,7 +52,7 @@ def _asked(
     fields = {"scratchpad": scratchpad, **more}
 
     async def make(run: Run) -> str:
-        if config.ours.tidy or run.aids("writer"):
+        if config.ours.clean_replies or run.aids("writer"):
             prose = Prose(last=True, want=want, labels=_LABELS, usual=_STORY_WORDS)
             before = [entry.text for entry in scratchpad.entries]
             return await write_prose(run, "writer", prompt, prose, limit, before=before, fields=fields)

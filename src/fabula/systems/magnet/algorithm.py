@@ -18,9 +18,8 @@ from fabula.craft.final_reading import final_reading
 from fabula.craft.length import WordRange, asked_range, read_range
 from fabula.craft.packing import latest, overlap, paragraphs, words
 from fabula.craft.planning import PlanOptions, begin_plan, given_plan
-from fabula.craft.prose import Prose, clean_reply, note_removed, write_prose
+from fabula.craft.prose import Prose, clean_reply, clean_text, write_prose
 from fabula.craft.quoting import Quotable
-from fabula.engine.replies import clean_prose
 from fabula.engine.roles import is_person
 from fabula.engine.run import side_by_side
 from fabula.models.base import Sampling
@@ -487,16 +486,20 @@ async def _plain_action(run: Run, name: str, sampling: Sampling, fields: Mapping
     Raises:
         ReplyError: nothing of the replies can be used.
     """
+    fault = ""
     for attempt in range(_TRIES):
-        here = run.scope("anew", attempt) if attempt else run
+        here = run.again(attempt, fault)
         reply = await here.reply(name, "act", sampling=sampling, expect=_ACTION_WORDS, **fields)
         text = reply.text
         if not is_person(reply.model):
             echo = (here.render("act", **fields), *fields["story"])
             text = clean_reply(here, name, reply, labels=LABELS, last=False, echo=echo)
+            if fault := here.fault(text, "act", fields):
+                here.removed("reply", text)
+                continue
         if action := " ".join(text.split()):
             kept = _shortened(action) if run.aids(name) else action
-            note_removed(here, [("length", action.removeprefix(kept))])
+            here.removed("length", action.removeprefix(kept))
             return kept
     raise ReplyError(f"{name!r} gave no action in {_TRIES} tries.", reply=reply.text)
 
@@ -865,9 +868,9 @@ async def goal_generator(now: Progress, run: Run, status: Status, *, reached: bo
         now.k = max(now.config.paper.stall_steps - _GOAL_LATER, 0)
     now.records.goal(status, now.goal, transition)
     if run.aids("goal_generator"):  # what a small model writes beyond a paragraph has left the transition
-        transition = clean_prose(transition, labels=(*LABELS, *now.names), last=False, aids=True).text
+        transition = clean_text(run, "goal_generator", transition, labels=(*LABELS, *now.names), last=False)
         if count_words(transition) > now.config.ours.paragraph_words:
-            note_removed(run, [("length", transition)])
+            run.removed("field", transition)
             transition = ""
     now.story += paragraphs(transition)
 

@@ -36,8 +36,9 @@ from fabula.craft.conversation.turns import chat_of, turn_of
 from fabula.craft.memory import tf_idf
 from fabula.craft.narratives import check_people, narrative_of
 from fabula.craft.packing import first_of, last_of, latest
+from fabula.craft.prose import clean_text
 from fabula.engine.events import TABLE
-from fabula.engine.replies import ReplyProblem, clean_prose, read_chances, read_score, short
+from fabula.engine.replies import ReplyProblem, read_chances, read_score, short
 from fabula.engine.replies.dialogue import read_plan, with_names
 from fabula.engine.run import Run, side_by_side
 from fabula.models.base import Sampling
@@ -909,7 +910,7 @@ async def summary_of(run: Run, before: str, lines: Sequence[Line], config: Confi
         text = await _summed_up(own, role, instructed=instructed, summary=before, lines=read, words=words)
         if ours.lenient:
             labels = ("Summary", "The dialogue")
-            text = clean_prose(text, labels=labels, last=False, kind="notes", aids=own.aids(role)).text
+            text = clean_text(own, role, text, labels=labels, last=False, kind="notes")
         return text.strip() or f"{before} {read[-1].name}: {read[-1].text}".strip()
 
     text = await run.keep("summary", make, folder="plan")
