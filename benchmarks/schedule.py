@@ -220,9 +220,11 @@ def chain(plan: Plan, taken: Mapping[str, float]) -> float:
     told = 0.0
     for scene in plan.scenes:
         told = max(told, scenes[scene.name]) + sum(
-            seconds for path, seconds in taken.items() if path.startswith(f"{slug(scene.name)}/")
+            seconds
+            for path, seconds in taken.items()
+            if path.removeprefix("drafts/").startswith(f"{slug(scene.name)}/")
         )
-    return told
+    return told + taken.get("drafts/edits/final_reading", 0.0)
 
 
 def _turns(under: str, taken: Mapping[str, float]) -> dict[str, float]:

@@ -100,19 +100,32 @@ class Company:
                 return {"points": texts}
             return {"points": [{"event": number, "text": text} for number, text in enumerate(texts, 1)]}
         if prompt == "terminate":
-            covered = draw.random() < self.likely
-            if "reasons" in wanted:
-                return {"reasons": prose(draw, _WORDS["event"]), "covered": covered}
-            fields = wanted["uncovered"]["items"]["properties"]
-            missing = {name: _chosen(field, draw) for name, field in fields.items()}
-            return {"uncovered": [missing], "covered": covered}
-        if prompt == "direct":
-            return {
-                "remaining": [_chosen(wanted["remaining"]["items"], draw)],
-                "next_speaker": _chosen(wanted["next_speaker"], draw),
-                "next_command": prose(draw, _WORDS["command"]),
-            }
+            return self._verdict(wanted, draw)
+        if prompt in {"direct", "decide"}:
+            return self._direction(wanted, draw, may_end=prompt == "decide")
+        if prompt == "final_reading":
+            return {"edits": []}
         return {"response": prose(draw, _WORDS["respond"])}
+
+    def _verdict(self, wanted: dict[str, Any], draw: random.Random) -> dict[str, Any]:
+        """Whether a scene is covered: it is with the probability `likely`."""
+        covered = draw.random() < self.likely
+        if "reasons" in wanted:
+            return {"reasons": prose(draw, _WORDS["event"]), "covered": covered}
+        fields = wanted["uncovered"]["items"]["properties"]
+        missing = {name: _chosen(field, draw) for name, field in fields.items()}
+        return {"uncovered": [missing], "covered": covered}
+
+    def _direction(self, wanted: dict[str, Any], draw: random.Random, *, may_end: bool) -> dict[str, Any]:
+        """Who plays next and what; where the scene may end with it, nothing with the probability `likely`."""
+        field = wanted["next_speaker"]
+        speakers = [name for name in field.get("enum", [field.get("const")]) if name]
+        ended = may_end and not wanted["remaining"].get("minItems") and draw.random() < self.likely
+        return {
+            "remaining": [] if ended else [_chosen(wanted["remaining"]["items"], draw)],
+            "next_speaker": draw.choice(speakers),
+            "next_command": prose(draw, _WORDS["command"]),
+        }
 
 
 def _chosen(wanted: dict[str, Any], draw: random.Random) -> Any:  # noqa: ANN401 - JSON data

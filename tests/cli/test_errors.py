@@ -45,8 +45,14 @@ KEY = "sk-test-0123456789abcdef"
         (("write", "brief.md", *SCRIPT, "--play", "climax"), "--play 'climax' is not of the form ROLE=me"),
         (("write", "brief.md", *SCRIPT, "--play", "climax=no.py:f"), "names no Python function"),
         (("write", "brief.md", *SCRIPT, "--set", "tydi=true"), "Unknown setting of agents-room 'tydi'. Did you mean"),
-        (("write", "brief.md", *SCRIPT, "--set", "tidy=perhaps"), "agents-room.tidy = 'perhaps' does not fit"),
-        (("write", "brief.md", *SCRIPT, "--set", "tidy"), "--set 'tidy' is not of the form FIELD=VALUE."),
+        (
+            ("write", "brief.md", *SCRIPT, "--set", "clean_replies=perhaps"),
+            "agents-room.clean_replies = 'perhaps' does not fit",
+        ),
+        (
+            ("write", "brief.md", *SCRIPT, "--set", "clean_replies"),
+            "--set 'clean_replies' is not of the form FIELD=VALUE.",
+        ),
         (("write", "brief.md", *SCRIPT, "--sampling", "temprature=1"), "Did you mean 'temperature'?"),
         (("write", "brief.md", *SCRIPT, "--sampling", "temperature=hot"), "the command line: sampling.temperature"),
         (("write", "brief.md", *SCRIPT, "--sampling", "climx.top_k=1"), "Unknown role 'climx'."),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from commandline import REPLIES
 from fabula.models.known import KNOWN
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def test_show_prints_the_story_an_artefact_or_the_prompts(cli: Cli, project: Pat
     story = cli("show", "-C", "lamp").out
     assert story.startswith("The Lamp\n\nThe lamp was dark")
     assert "<!--" not in story
-    assert cli("show", "plot", "-C", "lamp").out.startswith("Mara finds the lamp dark.")
+    assert cli("show", "plot", "-C", "lamp").out.startswith("Told: Third person, past tense, close to Mara.")
     asked = cli("show", "characters", "--prompts", "-C", "lamp")
     assert "=== characters/character  role character" in asked.out
     assert "A girl lights a lighthouse" in asked.out
@@ -71,10 +72,26 @@ def test_show_prints_the_story_an_artefact_or_the_prompts(cli: Cli, project: Pat
     assert [s["label"] for s in cli("show", "-C", "lamp", "--json").json["scenes"]][2] == "Climax"
 
 
+def test_show_lists_what_rules_took_out_with_the_reason(cli: Cli, write_script: Callable[..., None]) -> None:
+    write_script(conflict=f"Sure! Here is the text you asked for:\n\n{REPLIES['conflict']}")
+    script = ("--model", "scripted:script.toml", "--set", "length_control=false", "--quiet")
+    cli("write", "brief.md", "--out", "lamp", *script)
+    assert cli("show", "conflict", "-C", "lamp").out.strip() == REPLIES["conflict"]
+    shown = cli("show", "--removed", "-C", "lamp").out
+    assert "chatter (1): What a model says to its reader around a text is none of it." in shown
+    assert "  conflict\n    Sure! Here is the text you asked for:\n" in shown
+    (piece,) = cli("show", "conflict", "--removed", "-C", "lamp", "--json").json["removed"]
+    assert (piece["rule"], piece["path"], piece["artefact"]) == ("chatter", "conflict", "conflict")
+    assert piece["text"] == "Sure! Here is the text you asked for:"
+    assert cli("show", "plot", "--removed", "-C", "lamp").out == "No rule took anything out.\n"
+    cli("write", "lamp", "--quiet")
+    assert len(cli("show", "--removed", "-C", "lamp", "--json").json["removed"]) == 1
+
+
 def test_history_lists_versions_and_differences(cli: Cli, project: Path) -> None:
     cli("edit", "plot", "--text", "Another plot.", "-C", "lamp")
     listed = cli("history", "plot", "-C", "lamp").out.splitlines()
-    assert listed[1].split()[:3] == ["1", "16", "made"]
+    assert listed[1].split()[:3] == ["1", "93", "made"]
     assert listed[2].split()[:3] == ["2", "2", "edited"]
     diff = cli("history", "plot", "--diff", "-C", "lamp").out
     assert "--- version 1 (made)" in diff
@@ -130,7 +147,7 @@ def test_systems_are_listed_and_told(cli: Cli) -> None:
         assert part in second.out
     data = cli("systems", "agents-room", "--json").json
     fields = {setting["field"]: setting for setting in data["settings"]}
-    assert (fields["tidy"]["faithful"], fields["tidy"]["improved"]) == (False, True)
+    assert (fields["clean_replies"]["faithful"], fields["clean_replies"]["improved"]) == (False, True)
     assert {s["name"] for s in cli("systems", "--json").json["systems"]} >= {"agents-room", "end-to-end"}
 
 

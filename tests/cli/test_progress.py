@@ -14,6 +14,7 @@ from fabula.engine.events import (
     CallStarted,
     Kept,
     Noted,
+    Removed,
     Repaired,
     RunFinished,
     RunStarted,
@@ -80,8 +81,10 @@ def test_lines_say_where_a_text_comes_from(progress: Progress, capsys: pytest.Ca
     progress(Kept("plot", "plan", "Mine.", "edited"))
     progress(Kept("plot", "plan", "Mine.", "edited"))
     progress(CallRetried("openai:x", 1, 2.0, "busy"))
-    progress(Repaired("plot/plot", 1, "no JSON"))
+    progress(Repaired("plot/plot_by_part", 1, "no JSON"))
     progress(Noted("plot", "too short"))
+    progress(Removed("plot", "chatter", "Sure!"))
+    progress(Removed("plot", "loop", "and on " * 200))
     progress(RunFinished("agents-room"))
     assert capsys.readouterr().err.splitlines() == [
         "  story/climax                  3 words   4 s, 5 tokens/s",
@@ -90,6 +93,8 @@ def test_lines_say_where_a_text_comes_from(progress: Progress, capsys: pytest.Ca
         "  openai:x failed (busy); try 2 in 2 s",
         "  plot/plot: unreadable reply (no JSON); asked to correct it",
         "  plot: too short",
+        '  plot: taken out (chatter): "Sure!"',
+        f'  plot: taken out (loop): "{"and on " * 8}and [...] d on {"and on " * 7}and on" (400 words)',
     ]
 
 

@@ -3,11 +3,13 @@ from __future__ import annotations
 import tomllib
 from typing import TYPE_CHECKING
 
+import pytest
+
+from commandline import script_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    import pytest
 
     from commandline import Cli
 
@@ -215,3 +217,14 @@ def test_help_for_small_models_is_visible_and_can_be_set(cli: Cli) -> None:
     assert ", with help for small models, in b: about 9 calls to make" in ran.err
     assert tomllib.loads((cli.folder / "b" / "fabula.toml").read_text(encoding="utf-8"))["aids"] == "on"
     assert cli("write", "brief.md", *SCRIPT, "--aids", "perhaps").code == 2
+
+
+@pytest.mark.parametrize("preset", ["faithful", "improved"])
+@pytest.mark.parametrize("said", ["2) paragraphem", "INT/EXT. On the last day - Scene 1"])
+def test_a_story_that_is_none_ends_with_a_failure(cli: Cli, said: str, preset: str) -> None:
+    (cli.folder / "none.toml").write_text(script_of({"writer": said}), encoding="utf-8")
+    model = ("--system", "end-to-end", "--preset", preset, "--model", "scripted:none.toml")
+    ran = cli("write", "brief.md", "--out", "none", *model, "--quiet")
+    assert ran.code == 1
+    assert "stronger model" in ran.err
+    assert "seed" in ran.err

@@ -19,6 +19,7 @@ from fabula.engine.journal import Journal
 from fabula.models.base import Capabilities
 from fabula.models.scripted import ScriptedModel
 from harness import Case, cases, run_case
+from schemas import wrong_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,6 +57,7 @@ class Capable(ScriptedModel):
         if request.choices:
             return request.choices[0]
         if request.schema is not None:
+            assert not [*wrong_in(request.schema, short=False)], request.path
             return json.dumps(self.filled(request.schema, example(request.schema, request.path)))
         return self.written(wanted(request))
 
@@ -118,6 +120,8 @@ async def test_nothing_of_a_capable_models_reply_is_lost(case: Case) -> None:
     with Journal() as journal:
         story = await run_case(case, model, journal)
         kept = "\n".join(journal.newest(path) or "" for path in journal.paths())
+        removed = [(one.rule, one.path, one.text) for one in journal.removals() if _MARK.search(one.text)]
+    assert not removed, "no rule took anything out"
     prompts = "\n".join(message.content for request in model.asked for message in request.messages)
     shown = flat(f"{story.text}\n{kept}\n{prompts}")
     lost = []

@@ -1,8 +1,9 @@
 """Character Simulation: nobody knows what they have not witnessed, however much everybody gossips (section 3.2.2).
 
 What was said in turns stays among those who were there in both presets. What the plan alone says (who somebody is,
-what they want, an event before some of those in a scene) stays with whom it concerns in `improved`; in `faithful` the
-director is shown all of it, as in the paper (section 6 says that it enforces no privacy).
+what they want, what they hide and know, an event before some of those in a scene), what others think, and what the
+writer makes of a scene stays with whom it concerns in `improved`; in `faithful` the director is shown all that the plan
+says, as in the paper (section 6 says that it enforces no privacy).
 """
 
 from __future__ import annotations
@@ -101,14 +102,20 @@ class Gossips:
                 said = {"uncovered": [], "covered": False}
             case "terminate":
                 said = {"reasons": f"Nobody has said {gossip}.", "covered": False}
-            case "direct":
-                said = {"remaining": [], **self.direction(request, prompt, gossip)}
+            case "direct" | "decide":
+                event = {"event": 1} if request.schema and "event" in request.schema["properties"] else {}
+                remaining = [1] if self.numbered else []
+                said = {"remaining": remaining, **event, **self.direction(request, prompt, gossip)}
+            case "final_reading":
+                said = {"edits": []}
             case "respond":
                 place = request.path.removesuffix("/respond")
                 own = f"secret-{len(self.said)}"
                 self.said[place] = known | {own}
                 shown = f"{request.role} says {own} and {gossip}."
                 said = shown if self.numbered else {"response": shown}
+            case "rewrite":
+                said = f"The writer adds secret-writer-{len(self.said)} to {gossip}."
             case _:
                 said = f"I know {gossip}."
         return said if isinstance(said, str) else json.dumps(said)
@@ -211,19 +218,26 @@ STORIES, LEAST_SECRETS = 10, 100
 
 
 class Teller:
-    """A plan in which each text holds a secret of its own, and whose secret it is: that of those who are there."""
+    """A plan in which each text holds a secret of its own, and whose secret it is: that of those who are there.
 
-    def __init__(self, seed: int) -> None:
+    With `apart` the plan says of each character what it hides and what it knows of the others; who they are is then no
+    secret. In half of its scenes they are as they were at another time.
+    """
+
+    def __init__(self, seed: int, *, apart: bool = False) -> None:
         self.draw = random.Random(seed)  # noqa: S311 - plans, not secrets of ours
         self.own: dict[str, set[str]] = {name: set() for name in PEOPLE}
         self.shared: dict[str, tuple[str, ...]] = {}
         self.count = 0
+        self.apart = apart
         sheets = tuple(
             Character(
                 name,
                 role=self.secret(f"of-{name}-role", name),
-                setup=self.secret(f"of-{name}-setup", name),
+                setup=f"{name} lives here." if apart else self.secret(f"of-{name}-setup", name),
                 goal=self.secret(f"of-{name}-goal", name),
+                secret=self.secret(f"of-{name}-hidden", name) if apart else "",
+                knows=self.secret(f"of-{name}-known", name) if apart else "",
             )
             for name in PEOPLE
         )
@@ -248,7 +262,14 @@ class Teller:
             time = str(self.draw.randint(-3, 9)) if self.draw.random() < 0.3 else ""
             text = f"Now {self.secret(f'event-{number}-{at}', *witnesses)} happens."
             events.append(Event(text, time, () if witnesses == tuple(here) else witnesses))
-        goals = tuple(Presence(name, self.secret(f"goal-{number}-{name}", name)) for name in here)
+        goals = tuple(
+            Presence(
+                name,
+                self.secret(f"goal-{number}-{name}", name),
+                then=self.secret(f"then-{number}-{name}", name) if self.apart and number % 2 else "",
+            )
+            for name in here
+        )
         time = str(self.draw.choice([8 - number, number]))
         return ScenePlan(self.secret(f"scene-{number}"), tuple(events), characters=goals, time=time)
 
@@ -267,14 +288,21 @@ class Discreet(Gossips):
         if kind != "respond":
             return super().__call__(request)
         self.said[request.path.removesuffix("/respond")] = set()
-        return f"{request.role} says nothing of it."
+        return f"{request.role} says nothing of it.\n\n{self.thought(request)}"
+
+    def thought(self, request: Request) -> str:
+        """What the character thinks of it all, and keeps to itself."""
+        prompt = "\n".join(message.content for message in request.messages)
+        return f"Thinks: {' and '.join(sorted(secrets_in(prompt)))} and secret-thought-{request.role}-{len(self.said)}."
 
 
 class Loud(Discreet):
     """As they, but characters say all that they know."""
 
     def __call__(self, request: Request) -> str:
-        return Gossips.__call__(self, request) if request.path.endswith("/respond") else super().__call__(request)
+        if not request.path.endswith("/respond"):
+            return super().__call__(request)
+        return f"{Gossips.__call__(self, request)}\n\n{self.thought(request)}"
 
 
 async def betrayed(teller: Teller, kind: type[Gossips], aids: Aids) -> tuple[list[str], int]:
@@ -295,7 +323,8 @@ async def betrayed(teller: Teller, kind: type[Gossips], aids: Aids) -> tuple[lis
     for request in prompts:
         text = "\n".join(message.content for message in request.messages)
         (who,) = _WHO.findall(text)
-        if leaked := secrets_in(text) - may[request.path.rpartition("/")[0]][who]:
+        own = {one for one in secrets_in(text) if one.startswith(f"secret-thought-{who}-")}
+        if leaked := secrets_in(text) - may[request.path.rpartition("/")[0]][who] - own:
             wrong.append(f"{request.path} ({who}): {sorted(leaked)}")
     return wrong, len(prompts)
 
@@ -318,10 +347,15 @@ def permitted(teller: Teller, order: tuple[str, ...], said: dict[str, set[str]])
     return found
 
 
+@pytest.mark.parametrize("apart", [False, True])
 @pytest.mark.parametrize("aids", ["off", "on"])
 @pytest.mark.parametrize("kind", [Discreet, Loud])
-def test_no_secret_stands_in_a_prompt_of_a_character_who_did_not_witness_it(kind: type[Gossips], aids: Aids) -> None:
-    tellers = [Teller(seed) for seed in range(STORIES)]
+def test_no_secret_stands_in_a_prompt_of_a_character_who_did_not_witness_it(
+    kind: type[Gossips],
+    aids: Aids,
+    apart: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    tellers = [Teller(seed, apart=apart) for seed in range(STORIES)]
     assert sum(teller.count for teller in tellers) > LEAST_SECRETS
     assert any(event.present for teller in tellers for scene in teller.plan.scenes for event in scene.outline)
     assert all(teller.plan.chronology() != teller.plan.names for teller in tellers), "they are told out of order"

@@ -33,6 +33,9 @@ from fabula.engine.replies.dialogue import first_sentences, read_plan, read_said
         ("<think>What now?</think>[Mara: (sighs) It is late.]", "sighs", "It is late.", False),
         ("[Mara: (sighs and turns to the wind", "sighs and turns to the wind", "", False),
         ("[Mara: (nods) Meet me at noon: bring bread.]", "nods", "Meet me at noon: bring bread.", False),
+        ("Mara: You know the rule.\nListen: nobody leaves.", "", "You know the rule. Listen: nobody leaves.", False),
+        ("He wrote [sic] that he is ill.", "", "He wrote [sic] that he is ill.", False),
+        ("[Mara: He wrote [sic] that.] [Tobias: No.]", "", "He wrote [sic] that.", False),
         ("Mara: (nods) The word EOD is not known to me.", "nods", "The word EOD is not known to me.", False),
     ],
 )

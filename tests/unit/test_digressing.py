@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -138,10 +139,8 @@ class Character:
         if request.path.endswith("/witnesses"):
             return marks_of(request)
         if request.role == "npc":
-            for mark in ("Next comes this: ", "This is still to come about: "):
-                if mark in text:
-                    found = text.partition(mark)[2].partition(".")[0]
-                    return f"[Mara: (turn {len(self.asked)}) {found}, and {len(self.asked)}.]"
+            if point := re.search(r"Next(?:, unless [^:]+)?: \d+\. ([^.]+)\.", text):
+                return f"[Mara: (turn {len(self.asked)}) {point[1]}, and {len(self.asked)}.]"
             said = text if len(request.messages) > 2 else "Good evening"
             return f"[Mara: (turn {len(self.asked)}) {len(self.asked)} times: {said}]"
         replies = {

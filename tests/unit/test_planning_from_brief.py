@@ -11,7 +11,7 @@ from fabula.base.errors import ModelError, PlanError, ReplyError, UsageError
 from fabula.craft.planning import PROMPTS, PlanOptions, given_plan, plan_for
 from fabula.craft.planning.from_brief import arc_of
 from fabula.craft.planning.replies import CastReply, Sheet, scene_type
-from fabula.craft.planning.shared import CastList, free_name, without_repeats
+from fabula.craft.planning.shared import CastList, events_in, free_name, without_repeats
 from fabula.engine.context import RunContext
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
@@ -22,9 +22,10 @@ from fabula.engine.staleness import marked
 from fabula.models.base import Capabilities, Request
 from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief
-from fabula.story.plan import ARC, story_time
+from fabula.story.plan import ARC, ordinal, story_time
 from fabula.story.plan_check import check_plan
 from fabula.story.plan_file import parse_plan, write_plan
+from fabula.story.sentences import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,12 +52,21 @@ def scene_of(number: int, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - J
     return {"name": f"Scene of {number}", "place": "the lamp room", "characters": there, "importance": 7} | changes
 
 
+def whole(number: int, *said: str, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON data
+    """A scene as a capable planner plans it: `scene_of` with its events."""
+    events = said or tuple(
+        sentences(EVENTS.get(number, f"The {number}th boat comes home. Mara waves to number {number}."))
+    )
+    return scene_of(number) | {"events": [{"what": one, "missed_by": []} for one in events]} | changes
+
+
 def telling(request: Request) -> str:
     """As many scenes as are asked for, told as they happen; a small model's order."""
-    found = re.search(r"in (one|\d+) scenes?\.", request.messages[1].content)
-    if found is None:
+    shown = request.messages[1].content
+    if "In which order do they happen?" in shown:
         return json.dumps({"person": "first person", "tense": "present tense", "order": [2, 1, 3]})
-    number = 1 if found[1] == "one" else int(found[1])
+    found = re.search(r"in (one|\d+) scenes?[.,]", shown)
+    number = 3 if found is None else 1 if found[1] == "one" else int(found[1])
     arc = arc_of(number)
     scenes = [{"time": n, "element": arc[n - 1], "what": f"Thing {n} happens."} for n in range(1, number + 1)]
     return json.dumps({"person": "third person, close to Mara", "tense": "past tense", "scenes": scenes})
@@ -74,7 +84,8 @@ def planner(**changes: Any) -> Callable[[Request], str]:  # noqa: ANN401 - a tex
             "plan_cast": {"characters": CAST},
             "plan_count": {"scenes": 3},
             "plan_outline": EVENTS.get(number, f"The {number}th boat comes home. Mara waves to number {number}."),
-            "plan_scene": scene_of(number),
+            "plan_scene": whole(number),
+            "plan_check": {"differences": []},
             "plan_telling": telling,
             "plan_person": "She is the keeper of the lamp, and old.",
         } | changes
@@ -111,20 +122,20 @@ async def test_a_brief_becomes_a_plan_that_can_be_written_from() -> None:
     assert plan.characters[0].age == "70"
     assert (plan.title, plan.brief) == ("The Lamp", BRIEF.text)
     assert plan.manner == "third person, close to Mara; past tense"
-    assert len(model.asked) == 4 + 2 * 3
+    assert len(model.asked) == 4 + 3, "before, there were 4 and 2 for each scene"
     assert {request.role for request in model.asked} == {"planner"}
 
 
 async def test_every_prompt_holds_what_is_settled_before_it() -> None:
     _, model = await made(PlanOptions(scenes=3))
-    third = next(request for request in model.asked if request.path == "plan/scene/3/plan_outline")
+    third = next(request for request in model.asked if request.path == "plan/scene/3/plan_scene")
     shown = third.messages[1].content
     places = [
         shown.index(part)
         for part in (BRIEF.text, "the office will", "A bare cape", "- Mara", "Thing 3", EVENTS[1], EVENTS[2])
     ]
     assert places == sorted(places)
-    assert "scene 3 of 3, the resolution: Thing 3 happens." in shown[places[-1] :]
+    assert "Plan scene 3 of 3: Thing 3 happens." in shown[places[-1] :]
 
 
 async def test_of_scenes_far_back_only_the_first_event_is_shown() -> None:
@@ -136,21 +147,23 @@ async def test_of_scenes_far_back_only_the_first_event_is_shown() -> None:
 
 
 async def test_the_planner_decides_on_the_number_of_scenes_within_bounds() -> None:
-    assert len((await made(PlanOptions(scenes=0)))[0].scenes) == 3
-    assert len((await made(PlanOptions(scenes=0), plan_count={"scenes": 40}))[0].scenes) == 40, "as a long story needs"
+    plan, model = await made(PlanOptions(scenes=0))
+    assert len(plan.scenes) == 3
+    assert len(model.asked) == 4 + 3, "before, there were 5 and 2 for each scene"
     assert len((await made(PlanOptions(scenes=0), aids="on", plan_count={"scenes": 99}))[0].scenes) == 12
 
 
 async def test_an_unknown_character_in_a_scene_joins_the_cast() -> None:
     stranger = [{"name": "Jonas", "goal": "to put the lamp out"}, {"name": "mara"}]
-    plan, _ = await made(PlanOptions(scenes=3), plan_scene=lambda _: json.dumps(scene_of(1, characters=stranger)))
+    plan, _ = await made(PlanOptions(scenes=3), plan_scene=lambda _: json.dumps(whole(1, characters=stranger)))
     assert plan.scenes[0].present == ("Jonas", "Mara")
     assert [person.name for person in plan.characters] == ["Mara", "Tobias", "Jonas"]
-    assert plan.character("Jonas").goal == "to put the lamp out"
+    assert plan.scenes[0].characters[0].goal == "to put the lamp out"
+    assert not plan.character("Jonas").goal, "that is what he wants in this scene"
 
 
 async def test_scenes_of_one_name_get_numbers() -> None:
-    plan, _ = await made(PlanOptions(scenes=3), plan_scene=scene_of(1, name="The Storm"))
+    plan, _ = await made(PlanOptions(scenes=3), plan_scene=whole(1, name="The Storm"))
     assert plan.names == ("The Storm", "The Storm 2", "The Storm 3")
 
 
@@ -174,7 +187,7 @@ async def test_the_cast_is_the_planners_and_nobody_is_guessed_from_the_brief() -
     assert len(plan.characters) == 7, "what a capable planner names is kept"
 
 
-NIGHT = {"name": "Night", "place": "the quay", "characters": [{"name": "Person 0"}], "importance": 5}
+NIGHT = whole(1, characters=[{"name": "Person 0"}])
 
 
 async def test_a_character_without_a_description_is_asked_about() -> None:
@@ -215,10 +228,11 @@ async def test_a_brief_that_wants_another_order_gets_it_however_it_says_so(text:
     order = sorted(range(5), key=lambda n: (story_time(times[n]), n))
     assert plan.chronology() == tuple(plan.names[n] for n in order) != plan.names
     assert (plan.person, plan.tense) == ("second person", "present tense")
-    outlines = [r for r in model.asked if r.path.endswith("plan_outline")]
-    for n, request in enumerate(outlines):
+    scenes = [r for r in model.asked if r.path.endswith("plan_scene")]
+    for n, request in enumerate(scenes):
         shown = request.messages[-1].content
-        assert f"Outline scene {n + 1} of 5, the climax: At {times[n]}, thing {n}." in shown
+        where = f"scene {n + 1} of 5 in the order of telling; it happens {ordinal(order.index(n) + 1)} in time"
+        assert f"Plan {where}: At {times[n]}, thing {n}." in shown
         assert all(f"time {time})" in shown for time in times)
     assert parse_plan(write_plan(plan)) == plan
 
@@ -246,12 +260,28 @@ async def test_a_small_planner_is_asked_for_an_order_of_numbers_and_anything_els
 
 
 async def test_who_comes_late_or_leaves_early_does_not_witness_the_rest() -> None:
-    there = [{"name": "Mara", "goal": "to read it alone"}, {"name": "Tobias", "misses": [1, 7]}]
-    plan, _ = await made(PlanOptions(scenes=1), plan_scene=scene_of(1, characters=there))
-    assert [event.present for event in plan.scenes[0].outline] == [("Mara",), ()]
-    nobody = [{"name": "Mara", "misses": [1]}]
-    plan, _ = await made(PlanOptions(scenes=1), plan_scene=scene_of(1, characters=nobody))
-    assert [event.present for event in plan.scenes[0].outline] == [(), ()], "an event that nobody sees is everybody's"
+    there = [{"name": "Mara", "goal": "to read it alone"}, {"name": "Tobias"}]
+    events = [
+        {"what": "Mara reads the letter.", "missed_by": ["tobias", "Nobody"]},
+        {"what": "Tobias comes.", "missed_by": []},
+        {"what": "The lamp goes out.", "missed_by": ["Mara", "Tobias"]},
+    ]
+    plan, _ = await made(PlanOptions(scenes=1), plan_scene=whole(1, characters=there, events=events))
+    seen = [event.present for event in plan.scenes[0].outline]
+    assert seen == [("Mara",), (), ()], "an event that nobody sees is everybody's"
+
+
+async def test_a_small_planner_is_asked_for_no_more_than_its_reply_may_hold() -> None:
+    _, model = await made(PlanOptions(scenes=1), aids="on", plan_telling={"order": [1]})
+    asked = {request.path.rpartition("/")[2]: request for request in model.asked}
+    for note in ("plan_conflict", "plan_setting"):
+        assert "in three or four sentences" in asked[note].messages[1].content
+        assert asked[note].sampling.max_tokens == 160
+    assert "Keep each of these to at most fifteen words." in asked["plan_cast"].messages[1].content
+    assert "secret" not in asked["plan_cast"].messages[1].content
+    assert "newcomers" not in json.dumps(asked["plan_scene"].schema) + asked["plan_scene"].messages[1].content
+    assert "The story will have 1 scene, which" in asked["plan_telling"].messages[1].content
+    assert '"default"' not in json.dumps([request.schema for request in model.asked])
 
 
 async def test_a_scene_that_repeats_an_earlier_one_is_drawn_again() -> None:
@@ -280,7 +310,7 @@ async def test_a_repaired_reply_is_taken() -> None:
 
 async def test_an_outline_without_words_is_an_error_after_three_draws() -> None:
     with pytest.raises(ReplyError, match="gave nothing of use at plan/scene/1/plan_outline in 3 tries"):
-        await made(PlanOptions(scenes=3), plan_outline="***")
+        await made(PlanOptions(scenes=3), aids="on", plan_outline="***")
 
 
 async def test_noise_of_small_models_counts_as_an_empty_field() -> None:
@@ -337,7 +367,7 @@ async def test_a_dry_run_knows_how_many_calls_there_will_be(scenes: int) -> None
     with Journal() as journal:
         run = run_with(model, journal, mode="dry")
         plan = await plan_for(run, Brief("An old keeper must give up her lamp."), PlanOptions(scenes=scenes))
-        assert len(run.context.dry_run.planned) == 4 + 2 * scenes
+        assert len(run.context.dry_run.planned) == 4 + scenes
         assert not model.asked
     assert len(plan.scenes) == scenes
 
@@ -406,8 +436,7 @@ async def test_of_a_capable_planner_nothing_is_cut_or_dropped() -> None:
         PlanOptions(scenes=3),
         plan_conflict=LONG,
         plan_cast={"characters": [sheet]},
-        plan_outline=PLOT,
-        plan_scene=scene_of(1, characters=there, place=LONG),
+        plan_scene=whole(1, LONG, REFRAIN, "You carry the oil up, can by can.", REFRAIN, characters=there, place=LONG),
     )
     assert plan.conflict == LONG
     mara = plan.characters[0]
@@ -463,12 +492,8 @@ def test_a_family_listed_in_one_reply_stays_a_family() -> None:
         '**Scene 1**\n\n* **Mara reads** the letter.\n* Dr. Cole says:\n  "Go. Now."',
     ],
 )
-async def test_events_that_come_as_a_list_are_its_items(reply: str) -> None:
-    plan, _ = await made(PlanOptions(scenes=1), plan_outline=reply)
-    assert [event.text for event in plan.scenes[0].outline] == [
-        "Mara reads the letter.",
-        'Dr. Cole says: "Go. Now."',
-    ]
+def test_events_that_come_as_a_list_are_its_items(reply: str) -> None:
+    assert events_in(reply)[0] == ["Mara reads the letter.", 'Dr. Cole says: "Go. Now."']
 
 
 def test_the_same_event_in_other_words_is_dropped() -> None:
@@ -479,7 +504,7 @@ def test_the_same_event_in_other_words_is_dropped() -> None:
 
 
 def test_schemas_offer_known_people_and_bound_every_text() -> None:
-    schema = schema_of(scene_type(["Mara", "Tobias"], witnesses=False), short=True)
+    schema = schema_of(scene_type(["Mara", "Tobias"]), short=True)
     assert schema["properties"]["characters"]["items"]["properties"]["name"]["enum"] == ["Mara", "Tobias"]
     assert set(schema["required"]) == {"name", "place", "characters", "importance"}
     sheet = schema_of(CastReply, short=True)["properties"]["characters"]["items"]["properties"]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,7 +39,8 @@ SHORT = (
 )
 BRIEF = Brief("Write about a keeper and her lamp.")
 ASKED = Capabilities(schema=True, parallel=64)
-GROUND_TRUTH = Path(__file__).parents[3] / "shared" / "data" / "magnet_stories.jsonl.gz"
+DATA = Path(os.environ.get("FABULA_DATA") or Path(__file__).parents[3] / "shared" / "data")
+GROUND_TRUTH = DATA / "magnet_stories.jsonl.gz"
 
 
 def numbers(request: Request) -> list[int]:
@@ -57,8 +59,14 @@ def reader(**changes: Any) -> Callable[[Request], str]:  # noqa: ANN401 - a text
             "read_cast": {"characters": [{"name": "Mara", "role": "keeper"}, {"name": f"Guest of {at}"}]},
             "read_scenes": {"scenes": [{"begins": n, "name": f"Part {n}"} for n in shown[::3]]},
             "read_outline": f"Mara does what paragraph {at} tells. It is {at} o'clock and she waits.",
-            "read_scene": {"characters": there, "place": "a cape", "importance": 6, "element": "climax"},
+            "read_scene": scene_of(f"Mara does what paragraph {at} tells.", f"It is {at} o'clock and she waits."),
+            "read_details": {"characters": there, "place": "a cape", "importance": 6, "element": "climax"},
             "read_missed": {"missed": []},
+            "read_whole": {
+                "conflict": "Mara wants to keep her lamp, and the office wants it dark.",
+                "setting": "A bare cape in the north, in the year 1921.",
+                "person": "third person",
+            },
             "read_conflict": "Mara wants to keep her lamp, and the office wants it dark.",
             "read_setting": "A bare cape in the north, in the year 1921.",
         } | changes
@@ -67,6 +75,14 @@ def reader(**changes: Any) -> Callable[[Request], str]:  # noqa: ANN401 - a text
         return said if isinstance(said, str) else json.dumps(said)
 
     return answer
+
+
+def scene_of(*events: str, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON data
+    """A scene as a capable reader finds it."""
+    there = [{"name": "Mara", "goal": "to keep the lamp"}]
+    told = [{"what": event, "missed_by": []} for event in events or ("Mara lights the lamp.",)]
+    found = {"characters": there, "place": "a cape", "importance": 6, "element": "climax", "events": told}
+    return found | changes
 
 
 async def read(
@@ -104,18 +120,52 @@ async def test_a_story_becomes_a_plan_that_can_be_written_from() -> None:
 
 
 async def test_who_is_not_there_for_an_event_does_not_witness_it() -> None:
-    there = [{"name": "Mara"}, {"name": "Guest of 1", "misses": [2, 9]}]
+    there = [{"name": "Mara"}, {"name": "Guest of 1", "age_then": "9", "then": "Not yet her guest."}]
+    events = [{"what": "Mara reads.", "missed_by": []}, {"what": "She weeps.", "missed_by": ["guest of 1"]}]
     missed = {"missed": [{"paragraph": 1, "what": "A gull cries over the whole of the bay."}]}
-    plan, model = await read(
-        SHORT,
-        read_scenes=scenes_at(1),
-        read_scene={"characters": there, "place": "a cape", "importance": 6, "element": "climax"},
-        read_missed=missed,
-    )
+    scene = scene_of(characters=there, events=events, date="a night in May 1921")
+    plan, model = await read(SHORT, read_scenes=scenes_at(1), read_scene=scene, read_missed=missed)
     present = {event.text.split()[0]: event.present for event in plan.scenes[0].outline}
-    assert present == {"Mara": (), "It": ("Mara",), "A": ()}
-    asked = next(request for request in model.asked if request.path.endswith("read_scene"))
-    assert "2. It is 1 o'clock and she waits." in asked.messages[-1].content
+    assert present == {"Mara": (), "She": ("Mara",), "A": ()}
+    assert plan.scenes[0].characters[1].then == "Not yet her guest."
+    assert plan.scenes[0].date == "a night in May 1921"
+    assert "1. Part 1\n\nScene 1, its paragraphs numbered" in shown_at(model, "read_scene")
+    assert len(model.asked) == 3 + 1 + 1, "it took 3, 2 for each scene, and 2 for conflict and setting"
+
+
+async def test_a_capable_reader_tells_how_the_story_is_told_and_in_which_order_it_happens() -> None:
+    whole = {
+        "conflict": "Mara against the office.",
+        "setting": "A cape.",
+        "demands": ["There is a lamp."],
+        "person": "first person, told by Mara",
+        "tense": "past tense",
+        "form": "a diary",
+        "payoffs": ["Scene 1 shows the letter; scene 3 burns it."],
+        "order": [3, 1, 2],
+    }
+    sheet = {"name": "Mara", "role": "keeper", "secret": "She let it go out once.", "knows": "Tobias saw it."}
+    text, cast = story_of(9), {"characters": [sheet]}
+    plan, model = await read(text, read_scenes=scenes_at(1, 4, 7), read_whole=whole, read_cast=cast)
+    assert [scene.time for scene in plan.scenes] == ["2", "3", "1"]
+    assert plan.chronology() == ("Part 7", "Part 1", "Part 4")
+    assert (plan.manner, plan.form) == ("first person, told by Mara; past tense", "a diary")
+    assert (plan.demands, plan.payoffs) == (("There is a lamp.",), ("Scene 1 shows the letter; scene 3 burns it.",))
+    assert (plan.characters[0].secret, plan.characters[0].knows) == ("She let it go out once.", "Tobias saw it.")
+    assert "The story has 3 scenes, in the order in which they are told:\n1. Part 1\n" in shown_at(model, "read_whole")
+    plan, _ = await read(text, read_scenes=scenes_at(1, 4, 7), read_whole=whole | {"order": [1, 1, 3]})
+    assert not any(scene.time for scene in plan.scenes)
+    dated = scene_of(time="1921")
+    said = story_of(6).replace("P1 ", "P1 in 1921 ").replace("P4 ", "P4 in 1921 ")
+    plan, _ = await read(said, read_scenes=scenes_at(1, 4), read_whole=whole | {"order": [2, 1]}, read_scene=dated)
+    assert [scene.time for scene in plan.scenes] == ["1921", "1921"], "the text's own times stay where all have one"
+    _, model = await read(story_of(3), read_scenes=scenes_at(1), brief=None)
+    assert "The story has 1 scene, in" in shown_at(model, "read_whole")
+    assert "demands: an empty list" in shown_at(model, "read_whole")
+
+
+def shown_at(model: ScriptedModel, prompt: str) -> str:
+    return next(request for request in model.asked if request.path.endswith(prompt)).messages[-1].content
 
 
 async def test_scenes_part_the_story_whatever_the_reply_says() -> None:
@@ -133,7 +183,7 @@ async def test_a_long_story_is_read_in_windows_that_bound_every_prompt() -> None
         asked = [numbers(request) for request in model.asked if request.path.endswith(prompt)]
         assert len(asked) > 3
         assert [n for paragraphs in asked for n in paragraphs] == list(range(1, 61))
-    in_scenes = sorted(n for r in model.asked if r.path.endswith("read_outline") for n in numbers(r))
+    in_scenes = sorted(n for r in model.asked if r.path.endswith("read_scene") for n in numbers(r))
     assert in_scenes == list(range(1, 61))
     longest = max(estimate_tokens(message.content) for request in model.asked for message in request.messages)
     assert longest < 2 * 2000
@@ -164,7 +214,7 @@ async def test_a_scene_goes_on_over_the_border_of_a_window() -> None:
         return scenes_at(1 if shown[0] == 1 else shown[-1])
 
     plan, model = await read(story_of(40), 2000, read_scenes=lambda r: json.dumps(only_first(r)))
-    outlines = [request for request in model.asked if request.path.endswith("read_outline")]
+    outlines = [request for request in model.asked if request.path.endswith("read_scene")]
     assert any(
         "/piece/2/" in request.path and "What came before in it" in request.messages[-1].content for request in outlines
     )
@@ -186,14 +236,12 @@ async def test_what_the_check_finds_missing_is_added_in_its_place(aids: Aids, ad
 
 
 async def test_somebody_found_in_a_scene_joins_the_cast_with_a_goal() -> None:
-    scene = {
-        "characters": [{"name": "Mara"}],
-        "newcomers": [{"name": "Inspector Hale", "role": "official", "goal": "to end the lamp"}],
-        "element": "Rising_Action",
-    }
+    hale = {"name": "Inspector Hale", "role": "official", "setup": "He closes lamps.", "goal": "to end the lamp"}
+    scene = scene_of(newcomers=[hale], element="Rising_Action")
     plan, _ = await read(SHORT, read_scene=scene)
     assert plan.scenes[0].present == ("Mara", "Inspector Hale")
     assert plan.character("Inspector Hale").role == "official"
+    assert plan.character("Inspector Hale").setup == "He closes lamps."
     assert plan.scenes[0].element == "rising action"
 
 
@@ -201,8 +249,7 @@ async def test_somebody_found_in_a_scene_joins_the_cast_with_a_goal() -> None:
     ("said", "kept"), [("1921-05-03", "1921-05-03"), ("1850-01-01", ""), ("in May", ""), ("", ""), ("1921", "1921")]
 )
 async def test_a_story_time_is_kept_only_where_the_text_has_it(said: str, kept: str) -> None:
-    scene = {"characters": [{"name": "Mara"}], "time": said, "element": "climax"}
-    plan, _ = await read(SHORT, read_scene=scene)
+    plan, _ = await read(SHORT, read_scene=scene_of(time=said))
     assert plan.scenes[0].time == kept
 
 
@@ -215,7 +262,7 @@ async def test_scenes_that_a_manuscript_marks_are_kept() -> None:
 
 async def test_conflict_and_setting_of_a_long_story_are_read_off_its_outline() -> None:
     _, model = await read(story_of(60), 2000)
-    shown = next(request for request in model.asked if request.path.endswith("read_conflict")).messages[-1].content
+    shown = shown_at(model, "read_whole")
     assert "Outline of the story:" in shown
     assert "word1x1" not in shown
 

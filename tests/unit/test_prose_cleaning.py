@@ -362,3 +362,34 @@ def test_without_aids_only_a_reply_that_was_cut_off_loses_its_half_sentence() ->
     text = "The lamp turned. She looked out over the"
     assert clean_prose(text, labels=(), last=True, aids=False).text == text
     assert clean_prose(text, labels=(), last=True, aids=False, finish="length").text == "The lamp turned."
+
+
+@pytest.mark.parametrize("aids", [True, False])
+@pytest.mark.parametrize(
+    "preface",
+    [
+        "Sure! Here is the text you asked for:",
+        "Here's the letter you requested:",
+        "Certainly! Here is a revised version of your text.",
+        "Here is the memory you asked for:",
+    ],
+)
+def test_a_preface_goes_whatever_the_model(preface: str, aids: bool) -> None:  # noqa: FBT001 - a column of the table
+    text = "The lamp is lit, and nobody comes. She counts the steps."
+    cleaned = clean_prose(f"{preface}\n\n{text}", labels=(), last=True, aids=aids)
+    assert cleaned.text == text
+    assert " ".join(one.text for one in cleaned.dropped) == preface
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Here is the letter you asked for, and it is the last that I shall write.",
+        "The night is over.\n\n*",
+        "*She coils the line.* Nobody speaks.\n\n* * *\n\nIn the morning the boat is gone.",
+        "She said nothing for about as long as it takes to coil a line.",
+        "Sure, here is the boat. Take it, and the letter with it.",
+    ],
+)
+def test_a_capable_models_text_stays_as_it_is(text: str) -> None:
+    assert clean_prose(text, labels=("Climax",), last=True, echo=[text], aids=False).text == text

@@ -1,4 +1,4 @@
-"""What is left of a role's reply, and what is noted of the rest."""
+"""What is left of a role's reply, and what is recorded of the rest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fabula.craft.prose import clean_reply
-from fabula.engine.events import Noted
+from fabula.engine.events import Removed
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
@@ -24,34 +24,33 @@ TWICE = "She counted the steps of the tower from the first to the very last of t
 TEXT = f"Sure! Here is the story:\n\nThe lamp was lit. {TWICE} The boat was late. {TWICE} Nobody came"
 
 
-def cleaned(aids: Aids, text: str = TEXT) -> tuple[str, list[str]]:
+def cleaned(aids: Aids, text: str = TEXT) -> tuple[str, list[tuple[str, str]]]:
     heard: list[Event] = []
     with Journal() as journal:
         context = RunContext(journal, Prompts(Path()), Cast.of(ScriptedModel({})), aids=aids, listeners=[heard.append])
-        said = clean_reply(Run(context), "writer", Reply(text), labels=())
-    return said, [event.text for event in heard if isinstance(event, Noted)]
+        said = clean_reply(Run(context, ("part", "1")), "writer", Reply(text), labels=())
+        recorded = [(one.rule, one.text) for one in journal.removals("part")]
+        assert {one.path for one in journal.removals()} <= {"part/1"}
+    assert recorded == list(dict.fromkeys((event.rule, event.text) for event in heard if isinstance(event, Removed)))
+    return said, recorded
 
 
-def test_without_aids_only_chatter_goes_and_is_noted() -> None:
-    text, noted = cleaned("off")
+def test_without_aids_only_chatter_goes_and_is_recorded() -> None:
+    text, removed = cleaned("off")
     assert text == TEXT.partition("\n\n")[2]
-    assert noted == ['Taken out by rule: chatter: "Sure! Here is the story:"']
+    assert removed == [("chatter", "Sure! Here is the story:")]
 
 
-def test_with_aids_each_piece_that_goes_is_noted_with_its_rule() -> None:
-    text, (noted,) = cleaned("on")
+def test_with_aids_each_piece_that_goes_is_recorded_whole_with_its_rule() -> None:
+    text, removed = cleaned("on")
     assert text == f"The lamp was lit. {TWICE} The boat was late."
-    assert 'chatter: "Sure!"; chatter: "Here is the story:"; loop: "She counted' in noted
+    assert removed == [
+        ("chatter", "Sure!"),
+        ("chatter", "Here is the story:"),
+        ("loop", f"{TWICE} Nobody came"),
+    ]
 
 
 @pytest.mark.parametrize("aids", ["on", "off"])
-def test_a_reply_that_is_text_alone_leaves_no_note(aids: Aids) -> None:
+def test_a_reply_that_is_text_alone_leaves_no_record(aids: Aids) -> None:
     assert cleaned(aids, "The lamp was lit.") == ("The lamp was lit.", [])
-
-
-def test_a_long_piece_is_noted_with_its_ends() -> None:
-    _, (noted,) = cleaned("on", f"The lamp was lit. {'and on ' * 200}")
-    assert noted.startswith('Taken out by rule: loop: "and on and on')
-    assert noted.endswith("(400 words)")
-    assert " [...] " in noted
-    assert len(noted) < 320

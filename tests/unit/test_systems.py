@@ -41,7 +41,12 @@ def test_presets_differ_and_values_are_set_on_top() -> None:
 
 @pytest.mark.parametrize(
     ("field", "text", "value"),
-    [("max_tokens", "512", 512), ("tidy", "true", True), ("tidy", "no", False), ("variant", "plan", "plan")],
+    [
+        ("max_tokens", "512", 512),
+        ("clean_replies", "true", True),
+        ("clean_replies", "no", False),
+        ("variant", "plan", "plan"),
+    ],
 )
 def test_texts_of_the_command_line_become_values(field: str, text: str, value: object) -> None:
     settings = settings_of(find("agents-room").config("faithful", {field: text}))
@@ -64,9 +69,20 @@ def test_an_unknown_setting_names_the_nearest() -> None:
     [
         ({"max_tokens": "many"}, r"agents-room.max_tokens = 'many' does not fit: Input should be a valid integer"),
         ({"variant": "planning"}, r"agents-room.variant = 'planning' does not fit: Input should be 'plan', 'write' or"),
-        ({"tidy": "perhaps"}, r"agents-room.tidy = 'perhaps' does not fit: "),
+        ({"clean_replies": "perhaps"}, r"agents-room.clean_replies = 'perhaps' does not fit: "),
     ],
 )
 def test_a_value_that_does_not_fit_is_named(values: dict[str, Any], expected: str) -> None:
     with pytest.raises(ConfigError, match=expected):
         find("agents-room").config("faithful", values)
+
+
+@pytest.mark.parametrize(
+    ("name", "former"),
+    [("end-to-end", "tidy"), ("agents-room", "ours.tidy"), ("ibsen", "tidy"), ("dramatron", "clean")],
+)
+def test_a_setting_is_read_by_its_former_name_too(name: str, former: str) -> None:
+    system = find(name)
+    assert system.config("improved", {former: False}) == system.config("improved", {"clean_replies": False})
+    with pytest.raises(ConfigError, match="are one setting"):
+        system.config("improved", {former: False, "clean_replies": False})

@@ -11,11 +11,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fabula.base.errors import FabulaError, JournalError, UsageError
+from fabula.base.errors import FabulaError, JournalError, ReplyError, UsageError
 from fabula.craft.planning import PROMPTS
 from fabula.engine.events import CallRetried, RunFinished, RunStarted
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
+from fabula.engine.replies import fault_of
 from fabula.engine.run import Run, RunContext
 from fabula.models.budget import Budget
 from fabula.models.prices import Price
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from fabula.project.settings import Settings
 
 T = TypeVar("T")
+
+_LEAST_WORDS = 3
 
 
 @dataclass(frozen=True)
@@ -161,7 +164,23 @@ async def write_in(project: Project, settings: Settings, options: Options, suppl
             with recorded_run(prepared, context):
                 story = await prepared.write(brief, context)
                 project.write_story(journal, story)
+                check_story(story, brief)
     return Outcome(story, context.budget)
+
+
+def check_story(story: Story, brief: Brief) -> None:
+    """Refuse what is no story: hardly a word, a heading, or the brief again. It stays in the project.
+
+    Raises:
+        ReplyError: it is none; says why and how to go on.
+    """
+    text = "\n\n".join(scene.text for scene in story.scenes)
+    if fault := fault_of(text, brief.text, (), least=_LEAST_WORDS, before=[brief.text]):
+        raise ReplyError(
+            f"What was written is no story. {fault} It stands in story.md. Write again with another --seed, or give "
+            "the roles a stronger model; `fabula show --prompts` has what was asked and answered.",
+            reply=text,
+        )
 
 
 def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -74,6 +74,12 @@ class Chat:
             if self.session.state.over:
                 return
             self.show(await self.session.play(None), with_said=True)
+        where = self.session.where
+        if not where.over:
+            at = f" at point {where.step} of {where.steps}" if where.steps else ""
+            self.terminal.advise(
+                f"-- Stopped in cell {where.cell}{at}, after {counted(most, 'exchange')} (--turns). --"
+            )
 
     async def _with_person(self) -> None:
         if not self.session.turns:

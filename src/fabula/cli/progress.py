@@ -14,6 +14,7 @@ from fabula.engine.events import (
     CallStarted,
     Kept,
     Noted,
+    Removed,
     Repaired,
     RunFinished,
     RunStarted,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 _MOST_CALLS: Final = 4
 _TAIL: Final = 240
 _MINUTE: Final = 60
+_SHOWN: Final = 120  # letters of a removed piece; `fabula show --removed` has the whole
 _SOURCES: Final = {"edited": "your text", "pinned": "pinned"}
 
 
@@ -208,6 +210,10 @@ class Progress(LivePicture):
         self._show(f"  {event.path}: {event.text}")
 
     @_hear.register
+    def _(self, event: Removed) -> None:
+        self._show(f"  {event.path}: taken out ({event.rule}): {_abridged(one_line(event.text))}")
+
+    @_hear.register
     def _(self, event: Kept) -> None:
         words = count_words(event.text)
         if event.folder == "story":
@@ -285,3 +291,11 @@ def _how(event: Kept, calls: Sequence[CallFinished]) -> str:
     if not usage.seconds or not usage.reply:
         return calls[-1].performer if calls else ""
     return f"{duration(usage.seconds)}, {usage.reply / usage.seconds:.0f} tokens/s"
+
+
+def _abridged(text: str) -> str:
+    """`text` in quotation marks, a long one with its two ends alone."""
+    if len(text) <= _SHOWN:
+        return f'"{text}"'
+    half = _SHOWN // 2
+    return f'"{text[:half].rstrip()} [...] {text[-half:].lstrip()}" ({count_words(text)} words)'

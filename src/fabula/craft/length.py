@@ -6,7 +6,6 @@ Ours; Agents' Room only notes that models miss length requirements (section 4.1)
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from math import ceil, floor
@@ -15,12 +14,14 @@ from typing import TYPE_CHECKING, Final
 from fabula.base.errors import UsageError
 from fabula.craft.trimming import trim
 from fabula.craft.wording import LARGEST, Length, lengths_in, number
+from fabula.engine.replies import left_out
 from fabula.story import count_words
 from fabula.story.sentences import sentences, spans, whole_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from fabula.engine.replies.rules import RuleName
     from fabula.story import Brief
 
 __all__ = [
@@ -41,7 +42,7 @@ _TOLERANCE: Final = 0.05  # how far a text may go beyond its range before its mo
 _SHORTENINGS: Final = 3
 _LEFT: Final = 0.75  # of the words wanted; a shortened text with fewer has lost too much
 _LEAST_ASKED: Final = 15  # words; fewer are not worth a call's instruction
-_CALLS_A_TRY: Final = 4  # continuations that help are not failed tries, but they are bounded too
+_CALLS_A_TRY: Final = 6  # continuations that help are not failed tries, but they are bounded too
 _NEW_PARAGRAPH: Final = 80  # words after which a continuation starts a new paragraph
 _OWN_WORDS: Final = 4  # shorter sentences may occur twice
 _FLAG: Final = re.compile(r"(~|<=|>=|≤|≥|<|>)?\s*([\d.,]+\s*k?)(?:\s*(?:-|–|\.\.|to)\s*([\d.,]+\s*k?))?", re.IGNORECASE)  # noqa: RUF001 - a dash people type
@@ -136,7 +137,7 @@ class Fitted:
     words: int
     tries: int
     inside: bool
-    removed: tuple[tuple[str, str], ...] = ()
+    removed: tuple[tuple[RuleName, str], ...] = ()
 
 
 def asked_range(brief: Brief, words: str = "") -> WordRange | None:
@@ -204,7 +205,7 @@ async def revise_to_length(
     shorten: Callable[[str, int], Awaitable[str]],
     want: WordRange,
     *,
-    tries: int = 6,
+    tries: int = 4,
     join: Callable[[str, str], str] | None = None,
 ) -> Fitted:
     """A text with `want` words if its model can write one; no rule takes anything out of it.
@@ -217,7 +218,7 @@ async def revise_to_length(
         extend: `extend(text, words, attempt)` gives only what comes after `text`; `attempt` counts all calls from 1.
         shorten: `shorten(text, attempt)` gives a shorter version of all of `text`.
         want: the range.
-        tries: failed continuations allowed; helpful ones are bounded by four times this number, shortenings by three.
+        tries: failed continuations allowed; helpful ones are bounded by six times this number, shortenings by three.
         join: a text and its continuation as one; by default as prose.
     """
     best = await write(max(want.target, _LEAST_ASKED))
@@ -245,7 +246,7 @@ async def write_to_length(
     extend: Callable[[str, int, int], Awaitable[str]],
     want: WordRange,
     *,
-    tries: int = 6,
+    tries: int = 4,
     keep_end: bool,
 ) -> Fitted:
     """A text with `want` words if it can be had from a small model: continued, or cut by sentences.
@@ -257,14 +258,13 @@ async def write_to_length(
         write: `write(words)` gives a first version of at most about `words` words.
         extend: `extend(text, words, attempt)` gives only what comes after `text`; `attempt` counts from 1.
         want: the range.
-        tries: failed continuations allowed; helpful ones are bounded by four times this number.
+        tries: failed continuations allowed; helpful ones are bounded by six times this number.
         keep_end: the last sentences are an ending, so what is too much goes from the middle.
     """
-    removed: list[tuple[str, str]] = []
+    removed: list[tuple[RuleName, str]] = []
 
-    def kept(rule: str, before: str, after: str) -> str:
-        if gone := _left_out(before, after):
-            removed.append((rule, gone))
+    def kept(rule: RuleName, before: str, after: str) -> str:
+        removed.extend((rule, sentence) for sentence in left_out(before, after))
         return after
 
     def whole(text: str) -> str:
@@ -292,18 +292,6 @@ async def write_to_length(
         best = min(best, longer, key=lambda version: want.misses(count_words(version)))
     words = count_words(best)
     return Fitted(best, words, calls + 1, want.holds(words), tuple(removed))
-
-
-def _left_out(before: str, after: str) -> str:
-    """The sentences of one version that the next one does not have."""
-    kept = Counter(sentences(after))
-    gone = []
-    for sentence in sentences(before):
-        if kept[sentence] > 0:
-            kept[sentence] -= 1
-        else:
-            gone.append(sentence)
-    return " ".join(gone)
 
 
 def _new(text: str, more: str) -> str:

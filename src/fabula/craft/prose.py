@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import ReplyError
 from fabula.craft.length import revise_to_length, write_to_length
 from fabula.engine.replies import clean_prose
+from fabula.engine.roles import is_person
 from fabula.models.base import Sampling
-from fabula.story import count_words, one_line
+from fabula.story import count_words
 from fabula.story.sentences import sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from fabula.craft.length import WordRange
     from fabula.engine.replies import TextKind
     from fabula.engine.run import Run
     from fabula.models.base import Reply
 
-TRIES: Final = 6
+TRIES: Final = 4
 _LITTLE: Final = 40  # words that a reply may always lose; where most was commentary, echo or loop, it is drawn again
 _TOKENS_PER_WORD: Final = 1.6  # prose has about 1.3; the rest lets a sentence end
 _SPARE_TOKENS: Final = 48  # added at each new draw: a piece of a few words may have come out empty
 _LEAD_WORDS: Final = 40
-_NOTED: Final = 240  # letters of a removed piece that stand in its note; the whole is in the reply's record
+_LEAST_WORDS: Final = 2
+_FEW_WORDS: Final = 10
+_CIRCLES: Final = "Most of it repeated itself, or what it was told."
+_NOTHING_NEW: Final = "It brought nothing new."
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,8 @@ class Prose:
     """What is wanted: whether it ends the story, its words if they are bounded, and labels that must not be echoed.
 
     `usual` is how many words such a piece has where none are asked for. `previous` is the text that the piece follows:
-    its end leads small models that can continue a text into the new piece.
+    its end leads small models that can continue a text into the new piece. `quoted` names the prompt's fields whose
+    texts the piece is made of: what it takes from them is no echo.
     """
 
     last: bool
@@ -41,6 +46,7 @@ class Prose:
     labels: Sequence[str]
     usual: int = 1000
     previous: str = ""
+    quoted: tuple[str, ...] = ()
 
 
 async def write_prose(
@@ -57,7 +63,7 @@ async def write_prose(
     """Prose of the length wanted; one call, more where it comes out empty, too short or too long.
 
     A role with aids for small models gets its text cut and cleaned by rules; any other is asked to shorten its text
-    itself (prompt `shorten`), and loses nothing but chatter. What a rule takes out is left as a note.
+    itself (prompt `shorten`), and loses nothing but chatter. What a rule takes out is recorded (`Run.removed`).
 
     Args:
         run: where the calls are made.
@@ -81,7 +87,8 @@ async def write_prose(
         fitted = await write_to_length(writer.first, writer.extend, want, keep_end=prose.last)
     else:
         fitted = await revise_to_length(writer.first, writer.extend, writer.shorten, want)
-    note_removed(run, fitted.removed)
+    for rule, text in fitted.removed:
+        run.removed(rule, text)
     if not fitted.inside:
         run.note(f"{fitted.words} words after {fitted.tries} tries; wanted {want.low} to {want.high}.")
     return fitted.text
@@ -100,37 +107,55 @@ class _Writer:
     fields: Mapping[str, Any]
     aids: bool
     temperature: float | None = None
+    asked: list[str] = field(default_factory=list)
 
     async def first(self, words: int | None) -> str:
         """The piece's first version; drawn again where it was commentary, echo or loop for the most part."""
-        best, raw = "", ""
+        best, raw, fault = "", "", ""
         for attempt in range(TRIES):
-            run = self.run.scope("again", attempt) if attempt else self.run
+            run = self.run.again(attempt, fault)
             lead = "" if attempt else self._lead(self.prose.previous)  # what led into an echo would lead there again
             fields = {**self.fields, "words": self.prose.want if words else None, "lead": lead}
             expect = words or self.prose.usual
             sampling = self._sampling(words or self.prose.usual, attempt)
             reply = await run.reply(self.role, self.prompt, sampling=sampling, expect=expect, **fields)
             raw = reply.text.removeprefix(lead)
-            text = self._cleaned(run, reply, lead, run.render(self.prompt, **fields))
-            best = max(best, text, key=count_words)
-            lost = count_words(raw) - count_words(text)
-            if text and (not self.aids or lost <= max(count_words(text), _LITTLE)):
-                return text
+            text = self._cleaned(run, reply, lead, self._echo(run, self.prompt, fields))
+            fault = self._fault(run, text, fields) if not is_person(reply.model) else ""
+            if not fault:
+                best = max(best, text, key=count_words)
+                lost = count_words(raw) - count_words(text)
+                if not self.aids or lost <= max(count_words(text), _LITTLE):
+                    return text
+                fault = _CIRCLES
+            elif text:
+                run.removed("reply", text)
         if best:
             return best
         raise ReplyError(
-            f"The role {self.role!r} gave no usable prose in {TRIES} tries. Give this role a stronger model, or run "
-            "again with another --seed.",
+            f"The role {self.role!r} gave no usable prose at {self.run.at} in {TRIES} tries, each asked in another "
+            f"way. {fault} Give this role a stronger model, or run again with another --seed.",
             reply=raw,
         )
 
+    def _fault(self, run: Run, text: str, fields: Mapping[str, Any]) -> str:
+        """Why a reply is no prose of this piece; empty if it is."""
+        return run.fault(text, self.prompt, fields, least=self._least)
+
+    @property
+    def _least(self) -> int:
+        """The words with which a piece may be one, however long it is to become; a short one may be shorter."""
+        share = self.prose.want.low // 5 if self.prose.want else self.prose.usual // 400
+        return min(max(share, _LEAST_WORDS), _FEW_WORDS)
+
     async def extend(self, so_far: str, missing: int, attempt: int) -> str:
         """What comes after `so_far`, about `missing` words of it."""
-        run, lead = self.run.scope("extend", attempt), self._lead(so_far)
+        failed = self.asked.count(so_far)  # that often nothing new came for it
+        self.asked.append(so_far)
+        run, lead = self.run.scope("extend", attempt).again(failed, _NOTHING_NEW), self._lead(so_far)
         fields = {**self.fields, "words": missing, "so_far": so_far, "lead": lead}
         reply = await run.reply(self.role, "extend", sampling=self._sampling(missing), expect=missing, **fields)
-        return self._cleaned(run, reply, lead, run.render("extend", **fields))
+        return self._cleaned(run, reply, lead, self._echo(run, "extend", fields))
 
     async def shorten(self, text: str, attempt: int) -> str:
         """All of `text` in fewer words."""
@@ -145,6 +170,10 @@ class _Writer:
             last=self.prose.last,
             temperature=self.temperature,
         )
+
+    def _echo(self, run: Run, prompt: str, fields: Mapping[str, Any]) -> str:
+        """The prompt as it would be echoed, without what the piece is made of."""
+        return run.render(prompt, **{**fields, **dict.fromkeys(self.prose.quoted, "")})
 
     def _lead(self, text: str) -> str:
         """What a small model goes on from: the last whole sentences of a text, enough to catch the tone."""
@@ -197,23 +226,25 @@ def clean_reply(
 ) -> str:
     """The prose (or notes) in a role's reply, cleaned as `clean_prose` does for this role; possibly empty.
 
-    What a rule takes out is left as a note in the record. `lead` is what the reply went on from.
+    What a rule takes out is recorded (`Run.removed`). `lead` is what the reply went on from.
     """
-    text, aids = reply.text.removeprefix(lead), run.aids(role)
-    cleaned = clean_prose(text, labels=labels, last=last, echo=echo, finish=reply.finish, kind=kind, aids=aids)
-    note_removed(run, ((piece.kind, piece.text) for piece in cleaned.dropped))
+    text = reply.text.removeprefix(lead)
+    return clean_text(run, role, text, labels=labels, last=last, echo=echo, kind=kind, finish=reply.finish)
+
+
+def clean_text(
+    run: Run,
+    role: str,
+    text: str,
+    *,
+    labels: Sequence[str],
+    last: bool = True,
+    echo: Sequence[str] = (),
+    kind: TextKind = "prose",
+    finish: str = "stop",
+) -> str:
+    """As `clean_reply`, of a text that is a part of a reply, such as a field of it."""
+    cleaned = clean_prose(text, labels=labels, last=last, echo=echo, finish=finish, kind=kind, aids=run.aids(role))
+    for piece in cleaned.dropped:
+        run.removed(piece.kind, piece.text)
     return cleaned.text
-
-
-def note_removed(run: Run, removed: Iterable[tuple[str, str]]) -> None:
-    """Leave a note of what rules took out of a text: each rule's name and the text, long ones with their ends alone."""
-    shown = [f"{rule}: {_abridged(one_line(text))}" for rule, text in removed if text.strip()]
-    if shown:
-        run.note(f"Taken out by rule: {'; '.join(shown)}")
-
-
-def _abridged(text: str) -> str:
-    if len(text) <= _NOTED:
-        return f'"{text}"'
-    half = _NOTED // 2
-    return f'"{text[:half].rstrip()} [...] {text[-half:].lstrip()}" ({count_words(text)} words)'

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fabula.engine.replies.rules import RuleName
     from fabula.models.base import Usage
 
 RECORD: Final = "json"  # suffix of artefacts that are records of a run
@@ -100,6 +101,15 @@ class Noted:
 
 
 @dataclass(frozen=True, slots=True)
+class Removed:
+    """A rule took a piece out of a reply, which is recorded with it."""
+
+    path: str
+    rule: RuleName
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class RunFinished:
     """A run ended; `error` is empty when the story is whole."""
 
@@ -108,6 +118,15 @@ class RunFinished:
 
 
 Event: TypeAlias = (
-    RunStarted | CallStarted | TextArrived | CallFinished | CallRetried | Repaired | Kept | Noted | RunFinished
+    RunStarted
+    | CallStarted
+    | TextArrived
+    | CallFinished
+    | CallRetried
+    | Repaired
+    | Kept
+    | Noted
+    | Removed
+    | RunFinished
 )
 Listener: TypeAlias = "Callable[[Event], None]"

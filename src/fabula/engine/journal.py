@@ -48,6 +48,10 @@ CREATE VIEW standing AS SELECT * FROM decision
 CREATE TABLE note (id INTEGER PRIMARY KEY, run INTEGER NOT NULL, path TEXT NOT NULL, text TEXT NOT NULL,
                    at TEXT NOT NULL);
 """
+_REMOVALS: Final = """
+CREATE TABLE IF NOT EXISTS removal (id INTEGER PRIMARY KEY, path TEXT NOT NULL, rule TEXT NOT NULL, text TEXT NOT NULL,
+                                    run INTEGER NOT NULL, at TEXT NOT NULL, UNIQUE (path, rule, text));
+"""
 _REPLIES: Final = "SELECT t.body, c.finish, c.performer, c.detail FROM call c JOIN text t ON t.hash = c.reply"
 _VERSIONS: Final = "SELECT t.body, v.source, v.at FROM version v JOIN text t ON t.hash = v.text WHERE v.path = ?"
 _RECORD: Final = (
@@ -97,6 +101,17 @@ class Version:
     number: int
     text: str
     source: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """A piece that a rule took out of a reply: where it was asked for, for which artefact, by which rule, its text."""
+
+    path: str
+    artefact: str
+    rule: str
+    text: str
     at: str
 
 
@@ -168,6 +183,8 @@ class Journal:
         if not tables:
             stamp = f"PRAGMA application_id = {_APPLICATION_ID}; PRAGMA user_version = {FORMAT};"
             db.executescript(f"BEGIN;{_SCHEMA}{stamp}COMMIT;")
+        if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'removal'").fetchone():
+            db.executescript(_REMOVALS)  # not in the journals of a fabula that left notes of what it took out
 
     @property
     def older(self) -> bool:
@@ -286,6 +303,24 @@ class Journal:
             ("INSERT INTO note (run, path, text, at) VALUES (?, ?, ?, ?)", (self._run, path, text, self._now()))
         )
 
+    def remove(self, path: str, rule: str, text: str) -> None:
+        """Record what a rule took out of a reply; the same piece at the same path is one record, also when replayed."""
+        row = (path, rule, _digest(text), self._run, self._now())
+        insert = "INSERT OR IGNORE INTO removal (path, rule, text, run, at) VALUES (?, ?, ?, ?, ?)"
+        self._write(self._text(text), (insert, row))
+
+    def removals(self, under: str = "") -> list[Removal]:
+        """What rules took out, oldest first; `under` keeps what was asked at or below one path."""
+        rows = self._all(
+            "SELECT r.path, r.rule, t.body, r.at FROM removal r JOIN text t ON t.hash = r.text ORDER BY r.id"
+        )
+        artefacts = sorted(self.paths(), key=len, reverse=True)
+        return [
+            Removal(path, next((one for one in artefacts if _within(path, one)), ""), rule, text, at)
+            for path, rule, text, at in rows
+            if not under or _within(path, under)
+        ]
+
     # calls ----------------------------------------------------------------------------------------------------------
 
     def recorded(self, key: str) -> Reply | None:
@@ -330,7 +365,7 @@ class Journal:
             "SELECT c.path, c.role, c.performer, c.ordinal, t.body, c.finish, c.detail, c.at, c.request FROM call c "
             "JOIN text t ON t.hash = c.reply ORDER BY c.id"
         )
-        return [self._call(row) for row in rows if not under or row[0] == under or row[0].startswith(f"{under}/")]
+        return [self._call(row) for row in rows if not under or _within(row[0], under)]
 
     def _call(self, row: Sequence[Any]) -> Call:
         path, role, performer, ordinal, text, finish, detail, at, request = row
@@ -427,6 +462,11 @@ class Journal:
             "LEFT JOIN text t ON t.hash = d.text ORDER BY d.id"
         )
         return [Decision(*row) for row in rows]
+
+
+def _within(path: str, under: str) -> bool:
+    """Whether a path is another one or lies below it."""
+    return path == under or path.startswith(f"{under}/")
 
 
 def _reply(text: str, finish: Literal["stop", "length", "refusal"], performer: str, detail: str) -> Reply:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 Preset: TypeAlias = Literal["faithful", "improved"]
 
+_FORMER = {"tidy": "clean_replies", "clean": "clean_replies"}
+"""Settings by the names that they had, which older project files have still."""
+
 
 class Presets:
     """What the `Config` of every method has in common: two presets. Its defaults are the paper's values."""
@@ -90,10 +93,12 @@ class Method:
         known = {setting.name: setting for setting in settings_of(config)}
         given: dict[str, str] = {}
         for name, value in _spread(values or {}, {setting.group for setting in known.values()}):
-            setting = known.get(name.rpartition(".")[2])
+            group, dot, last = name.rpartition(".")
+            last = last if last in known else _FORMER.get(last, last)
+            setting = known.get(last)
             if setting is None:
                 raise UnknownNameError(f"setting of {self.name}", name, known)
-            if name not in {setting.name, setting.full_name}:
+            if f"{group}{dot}{last}" not in {setting.name, setting.full_name}:
                 raise ConfigError(
                     f"{name!r} is no setting of {self.name}. Write {setting.full_name} or {setting.name}."
                 )

@@ -87,6 +87,30 @@ class Prompts:
                 total.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
         return total.hexdigest()
 
+    def instructions(self, name: str) -> tuple[str, ...]:
+        """The texts that stand in a prompt file itself and in those it is built on, without what is filled in."""
+        if name not in self._instructions:
+            self._instructions[name] = tuple(self._literals(name + SUFFIX, set()))
+        return self._instructions[name]
+
+    @cached_property
+    def _instructions(self) -> dict[str, tuple[str, ...]]:
+        return {}
+
+    def _literals(self, file: str, seen: set[str]) -> Iterator[str]:
+        from jinja2 import TemplateError, meta, nodes  # noqa: PLC0415 - keeps `fabula --help` fast
+
+        if file in seen or self._environment.loader is None:
+            return
+        seen.add(file)
+        try:
+            tree = self._environment.parse(self._environment.loader.get_source(self._environment, file)[0])
+        except TemplateError:  # rendering says what is wrong with it
+            return
+        yield from (text.data for text in tree.find_all(nodes.TemplateData) if text.data.strip())
+        for other in meta.find_referenced_templates(tree):
+            yield from self._literals(other or file, seen)
+
     def render(self, name: str, fields: Mapping[str, Any], chat: Sequence[Message] = ()) -> tuple[Message, ...]:
         """The messages of prompt `name` with `fields` filled in: a system message if the file has one, then the user's.
 

@@ -17,9 +17,9 @@ from fabula.engine import replies
 from fabula.engine.aids import PROMPT_SHARE, USUAL_WINDOW, gets_aids
 from fabula.engine.context import Mode, RunContext
 from fabula.engine.dry_run import PlannedCall, example, placeholder
-from fabula.engine.events import CallFinished, CallStarted, Kept, Noted, Repaired, TextArrived
+from fabula.engine.events import CallFinished, CallStarted, Kept, Noted, Removed, Repaired, TextArrived
 from fabula.engine.journal import call_key
-from fabula.engine.roles import answered_by, drawn, is_person
+from fabula.engine.roles import Person, answered_by, drawn, is_person
 from fabula.engine.staleness import (
     MARK,
     Branch,
@@ -40,6 +40,7 @@ from fabula.story import readable
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+    from fabula.engine.replies.rules import RuleName
     from fabula.engine.roles import Assignment
     from fabula.models.base import OnText
 
@@ -54,6 +55,10 @@ _LIKELIEST = 20  # tokens whose probabilities are asked for
 DEFAULT_REPLY_TOKENS = 4096  # target length of Agents' Room, section 5
 _WORDS_PER_TOKEN = 0.75
 _UNSET = Sampling()
+_USUAL_TEMPERATURE, _WARMER, _WARMEST = 0.7, 0.15, 1.0
+_REMARK = (
+    "Your last answer could not be used. {} This time, give what is asked for above, and give it in your own words."
+)
 
 
 DRAFTS = "drafts"
@@ -71,15 +76,34 @@ class Draft:
 
 @dataclass(frozen=True)
 class Run:
-    """A place in a run: the context it shares, and the path that names where we are."""
+    """A place in a run: the context it shares, and the path that names where we are.
+
+    `draw` counts what was asked for here before in vain, and `remark` says what was wrong with it (`again`).
+    """
 
     context: RunContext
     path: tuple[str, ...] = ()
     take: int = 0
+    remark: str = ""
+    draw: int = 0
 
     def scope(self, *names: str | int) -> Run:
         """A run one or more steps further down: `run.scope("scene", 3)` is at `scene/3`."""
         return replace(self, path=(*self.path, *(unmarked(str(name)) for name in names)))
+
+    def again(self, draw: int, fault: str) -> Run:
+        """A run that asks once more for what came out useless: with another seed, warmer, and told what was wrong.
+
+        A small model is not told, since it would go on from that. `draw` counts from 0, which asks as it is.
+        """
+        return replace(self.scope("again", draw), remark=_REMARK.format(fault), draw=draw) if draw else self
+
+    def fault(self, text: str, prompt: str, fields: Mapping[str, Any], *, least: int = 1) -> str:
+        """Why the reply to a prompt with these fields is none, as a sentence for who wrote it; empty if it is one."""
+        if self.context.dry_run.planned:  # what a dry run reads is made up
+            return ""
+        asked, instructions = self.render(prompt, **fields), self.context.prompts.instructions(prompt)
+        return replies.fault_of(text, asked, instructions, least=least)
 
     @property
     def at(self) -> str:
@@ -98,6 +122,10 @@ class Run:
     def aids(self, role: str) -> bool:
         """Whether a role gets the help for small models (`fabula.engine.aids`)."""
         return gets_aids(self._assignment(role).performer, self.context.aids)
+
+    def by_person(self, role: str) -> bool:
+        """Whether a person plays a role, who would rather write a text than fill in a form with lists in lists."""
+        return isinstance(self._assignment(role).performer, Person)
 
     def reply_tokens(self, role: str, short: int) -> int | None:
         """A reply's `max_tokens`: `short` for a role with aids, else `None`, the model's own limit."""
@@ -133,6 +161,19 @@ class Run:
         if self.context.mode == "live":
             self.context.journal.note(self.at, text)
         self.context.emit(Noted(self.at, text))
+
+    def removed(self, rule: RuleName, text: str) -> None:
+        """Record that a rule took `text` out of a reply asked for here; `fabula show --removed` lists it."""
+        if not text.strip():
+            return
+        if self.context.mode == "live":
+            self.context.journal.remove(self.at, rule, text)
+        self.context.emit(Removed(self.at, rule, text))
+
+    def left_out(self, rule: RuleName, before: str, after: str) -> None:
+        """Record the sentences that a rule left out on the way from one version of a text to the next."""
+        for sentence in replies.left_out(before, after):
+            self.removed(rule, sentence)
 
     # artefacts ------------------------------------------------------------------------------------------------------
 
@@ -210,6 +251,11 @@ class Run:
             return Draft(name, given if before is None else before, given)
         text = await replace(drafts, take=self.take + journal.takes(path)).keep(name, make, folder=DRAFTS)
         return Draft(name, text, given)
+
+    def within_draft(self, name: str) -> Run:
+        """As `within`, for the draft `name`."""
+        drafts, takes = self.scope(DRAFTS), self.context.journal.takes("/".join((*self.path, name)))
+        return replace(drafts, take=self.take + takes).within(name)
 
     def within(self, name: str) -> Run:
         """The run in which `keep` has the artefact `name` made, to ask for what goes with a text that was given."""
@@ -406,9 +452,14 @@ class Run:
         messages = self.context.prompts.render(prompt, {"aids": aids, **fields}, said)
         if messages[-1].role == "assistant" and not (opening and aids and part.performer.capabilities.continues):
             messages = messages[:-1]
+        drawing = drawn(part.sampling, sampling or _UNSET, part.base)
+        if self.draw:
+            messages = messages if aids else _with_remark(messages, self.remark)
+            usual = _USUAL_TEMPERATURE if drawing.temperature is None else drawing.temperature
+            drawing = replace(drawing, temperature=max(usual, min(usual + _WARMER * self.draw, _WARMEST)))
         return Request(
             messages=messages,
-            sampling=drawn(part.sampling, sampling or _UNSET, part.base),
+            sampling=drawing,
             adapter=part.adapter,
             role=role,
             path="/".join((*self.path, prompt)),
@@ -512,6 +563,13 @@ class Run:
             PlannedCall(request.path, request.role, performer.identity, prompt, tokens, paid, self.aids(request.role))
         )
         return reply
+
+
+def _with_remark(messages: Sequence[Message], remark: str) -> tuple[Message, ...]:
+    """Messages with a sentence behind what the user says last."""
+    last = max(n for n, message in enumerate(messages) if message.role == "user")
+    said = replace(messages[last], content=f"{messages[last].content}\n\n{remark}")
+    return (*messages[:last], said, *messages[last + 1 :])
 
 
 async def _continued(run: Run, base: str, more: More | None) -> str:

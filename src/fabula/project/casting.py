@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import ConfigError, UnknownNameError
 from fabula.engine.replay import ReplayModel
-from fabula.engine.roles import Assignment, Cast, Person, Program, load_function
+from fabula.engine.roles import Assignment, Cast, Person, Program, load_function, role_key
 from fabula.models.base import Sampling
 from fabula.models.known import KNOWN, models_home
 from fabula.models.limits import Limited
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from fabula.project.settings import RoleTable, Settings
 
 SERVERS: Final = ("openai", "openai-chat", "anthropic", "google")
+_MISTYPED: Final = 0.85  # likeness from which on a name is a role with a letter wrong, and not a character's
 KINDS: Final = ("embedded", *SERVERS, "seq2seq", "scripted", "replay")
 
 
@@ -121,7 +123,8 @@ def open_cast(settings: Settings, roles: tuple[str, ...], env: Environment, open
     """Who plays each role of a system. One engine or client serves all roles that name the same model.
 
     Raises:
-        UnknownNameError: a role that the system does not have (unless it has an `open_role`), or an unknown model.
+        UnknownNameError: a role that the system does not have (with an `open_role`, only one that is spelled much like
+            a role), or an unknown model.
         ConfigError: a person is cast where nobody can be asked, or a script or function cannot be read.
     """
     opened: dict[str, Model] = {}
@@ -142,10 +145,14 @@ def open_cast(settings: Settings, roles: tuple[str, ...], env: Environment, open
             performer = _person(role.play, performer, env)
         return Assignment(performer, sampling, role.adapter or None, base_sampling(spec))
 
-    for role in settings.roles:
-        if role not in roles and not open_role:
+    named = {role_key(name): table for name, table in settings.roles.items()}
+    for role in named:
+        mistyped = get_close_matches(role, roles, 1, _MISTYPED) if open_role else [role]
+        if (
+            role not in roles and mistyped
+        ):  # nothing is paid yet; whose name no role's is like is looked for in the story
             raise UnknownNameError("role", role, roles)
-    cast = {name: assigned(role) for name, role in settings.roles.items()}
+    cast = {name: assigned(role) for name, role in named.items()}
     everyone_cast = cast and set(cast) >= set(roles)
     return Cast(next(iter(cast.values())) if everyone_cast else assigned(settings.sampling), cast, roles, open_role)
 

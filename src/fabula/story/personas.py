@@ -3,6 +3,9 @@
 ::
 
     goal: Mara keeps the lamp burning until the last boat is home.
+    goal_hidden_from: [the inspector]   # whose players are not shown it
+    setting: A lighthouse on a bare cape, in the autumn of 1962.
+    opening: the lamp room, on an evening in October
     world:                       # state of the world before the story begins; names of small letters, digits and _
       lamp_lit: true
     personas:
@@ -15,12 +18,15 @@
         relationships: {Tobias: the boy who brings her bread}
         location: the lamp room
         fears: [the dark]
-        secret: She let the lamp go out once.      # what it hides from the others
-        knows: Tobias saw it, and has never said so.  # what it knows of the others
+        secret: She let the lamp go out once.
+        knows: Tobias saw it, and has never said so.
         state: {tired: true}
         aliases: [the keeper]
+        appearance: a tall old woman with a rope for a belt; few words, often numbers
 
-All of a persona but its name may be left out; a list of one may be written as a text.
+`appearance` is what anybody notices, and what the players of the others are shown; `secret` and `knows` (of the others)
+are shown to the character's own player, to the critic of what it does, and to the narrator. All of a persona but its
+name may be left out; a list of one may be written as a text.
 """
 
 from __future__ import annotations
@@ -28,13 +34,14 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 from fabula.base.errors import PlanError
 from fabula.base.files import read_text
 from fabula.story import one_line, slug
+from fabula.story.sentences import as_sentence
 from fabula.story.sheets import SheetProblem, checked_sheet, read_sheet
 
 if TYPE_CHECKING:
@@ -57,7 +64,13 @@ _LISTS: Final = ("personality", "goals", "abilities", "fears", "aliases")
 
 @dataclass(frozen=True, slots=True)
 class Persona:
-    """One character as its agent knows itself (section 3.2 of MAGNET); what follows the location is ours."""
+    """One character as its agent knows itself (section 3.2 of MAGNET; from `fears` on, the fields are ours).
+
+    Attributes:
+        appearance: what anybody notices who meets the character.
+        secret: what the character hides.
+        knows: what it knows of the others when the story begins.
+    """
 
     name: str
     description: str = ""
@@ -70,6 +83,7 @@ class Persona:
     fears: tuple[str, ...] = ()
     state: tuple[tuple[str, Scalar], ...] = ()
     aliases: tuple[str, ...] = ()
+    appearance: str = ""
     secret: str = ""
     knows: str = ""
 
@@ -92,6 +106,11 @@ class Persona:
         ]
         return "\n".join(f"{label}: {value}" for label, value in fields if value)
 
+    @property
+    def public(self) -> Persona:
+        """The persona without what it hides and what it knows of the others."""
+        return replace(self, secret="", knows="")
+
     @classmethod
     def of(cls, character: Character) -> Persona:
         """The persona of a plan's character."""
@@ -103,18 +122,35 @@ class Persona:
             role=character.role,
             personality=(one_line(character.personality),) if character.personality.strip() else (),
             goals=(character.goal,) if character.goal else (),
+            appearance=_noticed(character),
             secret=character.secret,
             knows=character.knows,
         )
 
 
+def _noticed(character: Character) -> str:
+    """What anybody notices of a plan's character, in one text."""
+    speech = character.speech and f"Way of speaking: {character.speech}"
+    who = ", ".join(part for part in (character.gender, character.age) if part)
+    return " ".join(as_sentence(part) for part in (who, character.personality, speech) if part)
+
+
 @dataclass(frozen=True, slots=True)
 class Personas:
-    """The people of a story, its first goal, and the state of its world before it begins."""
+    """The people of a story, its first goal, and the state of its world before it begins.
+
+    Attributes:
+        setting: where and when the story takes place.
+        opening: where and when it begins, in a few words.
+        goal_hidden_from: characters who do not know what the goal speaks of, so that their players are not shown it.
+    """
 
     goal: str
     people: tuple[Persona, ...]
     world: tuple[tuple[str, Scalar], ...] = ()
+    setting: str = ""
+    opening: str = ""
+    goal_hidden_from: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -126,7 +162,7 @@ class Personas:
         """The personas of a plan: its characters without groups, and its central conflict as the first goal."""
         people = [character for character in plan.characters if not character.group] or list(plan.characters)
         first = " ".join(event.text for event in plan.scenes[0].outline) if plan.scenes else ""
-        return cls(plan.conflict or first, tuple(map(Persona.of, people)))
+        return cls(plan.conflict or first, tuple(map(Persona.of, people)), setting=plan.setting)
 
 
 def parse_personas(text: str, where: str = "plan/personas.yaml") -> Personas:
@@ -186,7 +222,14 @@ def write_personas(start: Personas) -> str:
         return Pairs(tuple((Text(key), node(value)) for key, value in pairs if value not in ("", ())))
 
     personas = Items(tuple(sheet((field, getattr(p, field)) for field in Persona.__slots__) for p in start.people))
-    top = (*sheet([("goal", start.goal), ("world", start.world)]).pairs, (Text("personas"), personas))
+    first = [
+        ("goal", start.goal),
+        ("goal_hidden_from", start.goal_hidden_from),
+        ("setting", start.setting),
+        ("opening", start.opening),
+        ("world", start.world),
+    ]
+    top = (*sheet(first).pairs, (Text("personas"), personas))
     return yamltext.write(Pairs(top))
 
 
@@ -236,12 +279,16 @@ def _reader() -> TypeAdapter[Personas]:
         fears: listed = []
         state: values = {}
         aliases: listed = []
+        appearance: text = ""
         secret: text = ""
         knows: text = ""
 
     class Top(BaseModel):
         model_config = ConfigDict(extra="forbid")
         goal: text = ""
+        setting: text = ""
+        opening: text = ""
+        goal_hidden_from: listed = []
         world: values = {}
         personas: Annotated[list[Sheet], Field(min_length=1, max_length=MAX_PERSONAS)]
 
@@ -252,6 +299,7 @@ def _reader() -> TypeAdapter[Personas]:
                 description=sheet.description,
                 role=one_line(sheet.role),
                 location=one_line(sheet.location),
+                appearance=sheet.appearance,
                 secret=sheet.secret,
                 knows=sheet.knows,
                 relationships=tuple(sheet.relationships.items()),
@@ -261,7 +309,8 @@ def _reader() -> TypeAdapter[Personas]:
             for sheet in top.personas
         )
         world = tuple((name, scalar(value)) for name, value in top.world.items())
-        return Personas(top.goal, personas, world)
+        opening, hidden = one_line(top.opening), tuple(map(one_line, top.goal_hidden_from))
+        return Personas(top.goal, personas, world, top.setting, opening, hidden)
 
     shape: Any = Annotated[Top, AfterValidator(made)]
     return TypeAdapter(shape)

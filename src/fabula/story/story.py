@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MAX_BRIEF_BYTES = 200_000
 SLUG_LENGTH = 60
-_IN_NO_FILE = re.compile("[\x00\ud800-\udfff]")
+_IN_NO_FILE = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")
 _WORD_CHARACTER = re.compile(r"\w")
 _MARK = re.compile(r"^<!-- scene: ((?:(?!-->)[^\n])*) -->\n", re.MULTILINE)
 _NOT_IN_SLUG = re.compile(r"[^a-z0-9]+")
@@ -52,7 +52,7 @@ def plain(text: str) -> str:
 
 
 def readable(text: str) -> str:
-    """`text` with U+FFFD for what no text file can hold: NUL, and halves of characters (lone surrogates)."""
+    """`text` with U+FFFD for what no text file may hold: control characters, and halves of characters."""
     return _IN_NO_FILE.sub("\ufffd", text)
 
 

@@ -6,6 +6,7 @@ from difflib import unified_diff
 from itertools import pairwise
 from pathlib import Path
 from shutil import get_terminal_size
+from textwrap import indent
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -17,6 +18,7 @@ from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Artefact, Common, bundled
 from fabula.cli.session import near
 from fabula.cli.terminal import table
+from fabula.engine.replies.rules import RULES
 from fabula.project.folder import MAX_FILE
 from fabula.story import Story, count_words, one_line
 from fabula.story.plan_file import parse_plan, read_plan
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fabula.cli.terminal import Terminal
-    from fabula.engine.journal import Call, Version
+    from fabula.engine.journal import Call, Removal, Version
     from fabula.project.folder import Project
     from fabula.story.plan import Plan
 
@@ -41,6 +43,9 @@ def show(
     artefact: Annotated[str, typer.Argument(help="An artefact: path or file name.", show_default="the story")] = "",
     *,
     prompts: Annotated[bool, typer.Option("--prompts", help="What was asked, and what was answered.")] = False,
+    removed: Annotated[
+        bool, typer.Option("--removed", help="What rules took out of replies, each piece whole, and why.")
+    ] = False,
     timeline: Annotated[
         bool,
         typer.Option(
@@ -52,7 +57,7 @@ def show(
         str, typer.Option("--out", "-o", metavar="FILE.svg", help="With --timeline: draw it into this file.")
     ] = "",
 ) -> None:
-    """Print the story, an artefact, what was asked to make it, or the timeline of a plan."""
+    """Print the story, an artefact, what was asked to make it, what was taken out, or the timeline of a plan."""
     terminal = terminal_of(common)
     if timeline:
         _timeline(terminal, *_plan(common, terminal, artefact), out)
@@ -62,6 +67,9 @@ def show(
     project = project_of(common)
     with project.journal as journal:
         path = project.artefact(journal, artefact) if artefact else ""
+        if removed:
+            _removed(terminal, path, journal.removals(path))
+            return
         if prompts:
             calls = journal.calls(path)
             terminal.say("\n\n".join(_call(call) for call in calls) or "Nothing was asked.")
@@ -80,6 +88,43 @@ def show(
     terminal.say((f"{story.title}\n\n" if story.title else "") + story.text)
     scenes = [{"label": scene.label, "text": scene.text, "words": scene.words} for scene in story.scenes]
     terminal.document({"title": story.title, "words": story.words, "scenes": scenes})
+
+
+def _removed(terminal: Terminal, path: str, removals: Sequence[Removal]) -> None:
+    """Print what rules took out, the pieces of each rule under its reason."""
+    by_rule: dict[str, list[Removal]] = {}
+    for one in removals:
+        by_rule.setdefault(one.rule, []).append(one)
+    parts = [f"{rule} ({len(found)}): {_why(rule)}\n\n{_pieces(found)}" for rule, found in by_rule.items()]
+    terminal.say("\n\n".join(parts) or "No rule took anything out.")
+    if removals:
+        terminal.advise("`fabula show NAME --prompts` has the replies as they came; `fabula edit` puts a piece back.")
+    pieces = [
+        {
+            "path": one.path,
+            "artefact": one.artefact,
+            "rule": one.rule,
+            "why": _why(one.rule),
+            "text": one.text,
+            "words": count_words(one.text),
+            "at": one.at,
+        }
+        for one in removals
+    ]
+    terminal.document({"artefact": path, "removed": pieces})
+
+
+def _why(rule: str) -> str:
+    """Why a rule exists; a journal may hold one that a newer fabula has."""
+    return RULES[rule].why if rule in RULES else "This fabula does not know the rule."
+
+
+def _pieces(removals: Sequence[Removal]) -> str:
+    shown = []
+    for one in removals:
+        place = one.path if one.artefact in ("", one.path) else f"{one.path} (of {one.artefact})"
+        shown.append(f"  {place}\n{indent(one.text.strip(), '    ')}")
+    return "\n\n".join(shown)
 
 
 def _call(call: Call) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -40,6 +41,7 @@ _DIGITS: Final = 4
 snap = typer.Typer(help=_HELP, rich_markup_mode="rich", add_completion=False)
 _ARTEFACTS: Final = ("plan/scores", "player-plan/scores")
 _FILES: Final = "*plan-scores.csv"
+_OF_AGENT: Final = re.compile(r"[/-](plan|player-plan)[/-]scores\Z")
 _LARGEST: Final = 50_000_000
 
 
@@ -274,7 +276,11 @@ def _of_project(folder: Path) -> list[Row]:
 
 
 def _of_cell(path: str, file: Path | None, kept: str) -> list[Row]:
-    """A cell's rows; its candidates are compared with each other, whatever the table calls the cell."""
+    """An agent's rows in a cell; they are compared with each other, whatever the table calls the cell.
+
+    `path` is that of the scores, or the stem of their file: both agents of a cell are of one cell.
+    """
     there = file is not None and file.is_file()
     text, name = (read_text(file, MAX_FILE), near(file)) if file and there else (kept, path)
-    return [replace(row, cell=path) for row in read_scores(text, str(name))]
+    cell, agent, _ = _OF_AGENT.split(path)
+    return [replace(row, cell=cell, agent=agent) for row in read_scores(text, str(name))]

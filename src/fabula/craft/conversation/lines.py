@@ -71,11 +71,16 @@ class View:
         segment: of the part of the narrative that the cell is about.
         persona: who it is.
         others: who the others are, as far as it knows, by name.
+        kept: what it has known from the beginning, and others have not, wherever the narrative tells it.
+        place: where the cell begins, and `time` when; empty where that is not known.
     """
 
     segment: str
     persona: str = ""
     others: Mapping[str, str] = field(default_factory=dict)
+    kept: str = ""
+    place: str = ""
+    time: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +143,8 @@ class Turn:
 class Where:
     """How far a session is, and who is there beside the player (`present`, `absent`).
 
+    `dealt` is how many sub-plans have come up, where that is known.
+
     `headline` is that of the present sub-plan, empty where the player's character does not know of it.
     """
 
@@ -150,13 +157,14 @@ class Where:
     over: bool = False
     present: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
+    dealt: int = 0
 
     @property
     def share(self) -> float:
         """How much of the narrative is done, 0 to 1; sub-plans count alike within their cell."""
         if self.over:
             return 1.0
-        within = (self.step - 1) / self.steps if self.steps else 0.0
+        within = max(self.step - 1, self.dealt) / self.steps if self.steps else 0.0
         return max(self.cell - 1 + within, 0.0) / self.cells if self.cells else 0.0
 
 
@@ -199,9 +207,21 @@ def dialogue_text(lines: Iterable[Line]) -> str:
     return "\n\n".join(f"{line.name}: {line.text}" for line in lines)
 
 
+def remark(text: str) -> str:
+    """A remark on a dialogue, as a comment that is no word of it; one line."""
+    return f"<!-- {' '.join(text.split()).replace('--', '-')} -->"
+
+
+def without_remarks(text: str) -> str:
+    """A dialogue's text without the remarks on it, which are paragraphs of their own."""
+    parts = paragraphs(text)
+    return "\n\n".join(part for part in parts if not (part.startswith("<!--") and part.endswith("-->")))
+
+
 def dialogue_of(text: str, parties: Parties) -> tuple[Line, ...]:
     """The lines of a dialogue's text, without witnesses; a paragraph without a name goes on with the one before."""
     lines: list[Line] = []
+    text = without_remarks(text)
     for part in paragraphs(text):
         before, colon, _ = part.partition(":")
         name = among(before.strip(" *[_"), parties.names) if colon else None

@@ -234,7 +234,7 @@ class Session:
         state, cell = await self._here(before)
         run = self._run(state.cell, hearing, take)
         if said is None:
-            both = await self.talk.with_player_plan(run, cell, state.summaries)
+            both = await self.talk.with_player_plan(run, cell, state.summaries, state.before)
             after = await exchanged(self.talk, run, state, both, hearing)
         else:
             after = await answered(self.talk, run, state, cell, said, hearing)
@@ -256,7 +256,7 @@ class Session:
             if cell is not None and before.lines:
                 summaries = await self.talk.summarise(self._run(before.cell), before.lines, summaries)
             number = before.cell + 1
-            ready = await self.talk.cell(self._run(number), number, summaries, there=before.asked)
+            ready = await self.talk.cell(self._run(number), number, summaries, there=before.asked, before=before.lines)
             return before.opened(ready, summaries), ready
         if cell is None or before.waits:
             raise UsageError(f"The story has no cell {before.cell + before.waits} any more. Begin another session.")
@@ -321,13 +321,13 @@ def said_by_player(message: str) -> str:
 
 
 def transcript(turns: Iterable[Turn], player: str) -> str:
-    """Turns as a text that people read: `**Name:** (action) message`, a heading before each cell."""
+    """Turns as a text that people read: `**Name:** (action) message`; a mark, no word of it, before each cell."""
     parts: list[str] = []
     cell = 0
     for turn in turns:
         if turn.cell != cell:
             cell = turn.cell
-            parts.append(f"## Cell {cell}")
+            parts.append(f"<!-- scene: cell-{cell} -->")
         if turn.said:
             parts.append(f"**{player}:** {turn.said}")
         if turn.line is not None:
@@ -461,7 +461,7 @@ def record_of(before: State, after: State) -> dict[str, Any]:
         "said": turn.said,
         "line": None if turn.line is None else [turn.line.name, turn.line.action, turn.line.message],
         "ends": [turn.ends_cell, turn.ends_story],
-        "next": [after.step, after.stayed, after.moved],
+        "next": [after.step, after.stayed, after.moved, list(after.dealt), after.closing],
         "present": list(after.present),
     }
     if before.cell != after.cell:
@@ -476,14 +476,17 @@ def with_record(state: State, record: Mapping[str, Any], player: str) -> State:
     if "plan" in record:
         steps = tuple(_step(*step) for step in record["plan"])
         summaries = {str(name): str(text) for name, text in record["memories"].items()}
-        state = replace(state, cell=int(record["cell"]), steps=steps, summaries=summaries, lines=())
+        state = replace(
+            state, cell=int(record["cell"]), steps=steps, summaries=summaries, before=state.lines, lines=(), dealt=()
+        )
     name, action, message = map(str, record["line"] or ("", "", ""))
     line = Line(name, action, message, (player, *state.present)) if record["line"] else None
     ends_cell, ends_story = map(bool, record["ends"])
     said = str(record["said"])
     turn = Turn(len(state.turns) + 1, state.cell, int(record["step"]), said, line, ends_cell, ends_story)
-    step, stayed, moved = record["next"]
-    return state.with_turn(turn, player, int(step), int(stayed), moved=bool(moved))
+    step, stayed, moved, *later = record["next"]  # older logs do not say which points have come up
+    dealt, closing = (tuple(map(int, later[0])), bool(later[1])) if later else ((), False)
+    return state.with_turn(turn, player, int(step), int(stayed), moved=bool(moved), dealt=dealt, closing=closing)
 
 
 def _step(title: object, detail: object, witnesses: Iterable[object] = ()) -> Step:

@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from fabula.craft.conversation.lines import Freedom, Line, Step, Summaries, Turn, Where, dialogue_text, witnessed
+from fabula.craft.conversation.lines import (
+    Freedom,
+    Line,
+    Step,
+    Summaries,
+    Turn,
+    Where,
+    dialogue_text,
+    remark,
+    witnessed,
+)
 from fabula.craft.conversation.turns import Moment
 from fabula.story.people import mentioned
 
@@ -25,11 +35,13 @@ class Progress(NamedTuple):
         step: number of the sub-plan that the next turn serves; 0 without a plan.
         stayed: turns that it has had.
         ends: the cell is over.
+        dealt: numbers of the sub-plans that have come up, where it is known of each.
     """
 
     step: int
     stayed: int
     ends: bool
+    dealt: tuple[int, ...] = ()
 
 
 class Talk(Protocol):
@@ -50,6 +62,10 @@ class Talk(Protocol):
     def freedom(self) -> Freedom:
         """How far the player may lead away, unless a session says otherwise."""
 
+    @property
+    def last_word(self) -> bool:
+        """Whether, between two models, the words that end a cell are answered once before the next begins."""
+
     async def cell(
         self,
         run: Run,
@@ -57,10 +73,20 @@ class Talk(Protocol):
         summaries: Summaries,
         steps: tuple[Step, ...] | None = None,
         there: tuple[str, ...] = (),
+        before: Sequence[Line] = (),
     ) -> Cell:
-        """The cell of this number, ready; `steps` is its plan if it was made before, `there` who is to be in it."""
+        """The cell of this number, ready.
 
-    async def with_player_plan(self, run: Run, cell: Cell, summaries: Summaries) -> Cell:
+        Args:
+            run: its place.
+            number: from 1.
+            summaries: what each of the parties remembers.
+            steps: its plan, if it was made before.
+            there: who is to be in it.
+            before: lines of the cell before.
+        """
+
+    async def with_player_plan(self, run: Run, cell: Cell, summaries: Summaries, before: Sequence[Line] = ()) -> Cell:
         """The cell, ready for a model that plays the player's character too."""
 
     async def answer(self, run: Run, moment: Moment) -> Said:
@@ -90,6 +116,9 @@ class State:
         asked: those whom the player wants there, said since the last turn; holds also if a cell begins.
         summaries: what each remembers of earlier cells.
         lines: what was said in this cell.
+        before: what was said in the cell before.
+        dealt: numbers of the sub-plans that have come up, where answers say so.
+        closing: the words that end the cell were said, and are to be answered once.
         turns: of the whole conversation.
         freedom: how far the player may lead away.
     """
@@ -103,6 +132,9 @@ class State:
     asked: tuple[str, ...] = ()
     summaries: Summaries = field(default_factory=dict)
     lines: tuple[Line, ...] = ()
+    before: tuple[Line, ...] = ()
+    dealt: tuple[int, ...] = ()
+    closing: bool = False
     turns: tuple[Turn, ...] = ()
     freedom: Freedom = "guided"
 
@@ -137,7 +169,7 @@ class State:
         headline = self.sub_plan.title if self.sub_plan is not None and known else ""
         absent = tuple(name for name in parties.others if name not in self.present) if self.present else ()
         at = (self.cell, cells, self.step, len(self.steps), headline, len(self.turns), self.over)
-        return Where(*at, present=self.present, absent=absent)
+        return Where(*at, present=self.present, absent=absent, dealt=len(self.dealt))
 
     def opened(self, cell: Cell, summaries: Summaries) -> State:
         """At the beginning of a cell."""
@@ -150,7 +182,10 @@ class State:
             moved=False,
             present=self.asked or cell.present,
             summaries=dict(summaries),
+            before=self.lines,
             lines=(),
+            dealt=(),
+            closing=False,
         )
 
     def with_present(self, names: Iterable[str]) -> State:
@@ -158,7 +193,17 @@ class State:
         there = tuple(names)
         return replace(self, present=there, asked=there)
 
-    def with_turn(self, turn: Turn, player: str, step: int, stayed: int, *, moved: bool) -> State:
+    def with_turn(
+        self,
+        turn: Turn,
+        player: str,
+        step: int,
+        stayed: int,
+        *,
+        moved: bool,
+        dealt: tuple[int, ...] = (),
+        closing: bool = False,
+    ) -> State:
         """After a turn, with the sub-plan of the next one."""
         said = (Line(player, "", turn.said, (player, *self.present)),) if turn.said else ()
         answer = (turn.line,) if turn.line else ()
@@ -169,14 +214,17 @@ class State:
             moved=moved,
             asked=(),
             lines=(*self.lines, *said, *answer),
+            dealt=dealt,
+            closing=closing,
             turns=(*self.turns, turn),
         )
 
     def skipped(self) -> State:
-        """At the next sub-plan; at the last one unchanged."""
+        """At the next sub-plan that has not come up; at the last one unchanged."""
         if self.step >= len(self.steps):
             return self
-        return replace(self, step=self.step + 1, stayed=0, moved=True)
+        left = (n for n in range(self.step + 1, len(self.steps)) if n not in self.dealt)
+        return replace(self, step=next(left, len(self.steps)), stayed=0, moved=True)
 
     def ended(self) -> State:
         """With its cell ended by the player."""
@@ -185,36 +233,74 @@ class State:
         return replace(self, turns=(*self.turns[:-1], replace(self.turns[-1], ends_cell=True)))
 
 
-async def conversation(talk: Talk, run: Run, cell: Cell, summaries: Summaries, most: int) -> str:
-    """A whole cell between two models, as a dialogue's text; `run` is its place.
+async def conversation(
+    talk: Talk, run: Run, cell: Cell, summaries: Summaries, most: int, before: Sequence[Line] = ()
+) -> str:
+    """A whole cell between two models, as a dialogue's text; `run` is its place, `before` the cell's before it.
 
-    The character speaks first, then both in turn, until the cell is over (`Talk.progress`) or has `most` turns.
+    The character speaks first, then both in turn, until the cell is over (`Talk.progress`) or has `most` turns. Where
+    it has them first, the text says so in a last remark, and so does a note.
     """
-    state = await answered(talk, run, State(freedom=talk.freedom).opened(cell, summaries), cell, "")
-    while not state.waits and state.number_in_cell <= most:
+    state = replace(State(freedom=talk.freedom).opened(cell, summaries), before=tuple(before))
+    state = await answered(talk, run, state, cell, "", alone=True)
+    while not state.waits and (state.closing or state.number_in_cell <= most):
         state = await exchanged(talk, run, state, cell)
-    return dialogue_text(state.lines)
+    text = dialogue_text(state.lines)
+    if state.waits:
+        return text
+    stop = stopped(state, most)
+    run.note(f"{stop} ({run.at})")
+    return f"{text}\n\n{remark(stop)}"
+
+
+def stopped(state: State, most: int) -> str:
+    """What is said of a conversation that has had its turns before it was over."""
+    where = f" at point {state.step} of {len(state.steps)} of its plan" if state.steps else ""
+    turns = "exchange" if most == 1 else "exchanges"
+    return f"The conversation stopped{where}, after the {most} {turns} that it may have (max_turns)."
 
 
 async def exchanged(talk: Talk, run: Run, state: State, cell: Cell, hearing: Hearing | None = None) -> State:
-    """The state after an exchange between two models; where the player's character ends the cell, there is no answer.
+    """The state after an exchange between two models.
 
-    `run` is the place of the cell.
+    Where one of them ends the cell, the other answers once more (`Talk.last_word`), or nobody does. `run` is the place
+    of the cell.
 
     Raises:
         FabulaError: any of its kinds; the state before it stands.
     """
     said = await played(talk, run, state, cell)
-    if said.ended and (at := talk.progress(state, said.text, said)).ends:
+    at = talk.progress(state, said.text, said) if said.ended else None
+    if state.closing or (at is not None and at.ends and not talk.last_word):
         turn = _turn(talk, state, said.text, None, ends=True)
-        return state.with_turn(turn, talk.parties.player, at.step, at.stayed, moved=False)
-    return await answered(talk, run, state, cell, said.text, hearing)
+        step, stayed = (state.step, state.stayed) if at is None else (at.step, at.stayed)
+        return state.with_turn(turn, talk.parties.player, step, stayed, moved=False, dealt=state.dealt)
+    ends = at is not None and at.ends
+    return await answered(talk, run, state, cell, said.text, hearing, alone=True, last=ends)
 
 
-async def answered(talk: Talk, run: Run, state: State, cell: Cell, said: str, hearing: Hearing | None = None) -> State:
+async def answered(
+    talk: Talk,
+    run: Run,
+    state: State,
+    cell: Cell,
+    said: str,
+    hearing: Hearing | None = None,
+    *,
+    alone: bool = False,
+    last: bool = False,
+) -> State:
     """The state after the player said something ("" lets the character speak by itself) and was answered.
 
-    `run` is the place of the cell.
+    Args:
+        talk: what is talked through.
+        run: the place of the cell.
+        state: before the turn.
+        cell: that it is in.
+        said: by the player's character.
+        hearing: gets the answer as it comes.
+        alone: two models talk, so that an answer that ends the cell is to be answered, where `Talk.last_word`.
+        last: the player's character has ended the cell, and this is the answer to it.
 
     Raises:
         FabulaError: any of its kinds; the state before it stands.
@@ -222,12 +308,23 @@ async def answered(talk: Talk, run: Run, state: State, cell: Cell, said: str, he
     player, who = talk.parties.player, next_speaker(talk.parties, state, said)
     there = (player, *state.present)
     lines = (*state.lines, Line(player, "", said, there)) if said else state.lines
-    moment = replace(_moment(talk, state, cell, who, lines), moved=state.moved, hearing=hearing)
-    answer = await talk.answer(run.scope("turn", state.number_in_cell), moment)
-    step, stayed, ends = talk.progress(state, f"{said} {answer.text}", answer)
+    moment = replace(_moment(talk, state, cell, who, lines), moved=state.moved, hearing=hearing, last=last)
+    answer = _in_plan(await talk.answer(run.scope("turn", state.number_in_cell), moment), moment, state)
+    at = talk.progress(state, f"{said} {answer.text}", answer)
+    closing = at.ends and alone and talk.last_word and not last
     line = Line(who, answer.action, answer.message, there) if answer.text else None
-    turn = _turn(talk, state, said, line, ends=ends)
-    return state.with_turn(turn, player, step, stayed, moved=step != state.step)
+    turn = _turn(talk, state, said, line, ends=last or (at.ends and not closing))
+    return state.with_turn(
+        turn, player, at.step, at.stayed, moved=at.step != state.step, dealt=at.dealt, closing=closing
+    )
+
+
+def _in_plan(answer: Said, moment: Moment, state: State) -> Said:
+    """An answer with the numbers of points as the whole plan has them; its speaker may know a part of the plan."""
+    if answer.dealt is None:
+        return answer
+    numbers = [n for n, step in enumerate(state.steps, 1) if step.known_to(moment.who)]
+    return replace(answer, dealt=tuple(numbers[n - 1] for n in answer.dealt if 0 < n <= len(numbers)))
 
 
 def _turn(talk: Talk, state: State, said: str, line: Line | None, *, ends: bool) -> Turn:
@@ -237,15 +334,17 @@ def _turn(talk: Talk, state: State, said: str, line: Line | None, *, ends: bool)
 
 async def played(talk: Talk, run: Run, state: State, cell: Cell) -> Said:
     """What the player's character does and says next, played by a model; `run` is the place of the cell."""
-    moment = _moment(talk, state, cell, talk.parties.player, state.lines)
-    return await talk.play(run.scope("turn", state.number_in_cell), moment)
+    moment = replace(_moment(talk, state, cell, talk.parties.player, state.lines), last=state.closing)
+    said = await talk.play(run.scope("turn", state.number_in_cell), moment)
+    return replace(said, dealt=None)  # its plan is another
 
 
 def _moment(talk: Talk, state: State, cell: Cell, who: str, lines: Sequence[Line]) -> Moment:
     """What `who` may know now, and nothing else: its own view, lines, memory, and points of a plan."""
     if who == talk.parties.player:
-        steps, here = cell.player_steps, None
+        steps, here, come_up = cell.player_steps, None, frozenset[Step]()
     else:
+        come_up = frozenset(state.steps[n - 1] for n in state.dealt if n <= len(state.steps))
         steps, here = tuple(step for step in state.steps if step.known_to(who)), state.sub_plan
     return Moment(
         talk.parties,
@@ -257,6 +356,8 @@ def _moment(talk: Talk, state: State, cell: Cell, who: str, lines: Sequence[Line
         steps.index(here) + 1 if here in steps else 0,
         state.present,
         freedom=state.freedom,
+        before=witnessed(state.before, who),
+        dealt=tuple(n for n, step in enumerate(steps, 1) if step in come_up),
     )
 
 

@@ -43,6 +43,9 @@ class Moment:
         moved: the story has just moved on to it.
         freedom: how far the player may lead away from the plan.
         hearing: gets the words as they come.
+        before: what `who` witnessed in the cell before, oldest first.
+        dealt: numbers of those of `steps` that have come up.
+        last: the cell is at its end, and what `who` says now is the last of it.
     """
 
     parties: Parties
@@ -56,6 +59,9 @@ class Moment:
     moved: bool = False
     freedom: Freedom = "guided"
     hearing: Hearing | None = None
+    before: tuple[Line, ...] = ()
+    dealt: tuple[int, ...] = ()
+    last: bool = False
 
     @property
     def partners(self) -> tuple[str, ...]:
@@ -151,7 +157,10 @@ async def turn_of(
             break
         said = draw.read(text)
         if said.ended or draw.usable(said):
-            return draw.shortened(said)
+            short = draw.shortened(said)
+            place.left_out("length", said.message, short.message)
+            place.left_out("speaker", as_turn(text, draw.lead), said.text)
+            return short
         draws.append(said)
     second = _second_best(draws, moment, fallbacks)
     if second is None:

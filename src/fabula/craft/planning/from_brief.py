@@ -1,42 +1,53 @@
 """A plan made from a brief by planning agents, or the author's own.
 
 Conflict and setting as in Agents' Room (sections 4.1 and B.2), then characters and scenes with the fields that
-Character Simulation gives them (section 3.2.1). Between them the planner says how the story is told: in which person
-and tense, and which scene comes when, however the brief puts it; nothing is read off the brief by a rule. Each step is
-shown all that was planned before it. What happens is asked scene by scene in free text; names, places and people then
-side by side, as typed replies.
+Character Simulation gives them (section 3.2.1). Between them the planner says how the story is told: what the brief
+demands, in which person, tense and form, and which scene comes when; nothing is read off the brief by a rule. Then each
+scene is planned in one reply, what happens and before whom, and the whole plan is read once against the brief. Each
+step is shown all that was planned before it. A small model writes what happens in free text, and the rest later.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
+from fabula.craft.length import WordRange, asked_range
+from fabula.craft.planning.checking import against_brief
 from fabula.craft.planning.replies import (
     cast_type,
     count_type,
+    planned_scene_type,
     scene_type,
     small_telling_type,
     telling_type,
 )
-from fabula.craft.planning.shared import ROLE, CastList, checked, free_name, note, outline, typed, witnessed
+from fabula.craft.planning.shared import (
+    ROLE,
+    CastList,
+    checked,
+    free_name,
+    note,
+    outline,
+    planned_events,
+    typed,
+)
 from fabula.engine.methods import settings_of
 from fabula.engine.run import side_by_side
-from fabula.story.plan import ARC, Character, Plan, ScenePlan
+from fabula.story.plan import ARC, Character, Event, Plan, ScenePlan
 from fabula.story.plan_file import parse_plan, write_plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.craft.planning.replies import SceneReply
+    from fabula.craft.planning.replies import PlannedSceneReply, SceneReply
     from fabula.engine.run import Run
     from fabula.story import Brief
     from fabula.story.plan import Element
 
 PLAN, FOLDER, SUFFIX = "plan", "plan", "yaml"
 WHERE: Final = f"{FOLDER}/{PLAN}.{SUFFIX}"
-FEWEST, MOST = 1, 200  # scenes, where the planner decides
 SMALL_FEWEST, SMALL_MOST, _SMALL_CAST = 3, 12, 4  # where a small model plans
 _SHORT_OUTLINE: Final = 5  # events of a scene, where a small model plans
 _SHORT_PORTRAIT: Final = 2  # sentences about a character, where a small model plans
@@ -50,10 +61,15 @@ class PlanOptions:
     Attributes:
         scenes: how many; 0 lets the planner decide.
         characters: how many to plan beside those whom the brief names; 0 lets the planner decide.
+        words: a word range that stands for the brief's; empty reads it from the brief.
+        check_plan: the planner reads the finished plan once against the brief, and corrects what differs; never asked
+            of a small model.
     """
 
     scenes: int = 6
     characters: int = 0
+    words: str = ""
+    check_plan: bool = False
 
     def __post_init__(self) -> None:
         if self.scenes < 0 or self.characters < 0:
@@ -64,42 +80,57 @@ class PlanOptions:
 
     @classmethod
     def of(cls, config: object) -> PlanOptions:
-        """The settings `scenes` and `characters` of a system's `Config`, where it has them."""
+        """The settings of these names of a system's `Config`, where it has them."""
         found = {setting.name: setting.value for setting in settings_of(config)}
-        return cls(**{name: found[name] for name in ("scenes", "characters") if name in found})
+        return cls(**{one.name: found[one.name] for one in fields(cls) if one.name in found})
 
 
 @dataclass(frozen=True)
 class Told:
-    """A scene at its place in the telling: when it happens, which element it develops, and what it is about."""
+    """A scene at its place in the telling: when it happens, its element, what it is about, and its words."""
 
     time: str
     element: Element
     what: str = ""
+    date: str = ""
+    importance: int = 5
+    words: WordRange | None = None
 
 
 @dataclass(frozen=True)
 class Telling:
-    """How a story is told: person, tense, and its scenes in the order of telling."""
+    """How a story is told: its scenes in the order of telling, and what holds for all of them."""
 
-    person: str
-    tense: str
     scenes: tuple[Told, ...]
+    person: str = ""
+    tense: str = ""
+    form: str = ""
+    demands: tuple[str, ...] = ()
+    payoffs: tuple[str, ...] = ()
+
+    def position(self, number: int) -> str:
+        """The place of a scene in both orders (`Plan.position`)."""
+        scenes = (ScenePlan(str(n), (), time=told.time) for n, told in enumerate(self.scenes, 1))
+        return Plan(tuple(scenes)).position(str(number))
 
 
 @dataclass(frozen=True)
 class PlanSoFar:
     """What a planning agent is shown: everything that was planned before it.
 
-    `told` holds the scenes as they are to be told, where the planner said what each is about.
+    Attributes:
+        telling: where the planner said what each scene is about.
+        outlines: element and events of each scene, for small models.
+        scenes: those that are planned whole.
     """
 
     brief: str
     conflict: str = ""
     setting: str = ""
     characters: tuple[Character, ...] = ()
-    told: tuple[Told, ...] = ()
+    telling: Telling | None = None
     outlines: tuple[tuple[Element, Sequence[str]], ...] = ()
+    scenes: tuple[ScenePlan, ...] = ()
 
 
 async def given_plan(run: Run) -> Plan | None:
@@ -115,8 +146,9 @@ async def given_plan(run: Run) -> Plan | None:
 async def plan_for(run: Run, brief: Brief, options: PlanOptions) -> Plan:
     """The author's plan, or one made from the brief; kept as the artefact `plan`, which a person can edit.
 
-    Costs 4 calls and 2 for each scene; 1 more where the planner decides how many scenes, and 1 for each character that
-    the cast's reply does not describe. The author's plan costs none.
+    Costs 4 calls, 1 for each scene, and 1 where the plan is checked against the brief. Where a small model plans it
+    costs 4 calls, 2 for each scene, and 1 more where the planner decides how many scenes. Each character that the
+    cast's reply does not describe costs 1 more. The author's plan costs none.
 
     Raises:
         PlanError: the author's plan has problems; all are named.
@@ -136,20 +168,27 @@ async def make_plan(run: Run, brief: Brief, options: PlanOptions) -> Plan:
         ReplyError: an agent's reply could not be read, or the plan cannot be written from.
     """
     so_far, cast = await begin_plan(run, brief, options)
-    number = options.scenes or await _count(run, so_far)
-    telling = await _telling(run, so_far, number)
-    so_far = replace(so_far, told=telling.scenes if all(scene.what for scene in telling.scenes) else ())
-    elements = [scene.element for scene in telling.scenes]
-    outlines = await _outlines(run, so_far, elements)
-    so_far = replace(so_far, outlines=tuple(zip(elements, outlines, strict=True)))
-    kind = scene_type([person.name for person in so_far.characters], witnesses=not run.aids(ROLE))
-    details = await side_by_side(
-        typed(run.scope("scene", place), kind, "plan_scene", plan=so_far, number=place)
-        for place in range(1, number + 1)
+    if run.aids(ROLE):
+        telling, scenes = await _small_scenes(run, so_far, cast, options)
+    else:
+        telling, scenes = await _scenes(run, so_far, cast, options, asked_range(brief, options.words))
+    plan = Plan(
+        scenes,
+        tuple(cast.characters),
+        so_far.conflict,
+        so_far.setting,
+        brief.title,
+        brief.text,
+        telling.person,
+        telling.tense,
+        telling.form,
+        telling.demands,
+        telling.payoffs,
     )
-    scenes = _scenes(so_far, details, [scene.time for scene in telling.scenes], cast)
-    known = (so_far.conflict, so_far.setting, brief.title, brief.text, telling.person, telling.tense)
-    return checked(Plan(scenes, tuple(cast.characters), *known))
+    if options.check_plan and not run.aids(ROLE):
+        words = [told.words for told in telling.scenes]
+        plan = await against_brief(run, plan, words, fixed=options.scenes > 0)
+    return checked(plan)
 
 
 async def begin_plan(run: Run, brief: Brief, options: PlanOptions) -> tuple[PlanSoFar, CastList]:
@@ -169,7 +208,8 @@ async def _cast(run: Run, so_far: PlanSoFar, options: PlanOptions) -> CastList:
     """The characters of the story; whoever stays without a description is described in a call of their own."""
     small = run.aids(ROLE)
     most = options.characters or (_SMALL_CAST if small else 0)
-    reply = await typed(run, cast_type(most or _SMALL_CAST), "plan_cast", plan=so_far, most=most)
+    kind = cast_type(most or _SMALL_CAST, full=not small)
+    reply = await typed(run, kind, "plan_cast", plan=so_far, most=most)
     cast = CastList()
     cast.add(reply.characters, small=small)
     if small:
@@ -188,6 +228,66 @@ async def _cast(run: Run, so_far: PlanSoFar, options: PlanOptions) -> CastList:
     for place, setup in zip(bare, setups, strict=True):
         cast.characters[place] = replace(cast.characters[place], setup=setup)
     return cast
+
+
+async def _scenes(
+    run: Run, so_far: PlanSoFar, cast: CastList, options: PlanOptions, words: WordRange | None
+) -> tuple[Telling, tuple[ScenePlan, ...]]:
+    """How the story is told, and its scenes, one after the other, each shown those before it."""
+    kind = telling_type(options.scenes)
+    reply = await typed(run, kind, "plan_telling", plan=so_far, number=options.scenes, words=words)
+    shares = words.shares([scene.importance for scene in reply.scenes]) if words else [None] * len(reply.scenes)
+    told = tuple(
+        Told(scene.time, scene.element, scene.what, scene.date, scene.importance, share)
+        for scene, share in zip(reply.scenes, shares, strict=True)
+    )
+    telling = Telling(told, reply.person, reply.tense, reply.form, _said(reply.demands), _said(reply.payoffs))
+    scenes: list[ScenePlan] = []
+    for number, scene in enumerate(told, 1):
+        so_far = replace(so_far, telling=telling, characters=tuple(cast.characters), scenes=tuple(scenes))
+        own = run.scope("scene", number)
+        planned = await typed(own, planned_scene_type(cast.names), "plan_scene", plan=so_far, number=number)
+        scenes.append(_scene(planned, scene, [one.name for one in scenes], cast))
+    return telling, tuple(scenes)
+
+
+def _said(lines: Sequence[str]) -> tuple[str, ...]:
+    return tuple(filter(None, lines))
+
+
+def _scene(planned: PlannedSceneReply, told: Told, names: Sequence[str], cast: CastList) -> ScenePlan:
+    """A scene as it was planned; its name differs from `names`."""
+    there = cast.present(planned.characters, planned.newcomers)
+    return ScenePlan(
+        name=free_name(planned.name or f"Scene {len(names) + 1}", names),
+        outline=planned_events(planned.events, there, cast),
+        element=told.element,
+        place=planned.place,
+        importance=told.importance,
+        characters=there,
+        time=told.time,
+        date=planned.date or told.date,
+    )
+
+
+# where a small model plans --------------------------------------------------------------------------------------------
+
+
+async def _small_scenes(
+    run: Run, so_far: PlanSoFar, cast: CastList, options: PlanOptions
+) -> tuple[Telling, tuple[ScenePlan, ...]]:
+    """How the story is told, and its scenes: what happens one after the other, the rest side by side."""
+    number = options.scenes or await _count(run, so_far)
+    telling = await _small_telling(run, so_far, number)
+    elements = [scene.element for scene in telling.scenes]
+    outlines = await _outlines(run, so_far, elements)
+    so_far = replace(so_far, outlines=tuple(zip(elements, outlines, strict=True)))
+    kind = scene_type([person.name for person in so_far.characters])
+    details = await side_by_side(
+        typed(run.scope("scene", place), kind, "plan_scene", plan=so_far, number=place)
+        for place in range(1, number + 1)
+    )
+    return telling, _small_plan(so_far, details, [scene.time for scene in telling.scenes], cast)
 
 
 async def _outlines(run: Run, so_far: PlanSoFar, elements: Sequence[Element]) -> list[list[str]]:
@@ -212,47 +312,40 @@ async def _outlines(run: Run, so_far: PlanSoFar, elements: Sequence[Element]) ->
 
 async def _count(run: Run, so_far: PlanSoFar) -> int:
     """How many scenes the story needs."""
-    low, high = (SMALL_FEWEST, SMALL_MOST) if run.aids(ROLE) else (FEWEST, MOST)
+    low, high = SMALL_FEWEST, SMALL_MOST
     reply = await typed(run, count_type(low, high), "plan_count", plan=so_far, low=low, high=high)
     number = min(max(reply.scenes, low), high)
     if number != reply.scenes:
         run.note(
-            f"The planner asked for {reply.scenes} scenes; {number} are planned. Set `scenes` to have another number."
+            f"Scenes that the planner asked for: {reply.scenes}. Scenes that are planned: {number}. "
+            "Set `scenes` to have another number."
         )
     return number
 
 
-async def _telling(run: Run, so_far: PlanSoFar, number: int) -> Telling:
-    """Person and tense, and for each scene, in the order of telling, when it happens and what it is about.
-
-    A small model only puts the numbers of the scenes into an order; what is none counts as told as it happens.
-    """
-    if not run.aids(ROLE):
-        reply = await typed(run, telling_type(number), "plan_telling", plan=so_far, number=number)
-        scenes = tuple(Told(scene.time, scene.element, scene.what) for scene in reply.scenes)
-        return Telling(reply.person, reply.tense, scenes)
-    small = await typed(run, small_telling_type(number), "plan_telling", plan=so_far, number=number)
+async def _small_telling(run: Run, so_far: PlanSoFar, number: int) -> Telling:
+    """Person and tense, and an order of the scenes' numbers; what is none counts as told as it happens."""
+    small = await typed(run, small_telling_type(number), "plan_telling", plan=so_far, number=number, words=None)
     straight = list(range(1, number + 1))
     order = small.order if sorted(small.order) == straight else straight
     times = [str(order.index(scene) + 1) for scene in straight]
-    return Telling(small.person, small.tense, tuple(map(Told, times, arc_of(number))))
+    return Telling(tuple(map(Told, times, arc_of(number))), small.person, small.tense)
 
 
-def _scenes(
+def _small_plan(
     so_far: PlanSoFar, details: Sequence[SceneReply], times: Sequence[str], cast: CastList
 ) -> tuple[ScenePlan, ...]:
     """The scenes of the plan; names differ, and a scene without one is named by its number."""
     scenes: list[ScenePlan] = []
     for (element, events), detail, time in zip(so_far.outlines, details, times, strict=True):
-        there = cast.present(detail.characters, detail.newcomers)
         scenes.append(
             ScenePlan(
                 name=free_name(detail.name or f"Scene {len(scenes) + 1}", [scene.name for scene in scenes]),
-                outline=witnessed(events, events, detail, there, cast),
+                outline=tuple(map(Event, events)),
                 element=element,
                 place=detail.place,
                 importance=detail.importance,
-                characters=there,
+                characters=cast.present(detail.characters, detail.newcomers),
                 time=time,
             )
         )

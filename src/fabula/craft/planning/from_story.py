@@ -9,10 +9,20 @@ read in windows that fit a prompt, each shown the cast and the scenes found so f
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
-from fabula.craft.planning.replies import MOST_IMPORTANCE, borders_type, cast_type, missed_type, read_scene_type
+from fabula.craft.planning.replies import (
+    MOST_IMPORTANCE,
+    PlannedEvent,
+    WholeSceneReply,
+    WholeStoryReply,
+    borders_type,
+    cast_type,
+    missed_type,
+    read_scene_type,
+    whole_scene_type,
+)
 from fabula.craft.planning.shared import (
     ROLE,
     CastList,
@@ -20,9 +30,9 @@ from fabula.craft.planning.shared import (
     free_name,
     note,
     outline,
+    planned_events,
     says_the_same,
     typed,
-    witnessed,
 )
 from fabula.engine.run import side_by_side
 from fabula.models.budget import estimate_tokens
@@ -68,17 +78,31 @@ class _ReadScene:
 
     name: str
     text: Stretch
-    detail: ReadSceneReply
+    detail: ReadSceneReply | WholeSceneReply
     events: list[str]
-    shown: tuple[str, ...]
     added: int = 0
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """What is read of a story as a whole; `order` has the numbers of its scenes as they happen, where that is known."""
+
+    conflict: str
+    setting: str
+    demands: tuple[str, ...] = ()
+    person: str = ""
+    tense: str = ""
+    form: str = ""
+    payoffs: tuple[str, ...] = ()
+    order: tuple[int, ...] = ()
 
 
 async def plan_from_story(run: Run, story_text: str, brief: Brief | None = None, window: int | None = None) -> Plan:
     """The plan that a story (a manuscript, or any text) could have been written from; its scenes part the story.
 
-    A manuscript's own scene marks are kept. Costs 3 calls for each window (2 where scenes are marked), 2 for each scene
-    (more where a scene is longer than a window), and 2 for conflict and setting.
+    A manuscript's own scene marks are kept. Costs 3 calls for each window (2 where scenes are marked), 1 for each scene
+    (more where a scene is longer than a window), and 1 for the story as a whole. Where a small model reads, it is 2 for
+    each scene, and 2 for conflict and setting.
 
     Args:
         run: where the calls are made.
@@ -108,14 +132,28 @@ async def plan_from_story(run: Run, story_text: str, brief: Brief | None = None,
     read = await _read_scenes(run, text, partition(borders, text), replace(found, scenes=()), cast.names, window)
     await _add_missed(run, windows, read, found)
     scenes = _scenes(read, cast)
-    conflict, setting = await _conflict_and_setting(run, windows, scenes, found)
-    title = manuscript.title or (brief.title if brief else "")
-    return checked(Plan(scenes, tuple(cast.characters), conflict, setting, title, found.brief))
+    whole = await _whole(run, windows, scenes, found)
+    plan = Plan(
+        _in_time(scenes, whole.order),
+        tuple(cast.characters),
+        whole.conflict,
+        whole.setting,
+        manuscript.title or (brief.title if brief else ""),
+        found.brief,
+        whole.person,
+        whole.tense,
+        whole.form,
+        whole.demands,
+        whole.payoffs,
+    )
+    return checked(plan)
 
 
 async def _find_cast(run: Run, window: Stretch, found: Found, cast: CastList) -> Found:
     """The characters of a window, added to the cast."""
-    reply = await typed(run, cast_type(_CAST_A_WINDOW), "read_cast", found=found, text=window.numbered)
+    reply = await typed(
+        run, cast_type(_CAST_A_WINDOW, full=not run.aids(ROLE)), "read_cast", found=found, text=window.numbered
+    )
     cast.add(reply.characters, small=run.aids(ROLE))
     return replace(found, cast=tuple(f"{one.name}: {one.role or one.setup}" for one in cast.characters))
 
@@ -146,9 +184,10 @@ async def _read_scenes(
 ) -> list[_ReadScene]:
     """The scenes between `borders`, read side by side."""
     ends = [at - 1 for at, _ in borders[1:]] + [text.last]
+    every = tuple(name for _, name in borders)
     read = await side_by_side(
-        _read_scene(run.scope("scene", number), name, text.stretch(at, end), found, names, window)
-        for number, ((at, name), end) in enumerate(zip(borders, ends, strict=True), 1)
+        _read_scene(run.scope("scene", number), number, every, text.stretch(at, end), found, names, window)
+        for number, ((at, _), end) in enumerate(zip(borders, ends, strict=True), 1)
     )
     taken: list[str] = []
     for number, scene in enumerate(read, 1):
@@ -158,9 +197,43 @@ async def _read_scenes(
 
 
 async def _read_scene(
+    run: Run, place: int, every: tuple[str, ...], text: Stretch, found: Found, names: tuple[str, ...], window: int
+) -> _ReadScene:
+    """One scene with its outline and its details; one that is longer than a window is read piece by piece.
+
+    `place` is its number among the scenes, whose names are `every`; the reader is shown those around it.
+    """
+    name, first = every[place - 1], max(place - _SHOWN // 2, 1)
+    around = tuple(enumerate(every[first - 1 : first - 1 + _SHOWN], first))
+    if run.aids(ROLE):
+        return await _small_read_scene(run, name, text, found, names, window)
+    pieces = text.windows(window)
+    replies: list[WholeSceneReply] = []
+    for number, piece in enumerate(pieces):
+        events = [event.what for reply in replies for event in reply.events]
+        replies.append(
+            await typed(
+                run.scope("piece", number + 1) if number else run,
+                whole_scene_type(names),
+                "read_scene",
+                found=found,
+                number=place,
+                scenes=around,
+                text=piece.numbered,
+                before=tuple(events[-_SHOWN_EVENTS:]),
+            )
+        )
+    people = [person for reply in replies for person in reply.characters]
+    others = [person for reply in replies for person in reply.newcomers]
+    told = [event for reply in replies for event in reply.events]
+    detail = replies[0].model_copy(update={"characters": people, "newcomers": others, "events": told})
+    return _ReadScene(name or detail.name, text, detail, [event.what for event in told])
+
+
+async def _small_read_scene(
     run: Run, name: str, text: Stretch, found: Found, names: tuple[str, ...], window: int
 ) -> _ReadScene:
-    """One scene with its outline and its details; one that is longer than a window is read piece by piece."""
+    """What happens in a scene in free text, then its details."""
     events: list[str] = []
     pieces = text.windows(window)
     for number, piece in enumerate(pieces):
@@ -176,9 +249,9 @@ async def _read_scene(
             lead=_lead(piece, names),
             most=most,
         )
-    kind, shown = read_scene_type(names, witnesses=not run.aids(ROLE)), tuple(events)
-    detail = await typed(run, kind, "read_scene", found=found, name=name, events=shown, text=pieces[0].numbered)
-    return _ReadScene(name or detail.name, text, detail, events, shown)
+    shown = {"name": name, "events": tuple(events), "text": pieces[0].numbered}
+    detail = await typed(run, read_scene_type(names), "read_details", found=found, **shown)
+    return _ReadScene(name or detail.name, text, detail, events)
 
 
 def _lead(text: Stretch, names: Sequence[str]) -> str:
@@ -233,15 +306,29 @@ def _scenes(read: Sequence[_ReadScene], cast: CastList) -> tuple[ScenePlan, ...]
     return tuple(
         ScenePlan(
             name=scene.name,
-            outline=witnessed(scene.events, scene.shown, scene.detail, here, cast),
+            outline=planned_events(_events(scene), here, cast),
             element=scene.detail.element,
             place=scene.detail.place,
             importance=importance(scene.detail.importance, own / (sum(words) or 1), len(read)),
             characters=here,
             time=_time(scene.detail.time, scene.text),
+            date=scene.detail.date if isinstance(scene.detail, WholeSceneReply) else "",
         )
         for scene, own, here in zip(read, words, there, strict=True)
     )
+
+
+def _events(scene: _ReadScene) -> list[PlannedEvent]:
+    """The events of a scene, those that a second reading added among them; everybody there witnesses these."""
+    known = {event.what: event for event in scene.detail.events} if isinstance(scene.detail, WholeSceneReply) else {}
+    return [known.get(text) or PlannedEvent(what=text, missed_by=[]) for text in scene.events]
+
+
+def _in_time(scenes: tuple[ScenePlan, ...], order: Sequence[int]) -> tuple[ScenePlan, ...]:
+    """The scenes with times: those that the text gives if all have one, else their places in the `order` of time."""
+    if sorted(order) != list(range(1, len(scenes) + 1)) or all(scene.time for scene in scenes):
+        return scenes
+    return tuple(replace(scene, time=str(order.index(number) + 1)) for number, scene in enumerate(scenes, 1))
 
 
 def importance(judged: int, share: float, scenes: int) -> int:
@@ -261,19 +348,22 @@ def _time(said: str, text: Stretch) -> str:
     return said if known and year else ""
 
 
-async def _conflict_and_setting(
-    run: Run, windows: Sequence[Stretch], scenes: Sequence[ScenePlan], found: Found
-) -> tuple[str, str]:
-    """Both from the text where it fits one prompt, else from the outlines of its weightiest scenes."""
-    outlines: list[tuple[str, list[str]]] = []
-    if len(windows) > 1:
-        weighty = sorted(range(len(scenes)), key=lambda number: -scenes[number].importance)[:_SHOWN]
-        outlines = [(scenes[n].name, [event.text for event in scenes[n].outline]) for n in sorted(weighty)]
-    conflict, setting = await side_by_side(
-        note(run, name, found=replace(found, scenes=()), text=windows[0].numbered, outlines=outlines)
-        for name in ("read_conflict", "read_setting")
+async def _whole(run: Run, windows: Sequence[Stretch], scenes: Sequence[ScenePlan], found: Found) -> _Whole:
+    """What holds for all of the story: from its text where that fits one prompt, else from its weightiest scenes."""
+    shown = sorted(sorted(range(len(scenes)), key=lambda number: -scenes[number].importance)[:_SHOWN])
+    outlines = (
+        [(scenes[n].name, [event.text for event in scenes[n].outline]) for n in shown] if len(windows) > 1 else []
     )
-    return conflict, setting
+    fields: dict[str, Any] = {"found": replace(found, scenes=()), "text": windows[0].numbered, "outlines": outlines}
+    if run.aids(ROLE):
+        notes = (note(run, name, **fields) for name in ("read_conflict", "read_setting"))
+        conflict, setting = await side_by_side(notes)
+        return _Whole(conflict, setting)
+    names = [scene.name for scene in scenes] if len(shown) == len(scenes) else []
+    reply = await typed(run, WholeStoryReply, "read_whole", **fields, names=names)
+    demands, payoffs = (tuple(filter(None, lines)) for lines in (reply.demands, reply.payoffs))
+    order = tuple(reply.order) if names else ()
+    return _Whole(reply.conflict, reply.setting, demands, reply.person, reply.tense, reply.form, payoffs, order)
 
 
 # the story in numbered paragraphs -------------------------------------------------------------------------------------

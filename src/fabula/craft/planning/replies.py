@@ -20,10 +20,12 @@ from pydantic import (
     create_model,
     model_validator,
 )
+from pydantic.json_schema import SkipJsonSchema
 
 from fabula.engine.replies import short
 from fabula.story import one_line
 from fabula.story.plan import ARC, Element, story_time
+from fabula.story.plan_check import MAX_DATE
 from fabula.story.sentences import ends_whole, spans
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ MOST_IMPORTANCE: Final = 10
 _PHRASE, _SENTENCE = 120, 200
 _OVERLONG: Final = 4  # times the characters asked for: no reply that answers the question
 _NOISE: Final = re.compile(r"[_{}\[\]<>|=`\\@#]|//|\)\)")
-_SELDOM: Final = frozenset({"group", "newcomers", "time", "misses"})
+_SELDOM: Final = frozenset({"group", "newcomers", "time", "age_then", "then"})
 _LONGEST_WORD, _FEW_WORDS, _LETTERS = 24, 5, 0.8
 
 
@@ -83,6 +85,17 @@ def _moment(text: str) -> str:
     return text
 
 
+def _date(text: str) -> str:
+    """When a scene happens, in words.
+
+    Raises:
+        ValueError: it is no date, but a story.
+    """
+    if len(text) > MAX_DATE:
+        raise ValueError(f"say in at most {MAX_DATE} characters when it happens")
+    return text
+
+
 def _prose(text: str, most: int) -> str:
     """A text that may have been cut at `most` characters, up to its last whole sentence; nothing if it is noise."""
     text = text[: _OVERLONG * most]
@@ -127,18 +140,40 @@ Moment: TypeAlias = Annotated[_Said, short(40)]
 Time: TypeAlias = Annotated[
     _Said, AfterValidator(_moment), WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}]})
 ]
+OrTime: TypeAlias = Annotated[
+    _Said,
+    AfterValidator(lambda text: text and _moment(text)),
+    WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}]}),
+]
+Date: TypeAlias = Annotated[_Said, AfterValidator(_date)]
+Line: TypeAlias = _Said
 Importance: TypeAlias = Annotated[int, Field(ge=1, le=MOST_IMPORTANCE)]
 ArcElement: TypeAlias = Annotated[Element, BeforeValidator(_element)]
 
 
+def _without_defaults(schema: dict[str, Any]) -> None:
+    for field in schema.get("properties", {}).values():
+        field.pop("default", None)
+
+
 def _all_required(schema: dict[str, Any]) -> None:
-    """Engines write every field but those that are seldom wanted; readers do without any that has a default."""
+    """Engines write every field but those that are seldom wanted; readers do without any that has a default.
+
+    What a field is where it is left out is nothing that a model has to read.
+    """
+    _without_defaults(schema)
     needed = schema.get("required", ())
     schema["required"] = [name for name in schema.get("properties", ()) if name in needed or name not in _SELDOM]
 
 
 class _Reply(BaseModel):
     model_config = ConfigDict(frozen=True, str_strip_whitespace=True, json_schema_extra=_all_required)
+
+
+class _Change(_Reply):
+    """What changes in a plan: only fields that do are written."""
+
+    model_config = ConfigDict(json_schema_extra=_without_defaults)
 
 
 class PaperSheet(_Reply):
@@ -158,6 +193,13 @@ class Sheet(PaperSheet):
     """A character whose personality has a field of its own."""
 
     personality: Phrase = ""
+
+
+class FullSheet(Sheet):
+    """A character with what only its own player and roles that know all may see."""
+
+    secret: Phrase = ""
+    knows: Phrase = ""
 
 
 class CastReply(_Reply):
@@ -182,16 +224,21 @@ class SceneTold(_Reply):
     """A scene at its place in the telling."""
 
     time: Time
+    date: Date = ""
     element: ArcElement
+    importance: Importance = 5
     what: Sentence
 
 
 class TellingReply(_Reply):
-    """How a story is told: in which person and tense, and which scene comes when."""
+    """How a story is told: what the brief demands of it, person, tense and form, and which scene comes when."""
 
+    demands: list[Line] = []
     person: Phrase = ""
     tense: Phrase = ""
+    form: Line = ""
     scenes: Annotated[list[SceneTold], Field(min_length=1)]
+    payoffs: list[Line] = []
 
 
 class SmallTellingReply(_Reply):
@@ -215,10 +262,81 @@ class Newcomer(There):
     role: Phrase = ""
 
 
-class Witness(There):
-    """Somebody in a scene, and the numbers of its events that they do not see or hear."""
+class Planned(There):
+    """Somebody in a planned scene; with their age and situation of then, where it is a scene of other years."""
 
-    misses: list[int] = []
+    age_then: Line = ""
+    then: Line = ""
+
+
+class PlannedNewcomer(Planned):
+    """Somebody in a planned scene whom the cast lacks."""
+
+    role: Phrase = ""
+    setup: Line = ""
+
+
+class PlannedEvent(_Reply):
+    """An event of a scene, and who of those in the scene neither sees nor hears it."""
+
+    what: Line
+    missed_by: list[Line]
+
+
+class PlannedSceneReply(_Reply):
+    """A whole scene: what happens, where, and before whom."""
+
+    name: Title = ""
+    date: Date = ""
+    place: Line = ""
+    characters: list[Planned]
+    newcomers: list[PlannedNewcomer] = []
+    events: Annotated[list[PlannedEvent], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _somebody(self) -> Self:
+        """A scene that nobody is in cannot be played."""
+        if not self.characters and not self.newcomers:
+            raise ValueError("name at least one character who is in the scene")
+        return self
+
+
+class SceneChange(_Change):
+    """What changes in one scene of a plan; what is empty stays."""
+
+    number: Annotated[int, Field(ge=1, description="number of the scene, as the plan has it now")]
+    name: Title = ""
+    time: OrTime = ""
+    date: Date = ""
+    place: Line = ""
+    element: ArcElement | None = None
+    importance: Importance | None = None
+    characters: Annotated[list[Planned], Field(description="all who are in it; empty if that stays")] = []
+    events: Annotated[list[PlannedEvent], Field(description="all its events; empty if they stay")] = []
+
+
+class PersonChange(_Change):
+    """What changes on one sheet of a plan; what is empty stays."""
+
+    name: Name
+    age: Line = ""
+    setup: Line = ""
+    goal: Line = ""
+    secret: Line = ""
+    knows: Line = ""
+
+
+class CheckReply(_Change):
+    """Where a plan differs from its brief, and what of it changes for that."""
+
+    differences: list[Line]
+    person: Line = ""
+    tense: Line = ""
+    form: Line = ""
+    order: list[int] = []
+    scenes: list[SceneChange] = []
+    characters: list[PersonChange] = []
+    payoffs: list[Line] = []
 
 
 class SceneReply(_Reply):
@@ -243,6 +361,27 @@ class ReadSceneReply(SceneReply):
 
     element: ArcElement = ARC[1]
     time: Moment = ""
+
+
+class WholeSceneReply(PlannedSceneReply):
+    """All that is read of a scene, or of a piece of one."""
+
+    importance: Importance = 5
+    element: ArcElement = ARC[1]
+    time: Moment = ""
+
+
+class WholeStoryReply(_Reply):
+    """What is read of a story as a whole."""
+
+    conflict: Annotated[Line, Field(min_length=1)]
+    setting: Annotated[Line, Field(min_length=1)]
+    demands: list[Line] = []
+    person: Phrase = ""
+    tense: Phrase = ""
+    form: Line = ""
+    payoffs: list[Line] = []
+    order: list[int] = []
 
 
 class Extracted(_Reply):
@@ -288,9 +427,10 @@ class MissedReply(_Reply):
     missed: list[Missed] = []
 
 
-def cast_type(most: int) -> type[CastReply]:
-    """A cast; where a small model plans, of at most `most` people."""
-    return create_model("Cast", __base__=CastReply, characters=(_list_of(Sheet, 1, most), ...))
+def cast_type(most: int, *, full: bool) -> type[CastReply]:
+    """A cast; where a small model plans, of at most `most` people. `full`: with what they hide and know."""
+    sheet = FullSheet if full else Sheet
+    return create_model("Cast", __base__=CastReply, characters=(_list_of(sheet, 1, most), ...))
 
 
 def count_type(low: int, high: int) -> type[CountReply]:
@@ -299,7 +439,9 @@ def count_type(low: int, high: int) -> type[CountReply]:
 
 
 def telling_type(scenes: int) -> type[TellingReply]:
-    """So many scenes in the order in which they are told."""
+    """So many scenes in the order in which they are told; 0 lets the planner decide."""
+    if not scenes:
+        return TellingReply
     every = Annotated[list[SceneTold], Field(min_length=scenes, max_length=scenes)]
     return create_model("Telling", __base__=TellingReply, scenes=(every, ...))
 
@@ -311,19 +453,26 @@ def small_telling_type(scenes: int) -> type[SmallTellingReply]:
     return create_model("Telling", __base__=SmallTellingReply, order=(numbers, ...))
 
 
-def scene_type(names: Sequence[str], *, witnesses: bool) -> type[SceneReply]:
-    """A planned scene whose people are chosen from `names`; others are taken too where an engine lets them pass.
-
-    With `witnesses` each of them has the numbers of the events that they miss.
-    """
-    there: type[There] = Witness if witnesses else There
-    return create_model("Scene", __base__=SceneReply, **_people(names, newcomers=0, there=there))
+def scene_type(names: Sequence[str]) -> type[SceneReply]:
+    """A small model's details of a scene, its people chosen from `names`; others pass where an engine lets them."""
+    return create_model("Scene", __base__=SceneReply, **_people(names))
 
 
-def read_scene_type(names: Sequence[str], *, witnesses: bool) -> type[ReadSceneReply]:
-    """A scene read from a story; whoever `names` lacks has a place of their own. `witnesses` as in `scene_type`."""
-    there: type[There] = Witness if witnesses else There
-    return create_model("Scene", __base__=ReadSceneReply, **_people(names, newcomers=2, there=there))
+def planned_scene_type(names: Sequence[str]) -> type[PlannedSceneReply]:
+    """A whole scene whose people are chosen from `names`; whom these lack has a place of their own."""
+    characters = _people(names, there=Planned)["characters"]
+    return create_model("Scene", __base__=PlannedSceneReply, characters=characters)
+
+
+def read_scene_type(names: Sequence[str]) -> type[ReadSceneReply]:
+    """A small model's details of a scene that it reads; whoever `names` lacks has a place of their own."""
+    return create_model("Scene", __base__=ReadSceneReply, **_people(names, newcomers=2))
+
+
+def whole_scene_type(names: Sequence[str]) -> type[WholeSceneReply]:
+    """All of a scene that is read; whoever `names` lacks has a place of their own."""
+    characters = _people(names, there=Planned)["characters"]
+    return create_model("Scene", __base__=WholeSceneReply, characters=characters)
 
 
 def borders_type(first: int, last: int, low: int, most: int) -> type[BordersReply]:
@@ -348,9 +497,10 @@ def _list_of(kind: Any, low: int, high: int) -> Any:  # noqa: ANN401 - annotatio
     return Annotated[list[kind], Field(min_length=min(low, 1)), short(high, least=low)]
 
 
-def _people(names: Sequence[str], newcomers: int, there: type[There] = There) -> dict[str, Any]:
-    """The fields for who is there."""
+def _people(names: Sequence[str], newcomers: int = 0, there: type[There] = There) -> dict[str, Any]:
+    """The fields for who is there; where no newcomer is wanted of a small model, none is asked for."""
     known = Annotated[_Said, Field(min_length=1, json_schema_extra={"enum": list(names)} if names else {}), short(40)]
     known_there = create_model("There", __base__=there, name=(known, ...))
     some = Annotated[list[known_there], short(max(min(len(names), 6), 1), least=1)]  # type: ignore[valid-type] # made at run time
-    return {"characters": (some, ...), "newcomers": (_list_of(Newcomer, 0, newcomers), ())}
+    others: Any = _list_of(Newcomer, 0, newcomers) if newcomers else SkipJsonSchema[list[Newcomer]]
+    return {"characters": (some, ...), "newcomers": (others, ())}

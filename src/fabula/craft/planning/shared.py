@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pydantic import BaseModel
 
 from fabula.base.errors import ReplyError
-from fabula.craft.planning.replies import Witness, without_noise
+from fabula.craft.planning.replies import Planned, without_noise
 from fabula.craft.prose import clean_reply
 from fabula.models.base import Sampling
 from fabula.story import count_words, one_line, slug
@@ -22,7 +22,7 @@ from fabula.story.sentences import sentences
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fabula.craft.planning.replies import PaperSheet, SceneReply, There
+    from fabula.craft.planning.replies import PaperSheet, PlannedEvent, There
     from fabula.engine.replies import TextKind
     from fabula.engine.run import Run
     from fabula.story.plan import Plan
@@ -31,10 +31,11 @@ T = TypeVar("T", bound=BaseModel)
 
 ROLE: Final = "planner"
 TRIES: Final = 3
-NOTE_SENTENCES: Final = 6
+NOTE_SENTENCES: Final = 4
 _NOTE_TOKENS, _FORM_TOKENS = 160, 1536  # of replies that are to be short
 _NOTE_WORDS: Final = 80  # for estimates
 _LABELS: Final = ("Central Conflict", "Conflict", "Setting", "Writing Task", "Characters", "Story", "Scenes")
+_REPEATS: Final = "It said what was planned already."
 _WORD: Final = re.compile(r"\w+")
 _ITEM: Final = re.compile(r"[-*\u2022\u2013][ \t]+|\(?\d{1,3}[.):][ \t]+")
 _ALIKE: Final = 0.8  # share of the shorter sentence's words that two sentences have in common if they say the same
@@ -51,7 +52,23 @@ async def typed(run: Run, kind: type[T], prompt: str, /, **fields: object) -> T:
     """
     sampling = Sampling(max_tokens=run.reply_tokens(ROLE, _FORM_TOKENS))
     reply = await run.ask_for(kind, ROLE, prompt, sampling=sampling, **fields)
-    return without_noise(reply) if run.aids(ROLE) else reply
+    if not run.aids(ROLE):
+        return reply
+    kept = without_noise(reply)
+    _record(run, reply, kept)
+    return kept
+
+
+def _record(run: Run, before: object, after: object) -> None:
+    """Record the texts of a form, also in its lists, that lost something."""
+    if isinstance(before, BaseModel):
+        for name in type(before).model_fields:
+            _record(run, getattr(before, name), getattr(after, name))
+    elif isinstance(before, list) and isinstance(after, list):
+        for value, kept in zip(before, after, strict=True):
+            _record(run, value, kept)
+    elif isinstance(before, str) and before != after:
+        run.removed("field", before.removeprefix(str(after)).strip() or before)
 
 
 async def note(run: Run, prompt: str, /, *, short: int = NOTE_SENTENCES, **fields: object) -> str:
@@ -79,29 +96,34 @@ async def _sentences(
     run: Run, prompt: str, earlier: Sequence[str], short: int, kind: TextKind, fields: dict[str, Any]
 ) -> list[str]:
     """The sentences of a reply, drawn again if there are none; a small model's are to be new and few."""
-    raw, old = "", list[str]()
+    raw, fault, old = "", "", list[str]()
     sampling = Sampling(max_tokens=run.reply_tokens(ROLE, _NOTE_TOKENS))
     for attempt in range(TRIES):
-        place = run.scope("again", attempt) if attempt else run
+        place = run.again(attempt, fault)
         reply = await place.reply(ROLE, prompt, sampling=sampling, expect=_NOTE_WORDS, **fields)
         raw = reply.text
         echo = [place.render(prompt, **fields)]
         text = clean_reply(place, ROLE, reply, labels=_LABELS, echo=echo, kind=kind)
+        if fault := place.fault(text, prompt, fields):
+            place.removed("reply", text)
+            continue
         found, head = events_in(text)
         found = [one for one in found if count_words(one)]
         if head:
-            place.note(f"A line before the list at {place.at} is left out: {head}")
+            place.removed("announcement", head)
         if not run.aids(ROLE):
             new = found
         else:
             new, old = without_repeats(found, earlier)[:short], without_repeats(found)[:short] or old
+            place.left_out("field", "\n\n".join(found), "\n\n".join(new or old))
         if new:
             return new
+        fault = _REPEATS if found else "It held no text."
     if old:
         return old
     raise ReplyError(
-        f"The role {ROLE!r} gave nothing of use at {run.at}/{prompt} in {TRIES} tries. Give this role a stronger "
-        "model, or run again with another --seed.",
+        f"The role {ROLE!r} gave nothing of use at {run.at}/{prompt} in {TRIES} tries, each asked in another way. "
+        f"{fault} Give this role a stronger model, or run again with another --seed.",
         reply=raw,
     )
 
@@ -194,11 +216,14 @@ class CastList:
         for person in (*there, *newcomers):
             at = self.find(person.name)
             if at is None:
-                role = getattr(person, "role", "")
-                self.characters.append(Character(free_name(person.name, self.names), role=role, goal=person.goal))
+                new = Character(free_name(person.name, self.names), getattr(person, "role", ""), goal=person.goal)
+                if isinstance(person, Planned):  # what it wants in this scene is no aim of the story's
+                    new = replace(new, goal="", setup=getattr(person, "setup", ""))
+                self.characters.append(new)
                 at = len(self.characters) - 1
             name = self.characters[at].name
-            found.setdefault(name, Presence(name, person.goal))
+            then = (person.age_then, person.then) if isinstance(person, Planned) else ()
+            found.setdefault(name, Presence(name, person.goal, *then))
         return tuple(found.values())
 
     def find(self, name: str) -> int | None:
@@ -207,27 +232,18 @@ class CastList:
         return None if known is None else self.names.index(known)
 
 
-def witnessed(
-    events: Sequence[str], numbered: Sequence[str], detail: SceneReply, there: Sequence[Presence], cast: CastList
-) -> tuple[Event, ...]:
-    """The events of a scene; one that some of those in it miss names who is there. One that all miss is everybody's.
-
-    `numbered` are those that the planner was shown when it said who misses which; any other is everybody's.
-    """
-    missed: dict[str, set[str]] = {}
-    for person in detail.characters:
-        at = cast.find(person.name)
-        if isinstance(person, Witness) and at is not None:
-            gone = {numbered[number - 1] for number in person.misses if 1 <= number <= len(numbered)}
-            missed.setdefault(cast.names[at], set()).update(gone)
+def planned_events(events: Sequence[PlannedEvent], there: Sequence[Presence], cast: CastList) -> tuple[Event, ...]:
+    """The events of a scene, each with who witnesses it; one that all miss is everybody's."""
     found = []
-    for text in events:
-        here = tuple(one.name for one in there if text not in missed.get(one.name, ()))
-        found.append(Event(text, present=() if len(here) == len(there) else here))
+    for event in events:
+        places = map(cast.find, event.missed_by)
+        gone = {cast.names[at] for at in places if at is not None}
+        here = tuple(one.name for one in there if one.name not in gone)
+        found.append(Event(event.what, present=() if len(here) == len(there) else here))
     return tuple(found)
 
 
-_FIELDS: Final = ("role", "gender", "age", "setup", "personality", "speech", "goal")
+_FIELDS: Final = ("role", "gender", "age", "setup", "personality", "speech", "goal", "secret", "knows")
 
 
 def checked(plan: Plan) -> Plan:

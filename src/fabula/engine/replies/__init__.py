@@ -10,23 +10,31 @@ from fabula.engine.replies.choices import is_refusal, read_choice, read_score
 from fabula.engine.replies.files import read_files
 from fabula.engine.replies.jsontext import read_json
 from fabula.engine.replies.labels import LABELS, label_of, read_label, read_yes_no
+from fabula.engine.replies.left import left_out
 from fabula.engine.replies.problem import ReplyProblem, json_instruction, repair_instruction
-from fabula.engine.replies.prose import Cleaned, DropKind, Dropped, TextKind, clean_prose
+from fabula.engine.replies.prose import Cleaned, Dropped, TextKind, clean_prose
+from fabula.engine.replies.rules import RULES, Rule, RuleName
 from fabula.engine.replies.schema import schema_of, short
+from fabula.engine.replies.thoughts import thought_in
+from fabula.engine.replies.useless import fault_of
 from fabula.engine.replies.verdicts import SIDES, read_chances, read_verdicts
 
 __all__ = [
     "LABELS",
+    "RULES",
     "SIDES",
     "Cleaned",
-    "DropKind",
     "Dropped",
     "ReplyProblem",
+    "Rule",
+    "RuleName",
     "TextKind",
     "clean_prose",
+    "fault_of",
     "is_refusal",
     "json_instruction",
     "label_of",
+    "left_out",
     "read_chances",
     "read_choice",
     "read_files",
@@ -38,4 +46,5 @@ __all__ = [
     "repair_instruction",
     "schema_of",
     "short",
+    "thought_in",
 ]

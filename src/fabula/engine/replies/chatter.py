@@ -102,7 +102,18 @@ _CLOSING: Final = (
 )
 # What no story says: these stand for themselves, so they go from the replies of any model. What is less clear than that
 # goes with them where it stands in the same line or behind them, and stays where it stands alone.
+_TEXT: Final = rf"(?:{_TASK}|text|reply|answer|piece|letter|poem|dialogue|turn|memory|note|rewritten|revised|shortened)"
 _CLEAR_OPENING: Final = (
+    re.compile(  # "Sure! Here is the text you asked for:"
+        rf"{_YES}[!.,]* (?:here['’]s|here is|here are|below is|below are)\b[^.!?\n]{{0,40}}\b{_TEXT}\b"
+        r"[^.!?\n]{0,120}(?::|\b(?:your?|requested|part of the story|version of the \w+)\b[^.!?\n]{0,60}[.!])\Z",
+        _I,
+    ),
+    re.compile(
+        rf"(?:here['’]s|here is|here are|below is|below are) [^.!?\n]{{0,40}}\b{_TEXT}\b(?: that)?,? "
+        r"(?:(?:as )?you (?:asked|requested|wanted)|(?:as )?requested)\b.{0,80}:\Z",
+        _I,
+    ),
     re.compile(
         rf"(?:{_YES}[!.,]* )?(?:here['’]s|here is|here are|below is|below are|the following (?:is|are)) "
         rf"(?:(?:a|an|the|my|your|some) )?(?:[\w'’-]+ ){{0,4}}{_TASK}\b.{{0,200}}:\Z",
@@ -172,7 +183,8 @@ def opens_chatter(sentence: str, *, notes: bool = False) -> bool:
     said = sentence.strip(_EDGE)
     if sentence.startswith(_QUOTE) or len(said) > _LONGEST:
         return False
-    return bool(_ALONE.match(said) or any(p.match(said) for p in _OPENING) or (not notes and _ABOUT.match(said)))
+    chatter = any(pattern.match(said) for pattern in (_ALONE, *_OPENING, *_CLEAR_OPENING))
+    return chatter or bool(not notes and _ABOUT.match(said))
 
 
 def closes_chatter(sentence: str, *, notes: bool = False) -> bool:

@@ -30,12 +30,17 @@ _NUMBERED: Final = re.compile(
 _BULLET: Final = re.compile(r"[ \t]*(?:[-*\u2022\u2013]|\(?[a-z]\))[ \t]+(?=\S)")
 _MARKS: Final = " \t*_#"
 _EOD: Final = re.compile(r"[\[({*_\"' \t]*\bE\.?O\.?D\b\.?[\])}*_\"'. \t]*(?=\n|\Z|\[)|\[[ \t]*EOD[ \t]*\]")
+# "DONE 1, 2" on a line of its own, or behind the turn.
+_DONE: Final = re.compile(
+    r"(?:\A[ \t]*|\n[ \t]*|(?<=\])[ \t]*|(?<=[.!?)\"\u201d*])[ \t]+)[\[(*_]{0,3}DONE\b[*_]*[ \t]*:?[*_]*[ \t]*"
+    r"((?:#?\d{1,3}|and\b|to\b|none\b|nothing\b|[,;&.*_\-\u2013\])]|[ \t])*)(?=\n|\Z|\[|EOD)"
+)
 _ACTION: Final = re.compile(r"\A[ \t]*(?:\(([^()]*(?:\([^()]*\)[^()]*)*)\)|\*([^*\n]+)\*)[ \t:,.-]*", re.DOTALL)
 _LONGEST_UNOPENED: Final = 48  # letters; a mark further on is a stray one
+_NUMBERS: Final = re.compile(r"(\d{1,3})(?:[ \t]*(?:-|\u2013|to)[ \t]*#?(\d{1,3}))?")
 _UNOPENED: Final = re.compile(rf"\A[^()\[\]\"\u201c]{{1,{_LONGEST_UNOPENED}}}\)")
-_NEXT_TURN: Final = re.compile(
-    r"\n\s*\[?[*_]*[A-Z][\w.' -]{0,40}[*_]*[ \t]*:|\n?[ \t]*\[[*_]*[A-Z][\w.' -]{0,40}[*_]*[ \t]*:"
-)
+_NEXT_TURN: Final = re.compile(r"\n?[ \t]*\[[*_]*[A-Z][\w.' -]{0,40}[*_]*[ \t]*:")
+_BRACKET: Final = re.compile(r"[\[\]]")
 _SPEAKER: Final = re.compile(r"#[ \t]?Person[ \t]?(\d{1,2})[ \t]?#", _I)
 # What a small model copies from the form that it was shown, in place of a plan.
 _FORM: Final = re.compile(
@@ -54,11 +59,15 @@ _QUOTES: Final = {'"': '"', "\u201c": "\u201d"}
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One turn: what its speaker does, what it says, and whether it ends the dialogue (EOD). Any may be missing."""
+    """One turn: what its speaker does, what it says, and whether it ends the dialogue (EOD). Any may be missing.
+
+    `dealt` holds the numbers of the points that it says have come up (DONE); `None` where it says nothing of them.
+    """
 
     action: str = ""
     message: str = ""
     ended: bool = False
+    dealt: tuple[int, ...] | None = None
 
     @property
     def text(self) -> str:
@@ -72,9 +81,21 @@ def read_said(text: str, name: str, others: Sequence[str] = ()) -> Said:
     What other speakers are given, and everything from there on, is left out. EOD counts at the end of a line, where
     it stands alone or behind the turn.
     """
-    turn, end, _ = _turn_of(_THOUGHT.sub("", text), name, others)
+    text = _THOUGHT.sub("", text)
+    turn, end, _ = _turn_of(text, name, others)
     action, message = _parts(turn, name)
-    return Said(action, _unquoted(message), ended=end is not None)
+    return Said(action, _unquoted(message), ended=end is not None, dealt=_dealt(text))
+
+
+def _dealt(text: str) -> tuple[int, ...] | None:
+    """The numbers behind DONE, where a reply has it; "1-3" and "1 to 3" are three."""
+    found = [mark[1] for mark in _DONE.finditer(text)]
+    if not found:
+        return None
+    numbers: dict[int, None] = {}
+    for first, last in _NUMBERS.findall(" ".join(found)):
+        numbers |= dict.fromkeys(range(int(first), int(last or first) + 1))
+    return tuple(numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +163,12 @@ def first_sentences(text: str, most: int) -> str:
 
 def _turn_of(text: str, name: str, others: Sequence[str]) -> tuple[str, re.Match[str] | None, bool]:
     """The inner text of the first turn of `name`, where the dialogue ends, and whether the turn's own end is there."""
-    end = _EOD.search(text)
-    turn, closed = _own_turn((text[: end.start()] if end else text).strip(), name, others)
-    return turn, end, closed
+    if (first := _DONE.match(text)) and text[first.end() :].strip():  # it stands before the turn
+        text = text[first.end() :]
+    end, done = _EOD.search(text), _DONE.search(text)
+    marks = [mark.start() for mark in (end, done) if mark]
+    turn, closed = _own_turn(text[: min(marks)].strip() if marks else text.strip(), name, others)
+    return turn, end, closed or done is not None
 
 
 def _parts(turn: str, name: str) -> tuple[str, str]:
@@ -182,10 +206,21 @@ def _own_turn(body: str, name: str, others: Sequence[str]) -> tuple[str, bool]:
         body = body[later.end() :]
     else:
         body = body.lstrip("[ \t\n")
-    if cut := _NEXT_TURN.search(body):
-        body = body[: cut.start()]
-    turn, bracket, _ = body.partition("]")
-    return turn.strip(), bool(cut or bracket)
+    speakers = re.compile(rf"\n(?:{own.pattern}|{foreign.pattern})", _I)
+    cuts = [cut.start() for cut in (_NEXT_TURN.search(body), speakers.search(body)) if cut]
+    body = body[: min(cuts, default=len(body))]
+    end = _closing_bracket(body)
+    return body[:end].strip(), bool(cuts or end is not None)
+
+
+def _closing_bracket(body: str) -> int | None:
+    """Where a bracket closes that was not opened in `body`: the end of a turn that stands in brackets."""
+    open_ = 0
+    for bracket in _BRACKET.finditer(body):
+        open_ += 1 if bracket.group() == "[" else -1
+        if open_ < 0:
+            return bracket.start()
+    return None
 
 
 @lru_cache(maxsize=256)
@@ -219,7 +254,8 @@ def read_plan(text: str, most: int | None = None) -> tuple[tuple[str, str], ...]
     """The sub-plans of a reply, each with its headline and its details on one line; the first `most` where it is given.
 
     They begin with `#1.`, else with numbers; where there are none, bullets, paragraphs or sentences stand for them.
-    One that says the same as one before it is left out, and what only repeats the form that was asked for.
+    One that says the same as one before it is left out (with `most` one of the same headline), and what only repeats
+    the form that was asked for.
 
     Raises:
         ReplyProblem: there is no word in it.
@@ -239,7 +275,7 @@ def read_plan(text: str, most: int | None = None) -> tuple[tuple[str, str], ...]
         title, detail = (_without_form(part) for part in (headline, details))
         step = (title, detail) if title else (detail, "")
         if any(letter.isalnum() for letter in step[0]):
-            points.setdefault(step[0].casefold(), step)
+            points.setdefault((step[0] if most else " ".join(step)).casefold(), step)
     if not points:
         raise ReplyProblem(
             "It holds no plan. Write numbered points: `#1.` and a headline, then a line `-` with details."

@@ -19,6 +19,26 @@ _QUOTED: Final = re.compile(r"\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”")
 _TASK: Final = re.compile(r"\b(?:write (?:a|an|the|me)|the story (?:should|must|is to|has to))\b", re.IGNORECASE)
 
 
+def covered(words: Sequence[str], texts: Sequence[str], size: int = _GRAM) -> list[bool]:
+    """For each of `words` whether it stands in a run of `size` words that one of `texts` has too."""
+    return _marks(words, _grams(texts, size), size)
+
+
+def _grams(texts: Sequence[str], size: int) -> set[tuple[str, ...]]:
+    found: set[tuple[str, ...]] = set()
+    for words in map(words_of, texts):
+        found.update(tuple(words[at : at + size]) for at in range(len(words) - size + 1))
+    return found
+
+
+def _marks(words: Sequence[str], grams: set[tuple[str, ...]], size: int) -> list[bool]:
+    marks = [False] * len(words)
+    for at in range(len(words) - size + 1):
+        if tuple(words[at : at + size]) in grams:
+            marks[at : at + size] = [True] * size
+    return marks
+
+
 class Echoes:
     """Runs of five words that stand in given texts.
 
@@ -26,20 +46,13 @@ class Echoes:
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
-        self._grams: set[tuple[str, ...]] = set()
-        for text in texts:
-            words = words_of(_QUOTED.sub(" \n ", text) if _TASK.search(text) else text)
-            self._grams.update(tuple(words[at : at + _GRAM]) for at in range(len(words) - _GRAM + 1))
+        self._grams = _grams([_QUOTED.sub(" \n ", text) if _TASK.search(text) else text for text in texts], _GRAM)
 
     def share(self, words: Sequence[str]) -> float:
         """Share of `words` that stand in runs of five of the given texts, 0 to 1."""
         if len(words) < _GRAM or not self._grams:
             return 0.0
-        covered = [False] * len(words)
-        for at in range(len(words) - _GRAM + 1):
-            if tuple(words[at : at + _GRAM]) in self._grams:
-                covered[at : at + _GRAM] = [True] * _GRAM
-        return sum(covered) / len(words)
+        return sum(_marks(words, self._grams, _GRAM)) / len(words)
 
     def paragraph(self, text: str) -> bool:
         """Whether a paragraph repeats a given text."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from fabula.story.sentences import ends_whole
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -86,8 +88,11 @@ def first_sentence(text: str) -> str:
 
 def first_clause(text: str) -> tuple[str, str]:
     """The first clause, and what follows it; both without the signs between them."""
-    name, *rest = _CLAUSE.split(text, maxsplit=1)
-    return name.rstrip("."), rest[0].strip(" )") if rest else ""
+    for sign in _CLAUSE.finditer(text):
+        if sign[0].startswith(".") and not ends_whole(text[: sign.start() + 1]):
+            continue  # "Mrs. Aalders"
+        return text[: sign.start()].rstrip("."), text[sign.end() :].strip(" )")
+    return text.rstrip("."), ""
 
 
 def reads_as_text(text: str) -> bool:

@@ -30,9 +30,9 @@ from fabula.story.sentences import ends_whole, paragraph_spans, sentences, spans
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fabula.engine.replies.rules import RuleName
     from fabula.story.sentences import Span
 
-DropKind: TypeAlias = Literal["markup", "label", "chatter", "echo", "loop", "repeat", "ending", "fragment"]
 TextKind: TypeAlias = Literal["prose", "notes"]
 
 _THOUGHT: Final = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
@@ -57,6 +57,7 @@ _SPEAKER: Final = re.compile(r"\A\s*(?:assistant|ai|model)\s*(?::|\n)\s*", re.IG
 _BULLET: Final = re.compile(r"\s*(?:[-*•]|\d{1,3}[.)])\s")
 _ASTERISK: Final = re.compile(r"\s*[*•] +(?=\w)")
 _REMARKS: Final = 2
+_ROUNDS: Final = 12
 _PAIR: Final = 2
 _EDGE_SENTENCES: Final = 8
 _WRAPPED_SENTENCES: Final = 3
@@ -66,7 +67,7 @@ _WRAPPED_SENTENCES: Final = 3
 class Dropped:
     """A piece that was taken out, and why."""
 
-    kind: DropKind
+    kind: RuleName
     text: str
 
 
@@ -108,18 +109,22 @@ def clean_prose(
         kind: "notes" keeps bullets, foreign headings, remarks about the story and entries without a full stop.
         aids: whether the model gets help for small models (`Run.aids`).
     """
-    draft = _Draft(plain(text), kind, aids=aids)
-    cut = finish == "length"
-    if aids:
-        draft.with_aids(Labels(labels), Echoes(echo), last=last)
-    else:
-        draft.without_aids(Labels(labels))
-    uncut = draft.text
-    if aids or cut:
-        draft.fragment(cut=cut)
-    if aids or draft.text != uncut:
-        draft.close_quotation()
-    return Cleaned(draft.text, tuple(draft.dropped))
+    known, echoes, cut = Labels(labels), Echoes(echo), finish == "length"
+    draft = _Draft(text, kind, aids=aids)
+    for _ in range(_ROUNDS):  # what a rule leaves may be what another takes out: cleaned again, a text stays as it is
+        draft.text = before = plain(draft.text).strip()
+        if aids:
+            draft.with_aids(known, echoes, last=last)
+        else:
+            draft.without_aids(known)
+        uncut = draft.text
+        if aids or cut:
+            draft.fragment(cut=cut)
+        if aids or draft.text != uncut:
+            draft.close_quotation()
+        if draft.text == before:
+            break
+    return Cleaned(plain(draft.text).strip(), tuple(draft.dropped))
 
 
 def _bullet(line: str) -> int:
@@ -156,7 +161,7 @@ class _Draft:
         self.lines_before(labels)
         self.fence()
 
-    def _drop(self, found: Sequence[tuple[Span, DropKind]]) -> None:
+    def _drop(self, found: Sequence[tuple[Span, RuleName]]) -> None:
         """Take out pieces, given in order, and the gaps that they leave."""
         at, kept = 0, []
         for (start, end), kind in found:
@@ -167,7 +172,7 @@ class _Draft:
             left = "".join((*kept, self.text[at:]))
             self.text = _tight(left) if self._aids else re.sub(r"\n{3,}", "\n\n", left).strip()
 
-    def _cut(self, start: int, kind: DropKind) -> None:
+    def _cut(self, start: int, kind: RuleName) -> None:
         if start < len(self.text):
             self._drop([((start, len(self.text)), kind)])
 
@@ -190,10 +195,10 @@ class _Draft:
 
     def lines_before(self, labels: Labels) -> None:
         """Lines before the text: chatter, a title, a label, and the scene break that ends them."""
-        found: list[tuple[Span, DropKind]] = []
+        found: list[tuple[Span, RuleName]] = []
         at = 0
         for line in self.text.split("\n"):
-            kind: DropKind | None = None
+            kind: RuleName | None = None
             if clearly_opens(line) or (found and is_rule(line)):
                 kind = "chatter"
             elif labels.heads(line) or (not self.notes and is_marked_title(line)):
@@ -238,7 +243,7 @@ class _Draft:
 
     def lines(self, labels: Labels) -> None:
         """Headings and labels, alone on a line or before a line's text."""
-        found: list[tuple[Span, DropKind]] = []
+        found: list[tuple[Span, RuleName]] = []
         at, first = 0, True
         lines = self.text.split("\n")
         for number, line in enumerate(lines):
@@ -267,7 +272,7 @@ class _Draft:
 
     def opening(self) -> None:
         """Chatter at the start, sentence by sentence; a scene break that opens nothing."""
-        found: list[tuple[Span, DropKind]] = []
+        found: list[tuple[Span, RuleName]] = []
         for start, end in self._edge(last=False):
             piece = self.text[start:end]
             if is_scene_break(piece) or opens_chatter(piece, notes=self.notes):
@@ -300,7 +305,7 @@ class _Draft:
 
     def the_end(self, *, last: bool) -> None:
         """Drop a line "The End"; where the story ends, what follows it is no longer story."""
-        found: list[tuple[Span, DropKind]] = []
+        found: list[tuple[Span, RuleName]] = []
         at = 0
         for line in self.text.split("\n"):
             if says_the_end(line) and line.strip():
@@ -319,7 +324,7 @@ class _Draft:
         """Sentences of prose that speak of the story; one alone may be a character's story, and stays."""
         if self.notes:
             return
-        found: list[tuple[Span, DropKind]] = [
+        found: list[tuple[Span, RuleName]] = [
             ((start, end), "chatter") for start, end in spans(self.text) if remarks_on_story(self.text[start:end])
         ]
         if len(found) >= _REMARKS:
@@ -327,7 +332,7 @@ class _Draft:
 
     def echoes(self, echoes: Echoes) -> None:
         """Paragraphs, and in prose long sentences, that stand in the prompt."""
-        found: list[tuple[Span, DropKind]] = []
+        found: list[tuple[Span, RuleName]] = []
         for start, end in paragraph_spans(self.text):
             if echoes.paragraph(self.text[start:end]):
                 found.append(((start, end), "echo"))
@@ -343,7 +348,7 @@ class _Draft:
         if start is not None:
             self._cut(start, "loop")
             found = read_sentences(self.text)
-        repeated: list[tuple[Span, DropKind]] = [(s.span, "repeat") for s in found if s.is_repeat]
+        repeated: list[tuple[Span, RuleName]] = [(s.span, "repeat") for s in found if s.is_repeat]
         if not self.notes:
             self._drop(repeated)
 

@@ -47,7 +47,7 @@ def read_turn(text: str, name: str, others: Sequence[str], *, whole: bool = Fals
             break
         said = own.sub("", line, count=1).strip() if own is not None else line
         if said.strip(_MARKS):
-            turn.append(said if said != line or not turn else raw.strip())
+            turn.append(said if said != line or not (turn or whole) else raw.strip())
             if not whole:
                 break
         elif turn:

@@ -49,7 +49,7 @@ def persona_of(card: Card, user: str = PLAYER) -> Persona:
     personality = _said(card, "personality", user)
     parts = (_said(card, "description", user), _situation(card, user))
     nickname = (card.called,) if card.called != card.name else ()
-    lists = {name: _listed(ours.get(name)) for name in _LISTS}
+    lists: dict[str, Any] = {name: _listed(ours.get(name)) for name in _LISTS}
     lists["aliases"] = tuple(dict.fromkeys((*nickname, *lists["aliases"])))
     return Persona(
         card.name,

@@ -39,6 +39,7 @@ class Write:
     """One variable that an action sets.
 
     Attributes:
+        value: `None` retires the variable: it is no longer one of W's, and its past stays.
         actor: whose action it is; "author" for what was so from the beginning.
         about: characters that it concerns.
         witnesses: who learns of it; `None` for everybody.
@@ -67,7 +68,7 @@ class Committed:
     old: Value
     new: Value
     actor: str
-    op: Literal["insert", "replace", "same"]
+    op: Literal["insert", "replace", "same", "retire"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +220,10 @@ def _again(done: StepRow, digest: str) -> Commit:
 def _apply(view: dict[str, Value], writes: Iterable[Write]) -> Iterator[Committed]:
     for write in writes:
         old, there = view.get(write.key), write.key in view
+        if write.value is None:
+            view.pop(write.key, None)
+            yield Committed(write.key, old, None, write.actor, "retire")
+            continue
         view[write.key] = write.value
         op: Literal["same", "replace"] = "same" if there and _exact(old) == _exact(write.value) else "replace"
         yield Committed(write.key, old, write.value, write.actor, op if there else "insert")
@@ -275,13 +280,18 @@ def variables(world: WorldState, *, step: int | None = None, at: Moment | None =
     written = 0
     for last in _writes(world, step, at):  # a key is overwritten by the same key alone, whatever else means the same
         written = written if last.step is None else last.step
+        if last.value is None:
+            found.pop(last.slot, None)
+            continue
         found[last.slot] = Variable(last.slot, last.value, written, last.source, last.about, last.witnesses)
     return tuple(found.values())
 
 
 def standing(world: WorldState) -> tuple[Fact, ...]:
     """The last write of each variable of W, as facts."""
-    return tuple({last.slot: last for last in _writes(world, None, None)}.values())
+    return tuple(
+        last for last in {one.slot: one for one in _writes(world, None, None)}.values() if last.value is not None
+    )
 
 
 def amend(world: WorldState, writes: Iterable[Write], at: Moment) -> None:

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from fabula.base.errors import UnknownNameError
-from fabula.craft.length import asked_range
+from fabula.base.errors import ReplyError, UnknownNameError
+from fabula.craft.final_reading import final_reading
+from fabula.craft.length import WordRange, asked_range
 from fabula.craft.planning import given_plan
 from fabula.craft.prose import Prose, clean_reply, write_prose
 from fabula.engine.roles import load_function
+from fabula.engine.run import DRAFTS
 from fabula.models.base import Sampling
 from fabula.story import Story, count_words
 from fabula.story.scratchpad import Scratchpad
+from fabula.systems.agents_room.plot import Checked, Plot, events_of, plot_of, read_outline
 
 if TYPE_CHECKING:
-    from fabula.craft.length import WordRange
-    from fabula.engine.run import Run
+    from fabula.engine.run import Draft, Run
     from fabula.story import Brief
     from fabula.story.plan import Plan, ScenePlan
     from fabula.systems.agents_room.config import Config
+    from fabula.systems.agents_room.plot import Outline
 
 
 async def write(brief: Brief, run: Run, config: Config) -> Story:
@@ -31,20 +34,43 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
         UnknownNameError: the variant, the orchestrator, or the agent that an orchestrator names is unknown.
         ReplyError: a role gives nothing of use.
     """
-    agents = agents_of(config.paper.variant)  # A
+    agents = DRAFTING if drafts_first(run, config) else agents_of(config.paper.variant)  # A
     o = orchestrator_of(config.paper.orchestrator, run)
     s, y = Scratchpad.of(brief), Story.of(brief)  # line 1: s <- x
     if plan := await given_plan(run):  # ours: an author's plan stands in for the planning agents
-        s = with_plan(s, plan)
+        s, agents = with_plan(s, plan, agents, run, config)
+    drafts: list[Draft] = []  # ours, `final_reading`: the story's parts before the whole is read
     for _ in range(config.paper.max_steps):  # line 2: while o(s, A) and t < T
         a = await o(s, agents)  # line 3: a_t = o(s, A)
         if a is None:
             break
-        y_t = await run.keep(a.name, called(a, s, agents, brief, config), folder=a.folder)  # line 4: y_t = a_t(s)
+        y_t = await contributed(a, called(a, s, agents, brief, config), run, config, drafts)  # line 4: y_t = a_t(s)
         s = s.add(a.label, y_t, a.kind)  # line 5: s <- (s; (l_t, y_t))
+        agents = planned(agents, a, y_t, run, config)  # ours: a part that the plot leaves out has no writer
         if a.kind == "writing":  # line 6
             y = y.add(a.label, y_t)  # line 7: y <- (y; y_t)
-    return y
+    return await read_at_the_end(y, s, drafts, brief, run, config) if drafts else y
+
+
+async def contributed(
+    a: Agent, make: Callable[[Run], Awaitable[str]], run: Run, config: Config, drafts: list[Draft]
+) -> str:
+    """The agent's text as an artefact; a part of the story as a draft of it where the whole is read at the end."""
+    if a.kind == "planning" or not config.ours.final_reading:
+        return await run.keep(a.name, make, folder=a.folder)
+    drafts.append(await run.draft(a.name, make, folder=a.folder))
+    return drafts[-1].text
+
+
+async def read_at_the_end(
+    y: Story, s: Scratchpad, drafts: list[Draft], brief: Brief, run: Run, config: Config
+) -> Story:
+    """Ours: the story as the finalizer leaves it, who reads the whole once against brief, plan and itself."""
+    labels = {agent.label for agent in PLANNING}
+    plan = Scratchpad(tuple(entry for entry in s.entries if entry.label in labels))
+    want = asked_range(brief, config.ours.words) if config.ours.length_control else None
+    texts = await final_reading(run, FINALIZER.role, drafts, brief=brief.text, plan=plan.render(), want=want)
+    return replace(y, scenes=tuple(replace(scene, text=text) for scene, text in zip(y.scenes, texts, strict=True)))
 
 
 # agents (sections 3 and 4.1) ------------------------------------------------------------------------------------------
@@ -64,6 +90,8 @@ class Agent:
             part of the story (`Prose.usual`).
         weight: its share of the story's words.
         guide: what its section is for, after appendix C; shown in improved mode.
+        duty: what its part does for the reader, whatever the order of time; shown with `need_to_know`.
+        questions: what a planning agent looks for in a draft (`draft_first`), which it reads for its `duty`.
     """
 
     role: str
@@ -74,11 +102,15 @@ class Agent:
     words: int
     weight: float = 0.0
     guide: str = ""
+    duty: str = ""
+    questions: tuple[str, ...] = ()
 
     @property
     def folder(self) -> str:
         """The project folder of its artefact."""
-        return "plan" if self.kind == "planning" else "story"
+        if self.kind == "writing":
+            return "story"
+        return DRAFTS if self.weight else "plan"
 
 
 _NOTE_WORDS: Final = 200  # more than five sentences, or bullets for a few characters
@@ -90,6 +122,7 @@ PLANNING: Final = (
     Agent("setting", "Setting", "planning", "setting", "setting", _NOTE_WORDS),
     Agent("plot", "Key Plot Points", "planning", "plot", "plot", _NOTE_WORDS),
 )
+_PLOT: Final = PLANNING[-1]
 WRITING: Final = (
     Agent(
         "exposition",
@@ -100,6 +133,7 @@ WRITING: Final = (
         _SECTION_WORDS,
         0.2,
         "which lets the reader step into the world of the story: its people, its place, and what troubles them",
+        "opens the story and draws the reader into it: somebody wants something, and something is wrong",
     ),
     Agent(
         "rising_action",
@@ -110,6 +144,7 @@ WRITING: Final = (
         _SECTION_WORDS,
         0.25,
         "in which choices and events come between the characters and their goals, and the reader begins to care",
+        "makes it harder: what is wanted comes nearer or slips away, and the reader begins to care",
     ),
     Agent(
         "climax",
@@ -120,6 +155,7 @@ WRITING: Final = (
         _SECTION_WORDS,
         0.2,
         "the turning point to which everything so far has led",
+        "is the turn to which everything so far has led",
     ),
     Agent(
         "falling_action",
@@ -130,6 +166,7 @@ WRITING: Final = (
         _SECTION_WORDS,
         0.175,
         "which follows the turning point, clears up its events and lets the tension ease",
+        "shows what the turn has changed",
     ),
     Agent(
         "resolution",
@@ -140,10 +177,98 @@ WRITING: Final = (
         _SECTION_WORDS,
         0.175,
         "the ending, which answers what is still open and shows the next step in the characters' lives",
+        "is the ending, which answers what the beginning has asked",
     ),
 )
 # Section 5: planning alone makes no story, so one agent writes it; Table 2: 926 words.
 FINALIZER: Final = Agent("finalizer", "Story", "writing", "story", "finalizer", 926, 1.0)
+
+# Ours, `draft_first`: a whole draft, the planning agents as its readers, and the story written anew.
+DRAFT: Final = Agent("finalizer", "Draft", "planning", "draft", "draft", 926, 1.0)
+REVIEWS: Final = (
+    Agent(
+        "conflict",
+        "Notes on the Central Conflict",
+        "planning",
+        "conflict",
+        "review",
+        _NOTE_WORDS,
+        duty="its central conflict",
+        questions=(
+            "What does the protagonist want most, and why? Does the reader feel it, and from where on?",
+            "What stands in their way? Is it strong enough, and does somebody have to choose?",
+            "Is it decided by what somebody does, at a price, and where the reader can see it?",
+        ),
+    ),
+    Agent(
+        "character",
+        "Notes on the Characters",
+        "planning",
+        "characters",
+        "review",
+        _NOTE_WORDS,
+        duty="its characters",
+        questions=(
+            "How do they sound? Could one tell from a line alone who is speaking?",
+            "How do they look and move? Is there a gesture that is only theirs, or one that any story has?",
+            "What drives them, what do they fear, what do they hide? Do they change, or show why they cannot?",
+            "Does each of them know, say and notice only what they can?",
+        ),
+    ),
+    Agent(
+        "setting",
+        "Notes on the Setting",
+        "planning",
+        "setting",
+        "review",
+        _NOTE_WORDS,
+        duty="its setting",
+        questions=(
+            "Where does each scene happen? Could it happen nowhere else, and does the place take part in it?",
+            "When does it happen, and how much time goes by? Do dates, ages, hours, numbers and distances agree?",
+            "Are the things that people see, hear and use the right ones, and is any of them wrong for time or place?",
+        ),
+    ),
+    Agent(
+        "plot",
+        "Notes on the Plot",
+        "planning",
+        "plot",
+        "review",
+        _NOTE_WORDS,
+        duty="its plot, and for all that the Creative Writing Task demands",
+        questions=(
+            "Is every demand of the task met: order of telling, dates, person, tense, form, lengths, who learns what?",
+            "What is set up and does not pay off? What pays off and was not set up, or is told instead of shown?",
+            "Where can the reader not follow, and where are they told what they know already?",
+            "Which scene has too little room, and which too much?",
+            "Is the ending earned, and is its last line the right one?",
+        ),
+    ),
+)
+REWRITER: Final = Agent("finalizer", "Story", "writing", "story", "rewrite", 926, 1.0)
+DRAFTING: Final = (DRAFT, *REVIEWS, REWRITER)
+
+
+def drafts_first(run: Run, config: Config) -> bool:
+    """Whether the room begins with a draft; not with a small model, whose second version repeats the first."""
+    if config.ours.draft_first and run.aids("finalizer"):
+        run.note("draft_first is left out: the finalizer gets help for small models.")
+        return False
+    return config.ours.draft_first
+
+
+def planned(agents: tuple[Agent, ...], a: Agent, y_t: str, run: Run, config: Config) -> tuple[Agent, ...]:
+    """The agents without the writers of parts that the plot `y_t` leaves out (`plot_by_part`); all until `a` has it.
+
+    A plot that gives its parts one word each was not thought out (a dry run makes up such a one): nobody is left out.
+    """
+    if a != _PLOT or not config.ours.plot_by_part or run.aids(a.role):
+        return agents
+    outline = read_outline(y_t)
+    if outline is None or set(outline.words.values()) == {1}:
+        return agents
+    return tuple(x for x in agents if x not in WRITING or x.label in outline.parts)
 
 
 def agents_of(variant: str) -> tuple[Agent, ...]:
@@ -220,7 +345,10 @@ def _from_function(spec: str) -> Orchestrator:
 
 # what an agent does (section 4.1 and appendix B): one prompt, one reply; more where its length is controlled ----------
 
-_LABELS: Final = (*(agent.label for agent in (*PLANNING, *WRITING)), "Creative Writing Task", "Story", "Content Plan")
+_LABELS: Final = (
+    *(agent.label for agent in (*PLANNING, *WRITING, *DRAFTING)),
+    *("Creative Writing Task", "Content Plan"),
+)
 _NOTE_TRIES: Final = 3
 _SHORT_NOTE: Final = 320  # tokens of a note by a small model
 
@@ -229,88 +357,205 @@ def called(
     agent: Agent, s: Scratchpad, agents: tuple[Agent, ...], brief: Brief, config: Config
 ) -> Callable[[Run], Awaitable[str]]:
     """a(s): what makes `agent`'s text from the scratchpad."""
+    writers = tuple(a for a in agents if a.kind == "writing")
+    whole = asked_range(brief, config.ours.words) if config.ours.length_control else None
 
     async def make(run: Run) -> str:
-        if agent.kind == "planning":
-            return await _plan(agent, s, run, config)
-        left = [a for a in agents if a.kind == "writing" and not s.has(a.label) and a != agent]
-        return await _write(agent, s, left, brief, run, config)
+        if agent == DRAFT:
+            return await _write(agent, s, (DRAFT,), whole, run, config)
+        if agent.kind == "writing":
+            return await _write(agent, s, writers, whole, run, config)
+        if agent == _PLOT and config.ours.plot_by_part and not (run.aids(_PLOT.role) or run.by_person(_PLOT.role)):
+            return await _plot_by_part(s, writers, whole, run, config)
+        return await _plan(agent, s, writers, whole, run, config)
 
     return make
 
 
-async def _plan(agent: Agent, s: Scratchpad, run: Run, config: Config) -> str:
+async def _plan(
+    agent: Agent, s: Scratchpad, writers: tuple[Agent, ...], whole: WordRange | None, run: Run, config: Config
+) -> str:
     """A planning agent's note (appendix B.2); asked for again, a bounded number of times, if it is all chatter."""
     limit = config.ours.plan_tokens or config.paper.max_tokens or run.reply_tokens(agent.role, _SHORT_NOTE)
-    tidy = config.ours.tidy or run.aids(agent.role)
-    text = ""
-    for attempt in range(_NOTE_TRIES if tidy else 1):
-        reply = await (run.scope("again", attempt) if attempt else run).reply(
-            agent.role,
-            agent.prompt,
-            sampling=Sampling(max_tokens=limit),
-            expect=agent.words,
-            scratchpad=s,
-            instruction_first=config.paper.instruction_first,
-        )
-        if not tidy:
+    cleaned = config.ours.clean_replies or run.aids(agent.role)
+    fields: dict[str, Any] = {
+        "side": agent.duty,
+        "questions": agent.questions,
+        **_planning_fields(s, writers, whole, run, agent.role, config),
+    }
+    fault = ""
+    for attempt in range(_NOTE_TRIES if cleaned else 1):
+        here = run.again(attempt, fault)
+        sampling = Sampling(max_tokens=limit)
+        reply = await here.reply(agent.role, agent.prompt, sampling=sampling, expect=agent.words, **fields)
+        if not cleaned:
             return reply.text
         echo = [entry.text for entry in s.entries]
-        if text := clean_reply(run, agent.role, reply, labels=_LABELS, echo=echo, kind="notes"):
-            break
-    return text or reply.text
+        text = clean_reply(here, agent.role, reply, labels=_LABELS, echo=echo, kind="notes")
+        fault = here.fault(text, agent.prompt, fields)
+        if not fault:
+            return text
+    if count_words(reply.text):
+        run.note(f"No note of use in {_NOTE_TRIES} tries, each asked in another way: {fault} The last reply stands.")
+        return reply.text
+    raise ReplyError(
+        f"The role {agent.role!r} gave no note at {run.at} in {_NOTE_TRIES} tries, each asked in another way. {fault} "
+        "Give this role a stronger model, or run again with another --seed.",
+        reply=reply.text,
+    )
 
 
-async def _write(agent: Agent, s: Scratchpad, left: list[Agent], brief: Brief, run: Run, config: Config) -> str:
-    """A writing agent's section (appendix B.3), or the finalizer's story; `left` are the writers still to come."""
+async def _plot_by_part(
+    s: Scratchpad, writers: tuple[Agent, ...], whole: WordRange | None, run: Run, config: Config
+) -> str:
+    """Ours: the plot part by part, checked against the brief once where `plan_check` says so."""
+    role, limit = _PLOT.role, config.ours.plan_tokens or config.paper.max_tokens or None
+    sampling = Sampling(max_tokens=limit)
+    fields = {**_planning_fields(s, writers, whole, run, role, config), "one_writer": writers == (FINALIZER,)}
+    try:
+        plot = await run.ask_for(Plot, role, "plot_by_part", sampling=sampling, **fields)
+    except ReplyError as error:
+        run.note(f"The plot is asked for as free text: {error}")
+        return await _plan(_PLOT, s, writers, whole, run, config)
+    if not config.ours.plan_check:
+        return plot.text()
+    fields["scratchpad"] = s.add(_PLOT.label, plot.text(), _PLOT.kind)
+    try:
+        checked = await run.ask_for(Checked, role, "plot_check", sampling=sampling, **fields)
+    except ReplyError as error:
+        run.note(f"The plot stays as it was planned: {error}")
+        return plot.text()
+    for difference in checked.differences:
+        run.note(f"The plot and the brief: {difference}")
+    return plot.corrected(checked.parts).text()
+
+
+def _planning_fields(
+    s: Scratchpad, writers: tuple[Agent, ...], whole: WordRange | None, run: Run, role: str, config: Config
+) -> dict[str, Any]:
+    """What fills the prompts of planning agents: the scratchpad; with `need_to_know` the length and the parts."""
+    parts = WRITING if writers == (FINALIZER,) else writers
+    shares = [round(whole.target * part.weight / sum(p.weight for p in parts)) for part in parts] if whole else []
+    return {
+        "scratchpad": s,
+        "instruction_first": config.paper.instruction_first,
+        "informed": _informed(run, role, config),
+        "whole": whole,
+        "parts": [
+            {"label": part.label, "words": share, "guide": part.duty}
+            for part, share in zip(parts, shares or [0] * len(parts), strict=True)
+        ],
+    }
+
+
+def _informed(run: Run, role: str, config: Config) -> bool:
+    """Whether a role's prompts say what it needs to know; small models are given the paper's, and their reminders."""
+    return config.ours.need_to_know and not run.aids(role)
+
+
+async def _write(
+    agent: Agent, s: Scratchpad, writers: tuple[Agent, ...], whole: WordRange | None, run: Run, config: Config
+) -> str:
+    """A writing agent's section (appendix B.3), or the finalizer's story; `writers` are all who write the story."""
     first, limit = config.paper.instruction_first, config.paper.max_tokens or None
-    last = not left
+    left = [a for a in writers if a != agent and not s.has(a.label)]
+    informed = _informed(run, agent.role, config)
+    outline = read_outline(_text_of(s, _PLOT.label)) if informed and config.ours.plot_by_part else None
     fields: dict[str, Any] = {
         "scratchpad": s,
         "section": agent.label,
-        "guide": "" if first else agent.guide,
-        "last": last,
+        "guide": agent.duty if informed else "" if first else agent.guide,
+        "last": not left,
         "instruction_first": first,
+        "informed": informed,
+        **_place(agent, s, writers, left, outline),
     }
-    if not (config.ours.tidy or run.aids(agent.role)):
+    if not (config.ours.clean_replies or run.aids(agent.role)):
         sampling = Sampling(max_tokens=limit)
         return await run.ask(
             agent.role, agent.prompt, sampling=sampling, expect=agent.words, words=None, lead="", **fields
         )
     previous = next((entry.text for entry in reversed(s.of_kind("writing"))), "")
-    prose = Prose(last, _words(agent, s, left, brief, config), _LABELS, agent.words, previous)
+    prose = Prose(not left, _words(agent, s, left, whole, outline), _LABELS, agent.words, previous)
     before = [entry.text for entry in s.entries]
     return await write_prose(run, agent.role, agent.prompt, prose, limit, before=before, fields=fields)
 
 
-def _words(agent: Agent, s: Scratchpad, left: list[Agent], brief: Brief, config: Config) -> WordRange | None:
+def _place(
+    agent: Agent, s: Scratchpad, writers: tuple[Agent, ...], left: list[Agent], outline: Outline | None
+) -> dict[str, Any]:
+    """Ours: where a part stands in the telling, its own plot points, and those to come; the scratchpad without both."""
+    told = [entry.label for entry in s.of_kind("writing")]
+    fields: dict[str, Any] = {"number": len(told) + 1, "several": len(writers) * (len(writers) > 1), "told": told}
+    if outline is None or agent.label not in outline.parts:
+        return {**fields, "own": "", "later": []}
+    later = [(a.label, events_of(outline.parts[a.label])) for a in left if a.label in outline.parts]
+    shared = _with_text(s, _PLOT.label, outline.head)
+    return {**fields, "own": outline.parts[agent.label], "later": later, "scratchpad": shared}
+
+
+def _text_of(s: Scratchpad, label: str) -> str:
+    return next((entry.text for entry in s.entries if entry.label == label), "")
+
+
+def _with_text(s: Scratchpad, label: str, text: str) -> Scratchpad:
+    """The scratchpad with another text under a label; without the entry where the text is empty."""
+    entries = (replace(entry, text=text) if entry.label == label else entry for entry in s.entries)
+    return Scratchpad(tuple(entry for entry in entries if entry.text))
+
+
+_SLACK: Final = 0.15  # how far a part may go beyond or below its words in the plot, while the whole is in its range
+
+
+def _words(
+    agent: Agent, s: Scratchpad, left: list[Agent], whole: WordRange | None, outline: Outline | None
+) -> WordRange | None:
     """The words this section should have: its share of what is left of those asked for."""
-    whole = asked_range(brief, config.ours.words) if config.ours.length_control else None
     if whole is None:
         return None
-    written = [count_words(entry.text) for entry in s.of_kind("writing")]
-    return whole.of_sections([agent.weight, *(a.weight for a in left)], written)
+    written = [(entry.label, count_words(entry.text)) for entry in s.of_kind("writing")]
+    labels = [*(label for label, _ in written), *(a.label for a in (agent, *left))]
+    adapted = whole.of_sections([a.weight for a in (agent, *left)], [words for _, words in written])
+    if outline is None or any(label not in outline.words for label in labels) or len(labels) == 1:
+        return adapted
+    return _planned_words([outline.words[label] for label in labels], [words for _, words in written], whole) or adapted
+
+
+def _planned_words(planned: list[int], written: list[int], whole: WordRange) -> WordRange | None:
+    """Ours: the words that the plot gives a part, as far as the whole stays in its range; `None` if it cannot.
+
+    So an ending is not squeezed because the parts before it ran over a little.
+    """
+    shares = [round(whole.target * words / sum(planned)) for words in planned]
+    share, later, done = shares[len(written)], sum(shares[len(written) + 1 :]), sum(written)
+    low = max(round(share * (1 - _SLACK)), whole.low - done - round(later * (1 + _SLACK)))
+    high = min(round(share * (1 + _SLACK)), whole.high - done - round(later * (1 - _SLACK)))
+    return WordRange(low, high, min(max(share, low), high), exact=False) if 0 < low < high else None
 
 
 # an author's plan (ours) ----------------------------------------------------------------------------------------------
 
 
-def with_plan(s: Scratchpad, plan: Plan) -> Scratchpad:
+def with_plan(
+    s: Scratchpad, plan: Plan, agents: tuple[Agent, ...], run: Run, config: Config
+) -> tuple[Scratchpad, tuple[Agent, ...]]:
     """The scratchpad with a plan's conflict, characters, setting and scenes as the planning agents' notes.
 
     They are added whatever the variant: with a plan, the writing agents of the variant `write` read them too. A note
-    that the plan has nothing for is left to its agent, where the variant has one.
+    that the plan has nothing for is left to its agent, where the variant has one. With `plot_by_part` its scenes stand
+    below the parts of the arc, and a part without scenes has no writer.
     """
+    by_part = plot_of(plan) if config.ours.plot_by_part and not run.aids(_PLOT.role) else None
     notes = {
         "conflict": plan.conflict,
         "characters": "\n".join(f"- {character.introduction()}" for character in plan.characters),
         "setting": plan.setting,
-        "plot": "\n".join(_plot_point(scene) for scene in plan.scenes),
+        "plot": by_part or "\n".join(_plot_point(scene) for scene in plan.scenes),
     }
     for agent in PLANNING:
         if notes[agent.name]:
             s = s.add(agent.label, notes[agent.name], agent.kind)
-    return s
+    return s, planned(agents, _PLOT, notes["plot"], run, config)
 
 
 def _plot_point(scene: ScenePlan) -> str:

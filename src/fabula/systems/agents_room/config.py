@@ -35,16 +35,35 @@ class Ours:
     """What improved mode adds.
 
     Attributes:
-        tidy: what a model says around its text is taken out: greetings, headings, labels, marks of chat templates.
+        clean_replies: what a model says around its text is taken out: greetings, titles, labels, marks of templates.
         length_control: the brief's word range is met, section by section.
         words: a word range that stands for the brief's ("1300-1350", "~950"); empty reads it from the brief.
         plan_tokens: bounds the reply of a planning agent; 0 leaves that to `max_tokens` and the model.
+        need_to_know: prompts tell an agent what it has to know beyond the paper's: how long the story is, what others
+            plan, where its part stands in the order of telling, and that the reader knows nothing of what stands only
+            in the plan. Order of time, person, tense and form are left to the brief, and notes are as long as they
+            need. The scratchpad stands first.
+        plot_by_part: the plot agent says for each part what happens, when, where and before whom, what it sets up and
+            what pays off, and how many words it takes; a part that it leaves out is not written. A writing agent is
+            given its own part, and those to come as still to come.
+        plan_check: the plot agent compares its plot with the brief once and corrects what differs; one call more
+            (needs `plot_by_part`).
+        draft_first: the finalizer writes a whole draft; each planning agent reads it and says, for its own side of the
+            story, what to change; the finalizer writes the story anew. Six calls, whatever the variant. Ours, and not
+            in the paper.
+        final_reading: the finalizer reads the whole once at the end, against the brief, the plan and itself, and gives
+            small edits, each of which can be refused (`fabula edits`); one call more.
     """
 
-    tidy: bool = False
+    clean_replies: bool = False
     length_control: bool = False
     words: str = ""
     plan_tokens: int = 0
+    need_to_know: bool = False
+    plot_by_part: bool = False
+    plan_check: bool = False
+    draft_first: bool = False
+    final_reading: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,5 +75,6 @@ class Config(Presets):
 
     @classmethod
     def improved(cls) -> Config:
-        """Ours: length control, no chatter, prompts that caches can reuse, and no limit but the model's."""
-        return cls(Paper(max_tokens=0, instruction_first=False), Ours(tidy=True, length_control=True))
+        """Ours: a plot by parts, length control, no chatter, prompts for caches, and no limit but the model's."""
+        ours = Ours(clean_replies=True, length_control=True, need_to_know=True, plot_by_part=True)
+        return cls(Paper(max_tokens=0, instruction_first=False), ours)

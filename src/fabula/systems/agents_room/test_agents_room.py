@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
+from hashlib import sha256
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,7 @@ import pytest
 
 from fabula.base.errors import BudgetError, ConfigError, ReplyError, UnknownNameError
 from fabula.craft.planning import PROMPTS
+from fabula.engine.events import Noted
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Assignment, Cast, Program
@@ -21,11 +24,13 @@ from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief
 from fabula.systems import find
 from fabula.systems.agents_room.algorithm import FINALIZER, PLANNING, WRITING, agents_of
+from fabula.systems.agents_room.plot import Plot, read_outline
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.engine.context import Aids
+    from fabula.engine.events import Event
     from fabula.engine.methods import Preset
     from fabula.models.base import Request
     from fabula.models.scripted import Script
@@ -38,12 +43,22 @@ ORDER = [
     *("exposition", "rising_action", "climax", "falling_action", "resolution"),
 ]
 PLANS = ["Central Conflict", "Character Descriptions", "Setting", "Key Plot Points"]
+
+
+def planned(part: str, words: int = 100, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON data
+    """A part of a plot by parts, as JSON."""
+    fields = {"when": "in autumn", "where": "the tower", "who": "Mara", "events": [f"Mara acts in the {part}."]}
+    return {"part": part, "words": words, **fields, "sets_up": [], "pays_off": [], "ends_with": "", **more}
+
+
 PARTS = ["Exposition", "Rising Action", "Climax", "Falling Action", "Resolution"]
 both_layouts = pytest.mark.parametrize("first", [True, False])
 
 
 def said(request: Request) -> str:
-    """A short text that names who says it, so that it can be found again."""
+    """A short text that names who says it, so that it can be found again; a plot by parts as JSON."""
+    if request.path.endswith("plot_by_part"):
+        return json.dumps({"told": "third person", "demands": [], "parts": [planned(part) for part in PARTS]})
     return f"Here the {request.role.replace('_', ' ')} agent tells what it knows of Mara and her lamp."
 
 
@@ -386,7 +401,9 @@ async def test_agents_may_be_played_by_different_performers() -> None:
 
 async def test_a_planners_chatter_is_taken_out_and_a_note_of_nothing_else_is_drawn_again_and_stays() -> None:
     said_by = {"conflict": "Sure, here is the central conflict:\n\nMara wants the lamp lit.", "character": "Sure!"}
-    story, asked = await room(lambda request: said_by.get(request.role) or said(request), tidy=True, max_steps=3)
+    story, asked = await room(
+        lambda request: said_by.get(request.role) or said(request), clean_replies=True, max_steps=3
+    )
     assert [request.role for request in asked[:-1]] == ["conflict", "character", "character", "character"]
     read = prompt(asked[-1])
     assert "[Central Conflict] Mara wants the lamp lit." in read
@@ -397,7 +414,7 @@ async def test_a_planners_chatter_is_taken_out_and_a_note_of_nothing_else_is_dra
 @pytest.mark.parametrize("words", ["", "200"])
 async def test_a_number_of_words_is_shared_out_and_the_last_part_gets_what_is_left(words: str) -> None:
     brief = Brief("Write about 100 words about Mara.")
-    _, asked = await room(brief=brief, length_control=True, tidy=True, variant="write", words=words)
+    _, asked = await room(brief=brief, length_control=True, clean_replies=True, variant="write", words=words)
     whole = 200 if words else 100
     first = next(prompt(request) for request in asked if request.path == "exposition/section")
     low, high = map(int, re.findall(r"Write about \d+ words, between (\d+) and (\d+)", first)[0])
@@ -440,7 +457,7 @@ async def test_a_small_model_is_reminded_and_led() -> None:
 
 
 async def test_without_a_number_of_words_no_length_is_asked_for() -> None:
-    _, asked = await room(length_control=True, tidy=True, variant="write")
+    _, asked = await room(length_control=True, clean_replies=True, variant="write")
     assert all(" words, " not in prompt(request) for request in asked)
 
 
@@ -467,3 +484,238 @@ async def test_an_authors_plan_stands_in_for_the_planning_agents() -> None:
     assert "The lamp is to go dark while a boat is still out." in prompt
     assert "- Mara (70) - Wants: To see the boats home." in prompt
     assert "- Exposition: The letter (The lamp room). A letter comes. Mara says nothing." in prompt
+
+
+# what improved mode adds: a plot by parts, what a writer needs to know, a draft first, a last reading -----------------
+
+
+async def improved(
+    script: Script = said,
+    brief: Brief = BRIEF,
+    **config: Any,  # noqa: ANN401 - fields of Config
+) -> tuple[Story, dict[str, str], list[Event]]:
+    """The story of an improved room with a capable model, the last user message of each role, and what was heard."""
+    heard: list[Event] = []
+    model = ScriptedModel(script, capabilities=Capabilities(schema=True, choices=True))
+    with Journal() as journal:
+        prompts = Prompts(SYSTEM.prompts, common=PROMPTS)
+        context = RunContext(journal, prompts, Cast.of(model), listeners=[heard.append])
+        story = await SYSTEM.write(brief, Run(context), SYSTEM.config("improved", config))
+    return story, {request.path: request.messages[-1].content for request in model.asked}, heard
+
+
+def plotted(*parts: dict[str, Any], **more: Any) -> Script:  # noqa: ANN401 - JSON data
+    """A model that plans these parts; its other replies are those of `more`, by the prompt's name, or `said`."""
+    plot = json.dumps(
+        {"told": "Third person, past tense.", "demands": ["Marta never learns it."], "parts": list(parts)}
+    )
+
+    def reply(request: Request) -> str:
+        name = request.path.rpartition("/")[2]
+        answer = plot if name == "plot_by_part" else more.get(name)
+        return said(request) if answer is None else answer if isinstance(answer, str) else json.dumps(answer)
+
+    return reply
+
+
+FERRY = Brief("About 900 words. It begins in 1968, goes back to 1962, and ends in 1968.")
+FIVE = [
+    planned("Exposition", 190, when="1968", sets_up=["The broken spoke."], events=["Ruben threatens to tell."]),
+    planned("Rising Action", 210, when="1962", events=["Henrik lets go of the wheel."]),
+    planned("Climax", 190, events=["Aksel breaks the spoke."], sets_up=["Half ahead."], ends_with="A rag."),
+    planned("Falling Action", 150, events=["The crowd shouts."]),
+    planned("Resolution", 160, when="1968", events=["Marta touches the wheel."], pays_off=["The broken spoke."]),
+]
+
+
+async def test_the_plot_agent_knows_the_parts_their_words_and_that_they_stand_in_the_order_of_telling() -> None:
+    _, asked, _ = await improved(plotted(*FIVE), FERRY)
+    text = asked["plot/plot_by_part"]
+    assert "2. Rising Action, about 225 words: " in text
+    assert "the order in which it is told and need not be the order in which things happen" in text
+    assert "The story will have about 900 words, between 810 and 990" in text
+
+
+async def test_a_writer_is_given_its_own_plot_points_and_those_to_come_and_none_that_are_told() -> None:
+    _, asked, _ = await improved(plotted(*FIVE), FERRY)
+    text = asked["climax/section"]
+    to_come, own = text.index("This is still to come"), text.index("These are the plot points of your part")
+    assert to_come < text.index("The crowd shouts.") < text.index("Marta touches the wheel.") < own
+    assert own < text.index("Aksel breaks the spoke.") < text.index("Half ahead.") < text.index("Ends with: A rag.")
+    assert "Henrik lets go" not in text  # told; the text itself stands above
+    assert "part 3 of 5 in the order in which the story is told" in text
+    assert "Told: Third person, past tense." in text
+    assert "Marta never learns it." in text
+    assert "What stands only in the plan, the reader does not know" in text
+    first, last = asked["exposition/section"], asked["resolution/section"]
+    assert "It opens the story: nothing has been told yet." in first
+    assert "flows naturally out of the ending before" not in first
+    assert "It ends the story: nothing comes after it." in last
+    assert "still to come" not in last
+
+
+async def test_of_parts_to_come_a_writer_learns_what_happens_and_not_what_they_pay_off() -> None:
+    _, asked, _ = await improved(plotted(*FIVE), FERRY)
+    text = asked["rising-action/section"]
+    assert "Aksel breaks the spoke." in text
+    assert "Half ahead." not in text
+
+
+async def test_a_brief_of_four_scenes_has_four_parts_of_the_words_that_it_names() -> None:
+    four = [planned(part, 225) for part in PARTS if part != "Falling Action"]
+    brief = Brief("Tell it in four scenes of about 225 words each (900 in all).")
+    reply = " ".join(f"word{n}" for n in range(225))
+    story, asked, _ = await improved(plotted(*four, section=reply), brief)
+    assert [scene.label for scene in story.scenes] == [part for part in PARTS if part != "Falling Action"]
+    assert all("Write about 225 words, between 191 and 259" in asked[f"{name}/section"] for name in PATHS_OF_FOUR)
+
+
+PATHS_OF_FOUR = ("exposition", "rising-action", "climax", "resolution")
+
+
+async def test_an_ending_is_not_squeezed_because_the_parts_before_it_ran_a_little_over() -> None:
+    over = " ".join(f"word{n}" for n in range(216))
+    _, asked, _ = await improved(plotted(*(planned(part, 200) for part in PARTS), section=over), Brief("1000 words."))
+    assert "Write about 200 words" in asked["falling-action/section"]
+    low, high = map(int, re.findall(r"between (\d+) and (\d+)", asked["resolution/section"])[-1])
+    assert (low, high) == (170, 230)
+
+
+async def test_every_writer_sees_the_whole_of_a_plot_that_cannot_be_read_by_parts() -> None:
+    def script(request: Request) -> str:
+        return "First this, then that." if request.role == "plot" else said(request)
+
+    story, asked, heard = await improved(script)
+    assert "[Key Plot Points] First this, then that." in asked["climax/section"]
+    assert "do not bring the story to an end" in asked["climax/section"]
+    assert len(story.scenes) == 5
+    assert any("asked for as free text" in event.text for event in heard if isinstance(event, Noted))
+
+
+async def test_the_plot_is_compared_with_the_brief_once_and_only_what_differs_is_planned_again() -> None:
+    better = planned("Climax", 190, events=["Aksel takes the wheel unseen."])
+    _, asked, heard = await improved(plotted(*FIVE), FERRY, plan_check=True)
+    assert "Aksel breaks the spoke." in asked["climax/section"]
+    assert any("The plot stays as it was planned" in event.text for event in heard if isinstance(event, Noted))
+    checked = {"differences": ["Climax: Marta sees it."], "parts": [better]}
+    _, asked, heard = await improved(plotted(*FIVE, plot_check=checked), FERRY, plan_check=True)
+    assert [path for path in asked if path.endswith("plot_check")] == ["plot/plot_check"]
+    assert "Aksel breaks the spoke." in asked["plot/plot_check"]
+    assert "Aksel takes the wheel unseen." in asked["climax/section"]
+    assert "Aksel breaks the spoke." not in asked["climax/section"]
+    assert "Ruben threatens to tell." in asked["exposition/section"]
+    assert any("Climax: Marta sees it." in event.text for event in heard if isinstance(event, Noted))
+
+
+def test_parts_out_of_order_or_twice_are_sent_back() -> None:
+    for parts in ([FIVE[2], FIVE[0]], [FIVE[0], FIVE[0]]):
+        with pytest.raises(ValueError, match="name each part once, in this order: Exposition, Rising Action"):
+            Plot.model_validate({"told": "", "demands": [], "parts": parts})
+
+
+def test_a_plots_text_is_read_back_and_an_author_may_change_it() -> None:
+    plot = Plot.model_validate({"told": "You, present tense.", "demands": [], "parts": FIVE})
+    outline = read_outline(plot.text())
+    assert outline is not None
+    assert (outline.head, list(outline.parts)) == ("Told: You, present tense.", PARTS)
+    assert outline.words == {part["part"]: part["words"] for part in FIVE}
+    assert "- Aksel breaks the spoke." in outline.parts["Climax"]
+    edited = read_outline(
+        "# Exposition\n\nShe comes.\n\nShe waits.\n\n### Climax: the quay (about 90 words)\nShe goes."
+    )
+    assert edited is not None
+    assert edited.parts == {"Exposition": "She comes.\n\nShe waits.", "Climax": "She goes."}
+    assert edited.words == {"Climax": 90}
+    assert read_outline("- Exposition: she comes.") is None
+    assert read_outline("## Climax\nOne.\n\n## Climax\nTwo.") is None
+
+
+async def test_no_prompt_of_an_informed_room_says_a_thing_twice_or_forces_an_order_of_time() -> None:
+    script = plotted(*FIVE, plot_check={"differences": [], "parts": []}, final_reading={"edits": []})
+    _, asked, _ = await improved(script, FERRY, plan_check=True, final_reading=True)
+    for path, text in asked.items():
+        assert "continue the story" not in text, path
+        assert "as in a novel" not in text, path
+        assert "more than five sentences" not in text, path
+        assert "lets the reader step into the world" not in text, path
+        assert text.count("About 900 words.") == 1, path
+        if path.endswith("/section"):
+            lines = [line for line in text.splitlines() if len(line.split()) > 8]
+            assert len(lines) == len(set(lines)), path
+
+
+async def test_a_draft_first_is_read_by_each_planning_agent_and_written_anew() -> None:
+    story, asked, _ = await improved(draft_first=True)
+    assert list(asked) == [
+        "draft/draft",
+        "conflict/review",
+        "characters/review",
+        "setting/review",
+        "plot/review",
+        "story/rewrite",
+    ]
+    assert asked["draft/draft"] == BRIEF.text
+    assert "[Draft] Here the finalizer agent" in asked["conflict/review"]
+    assert "In this room you answer for its central conflict." in asked["conflict/review"]
+    assert "[Notes on the Setting] Here the setting agent" in asked["story/rewrite"]
+    assert [scene.label for scene in story.scenes] == ["Story"]
+
+
+async def test_a_small_model_is_given_no_draft_to_repeat() -> None:
+    _, asked = await room(preset="improved", aids="on", draft_first=True)
+    assert [request.role for request in asked] == ORDER
+
+
+@pytest.mark.parametrize("config", [{}, {"variant": "plan"}, {"draft_first": True}])
+async def test_the_finalizer_reads_the_whole_once_and_its_small_edits_are_made(config: dict[str, Any]) -> None:
+    edit = {"paragraph": 1, "old": "tells what it knows", "new": "tells all it knows", "why": "Plain."}
+    story, asked, _ = await improved(plotted(*FIVE, final_reading={"edits": [edit]}), final_reading=True, **config)
+    (path,) = [path for path in asked if path.endswith("final_reading")]
+    assert BRIEF.text in asked[path]
+    assert ("What was planned" in asked[path]) == ("draft_first" not in config)
+    assert "agent tells all it knows of Mara" in story.scenes[0].text
+    assert all("agent tells what it knows of Mara" in scene.text for scene in story.scenes[1:])
+
+
+async def test_faithful_prompts_are_what_they_were() -> None:
+    digest = sha256()
+    for variant in ("plan", "write", "plan+write"):
+        config: dict[str, Any] = {"variant": variant, "clean_replies": True, "length_control": True, "words": "~150"}
+        for request in (await room(variant=variant))[1] + (await room(said, **config))[1]:
+            digest.update("\n".join(message.content for message in request.messages).encode())
+    assert digest.hexdigest() == "96d706522be2671980b1ddab72492bfcfe2d400f05df8d1ba8ecb64aa90acb98"
+
+
+GIVEN = """
+conflict: He steered, and everybody thanks his father.
+tense: past tense
+demands: [Marta never learns it.]
+payoffs: [The broken spoke of the quay is the one that breaks in the storm.]
+scenes:
+  - {name: The quay, element: exposition, place: Sund, date: 3 November 1968, outline: [Ruben threatens to tell.]}
+  - {name: The strait, element: rising action, date: six years before, outline: [Henrik lets go.]}
+  - {name: The mole, element: rising action, outline: [Aksel counts the seas.]}
+  - {name: The gangway, element: resolution, outline: [Marta touches the wheel.]}
+"""
+
+
+async def test_scenes_of_an_authors_plan_are_the_plot_points_of_their_parts() -> None:
+    model = ScriptedModel(said)
+    with Journal() as journal:
+        journal.decide("plan", "edit", GIVEN)
+        context = RunContext(journal, Prompts(SYSTEM.prompts, common=PROMPTS), Cast.of(model))
+        story = await SYSTEM.write(BRIEF, Run(context), SYSTEM.config("improved"))
+    assert [scene.label for scene in story.scenes] == ["Exposition", "Rising Action", "Resolution"]
+    text = {request.path: request.messages[-1].content for request in model.asked}["rising-action/section"]
+    assert "Scene: The strait\nWhen: six years before\n- Henrik lets go.\nScene: The mole\n- Aksel" in text
+    assert "[Resolution]\nScene: The gangway\n- Marta touches the wheel." in text
+    assert "Told: past tense\nThe task demands:\n- Marta never learns it.\nWhat is set up, and where it pays" in text
+    assert "Ruben threatens" not in text
+
+
+async def test_a_free_plot_of_a_faithful_room_leaves_no_writer_out() -> None:
+    def script(request: Request) -> str:
+        return "## Exposition\nAll of it." if request.role == "plot" else said(request)
+
+    story, _ = await room(script)
+    assert [scene.label for scene in story.scenes] == PARTS

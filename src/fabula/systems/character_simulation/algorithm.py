@@ -5,7 +5,8 @@ director agent D, its character agents A, and the rewrite step.
 
 Knowledge is private by construction: an agent learns of a turn only through `Agent.witness`, which is called for those
 who are present. A prompt to a character is made from its own `Agent`, its sheet, the turns that were played before it
-in the unit that it is in, and the director's command. With `private` the director knows nothing that they do not share.
+in the unit that it is in, without what others thought in them, and the director's command. With `private` the director
+knows nothing that they do not share.
 """
 
 from __future__ import annotations
@@ -13,19 +14,28 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
-from itertools import count
+from itertools import count, groupby, starmap
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fabula.base.errors import PlanError, ReplyError
-from fabula.craft.length import parse_range, read_range
+from fabula.craft.final_reading import final_reading
+from fabula.craft.length import asked_range
 from fabula.craft.packing import around, first_of, last_of, latest
 from fabula.craft.planning import PlanOptions, plan_for
-from fabula.craft.prose import Prose, clean_reply, write_prose
-from fabula.engine.replies import clean_prose
+from fabula.craft.prose import Prose, clean_reply, clean_text, write_prose
+from fabula.engine.replies import thought_in
 from fabula.engine.roles import is_person
 from fabula.engine.run import side_by_side
-from fabula.story import SLUG_LENGTH, Story, count_words, slug
-from fabula.systems.character_simulation.replies import Spoken, direction_type, order_type, outline_type, verdict_type
+from fabula.story import SLUG_LENGTH, Story, count_words, one_line, slug
+from fabula.story.situation import situation_of
+from fabula.systems.character_simulation.replies import (
+    Spoken,
+    decision_type,
+    direction_type,
+    order_type,
+    outline_type,
+    verdict_type,
+)
 from fabula.systems.character_simulation.transcript import Turn, transcript, turns_of
 
 if TYPE_CHECKING:
@@ -33,10 +43,11 @@ if TYPE_CHECKING:
 
     from fabula.craft.length import WordRange
     from fabula.engine.replies import TextKind
-    from fabula.engine.run import Run
+    from fabula.engine.run import Draft, Run
     from fabula.models.base import Reply, Sampling
     from fabula.story import Brief
     from fabula.story.plan import Character, Plan, ScenePlan, Unit
+    from fabula.story.situation import Situation
     from fabula.systems.character_simulation.config import Config
 
 AgentMap: TypeAlias = "dict[str, Agent]"
@@ -44,15 +55,17 @@ AgentMap: TypeAlias = "dict[str, Agent]"
 
 _TOKENS_A_NAME, _TOKENS_AN_EVENT, _TOKENS_A_COMMAND = 24, 90, 140  # of replies that are to be short
 _TURN_TOKENS, _MEMORY_TOKENS, _STATE_TOKENS = 160, 200, 100  # of replies that are to be short
+_BEFORE_TOKENS = 400  # of what came before a scene, in prompts that are to be short
 _HISTORY_TOKENS = 4000  # of the chat history, in prompts that are to be short
 _WRITER_TOKENS, _WRITER_SHARE = 6000, 0.75  # of the writer's prompt; the rest of its context is for the reply
-_BRIEF, _GIST, _SCENES, _STORY, _PLAYED = 0.10, 0.05, 0.15, 0.25, 0.25  # shares of the writer's prompt
+_BRIEF, _GIST, _SCENES, _STORY, _PLAYED = 0.10, 0.05, 0.15, 0.25, 0.25  # shares of a prompt
 _TURN_WORDS, _MEMORY_WORDS, _SCENE_WORDS = 60, 80, 400  # for estimates
 _SAME: Final = 0.9  # share of two commands' words that agree, from which on they are one command
 _TRIES: Final = 3
 _LEAST_WORDS: Final = 3  # a command of fewer words is none
+_LEAST_TURNS, _TURNS_AN_EVENT = 10, 2  # of a scene where `max_turns` sets none
 _ROOM: Final = 6  # characters of an artefact's name that a unit's number may take
-_TAKEN: Final = {"plan", "order"}  # names of other artefacts
+_TAKEN: Final = {"plan", "order", "drafts", "edits", "refused"}  # names of other artefacts
 _LABELS: Final = (
     *("Character", "Memory", "Physical state", "Last turns", "Director"),
     *("Writing prompt", "Central conflict", "Setting", "Story so far", "How it was played", "Scene to write"),
@@ -65,10 +78,11 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     Scenes without a common character are played side by side: agents learn of turns only by witnessing them, so such
     scenes cannot affect each other. A scene is rewritten as soon as it is played and the one before it is written.
     """
-    options = PlanOptions(scenes=config.ours.scenes, characters=config.ours.characters)
+    options = PlanOptions.of(config)
     p_p = await plan_for(run, brief, options)
     run.check_cast("character", [character.name for character in p_p.characters])
-    p_c = _units_in_time(p_p, await sort_scenes(p_p, run, config))
+    order = await sort_scenes(p_p, run, config)
+    p_c = _units_in_time(p_p, order)
     of_scene: dict[str, list[TimedUnit]] = {}
     for unit in p_c:
         of_scene.setdefault(unit.scene.name, []).append(unit)
@@ -76,15 +90,48 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
 
     async def rewrite_step() -> None:
         nonlocal story
+        drafts: list[Draft] = []
         for scene in p_p.scenes:
-            units = of_scene[scene.name]
-            histories = [(await unit.outcome).history for unit in units]
-            label = f"Scene {scene.name}" if slug(scene.name) in _TAKEN else scene.name
-            task = RewriteTask(brief, p_p, scene, histories, story, config)
-            story = story.add(label, await run.keep(slug(label), task.write, folder="story"))
+            played = [(unit.planned, (await unit.outcome).history) for unit in of_scene[scene.name]]
+            task = RewriteTask(brief, p_p, order, scene, played, story, config)
+            if config.ours.final_reading:
+                drafts.append(await run.draft(slug(_label(scene)), task.write))
+                story = story.add(_label(scene), drafts[-1].text)
+            else:
+                story = story.add(_label(scene), await run.keep(slug(_label(scene)), task.write, folder="story"))
+        if drafts:
+            want = asked_range(brief, config.ours.words) if config.ours.length_control else None
+            texts = await final_reading(run, "writer", drafts, brief=brief.text, plan=_planned(p_p), want=want)
+            scenes = zip(story.scenes, texts, strict=True)
+            story = replace(story, scenes=tuple(replace(scene, text=text) for scene, text in scenes))
 
     await side_by_side([*(play_unit(unit, run, config) for unit in p_c), rewrite_step()])
     return story
+
+
+def _label(scene: ScenePlan) -> str:
+    """What a scene is called in the story."""
+    return f"Scene {scene.name}" if slug(scene.name) in _TAKEN else scene.name
+
+
+def _planned(plan: Plan) -> str:
+    """The plan as whoever reads the whole at the end is shown it."""
+    cast = "\n".join(f"- {character.introduction()}" for character in plan.characters)
+    scenes = "\n".join(
+        f"{number}. {scene.name} ({scene.when or scene.place}): {' '.join(event.text for event in scene.outline)}"
+        for number, scene in enumerate(plan.scenes, 1)
+    )
+    parts = {
+        "Conflict": plan.conflict,
+        "Setting": plan.setting,
+        "Person and tense": plan.manner,
+        "Form": plan.form,
+        "What the story must keep to": "\n".join(f"- {one}" for one in plan.demands),
+        "What is set up where, and pays off where": "\n".join(f"- {one}" for one in plan.payoffs),
+        "Characters": cast,
+        "Scenes, in the order of telling": scenes,
+    }
+    return "\n\n".join(f"{name}:\n{text}" for name, text in parts.items() if text)
 
 
 # the role-playing step: both sortings (section 3.2.2) -----------------------------------------------------------------
@@ -155,6 +202,8 @@ async def chronological_outline(unit: TimedUnit, run: Run, config: Config) -> tu
             sampling=_sampling(run, config, "sorter", _TOKENS_AN_EVENT * (len(events) + 1)),
             scene=unit.scene,
             people=unit.people,
+            open=unit.open,
+            when=unit.when if config.ours.staged else "",
             events=unit.planned.events,
             private=config.ours.private,
             numbered=config.ours.numbered,
@@ -200,21 +249,41 @@ class TimedUnit:
     Attributes:
         planned: the scene, and its events in the order of telling.
         name: of its artefact.
-        people: the characters who are there, and what each of them wants in the scene.
+        situations: of each character who is there, what it knows of the scene.
         before: for each of them the unit that they come from, if there is one.
+        shared: earlier units that all of them were in.
+        open: whose set-up others may know: everybody's in a plan that says apart what people hide.
         outcome: is there once the unit was played.
     """
 
     planned: Unit
     name: str
-    people: tuple[tuple[Character, str], ...]
+    situations: Mapping[str, Situation]
     before: Mapping[str, TimedUnit]
+    shared: tuple[TimedUnit, ...] = ()
+    open: frozenset[str] = frozenset()
     outcome: asyncio.Future[Outcome] = field(default_factory=asyncio.Future)
 
     @property
     def scene(self) -> ScenePlan:
         """The scene that it belongs to."""
         return self.planned.scene
+
+    @property
+    def people(self) -> tuple[tuple[Character, str], ...]:
+        """The characters who are there, and what each of them wants in the scene."""
+        return tuple((one.character, one.wants) for one in self.situations.values())
+
+    @property
+    def when(self) -> str:
+        """When it happens, in words, where the plan says so; a flashback's own date."""
+        own = self.planned.events[0].time
+        return replace(self.scene, date="", time=own).when if own and own != self.scene.time else self.scene.when
+
+    @property
+    def where_and_when(self) -> str:
+        """Its place and date on one line."""
+        return "; ".join(filter(None, (one_line(self.scene.place), self.when))) or "Another place and time"
 
     async def agents(self) -> AgentMap:
         """M for this unit (Algorithm 1, lines 5 to 9): everybody who is there, before the first turn.
@@ -229,14 +298,16 @@ class TimedUnit:
 
 def _units_in_time(plan: Plan, order: Sequence[str]) -> list[TimedUnit]:
     """All units in the order of time; each follows the latest ones before it that its characters are in."""
-    sheets = {character.name: character for character in plan.characters}
     latest_of: dict[str, TimedUnit] = {}
     units = plan.units(order)
-    timed = []
+    timed: list[TimedUnit] = []
+    told_apart = any(character.secret for character in plan.characters)
     for unit, name in zip(units, _names(plan, units), strict=True):
-        people = tuple((sheets[presence.name], presence.goal) for presence in unit.characters)
+        situations = {who: situation_of(plan, unit.scene, who, unit.events) for who in unit.present}
         before = {who: latest_of[who] for who in unit.present if who in latest_of}
-        timed.append(TimedUnit(unit, name, people, before))
+        shared = tuple(one for one in timed if set(unit.present) <= set(one.planned.present))
+        open_ = frozenset(one.name for one in unit.characters if told_apart and not one.then)
+        timed.append(TimedUnit(unit, name, situations, before, shared, open_))
         latest_of |= dict.fromkeys(unit.present, timed[-1])
     return timed
 
@@ -301,6 +372,17 @@ class SceneInPlay:
         """Who is there and can be chosen to speak."""
         return self.unit.planned.present
 
+    @property
+    def most(self) -> int:
+        """How many turns it may have (section 5.2: 10); where no number is set, as many as its outline needs."""
+        most = self.config.paper.max_turns
+        return max(_LEAST_TURNS, _TURNS_AN_EVENT * len(self.outline)) if most is None else most
+
+    def witnessed(self, turn: Turn, m: AgentMap) -> AgentMap:
+        """Those who are present after a turn, which all of them witness."""
+        turn = replace(turn, at=self.unit.where_and_when if self.config.ours.staged else "")
+        return {name: m[name].witness(turn) for name in self.names}
+
 
 async def role_play(s_i: SceneInPlay, m: AgentMap) -> list[Turn]:
     """Algorithm 1: the chat history H of the scene; afterwards M holds everybody who was there as they are after it.
@@ -310,8 +392,8 @@ async def role_play(s_i: SceneInPlay, m: AgentMap) -> list[Turn]:
     """
     h: list[Turn] = []  # line 1
     d = Director(s_i)  # line 2
-    # Line 3. Section 5.2 bounds the iterations; where nobody is present there is nobody to choose.
-    while s_i.names and len(h) < s_i.config.paper.max_turns and not await d.should_terminate(h):
+    # Line 3. The director keeps to the bound of section 5.2; where nobody is present there is nobody to choose.
+    while s_i.names and not await d.should_terminate(h):
         direction = await d.next_speaker_and_command(h)  # lines 4 and 10: one call, as appendix B.1.2 has it
         if direction is None:  # ours: the director goes in circles
             break
@@ -319,7 +401,10 @@ async def role_play(s_i: SceneInPlay, m: AgentMap) -> list[Turn]:
         a_i = m[a_i.name] = await update_state(a_i, s_i, len(h) + 1)  # line 11
         h_i = await get_response(a_i, h, direction, s_i)  # line 12
         h.append(h_i)  # line 13
-        m |= {name: m[name].witness(h_i) for name in s_i.names}  # A.update_state's new history: all present witness h_i
+        m |= s_i.witnessed(h_i, m)  # A.update_state's new history: all present witness h_i
+    for missed in d.not_played:  # ours: what the outline has and the play has not, happened all the same
+        h.append(missed)
+        m |= s_i.witnessed(missed, m)
     return h  # line 15
 
 
@@ -332,7 +417,7 @@ async def lived_through(h: Sequence[Turn], s_i: SceneInPlay, m: AgentMap) -> Age
     for number, turn in enumerate(h, 1):
         if turn.name in s_i.names:
             m[turn.name] = await update_state(m[turn.name], s_i, number)
-        m |= {name: m[name].witness(turn) for name in s_i.names}
+        m |= s_i.witnessed(turn, m)
     return m
 
 
@@ -355,26 +440,73 @@ class Direction:
 
 @dataclass
 class Director:
-    """D: ends one scene, selects who speaks next, and commands (section 3.2.1, appendix B.1.2)."""
+    """D: ends one scene, selects who speaks next, and commands (section 3.2.1, appendix B.1.2).
+
+    With `one_call` one reply says all of it: it is asked for where the algorithm asks whether to terminate, and `next`
+    keeps the direction in it. Models with aids are asked in two calls, as in the paper.
+    """
 
     s_i: SceneInPlay
-    uncovered: str = ""
+    uncovered: tuple[int, ...] = ()
+    reasons: str = ""
+    next: Direction | None = None
     given: list[Direction] = field(default_factory=list)
     repeats: int = 0
 
     async def should_terminate(self, h: Sequence[Turn]) -> bool:
-        """Whether `h` covers the outline; `uncovered` says which events the director misses, and whose they are."""
-        s_i, ours = self.s_i, self.s_i.config.ours
-        if len(h) < min(ours.min_turns, len(s_i.outline)):
+        """Whether `h` covers the outline, or the scene has as many turns as it may have (section 5.2).
+
+        `uncovered` says which events the director misses, with `numbered`; else its `reasons` do.
+        """
+        s_i, ours, over = self.s_i, self.s_i.config.ours, len(h) >= self.s_i.most
+        if over and not ours.last_check:
+            return True
+        if self.in_one_call and not over:
+            return await self._decides(h)
+        if len(h) < min(ours.min_turns, len(s_i.outline), s_i.most):
             return False
-        wanted = verdict_type(s_i.names, len(s_i.outline), numbered=ours.numbered)
+        covered = await self._judges(h)
+        if over and not covered:
+            s_i.run.note(f"The scene ends after {len(h)} turns, as many as it may have. {self.missing}")
+        return covered or over
+
+    @property
+    def in_one_call(self) -> bool:
+        """Whether one reply says if the scene ends and, if not, who is next and what to do."""
+        return self.s_i.config.ours.one_call and not self.s_i.run.aids("director")
+
+    @property
+    def missing(self) -> str:
+        """What the director last found uncovered, in one sentence; empty if nothing."""
+        if self.reasons or not self.uncovered:
+            return self.reasons
+        return f"Not yet covered: {'; '.join(self.s_i.outline[number - 1] for number in self.uncovered)}"
+
+    @property
+    def not_played(self) -> list[Turn]:
+        """The events that the scene left uncovered; none is known where no last check is made."""
+        if not (self.s_i.config.ours.last_check and self.s_i.config.ours.numbered):
+            return []
+        return [Turn.not_played(self.s_i.outline[number - 1]) for number in self.uncovered]
+
+    async def _judges(self, h: Sequence[Turn]) -> bool:
+        """Whether the outline is covered, by a call that asks for nothing else."""
+        wanted = verdict_type(self.s_i.names, len(self.s_i.outline), numbered=self.s_i.config.ours.numbered)
         verdict = await self._ask(wanted, "terminate", h)
-        if ours.numbered:
-            missed = [f"{s_i.outline[one.event - 1]} ({one.character})" for one in verdict.uncovered]
-            self.uncovered = f"Not yet covered: {'; '.join(missed)}" if missed else ""
+        covered = bool(verdict.covered)
+        if self.s_i.config.ours.numbered:
+            self.uncovered = () if covered else tuple(sorted({one.event for one in verdict.uncovered}))
         else:
-            self.uncovered = " ".join(verdict.reasons.split())
-        return bool(verdict.covered)
+            self.reasons = " ".join(verdict.reasons.split())
+        return covered
+
+    async def _decides(self, h: Sequence[Turn], done: tuple[str, ...] = ()) -> bool:
+        """Whether the outline is covered; if not, `next` is the direction that goes on."""
+        wanted = decision_type(self.s_i.names, len(self.s_i.outline), begun=bool(h))
+        found = await self._ask(wanted, "decide", h, done=done, names=self.s_i.names, turn=len(h) + 1)
+        self.uncovered = tuple(sorted(set(found.remaining)))
+        self.next = Direction(found.next_speaker, " ".join(found.next_command.split())) if self.uncovered else None
+        return not self.uncovered
 
     async def next_speaker_and_command(self, h: Sequence[Turn]) -> Direction | None:
         """Who speaks next and the command for them; `None` where the director goes in circles.
@@ -382,36 +514,50 @@ class Director:
         A command that was given before is noted. With a `repeat_limit`, the director is shown what was done and asked
         once more; after so many repeats the scene ends.
         """
-        limit, direction = self.s_i.config.ours.repeat_limit, await self._direction(h)
+        limit, direction = self.s_i.config.ours.repeat_limit, self.next or await self._direction(h)
         if any(direction.same(before) for before in self.given):
             self.repeats += 1
-            missing = f" {self.uncovered}" if self.uncovered else ""
+            missing = f" {self.missing}" if self.missing else ""
             self.s_i.run.note(f"Turn {len(h) + 1}: the director repeats a command to {direction.speaker}.{missing}")
             if limit and self.repeats >= limit:
                 return None
             if limit:
-                direction = await self._direction(h, done=tuple(before.command for before in self.given))
+                direction = await self._again(h) or direction
         self.given.append(direction)
         return direction
 
+    async def _again(self, h: Sequence[Turn]) -> Direction | None:
+        """Another direction, by a director who is shown what was done."""
+        done = tuple(before.command for before in self.given)
+        if not self.in_one_call:
+            return await self._direction(h, done)
+        await self._decides(h, done)
+        return self.next
+
     async def _direction(self, h: Sequence[Turn], done: tuple[str, ...] = ()) -> Direction:
         s_i, ours = self.s_i, self.s_i.config.ours
-        wanted = direction_type(s_i.names, len(s_i.outline), numbered=ours.numbered)
-        uncovered = self.uncovered if ours.tell_uncovered else ""
-        found = await self._ask(wanted, "direct", h, uncovered=uncovered, done=done, names=s_i.names)
+        helped = ours.numbered and s_i.run.aids("director")
+        wanted = direction_type(s_i.names, len(s_i.outline), numbered=ours.numbered, chosen=helped)
+        uncovered = self.missing if ours.tell_uncovered else ""
+        found = await self._ask(wanted, "direct", h, uncovered=uncovered, done=done, names=s_i.names, chosen=helped)
         command = " ".join(str(found.next_command).split())
-        if not (ours.numbered and s_i.run.aids("director")):
+        if not helped:
             return Direction(found.next_speaker, command)
-        # A small director's commands may say nothing: the character is shown the event too, or it alone.
-        command = clean_prose(command, labels=s_i.names, last=True, kind="notes", aids=True).text
-        event = self._least_given(found.remaining)
-        return Direction(found.next_speaker, command if count_words(command) >= _LEAST_WORDS else event, event)
+        # A small director's commands may say nothing, or the same event over and over: then the event is the command.
+        event, open_ = s_i.outline[found.event - 1], self._least_given(found.remaining)
+        cleaned = clean_text(s_i.run, "director", command, labels=s_i.names, kind="notes")
+        if self._times(event) > self._times(open_) or count_words(cleaned) < _LEAST_WORDS:
+            return Direction(found.next_speaker, open_, open_)
+        return Direction(found.next_speaker, cleaned, event)
 
     def _least_given(self, remaining: Sequence[int]) -> str:
         """Of the events that remain, the one that commands were least often about; the outline's where none remains."""
-        given = [before.event for before in self.given]
         events = [self.s_i.outline[number - 1] for number in dict.fromkeys(remaining)] or self.s_i.outline
-        return min(events, key=given.count)
+        return min(events, key=self._times)
+
+    def _times(self, event: str) -> int:
+        """How many commands were about an event."""
+        return sum(before.event == event for before in self.given)
 
     async def _ask(self, wanted: type[Any], prompt: str, h: Sequence[Turn], **fields: object) -> Any:  # noqa: ANN401 - a type made at run time
         s_i, ours = self.s_i, self.s_i.config.ours
@@ -423,14 +569,28 @@ class Director:
             prompt,
             sampling=_sampling(s_i.run, s_i.config, "director", most),
             scene=s_i.unit.scene,
+            when=s_i.unit.when if ours.staged else "",
             people=s_i.unit.people,
+            open=s_i.unit.open,
+            before=_before(s_i) if ours.staged else (),
             outline=s_i.outline,
-            history=_fitting(h, s_i, "director"),
+            history=_fitting([str(turn) for turn in h], s_i, "director"),
+            most=s_i.most if ours.staged else 0,
             private=ours.private,
             numbered=ours.numbered,
             instruction_first=ours.instruction_first,
             **fields,
         )
+
+
+def _before(s_i: SceneInPlay) -> tuple[str, ...]:
+    """What everybody who is there has been through with the others: places, dates and events of earlier units."""
+    lines = [
+        f"{unit.where_and_when}: {' '.join(event.text for event in unit.planned.events)}" for unit in s_i.unit.shared
+    ]
+    if not s_i.config.ours.fit_prompts:
+        return tuple(lines)
+    return latest(lines, s_i.run.prompt_tokens("director", _BEFORE_TOKENS, _GIST))
 
 
 # the character agents A -----------------------------------------------------------------------------------------------
@@ -454,25 +614,43 @@ async def update_state(agent: Agent, s_i: SceneInPlay, turn: int) -> Agent:
     """The agent after taking in what it has not yet taken in: memory and physical state, updated side by side."""
     if not agent.unseen and not s_i.config.ours.update_always:
         return agent
-    memory, state = await side_by_side(_updated(agent, s_i, turn, kind) for kind in ("memory", "state"))
-    return replace(agent, memory=memory, state=state, unseen=())
+    kinds = ("memory",) if _in_one(s_i) else ("memory", "state")
+    memory, *state = await side_by_side(_updated(agent, s_i, turn, kind) for kind in kinds)
+    return replace(agent, memory=memory, state="".join(state), unseen=())
+
+
+def _in_one(s_i: SceneInPlay) -> bool:
+    """Whether the physical state is part of the memory; models with aids keep two texts, as in the paper."""
+    return s_i.config.ours.one_memory and not s_i.run.aids("memory")
 
 
 async def _updated(agent: Agent, s_i: SceneInPlay, turn: int, kind: str) -> str:
     """The new text of an agent's memory or physical state; the old one where nothing usable came."""
     now, most = (agent.memory, _MEMORY_TOKENS) if kind == "memory" else (agent.state, _STATE_TOKENS)
     fields = {
-        "character": _sheet(agent, s_i)[0],
+        "character": s_i.unit.situations[agent.name].character,
         "kind": "memory" if kind == "memory" else "physical state",
         "now": now,
-        "unseen": _fitting(agent.unseen, s_i, "memory"),
+        "unseen": _taken_in(agent, s_i),
+        "staged": s_i.config.ours.staged,
+        "here": s_i.unit.where_and_when,
+        "with_state": _in_one(s_i),
         "instruction_first": s_i.config.ours.instruction_first,
     }
     run, sampling = s_i.run.scope("turn", turn), _sampling(s_i.run, s_i.config, "memory", most)
     reply = await run.reply("memory", kind, sampling=sampling, expect=_MEMORY_WORDS, **fields)
     if not s_i.config.ours.clean_replies:
         return reply.text
-    return _cleaned(run, "memory", reply, s_i, run.render(kind, **fields), "notes") or now
+    echo = run.render(kind, **fields | {"now": ""})  # an update repeats what it updates
+    return _cleaned(run, "memory", reply, s_i, echo, "notes") or now
+
+
+def _taken_in(agent: Agent, s_i: SceneInPlay) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """What an agent has witnessed and not yet taken in, as it saw it: by place and time, as far as it fits."""
+    seen = [(turn.at, turn.seen_by(agent.name)) for turn in agent.unseen]
+    fitting = len(_fitting([text for _, text in seen], s_i, "memory"))
+    groups = groupby(seen[len(seen) - fitting :], key=lambda one: one[0])
+    return tuple((at, tuple(text for _, text in some if text)) for at, some in groups)
 
 
 async def get_response(agent: Agent, h: Sequence[Turn], direction: Direction, s_i: SceneInPlay) -> Turn:
@@ -485,45 +663,53 @@ async def get_response(agent: Agent, h: Sequence[Turn], direction: Direction, s_
     director's command stands in.
     """
     config, command = s_i.config, direction.command
-    character, wants = _sheet(agent, s_i)
-    fields = {
-        "character": character,
-        "memory": agent.memory,
-        "state": agent.state,
-        "recent": _fitting(h[max(len(h) - config.paper.recent, 0) :], s_i, agent.name),
-        "wants": wants,
-        "command": command,
-        "event": direction.event if direction.event != command else "",
-        "instruction_first": config.ours.instruction_first,
-    }
+    fields = _given_to(agent, h, direction, s_i)
     run, sampling = s_i.run.scope("turn", len(h) + 1), _sampling(s_i.run, config, agent.name, _TURN_TOKENS)
     if not config.ours.plain_response:
         spoken = await run.ask_for(Spoken, agent.name, "respond", sampling=sampling, **fields)
         return Turn.of(agent.name, spoken.response, command)
+    fault = ""
     for attempt in range(_TRIES):
-        here = run.scope("again", attempt) if attempt else run
+        here = run.again(attempt, fault)
         reply = await here.reply(agent.name, "respond", sampling=sampling, expect=_TURN_WORDS, **fields)
         text = reply.text
         if config.ours.clean_replies and not is_person(reply.model):  # a person means what they write
             text = _cleaned(here, agent.name, reply, s_i, here.render("respond", **fields), "prose")
-        turn = Turn.of(agent.name, text, command)
-        if turn.text:
+            fault = here.fault(text, "respond", fields)
+        shown, thought = thought_in(text) if config.ours.thoughts else (text, "")
+        turn = Turn.of(agent.name, shown, command, thought)
+        if turn.text and not fault:
             return turn
+        here.removed("reply", turn.text)
     run.note(f"{agent.name} gave no turn of use in {_TRIES} tries; the director's command stands in.")
-    return Turn.of(agent.name, last_of(f"{agent.name} does what the director says: {command}", _TURN_TOKENS), command)
+    return Turn.of(agent.name, f"{agent.name} does what the director says: {command}", command)
 
 
-def _sheet(agent: Agent, s_i: SceneInPlay) -> tuple[Character, str]:
-    """The agent's character, and what it wants in the scene."""
-    return next((sheet, wants) for sheet, wants in s_i.unit.people if sheet.name == agent.name)
+def _given_to(agent: Agent, h: Sequence[Turn], direction: Direction, s_i: SceneInPlay) -> dict[str, Any]:
+    """What an agent is shown when it responds: nothing that its character has not, does not witness or is not."""
+    ours, situation = s_i.config.ours, s_i.unit.situations[agent.name]
+    recent = [turn.seen_by(agent.name) for turn in h[max(len(h) - s_i.config.paper.recent, 0) :]]
+    return {
+        "character": situation.character,
+        "staged": ours.staged,
+        "situation": replace(situation, date=s_i.unit.when),
+        "memory": agent.memory,
+        "state": agent.state,
+        "with_state": _in_one(s_i),
+        "recent": _fitting([seen for seen in recent if seen], s_i, agent.name),
+        "wants": situation.wants,
+        "command": direction.command,
+        "event": direction.event if direction.event != direction.command else "",
+        "thoughts": ours.thoughts and not s_i.run.aids(agent.name),
+        "instruction_first": ours.instruction_first,
+    }
 
 
-def _fitting(turns: Sequence[Turn], s_i: SceneInPlay, role: str) -> tuple[Turn, ...]:
-    """The last of `turns` that fit into a role's prompt."""
+def _fitting(texts: Sequence[str], s_i: SceneInPlay, role: str) -> tuple[str, ...]:
+    """The last of `texts` that fit into a role's prompt."""
     if not s_i.config.ours.fit_prompts:
-        return tuple(turns)
-    kept = latest([str(turn) for turn in turns], s_i.run.prompt_tokens(role, _HISTORY_TOKENS))
-    return tuple(turns[len(turns) - len(kept) :])
+        return tuple(texts)
+    return latest(texts, s_i.run.prompt_tokens(role, _HISTORY_TOKENS))
 
 
 def _cleaned(run: Run, role: str, reply: Reply, s_i: SceneInPlay, echo: str, kind: TextKind) -> str:
@@ -541,19 +727,26 @@ def _sampling(run: Run, config: Config, role: str, short: int) -> Sampling:
 
 @dataclass(frozen=True)
 class RewriteTask:
-    """One scene to be written: what was played of it, in the order of time, and the story so far."""
+    """One scene to be written: what was played of it, unit by unit in the order of time, and the story so far."""
 
     brief: Brief
     plan: Plan
+    order: Sequence[str]
     scene: ScenePlan
-    histories: Sequence[Sequence[Turn]]
+    played: Sequence[tuple[Unit, Sequence[Turn]]]
     story: Story
     config: Config
 
     async def write(self, run: Run) -> str:
         """The scene's text by its presentation outline o_p; one call, or more where length is controlled."""
         ours, plan, last = self.config.ours, self.plan, self.scene is self.plan.scenes[-1]
-        fields = self._inputs(run) | {"last": last, "instruction_first": ours.instruction_first}
+        fields = self._inputs(run) | {
+            "last": last,
+            "staged": ours.staged,
+            "earlier": ours.staged and self._goes_back(),
+            "missing": [turn.text for _, turns in self.played for turn in turns if not turn.name],
+            "instruction_first": ours.instruction_first,
+        }
         if not ours.clean_replies:
             sampling = self.config.paper.sampling
             return await run.ask(
@@ -561,15 +754,21 @@ class RewriteTask:
             )
         names = [*(scene.name for scene in plan.scenes), *(character.name for character in plan.characters)]
         written = [scene.text for scene in self.story.scenes[-3:]]
-        prose = Prose(last, self._length(), (*_LABELS, *names), _SCENE_WORDS, previous=(written or [""])[-1])
+        previous = (written or [""])[-1]
+        prose = Prose(last, self._length(), (*_LABELS, *names), _SCENE_WORDS, previous, quoted=("played",))
         return await write_prose(run, "writer", "rewrite", prose, before=written, fields=fields)
+
+    def _goes_back(self) -> bool:
+        """Whether the scene happens before the one that is told before it."""
+        at = self.plan.scenes.index(self.scene)
+        return at > 0 and self.order.index(self.scene.name) < self.order.index(self.plan.scenes[at - 1].name)
 
     def _length(self) -> WordRange | None:
         """The words that this scene should have: what is left of the brief's range, shared by importance."""
         ours = self.config.ours
         if not ours.length_control:
             return None
-        whole = parse_range(ours.words) if ours.words else read_range(self.brief.text)
+        whole = asked_range(self.brief, ours.words)
         if whole is None:
             return None
         ahead = self.plan.scenes[self.plan.scenes.index(self.scene) :]
@@ -577,20 +776,38 @@ class RewriteTask:
 
     def _inputs(self, run: Run) -> dict[str, Any]:
         """The ten inputs of appendix B.2; with `fit_prompts` each within its share of the prompt."""
-        plan, scene = self.plan, self.scene
+        plan, scene, aids = self.plan, self.scene, run.aids("writer")
         full = [f"{one.name}: {' '.join(event.text for event in one.outline)}" for one in plan.scenes]
-        played = "\n\n* * *\n\n".join("\n\n".join(map(str, turns)) for turns in self.histories if turns)
-        people = [(plan.character(one.name), one.goal) for one in scene.characters]
-        given: dict[str, Any] = {"people": people, "scene": scene, "manner": plan.manner}
+        played = "\n\n* * *\n\n".join(filter(None, starmap(self._as_played, self.played)))
+        given: dict[str, Any] = {"people": plan.people(scene), "scene": scene, "plan": plan}
+        texts = {"brief": self.brief.text, "conflict": plan.conflict, "setting": plan.setting}
         if not self.config.ours.fit_prompts:
-            texts = {"brief": self.brief.text, "conflict": plan.conflict, "setting": plan.setting}
             return given | texts | {"scenes": tuple(full), "story": self.story.text, "played": played}
         most = run.prompt_tokens("writer", _WRITER_TOKENS, _WRITER_SHARE)
-        return given | {
-            "brief": first_of(self.brief.text, int(most * _BRIEF)),
-            "conflict": first_of(plan.conflict, int(most * _GIST)),
-            "setting": first_of(plan.setting, int(most * _GIST)),
-            "scenes": around(full, plan.names, plan.scenes.index(scene), int(most * _SCENES)),
-            "story": last_of(self.story.text, int(most * _STORY)),
-            "played": last_of(played, int(most * _PLAYED)),
-        }
+        if aids:
+            texts = {
+                "brief": first_of(self.brief.text, int(most * _BRIEF)),
+                "conflict": first_of(plan.conflict, int(most * _GIST)),
+                "setting": first_of(plan.setting, int(most * _GIST)),
+            }
+        return (
+            given
+            | texts
+            | {
+                "scenes": around(full, plan.names, plan.scenes.index(scene), int(most * _SCENES)),
+                "story": last_of(self.story.text, int(most * _STORY)),
+                "played": last_of(played, int(most * _PLAYED)),
+            }
+        )
+
+    def _as_played(self, unit: Unit, turns: Sequence[Turn]) -> str:
+        """A unit's turns, with all that was thought; said before who was there, where that is not the whole scene."""
+        lines = [turn.whole for turn in turns if turn.name]
+        if lines and self.config.ours.staged and len(unit.present) < len(self.scene.characters):
+            lines.insert(0, f"[Only {_and(unit.present)} saw and heard this.]")
+        return "\n\n".join(lines)
+
+
+def _and(names: Sequence[str]) -> str:
+    """Names in a row: "Ann, Bob and Cyd"."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, Field, create_model
+from pydantic import AfterValidator, BaseModel, Field, create_model, model_validator
 
 from fabula.engine.replies import short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Self
 
 
 class Spoken(BaseModel):
@@ -36,16 +37,49 @@ def verdict_type(names: Sequence[str], events: int, *, numbered: bool) -> type[A
     )
 
 
-def direction_type(names: Sequence[str], events: int, *, numbered: bool) -> type[Any]:
-    """What comes next: `remaining`, `next_speaker`, `next_command`."""
+def direction_type(names: Sequence[str], events: int, *, numbered: bool, chosen: bool = False) -> type[Any]:
+    """What comes next: `remaining`, `next_speaker`, `next_command`; where one is to be `chosen`, also its `event`."""
     remaining = "the numbers of the events that remain" if numbered else "the events that remain, word for word"
     event = _event(events, numbered=numbered)
-    return create_model(
+    which: dict[str, Any] = {"event": (event, Field(description="the event that the next turn plays"))}
+    made: type[Any] = create_model(
         "Direction",
         remaining=(_list_of(event, short(events), Field(description=remaining)), ...),
+        **(which if chosen else {}),
         next_speaker=(_one_of(names), Field(description="who plays the next turn")),
         next_command=(_text(240), Field(description="your short command to that character")),
     )
+    return made
+
+
+class _Decision(BaseModel):
+    """What a decision of one call must be: while an event remains, somebody plays on."""
+
+    remaining: list[int]
+    next_speaker: str
+    next_command: str
+
+    @model_validator(mode="after")
+    def _goes_on(self) -> Self:
+        if self.remaining and not (self.next_speaker and self.next_command.strip()):
+            raise ValueError("Events remain, so the scene goes on: give next_speaker and next_command.")
+        return self
+
+
+def decision_type(names: Sequence[str], events: int, *, begun: bool) -> type[Any]:
+    """Whether a scene ends (nothing is `remaining`) and, if not, `next_speaker` and `next_command`; of one reply."""
+    what = (
+        "the numbers of those events of the outline that were not yet played; empty if all were, which ends the scene"
+    )
+    some = Field(min_length=0 if begun else 1, description=what)
+    made: type[_Decision] = create_model(
+        "Decision",
+        __base__=_Decision,
+        remaining=(_list_of(_event(events, numbered=True), some), ...),
+        next_speaker=(_one_of([*names, ""]), Field(description="who plays the next turn; empty if the scene ends")),
+        next_command=(str, Field(description="your short command to that character; empty if the scene ends")),
+    )
+    return made
 
 
 def order_type(names: Sequence[str], accepts: Callable[[Sequence[str]], str]) -> type[Any]:

@@ -13,13 +13,14 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeAlias
 
 from fabula.base.errors import FabulaError, ReplyError, UsageError
+from fabula.craft.final_reading import final_reading
 from fabula.craft.length import asked_range, revise_to_length, trim
 from fabula.craft.packing import latest
 from fabula.craft.planning import PlanOptions, given_plan, plan_for
 from fabula.craft.prose import Prose, clean_reply, shorten, write_prose
 from fabula.engine.replies.labelled import without_label
 from fabula.engine.replies.scripts import tidy_script
-from fabula.engine.run import side_by_side
+from fabula.engine.run import Draft, side_by_side
 from fabula.models.base import Reply, Sampling
 from fabula.story import Story, count_words, one_line, slug
 from fabula.story.sentences import as_sentence
@@ -30,6 +31,7 @@ from fabula.systems.dramatron.hierarchy import (
     Hierarchy,
     SceneEntry,
     SceneInput,
+    alike,
     characters_text,
     hierarchy_of,
     logline_of,
@@ -41,14 +43,14 @@ from fabula.systems.dramatron.hierarchy import (
 from fabula.systems.dramatron.parsing import PARSERS, E, characters_shape, is_loop, length, mark_in, scenes_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from pydantic import BaseModel
 
     from fabula.craft.length import WordRange
-    from fabula.engine.run import Run
+    from fabula.engine.run import Make, More, Run
     from fabula.story import Brief
-    from fabula.story.plan import Plan
+    from fabula.story.plan import Plan, ScenePlan
     from fabula.systems.dramatron.config import Config
     from fabula.systems.dramatron.parsing import Parsed
 
@@ -63,6 +65,8 @@ _CALLS: Final = 3  # of an answer without a cap
 _LEAD: Final = 160  # characters of what is continued; enough to go on from
 _LENGTHEN_TRIES: Final = 6
 _USUAL_WORDS: Final = 400  # of a story's scene, for estimates
+_SCENE_WORDS: Final = 100  # of a script's scene, at least
+_HEADINGS_SHARE: Final = 1 / 3  # of the words wanted; with more, headings go without the descriptions of places
 _LABELS: Final = ("Scene Content Generation", "Place", "Characters", "Plot Element", "Summary", "Outline", "Story")
 _SCRIPT_LABELS: Final = ("Dialog", "Dialogue", "Script")
 # With aids: small models repeat the pattern of scenes without end, and later prompts hold all that they write.
@@ -83,7 +87,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
         logline = logline_of(brief)  # level 0
         title = brief.title or await write_title(logline, run, config)
         characters = await list_characters(logline, run, config)
-        scenes = await list_scenes(logline, characters, run, config)
+        scenes = await list_scenes(logline, characters, run, config, _whole(brief, config))
         places = await describe_places(logline, scenes, run, config)
         hierarchy = Hierarchy(title, logline, characters, scenes, places)
     else:
@@ -135,24 +139,36 @@ async def list_characters(logline: str, run: Run, config: Config) -> tuple[Chara
 
 
 async def list_scenes(
-    logline: str, characters: Sequence[CharacterEntry], run: Run, config: Config
+    logline: str,
+    characters: Sequence[CharacterEntry],
+    run: Run,
+    config: Config,
+    want: WordRange | None = None,
 ) -> tuple[SceneEntry, ...]:
     """Level 3, one call: from the log line and what the characters are. In improved mode more, for too few scenes."""
-    fewest = config.ours.fewest_scenes
+    ours, fewest = config.ours, config.ours.fewest_scenes
+    known = want if ours.context and not run.aids("scenes") else None  # who plans knows how much there is room for
+    if known:
+        fewest = min(fewest, max(known.target // _SCENE_WORDS, 1))
     listed = _ListLevel(
         Level("scenes", "scenes", "Place:", config.paper.level_tokens, config.paper.max_paragraph, inside=True),
-        {"logline": logline, "characters": [c.shown(named=config.ours.told_names) for c in characters]},
+        {
+            "logline": logline,
+            "characters": [c.shown(named=ours.told_names) for c in characters],
+            "words": known,
+            "present": ours.present and not run.aids("scenes"),
+        },
         config,
         what="scene",
         form="the three lines Place: WHERE, Plot element: PART OF THE ARC and Beat: WHAT HAPPENS",
         parse=PARSERS[config.ours.parser].scenes,
         text_of=scenes_text,
-        shape=lambda known: scenes_shape(max(fewest - known, 1), bounded=run.aids("scenes")),
+        shape=lambda n: scenes_shape(max(fewest - n, 1), bounded=run.aids("scenes"), present=ours.present),
         typical=typical().scenes,
         fewest=fewest,
     )
     scenes = await listed.keep(run)
-    most = config.ours.most_scenes or (_MOST_SCENES if run.aids("scenes") else len(scenes))
+    most = ours.most_scenes or (_MOST_SCENES if run.aids("scenes") else len(scenes))
     if len(scenes) > most:
         run.note(f"The plot has {len(scenes)} scenes; the first {most} are written (most_scenes).")
     return scenes[:most]
@@ -208,9 +224,19 @@ async def write_dialogues(hierarchy: Hierarchy, brief: Brief, run: Run, config: 
 
     A scene's prompt holds the log line, its place, its characters, its beat and earlier beats, and no dialogue.
     """
-    ranges = _ranges(brief, config, [scene.weight for scene in hierarchy.scenes])
+    ours, weights = config.ours, [scene.weight for scene in hierarchy.scenes]
+    introduced, whole = ours.introduced, _whole(brief, config)
+    heads = [hierarchy.heading(at, ours.match, introduced) for at in range(len(weights))]
+    if whole and introduced == "places" and sum(map(count_words, heads)) > whole.target * _HEADINGS_SHARE:
+        heads = [hierarchy.heading(at, ours.match, "none") for at in range(len(weights))]
+    if whole and introduced != "all":
+        ranges: list[WordRange | None] = [*whole.less(sum(map(count_words, heads))).shares(weights)]
+    else:
+        shares = _ranges(brief, config, weights)
+        ranges = [share and share.less(count_words(head)) for share, head in zip(shares, heads, strict=True)]
     writers = {
-        f"scene-{at + 1}": _DialogueWriter(hierarchy, at, ranges[at], config) for at in range(len(hierarchy.scenes))
+        f"scene-{at + 1}": _DialogueWriter(hierarchy, at, head, want, config)
+        for at, (head, want) in enumerate(zip(heads, ranges, strict=True))
     }
     return await _keep_in_order(run, writers, folder="story")
 
@@ -218,12 +244,10 @@ async def write_dialogues(hierarchy: Hierarchy, brief: Brief, run: Run, config: 
 class _DialogueWriter:
     """Writes the script of one scene; `at` counts from 0."""
 
-    def __init__(self, hierarchy: Hierarchy, at: int, want: WordRange | None, config: Config) -> None:
-        self._hierarchy, self._at, self._config = hierarchy, at, config
+    def __init__(self, hierarchy: Hierarchy, at: int, head: str, want: WordRange | None, config: Config) -> None:
+        self._hierarchy, self._at, self._head, self._want, self._config = hierarchy, at, head, want, config
         self._scene = hierarchy.scenes[at]
         self._characters = hierarchy.described(self._scene, config.ours.match)
-        self._head = hierarchy.heading(at, config.ours.match)
-        self._want = want.less(count_words(self._head)) if want else None
         speakers = named_in(self._scene.beat, self._characters, config.ours.match) or self._characters
         tokens = config.paper.level_tokens
         self._level = Level(
@@ -271,6 +295,8 @@ class _DialogueWriter:
         """What the prompt holds: the scene, in the release's order, and in improved mode how many words it wants."""
         scene, ours = self._scene, self._config.ours
         beats = [earlier.beat for earlier in self._hierarchy.scenes[: self._at]]
+        context = ours.context and not run.aids("dialogue")
+        following = [later.beat for later in self._hierarchy.scenes[self._at + 1 : self._at + 2]] if context else []
         known = run.prompt_tokens("dialogue", short=_BEATS_TOKENS)
         shown = SceneInput(
             place=scene.place,
@@ -280,15 +306,24 @@ class _DialogueWriter:
             summary=self._hierarchy.logline,
             previous=tuple(beats[-1:]) if ours.previous == "beat" else latest(beats, known),
             beat=scene.beat,
+            following=" ".join(following),
         )
-        return {"scene": shown, "words": words}
+        return {
+            "scene": shown,
+            "words": words,
+            "context": context,
+            "first": self._at == 0,
+            "last": self._at + 1 == len(self._hierarchy.scenes),
+        }
 
     def _cleaned(self, run: Run, answer: Answer, before: str = "") -> str:
-        if not self._config.ours.clean:
+        if not self._config.ours.clean_replies:
             return without_end(answer.text).strip()
         if run.aids("dialogue"):
             names = [character.name for character in self._hierarchy.characters]
-            return tidy_script(answer.text, names, before=before, cut=answer.cut)
+            script = tidy_script(answer.text, names, before=before, cut=answer.cut)
+            run.left_out("loop", answer.text, script)
+            return script
         reply = Reply(answer.text, finish="length" if answer.cut else "stop")
         return clean_reply(run, "dialogue", reply, labels=_SCRIPT_LABELS, kind="notes")
 
@@ -301,7 +336,9 @@ class _DialogueWriter:
             text = _joined(text, more)
         else:
             run.note(f"The scene has {count_words(text)} words where {want.low} to {want.high} were wanted.")
-        return trim(text, want.high, low=want.low, keep_end=self._at + 1 == len(self._hierarchy.scenes))
+        fitted = trim(text, want.high, low=want.low, keep_end=self._at + 1 == len(self._hierarchy.scenes))
+        run.left_out("length", text, fitted)
+        return fitted
 
     async def _revised(self, run: Run, want: WordRange) -> str:
         """A script with the words wanted: continued where it is too short, shortened by its writer where too long."""
@@ -329,14 +366,18 @@ def _joined(text: str, more: str) -> str:
 
 async def write_story(brief: Brief, run: Run, config: Config) -> Story:
     """One call a scene, in the order of telling, zero-shot, from the plan; no call sees what another one wrote."""
-    options = PlanOptions(scenes=config.ours.scenes, characters=config.ours.characters)
+    options = PlanOptions.of(config)
     plan = await plan_for(run, brief, options)
     ranges = _ranges(brief, config, [float(scene.importance) for scene in plan.scenes])
     writers = {
         slug(scene.name): _StoryWriter(plan, brief, at, ranges[at], config) for at, scene in enumerate(plan.scenes)
     }
+    if config.ours.final_reading:
+        texts = await _revised_story(plan, brief, writers, run, config)
+    else:
+        texts = await _keep_in_order(run, writers, folder="story")
     story = Story(plan.title or brief.title)
-    for scene, text in zip(plan.scenes, await _keep_in_order(run, writers, folder="story"), strict=True):
+    for scene, text in zip(plan.scenes, texts, strict=True):
         story = story.add(scene.name, text)
     return story
 
@@ -346,6 +387,7 @@ class _StoryWriter:
 
     def __init__(self, plan: Plan, brief: Brief, at: int, want: WordRange | None, config: Config) -> None:
         scene, self._config = plan.scenes[at], config
+        self._plan, self._brief, self._at = plan, brief, at
         self._prose = Prose(at + 1 == len(plan.scenes), want, _LABELS, want.target if want else _USUAL_WORDS)
         place, description = place_of(scene.place)
         goals = {presence.name: presence.goal for presence in scene.characters}
@@ -358,29 +400,78 @@ class _StoryWriter:
             "element": scene.element,
             "summary": _summary(plan, brief, at, config),
             "outline": [event.text for event in scene.outline],
-            "clean": config.ours.clean,
+            "clean": config.ours.clean_replies,
             "last": self._prose.last,
+            "context": False,
             "manner": plan.manner,
         }
 
     async def make(self, run: Run) -> str:
         """The scene: the reply as it is, or without chatter and of the length asked for."""
-        if not self._config.ours.clean:
+        if not self._config.ours.clean_replies:
             fields = {**self._fields, "words": None, "lead": ""}
             return await run.ask("writer", "scene", sampling=self._sampling(run), expect=_USUAL_WORDS, **fields)
         most = self._config.paper.max_tokens if self._config.paper.paper_sampling else None
-        return await write_prose(run, "writer", "scene", self._prose, most, before=[], fields=self._fields)
+        fields = self._fields | (self._context() if self._has_context(run) else {})
+        return await write_prose(run, "writer", "scene", self._prose, most, before=[], fields=fields)
 
     async def more(self, run: Run, base: str) -> str:
         """What follows `base`, as it is."""
-        fields = {**self._fields, "so_far": base, "words": _USUAL_WORDS // 2, "lead": ""}
+        context = self._context() if self._has_context(run) else {}
+        fields = {**self._fields, **context, "so_far": base, "words": _USUAL_WORDS // 2, "lead": ""}
         return await run.ask("writer", "extend", sampling=self._sampling(run), expect=_USUAL_WORDS // 2, **fields)
+
+    def _has_context(self, run: Run) -> bool:
+        return self._config.ours.context and not run.aids("writer")
+
+    def _context(self) -> dict[str, Any]:
+        """What a capable writer is given beyond the paper's five fields (ours)."""
+        plan, at = self._plan, self._at
+        scene = plan.scenes[at]
+        return {
+            "context": True,
+            "brief": self._brief.text,
+            "plan": plan,
+            "how": plan,
+            "scene": scene,
+            "people": plan.people(scene) or tuple((character, "") for character in plan.characters),
+            "position": plan.position(scene.name),
+            "before": [_events(earlier) for earlier in plan.scenes[:at]],
+            "after": [_events(later) for later in plan.scenes[at + 1 :]],
+        }
 
     def _sampling(self, run: Run) -> Sampling:
         most = self._config.paper.max_tokens
         if self._config.paper.paper_sampling:
             return Sampling(max_tokens=most).over(STORY)
         return Sampling(max_tokens=run.reply_tokens("writer", short=most))
+
+
+async def _revised_story(
+    plan: Plan, brief: Brief, writers: Mapping[str, _Writer], run: Run, config: Config
+) -> list[str]:
+    """The scenes' texts after the whole was read; one that its author has continued stands as it is."""
+    drafts = await _made_in_order(run, writers, _drafted, folder="story")
+    free = [draft for draft in drafts if not _is_continued(run, draft.name)]
+    about, want = _for_editor(plan), _whole(brief, config)
+    read = await final_reading(run, "writer", free, brief=brief.text, plan=about, want=want)
+    texts = {draft.name: text for draft, text in zip(free, read, strict=True)}
+    return [texts.get(draft.name, draft.text) for draft in drafts]
+
+
+def _for_editor(plan: Plan) -> str:
+    """The plan as text, for who reads the whole story."""
+    scenes = [f"{number}. {scene.name}: {_events(scene)}" for number, scene in enumerate(plan.scenes, 1)]
+    cast = [f"- {character.introduction()}" for character in plan.characters]
+    told = [plan.form, *plan.demands, *plan.payoffs]
+    return "\n\n".join(
+        filter(None, (plan.conflict, plan.setting, "\n".join(cast), "\n".join(filter(None, told)), "\n".join(scenes)))
+    )
+
+
+def _events(scene: ScenePlan) -> str:
+    """What happens in a scene."""
+    return " ".join(as_sentence(event.text) for event in scene.outline)
 
 
 def _summary(plan: Plan, brief: Brief, at: int, config: Config) -> str:
@@ -494,10 +585,11 @@ def _sampling(run: Run, level: Level, config: Config) -> Sampling:
     return Sampling(max_tokens=tokens).over(RELEASE if config.paper.paper_sampling else Sampling())
 
 
-def _attempts(run: Run) -> Iterator[Run]:
-    """Where a level is asked, and asked again."""
-    for attempt in range(TRIES):
-        yield run.scope("again", attempt) if attempt else run
+def _again(run: Run, config: Config, attempt: int, fault: str) -> Run:
+    """Where a level is asked, and asked again: in improved mode also in another way, told what was wrong."""
+    if config.ours.clean_replies:
+        return run.again(attempt, fault)
+    return run.scope("again", attempt) if attempt else run
 
 
 async def _read_until_text(
@@ -505,14 +597,37 @@ async def _read_until_text(
 ) -> str:
     """What `read` finds in a level's answer; asked again, a bounded number of times, until there is some.
 
+    In improved mode an answer that repeats its prompt, or one of its examples, is none.
+
     Raises:
         ReplyError: there never is.
     """
-    for where in _attempts(run):
-        answer = await generate(where, level, config, fields)
-        if text := read(answer):
+    fault = ""
+    for attempt in range(TRIES):
+        answer = await generate(_again(run, config, attempt, fault), level, config, fields)
+        text = read(answer)
+        fault = _fault(run, level, config, fields, text)
+        if not fault:
             return text
+        if text:
+            run.removed("reply", text)
     raise _unreadable(level, what, answer.text)
+
+
+def _fault(run: Run, level: Level, config: Config, fields: Mapping[str, Any], text: str) -> str:
+    """Why a text is no answer of a level; empty if it is one."""
+    if not text:
+        return "It held no text."
+    if not config.ours.clean_replies:
+        return ""
+    said = alike(text)
+    own = [t for e in example_set(config.paper.examples) for t in (e.title, e.dialogue, *(d for _, d in e.places))]
+    if any(said in alike(example) for example in own):
+        return "It repeated an example."
+    if level.role != "dialogue":
+        return ""
+    shown = {**fields, "examples": (), "so_far": "", "lead": ""}
+    return run.fault(text, level.prompt, shown)
 
 
 def _unreadable(level: Level, what: str, reply: str) -> ReplyError:
@@ -592,7 +707,8 @@ class _ListLevel(Generic[E]):
         return self.text_of(new)
 
     async def _first(self, run: Run) -> tuple[E, ...]:
-        for where in _attempts(run):
+        for attempt in range(TRIES):
+            where = _again(run, self.config, attempt, f"It held no {self.what} that can be read.")
             entries, reply = await self._ask(where, self.level, ())
             if found := entries or run.unless_made_up(lambda: (), self.typical):
                 return found
@@ -608,7 +724,7 @@ class _ListLevel(Generic[E]):
         parsed = self.parse(f"{answer.text.rstrip()}{closing}", cut=answer.cut)
         self._note_rejected(run, f"A {self.what}", parsed)
         entries = self._bounded(run, parsed.entries)
-        return self._new(entries, known) if known else entries, answer.text
+        return self._new(entries, known) if known or self._examples else entries, answer.text
 
     async def _typed(self, run: Run, known: Sequence[E]) -> tuple[E, ...]:
         """Entries of a typed reply that hold text."""
@@ -629,16 +745,27 @@ class _ListLevel(Generic[E]):
         return self._bounded(run, found)
 
     def _bounded(self, run: Run, entries: Sequence[E]) -> tuple[E, ...]:
-        return tuple(e.shortened(_ENTRY_WORDS) for e in entries) if run.aids(self.level.role) else tuple(entries)
+        if not run.aids(self.level.role):
+            return tuple(entries)
+        short = tuple(entry.shortened(_ENTRY_WORDS) for entry in entries)
+        for entry, kept in zip(entries, short, strict=True):
+            run.left_out("length", str(entry), str(kept))
+        return short
 
     def _new(self, entries: Sequence[E], known: Sequence[E]) -> tuple[E, ...]:
         """Those of `entries` that do not stand in `known`, each once."""
-        old = {entry.key for entry in known}
+        old = {entry.key for entry in known} | self._examples
         first: dict[str, E] = {}
         for entry in entries:
             if entry.key not in old:
                 first.setdefault(entry.key, entry)
         return tuple(first.values())
+
+    @property
+    def _examples(self) -> set[str]:
+        """What the examples' own entries have in common with copies of them; the release tells none apart."""
+        examples = example_set(self.config.paper.examples) if self.config.ours.clean_replies else ()
+        return {entry.key for example in examples for entry in getattr(example, self.level.role)}
 
     def _note_rejected(self, run: Run, what: str, parsed: Parsed[E]) -> None:
         for rejected in parsed.rejected:
@@ -658,8 +785,16 @@ class _Writer(Protocol):
         """What follows `base`."""
 
 
+_Keep: TypeAlias = "Callable[[Run, str, Make, More, str], Awaitable[Draft]]"
+
+
 async def _keep_in_order(run: Run, writers: Mapping[str, _Writer], *, folder: str) -> list[str]:
-    """The texts of artefacts by name, written side by side, and kept (and so numbered) one after the other.
+    """The texts of artefacts by name, written side by side, and kept (and so numbered) one after the other."""
+    return [kept.text for kept in await _made_in_order(run, writers, _kept, folder=folder)]
+
+
+async def _made_in_order(run: Run, writers: Mapping[str, _Writer], keep: _Keep, *, folder: str) -> list[Draft]:
+    """What `keep` makes of each writer's text, made side by side, and kept one after the other.
 
     Where one fails, those being written are still recorded, since they are paid for; none behind it is kept.
 
@@ -675,7 +810,7 @@ async def _keep_in_order(run: Run, writers: Mapping[str, _Writer], *, folder: st
             if earlier in failed:
                 raise failed[earlier]
 
-    async def keep(name: str, writer: _Writer) -> str:
+    async def one(name: str, writer: _Writer) -> Draft:
         async def make(own: Run) -> str:
             text = await writer.make(own)
             await turn(name)
@@ -686,29 +821,56 @@ async def _keep_in_order(run: Run, writers: Mapping[str, _Writer], *, folder: st
             await turn(name)
             return text
 
-        override = run.context.override("/".join((*run.path, name)))
         try:
-            if override is not None and override[1] != "continued":
+            if _is_settled(run, name):
                 await turn(name)  # the author's own text would be kept at once
-            return await run.keep(name, make, folder=folder, more=more)
+            return await keep(run, name, make, more, folder)
         except FabulaError as error:
             failed[name] = error
-            return ""
+            return Draft(name, "")
         finally:
             done[name].set()
 
-    texts = await side_by_side(keep(name, writer) for name, writer in writers.items())
+    made = await side_by_side(one(name, writer) for name, writer in writers.items())
     if failed:
         raise failed[next(name for name in writers if name in failed)]
-    return texts
+    return made
+
+
+async def _kept(run: Run, name: str, make: Make, more: More, folder: str) -> Draft:
+    """The text of an artefact as it stays."""
+    return Draft(name, await run.keep(name, make, folder=folder, more=more))
+
+
+async def _drafted(run: Run, name: str, make: Make, more: More, folder: str) -> Draft:
+    """The text of an artefact before the whole is read; what an author has continued stands as it is."""
+    if _is_continued(run, name):
+        return await _kept(run, name, make, more, folder)
+    return await run.draft(name, make, folder=folder)
+
+
+def _is_settled(run: Run, name: str) -> bool:
+    """Whether an artefact has a text of its author's own."""
+    return run.context.override("/".join((*run.path, name))) is not None and not _is_continued(run, name)
+
+
+def _is_continued(run: Run, name: str) -> bool:
+    """Whether the author wants more of an artefact."""
+    override = run.context.override("/".join((*run.path, name)))
+    return override is not None and override[1] == "continued"
 
 
 # lengths ------------------------------------------------------------------------------------------------------------
 
 
+def _whole(brief: Brief, config: Config) -> WordRange | None:
+    """The words that the whole should have; `None` where none are asked for."""
+    return asked_range(brief, config.ours.words) if config.ours.length_control else None
+
+
 def _ranges(brief: Brief, config: Config, weights: Sequence[float]) -> list[WordRange | None]:
     """The words that each scene should have; `None` where none are asked for."""
-    whole = asked_range(brief, config.ours.words) if config.ours.length_control else None
+    whole = _whole(brief, config)
     return [None] * len(weights) if whole is None else [*whole.shares(weights)]
 
 

@@ -15,6 +15,7 @@ Reading: TypeAlias = Literal["faithful", "lenient"]
 Marks: TypeAlias = Literal["exact", "lenient"]
 Match: TypeAlias = Literal["substring", "words"]
 Previous: TypeAlias = Literal["beat", "beats"]
+Introduced: TypeAlias = Literal["all", "places", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +59,22 @@ class Ours:
         match: Whose descriptions a dialogue is given: names that are a "substring" of its beat (release), or "words".
         previous: What a dialogue is given of earlier scenes: the "beat" before (release), or all "beats".
         told_names: Characters are shown with their names; the release shows their descriptions alone.
+        present: The plan of a scene names who is there, and its dialogue is given them, whether the beat names them or
+            not.
+        introduced: What a script shows under a scene's heading where it comes first: "all" (the release: the place and
+            the characters, with all that their descriptions give away), the "places", or "none".
+        context: Who plans scenes knows the length of the whole; who writes one knows whether it opens or ends the whole
+            and what comes next, and in a story also the author's brief, the setting, the date and all earlier outlines.
+        final_reading: A story is read once at its end against brief, plan and itself, and small edits come of it, each
+            of which can be refused; one more call.
         clean: Chatter is taken out of scripts and stories, and a story's prompt also says how long a scene is to be.
+        clean_replies: Chatter is taken out of scripts and stories, and a story's prompt says how long a scene is to be.
         fewest_scenes: Scenes are continued, a bounded number of times, until there are so many.
         most_scenes: Scenes of a screenplay beyond this number are left out; 0 is no bound (12 with aids).
         scenes: Of a story that has no plan yet; 0 lets the planner decide.
         characters: Of such a story, beside those whom the brief names; 0 lets the planner decide.
+        check_plan: The planner reads such a story's plan once against the brief, and corrects what differs; a small
+            model is never asked.
         length_control: The brief's word range is met, scene by scene.
         words: A word range that stands for the brief's ("1300-1350", "~950"); empty reads it from the brief.
     """
@@ -73,11 +85,17 @@ class Ours:
     match: Match = "substring"
     previous: Previous = "beat"
     told_names: bool = False
+    present: bool = False
+    introduced: Introduced = "all"
+    context: bool = False
+    final_reading: bool = False
     clean: bool = False
+    clean_replies: bool = False
     fewest_scenes: int = 1
     most_scenes: int = 0
     scenes: int = 0
     characters: int = 0
+    check_plan: bool = False
     length_control: bool = False
     words: str = ""
 
@@ -106,8 +124,13 @@ class Config(Presets):
             match="words",
             previous="beats",
             told_names=True,
-            clean=True,
+            present=True,
+            introduced="places",
+            context=True,
+            final_reading=True,
+            clean_replies=True,
             fewest_scenes=3,
             length_control=True,
+            check_plan=True,
         )
         return cls(Paper(examples="none", paper_sampling=False), ours)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from fabula.story import Brief
     from fabula.story.plan import Plan
-    from fabula.systems.dramatron.config import Match
+    from fabula.systems.dramatron.config import Introduced, Match
 
 END: Final = "**END**"
 CHARACTER: Final = "**Character:** "
@@ -68,8 +68,10 @@ class SceneEntry:
 
     @property
     def text(self) -> str:
-        """The lines of `plan/scenes.md`."""
-        return f"Place: {one_line(self.place)}\nPlot element: {one_line(self.element)}\nBeat: {one_line(self.beat)}"
+        """The lines of `plan/scenes.md`; the last only where the plan says who is there."""
+        there = f"\nPresent: {', '.join(map(one_line, self.present))}" if self.present else ""
+        place, element, beat = map(one_line, (self.place, self.element, self.beat))
+        return f"Place: {place}\nPlot element: {element}\nBeat: {beat}{there}"
 
     @property
     def key(self) -> str:
@@ -95,7 +97,7 @@ class Hierarchy:
         """Whose descriptions a dialogue is given: those whom the plan puts into the scene, else those in its beat."""
         return self._present(scene) or described_for(scene.beat, self.characters, match)
 
-    def heading(self, at: int, match: Match) -> str:
+    def heading(self, at: int, match: Match, introduced: Introduced = "all") -> str:
         """What a script shows before anybody speaks: the heading, and places and people where they come first."""
 
         def people(scene: SceneEntry) -> tuple[CharacterEntry, ...]:
@@ -104,8 +106,10 @@ class Hierarchy:
         scene, before = self.scenes[at], self.scenes[:at]
         parts = [f"INT/EXT. {scene.place.rstrip('. ')} - Scene {at + 1}"]
         description = self.places.get(scene.place, "")
-        if description and scene.place not in {earlier.place for earlier in before}:
+        if description and introduced != "none" and scene.place not in {earlier.place for earlier in before}:
             parts.append(description)
+        if introduced != "all":
+            return "\n\n".join(parts)
         seen = {character.name for earlier in before for character in people(earlier)}
         new = [character for character in people(scene) if character.name not in seen]
         return "\n\n".join([*parts, *(character.shown(named=True) for character in new)])
@@ -125,6 +129,7 @@ class SceneInput:
     summary: str
     previous: tuple[str, ...]
     beat: str
+    following: str = ""
 
 
 def characters_text(entries: Sequence[CharacterEntry]) -> str:

@@ -54,7 +54,7 @@ _OTHERS: Final = ("Logline", "Scenes", "Characters", "Dialog", "Dialogue", "Titl
 _HEADINGS: Final = ("Scenes", "Characters", "Title")
 _CHARACTER_LABELS: Final = ("Character", "Name")
 _SCENE_FIELDS: Final = {"place": "Place", "element": "Plot element", "beat": "Beat"}
-_FIELD_OF: Final = {label: name for name, label in _SCENE_FIELDS.items()}
+_FIELD_OF: Final = {label: name for name, label in _SCENE_FIELDS.items()} | {"Present": "present"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +214,10 @@ class LenientParser:
     def scenes(self, answer: str, *, cut: bool = False) -> Parsed[SceneEntry]:
         """One scene a block; a block that lacks something is rejected alone. Places that read alike are one."""
         drafts = _scene_drafts(answer)
-        made = [SceneEntry(draft.text("place"), draft.text("element"), draft.text("beat")) for draft in drafts]
+        made = [
+            SceneEntry(draft.text("place"), draft.text("element"), draft.text("beat"), _names(draft.text("present")))
+            for draft in drafts
+        ]
         if cut and made:
             made[-1] = replace(made[-1], beat=whole(made[-1].beat))
         parsed = _checked(made, [_scene_fault(entry) for entry in made])
@@ -298,6 +301,11 @@ def _scene_drafts(answer: str) -> list[_Draft]:
             elif drafts:
                 drafts[-1].go_on(piece)
     return drafts
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Names in a list with commas."""
+    return tuple(name for part in text.split(",") if (name := one_line(part).rstrip(".")))
 
 
 def _checked(made: Sequence[E], faults: Sequence[str]) -> Parsed[E]:
@@ -403,6 +411,17 @@ class SceneReply(BaseModel):
         return SceneEntry(with_stop(self.place), self.element, whole(self.happens) if cut else self.happens)
 
 
+class PresentSceneReply(SceneReply):
+    """A scene as a capable model fills it in: it also says who is there."""
+
+    present: list[Line] = Field(default_factory=list)
+
+    def entry(self, *, cut: bool) -> SceneEntry:
+        """As the other levels have it."""
+        there = tuple(dict.fromkeys(name for one in self.present if (name := one.replace(",", "").strip())))
+        return replace(super().entry(cut=cut), present=there)
+
+
 class BoundSceneReply(SceneReply):
     """A scene as a small model fills it in: the part of the arc is one of nine."""
 
@@ -415,10 +434,11 @@ def characters_shape(low: int, *, bounded: bool) -> type[BaseModel]:
     return _list_shape(CharacterReply, short(5, least=low))
 
 
-def scenes_shape(low: int, *, bounded: bool) -> type[BaseModel]:
+def scenes_shape(low: int, *, bounded: bool, present: bool = False) -> type[BaseModel]:
     """A list of scenes, at least `low` if it can be had; where they are `bounded`, at most six."""
     least = Field(json_schema_extra={"minItems": low})
-    return _list_shape(BoundSceneReply if bounded else SceneReply, least, short(6))
+    kind = BoundSceneReply if bounded else PresentSceneReply if present else SceneReply
+    return _list_shape(kind, least, short(6))
 
 
 def _list_shape(kind: type[BaseModel], *bounds: Any) -> type[BaseModel]:  # noqa: ANN401 - fields have no type

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from fabula.craft.final_reading import final_reading
 from fabula.craft.length import asked_range
 from fabula.craft.prose import Prose, write_prose
+from fabula.engine.run import DRAFTS
 from fabula.models.base import Sampling
 from fabula.story import Story
 from fabula.story.scratchpad import Scratchpad
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from fabula.craft.length import WordRange
     from fabula.engine.run import Run
     from fabula.story import Brief
     from fabula.systems.end_to_end.config import Config
@@ -20,22 +25,38 @@ _LABELS: Final = ("Creative Writing Task", "Story")
 
 
 async def write(brief: Brief, run: Run, config: Config) -> Story:
-    """One call with the writing task; in improved mode more where the story is not of the length asked for.
+    """One call with the writing task; with `revisions` one more for each, in improved mode more for the length.
 
     Raises:
         ReplyError: the writer gives nothing of use.
         UsageError: the setting `words` is no range.
     """
-    paper, ours = config.paper, config.ours
+    ours, scratchpad = config.ours, Scratchpad.of(brief)
     want = asked_range(brief, ours.words) if ours.length_control else None
-    fields = {"scratchpad": Scratchpad.of(brief)}
+    make = _asked("story", scratchpad, want, config)
+    for n in range(0 if run.aids("writer") else ours.revisions):
+        draft = await run.scope(DRAFTS).keep(f"version-{n + 1}", make, folder=DRAFTS)
+        make = _asked("revise", scratchpad, want, config, draft=draft)
+    if not ours.final_reading:
+        return Story.of(brief).add("Story", await run.keep("story", make, folder="story"))
+    whole = await run.draft("story", make, folder="story")
+    (y,) = await final_reading(run, "writer", [whole], brief=brief.text, want=want)
+    return Story.of(brief).add("Story", y)
+
+
+def _asked(
+    prompt: str, scratchpad: Scratchpad, want: WordRange | None, config: Config, **more: object
+) -> Callable[[Run], Awaitable[str]]:
+    """What asks the writer for the story by a prompt; in improved mode of the length wanted."""
+    limit = config.paper.max_tokens or None
+    fields = {"scratchpad": scratchpad, **more}
 
     async def make(run: Run) -> str:
-        if ours.tidy or run.aids("writer"):
+        if config.ours.clean_replies or run.aids("writer"):
             prose = Prose(last=True, want=want, labels=_LABELS, usual=_STORY_WORDS)
-            limit = paper.max_tokens or None
-            return await write_prose(run, "writer", "story", prose, limit, before=[brief.text], fields=fields)
-        sampling = Sampling(max_tokens=paper.max_tokens or None)
-        return await run.ask("writer", "story", sampling=sampling, expect=_STORY_WORDS, words=None, **fields)
+            before = [entry.text for entry in scratchpad.entries]
+            return await write_prose(run, "writer", prompt, prose, limit, before=before, fields=fields)
+        sampling = Sampling(max_tokens=limit)
+        return await run.ask("writer", prompt, sampling=sampling, expect=_STORY_WORDS, words=None, **fields)
 
-    return Story.of(brief).add("Story", await run.keep("story", make, folder="story"))
+    return make

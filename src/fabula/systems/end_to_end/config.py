@@ -23,14 +23,20 @@ class Ours:
     """What improved mode adds.
 
     Attributes:
-        tidy: what a model says around its story is taken out: greetings, headings, labels, marks of chat templates.
+        clean_replies: what a model says around its story is taken out: greetings, titles, labels, marks of templates.
         length_control: the brief's word range is met.
         words: a word range that stands for the brief's; empty reads it from the brief.
+        revisions: how often the writer is given the brief and its story and writes the whole anew, better; each is one
+            call more. Not in the paper.
+        final_reading: the writer reads the story once more at the end, against the brief and itself, and gives small
+            edits, each of which can be refused (`fabula edits`); one call more. Not in the paper.
     """
 
-    tidy: bool = False
+    clean_replies: bool = False
     length_control: bool = False
     words: str = ""
+    revisions: int = 0
+    final_reading: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,4 +49,4 @@ class Config(Presets):
     @classmethod
     def improved(cls) -> Config:
         """Ours: a story without chatter, of the length asked for, and no limit but the model's."""
-        return cls(Paper(max_tokens=0), Ours(tidy=True, length_control=True))
+        return cls(Paper(max_tokens=0), Ours(clean_replies=True, length_control=True))

@@ -8,7 +8,7 @@ import pytest
 
 from fabula.base.errors import ReplyError, UsageError
 from fabula.craft.planning import PROMPTS
-from fabula.engine.events import Noted
+from fabula.engine.events import Removed
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
@@ -99,14 +99,13 @@ async def test_a_story_within_5_percent_is_left_as_it_is() -> None:
     assert story.text == text
 
 
-async def test_a_small_models_story_is_cut_by_sentences_and_what_went_is_noted() -> None:
+async def test_a_small_models_story_is_cut_by_sentences_and_what_went_is_recorded() -> None:
     heard: list[Event] = []
     story, asked = await write({"writer": LONG}, "improved", aids="on", listeners=[heard.append])
     assert 54 <= story.words <= 66
     assert all("shorten" not in request.path for request in asked)
     assert asked[0].sampling.max_tokens == int(66 * 1.6) + 48
-    noted = [event.text for event in heard if isinstance(event, Noted)]
-    assert any(note.startswith("Taken out by rule: ") for note in noted)
+    assert any(isinstance(event, Removed) for event in heard)
 
 
 async def test_words_of_the_settings_stand_for_those_of_the_brief() -> None:
@@ -134,5 +133,38 @@ async def test_length_control_can_be_left_out() -> None:
 
 
 async def test_replies_without_prose_are_an_error_that_shows_the_last() -> None:
-    with pytest.raises(ReplyError, match=r"role 'writer' gave no usable prose in 6 tries\. Give this role a str"):
+    with pytest.raises(
+        ReplyError, match=r"role 'writer' gave no usable prose at story in 4 tries, each asked in another way\. It held"
+    ):
         await write({"writer": "Sure!"}, "improved")
+
+
+async def test_a_writer_may_revise_its_story_whole_as_often_as_asked() -> None:
+    versions = iter("123")
+    story, asked = await write(
+        lambda _: f"Version {next(versions)} of it.", "improved", Brief("Tell it in letters."), revisions=2
+    )
+    assert [request.path for request in asked] == [
+        "drafts/version-1/story",
+        "drafts/version-2/revise",
+        "story/revise",
+    ]
+    first, second = (request.messages[-1].content for request in asked[1:])
+    assert first.startswith("Tell it in letters.")
+    assert "Version 1 of it." in first
+    assert "Version 2 of it." in second
+    assert "Version 1 of it." not in second
+    assert story.text == "Version 3 of it."
+
+
+async def test_a_small_model_is_not_asked_to_revise() -> None:
+    _, asked = await write({"writer": LONG}, "improved", aids="on", revisions=2)
+    assert all("revise" not in request.path for request in asked)
+
+
+async def test_a_writer_may_read_its_story_once_more_and_make_small_edits() -> None:
+    edits = '{"edits": [{"paragraph": 1, "old": "the lamp", "new": "her lamp", "why": "Whose?"}]}'
+    script = {"writer": "Mara lit the lamp.", "writer:final_reading": edits}
+    story, asked = await write(script, "improved", Brief("Mara."), final_reading=True)
+    assert [request.path.rpartition("/")[2] for request in asked] == ["story", "final_reading"]
+    assert story.text == "Mara lit her lamp."

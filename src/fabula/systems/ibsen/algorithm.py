@@ -58,7 +58,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
         ReplyError: a role gave nothing that can be read; the run goes on from there.
     """
     stage = await perform(brief, run, config)
-    performed = [(director.act, director.turns) for director in stage.performed]
+    performed = [(director.act, director.turns, director.goals) for director in stage.performed]
     await interviews(stage.play, stage.actors, stage.hour, run)
     return await story_of(brief, stage.play, performed, run)
 
@@ -73,7 +73,7 @@ async def perform(brief: Brief, run: Run, config: Config) -> Stage:
     """
     script = await script_for(run, brief, config)
     run.check_cast("actor", script.names)
-    play = Play(script, config, stages_for(script, brief, config))
+    play = Play(script, config, stages_for(script, brief, config), brief.text)
     play.embedding.check()
     actors = await side_by_side([introduce(s, play, run.scope("cast", slug(s.name))) for s in script.actors])
     stage = Stage(play, run, {actor.name: actor for actor in actors}, players_of(script, config))
@@ -114,7 +114,8 @@ class Stage:
     async def play_group(self, group: Sequence[SubAct]) -> None:
         """Play the sub-acts of a group in step, until no director is active; each one's log is an artefact."""
         cast = {act.title: [self.actors[name] for name in act.actors] for act in group}
-        directors = [Director(act, self.play, cast[act.title], self.hour) for act in group]
+        before = tuple(goal for director in self.performed for goal in director.goals)
+        directors = [Director(act, self.play, cast[act.title], self.hour, before) for act in group]
         self.directors = {director.act.title: director for director in directors}
         playing = [director for director in directors if director.active]  # without goals there is nothing to play
         if not playing:
@@ -279,6 +280,7 @@ class Director:
     Attributes:
         cast: the actors of the sub-act.
         start: the hour at which it begins.
+        before: the objectives of what was performed before it.
         run: where its calls are made, once it is open.
         players: names of those who are here.
         turns: the dialogue log.
@@ -295,6 +297,7 @@ class Director:
     play: Play
     cast: list[Actor]
     start: float
+    before: tuple[str, ...] = ()
     run: Run = field(init=False)
     window: Window = field(init=False)
     goals: tuple[str, ...] = field(init=False)
@@ -334,7 +337,9 @@ class Director:
         self.run = run
         if self.play.stages > 1:
             self.goals = await split_goals(self.act, self.play.script.background, self.play.stages, run)
-        if self.act.background:
+        if self.act.background and self.play.config.ours.own_views and self.act.background == self.act.place:
+            self.turns.append(Turn.of(NARRATION, self.act.background))  # prompts name the place by itself
+        elif self.act.background:
             await self.hear(Turn.of(NARRATION, self.act.background))
 
     async def step(self) -> None:
@@ -363,7 +368,7 @@ class Director:
             return None
         actor = next((actor for actor in self.cast if actor.name == line.name), None)
         if actor is None:
-            return Turn.of(NARRATION, line.text)
+            return line
         instruction = await self.instruct(actor, line, run) if self.play.config.paper.use_instruction else ""
         return await speak(actor, self, line, instruction, run)
 
@@ -383,7 +388,7 @@ class Director:
         """
         self.queue.clear()
         for attempt in range(PLAN_TRIES):
-            here = run.scope("again", attempt) if attempt else run
+            here = run.again(attempt, "It held no line that somebody speaks.")
             self.outline = await self.make_outline(here)
             self.queue = await self.make_script(self.outline, here)
             if self.queue:
@@ -412,7 +417,19 @@ class Director:
                 "stronger model (--model actor=... --model director=...), or run again with another --seed.",
                 reply="",
             )
-        return Turn.of(line.name, line.text)
+        return line
+
+    @property
+    def left(self) -> int:
+        """Lines that are left for the objective."""
+        return max(self.play.config.paper.max_steps - self.n, 1)
+
+    def sheets(self) -> dict[str, str]:
+        """Who is here, as the director knows them: what they hide and know of the others too."""
+        if not self.play.config.ours.full_sheets:
+            return dict.fromkeys(self.present, "")
+        told = {actor.name: actor.sheet.at(self.act).whole for actor in self.cast}
+        return {name: told.get(name, "") for name in self.present}
 
     async def make_outline(self, run: Run) -> Outline:
         """What has happened, and what should happen next; both empty where the reply cannot be read."""
@@ -420,7 +437,6 @@ class Director:
         recent = " ".join(f"{turn.name} {turn.text}" for turn in self.window.turns[-_RECENT:])
         involved = tuple(dict.fromkeys((*self.present, *play.named_in(recent))))
         how = Recall(threshold=play.config.paper.memory_threshold)
-        sheets = {actor.name: actor.sheet.description if ours.full_sheets else "" for actor in self.cast}
         try:
             return await run.ask_for(
                 Outline,
@@ -429,7 +445,10 @@ class Director:
                 sampling=play.sampling(run, "director", "outline"),
                 act=self.act if ours.full_sheets else None,
                 background=play.script.background if ours.full_sheets else "",
-                people={**sheets, **{name: "" for name in self.players if name not in sheets}},
+                brief=play.brief if ours.own_views else "",
+                conflict=play.script.conflict if ours.full_sheets else "",
+                telling=play.script.telling if ours.own_views else (),
+                people=self.sheets(),
                 relations=self.relations(),
                 impressions=[
                     f"{a.name} of {view}" for a in self.cast for view in views_of(a.mind.impressions, involved)
@@ -440,6 +459,9 @@ class Director:
                     for one in actor.mind.memories.recall(goal, self.hour, _FOR_OUTLINE, how)
                 ],
                 goal=goal,
+                before=self.before if ours.own_views else (),
+                following=self.goals[self.goal + 1] if ours.own_views and self.goal + 1 < len(self.goals) else "",
+                left=self.left if ours.own_views else 0,
                 history=self.history(run),
             )
         except ReplyError as error:
@@ -448,24 +470,33 @@ class Director:
 
     async def make_script(self, outline: Outline, run: Run) -> list[Turn]:
         """The next lines; none where the reply cannot be read."""
-        lines = self.play.config.paper.planned_lines
+        play, own = self.play, self.play.config.ours.own_views
+        lines = min(play.config.paper.planned_lines, self.left) if own else play.config.paper.planned_lines
+        hearers = self.present if own and len(self.present) > 1 and not run.aids("director") else ()
         try:
             made = await run.ask_for(
-                script_shape((*self.present, NARRATION), lines),
+                script_shape((*self.present, NARRATION), lines, hearers=hearers),
                 "director",
                 "script",
-                sampling=self.play.sampling(run, "director", "script"),
+                sampling=play.sampling(run, "director", "script"),
                 names=self.present,
+                last=self.history(run, _RECENT) if own and not run.aids("director") else (),
+                hearers=hearers,
                 previous=outline.previous_outline,
                 outline=outline.new_outline,
-                goal=self.goals[self.goal] if self.play.config.ours.full_sheets else "",
+                goal=self.goals[self.goal] if play.config.ours.full_sheets else "",
                 relations=self.relations(),
                 lines=lines,
             )
         except ReplyError as error:
             run.note(f"The director's lines could not be read: {error}")
             return []
-        return [Turn.of(line.role, line.content) for line in made.scripts[:lines] if line.content.strip()]
+        kept = made.scripts if play.as_spoken(run, "director") else made.scripts[:lines]
+        return [
+            Turn.of(line.role, line.content, unheard=getattr(line, "unheard_by", ()))
+            for line in kept
+            if line.content.strip()
+        ]
 
     def relations(self) -> list[str]:
         """How people here stand to each other: as the first actor sees it (the release), or as all do."""
@@ -481,6 +512,9 @@ class Director:
         fields = {
             "name": actor.name,
             "line": line.text,
+            "own": self.play.config.ours.own_views,
+            "actor": actor.sheet.at(self.act),
+            "unheard": line.unheard,
             "outline": self.outline.new_outline if self.outline else "",
             "history": self.history(run, _RECENT),
         }
@@ -493,7 +527,7 @@ class Director:
         turn = replace(turn, goal=min(self.goal, max(len(self.goals) - 1, 0)) if self.goals else turn.goal)
         self.turns.append(turn)
         windows: list[tuple[Window, Actor | None]] = [(self.window, None)]
-        windows += [(actor.mind.window, actor) for actor in self.cast]
+        windows += [(actor.mind.window, actor) for actor in self.cast if actor.name not in turn.unheard]
         for window, _ in windows:
             window.turns.append(turn)
         here = self.run.scope("heard", len(self.turns))
@@ -505,7 +539,8 @@ class Director:
         self.n += 1
         if self.n >= paper.max_steps:
             return True
-        if self.n < paper.min_steps:
+        late = self.play.config.ours.late_checks and bool(self.queue) and self.n > paper.min_steps
+        if self.n < paper.min_steps or late:
             return False
         try:
             found = await run.ask_for(
@@ -546,15 +581,15 @@ async def speak(actor: Actor, director: Director, line: Turn, instruction: str, 
     like an earlier one is spoken again once, with the first turn alone in mind.
     """
     play, turns = director.play, actor.mind.window.turns
-    paper = play.config.paper
-    fields = _line_fields(actor, director, instruction)
+    paper, as_spoken = play.config.paper, play.as_spoken(run, actor.name)
+    fields = _line_fields(actor, director, instruction, run)
     for attempt in range(LINE_TRIES):
-        here = run.scope("again", attempt) if attempt else run
+        here = run.again(attempt, "It was no line of this character.")
         text, own = await _line(actor, play, here, fields, turns)
         if own:
             director.idle = 0
-            return Turn.of(actor.name, text)
-        if text and not leaves_part(text):
+            return replace(line, text=Turn.of(actor.name, text).text)
+        if text and (as_spoken or not leaves_part(text)):
             director.idle = 0
             break
     else:
@@ -562,13 +597,14 @@ async def speak(actor: Actor, director: Director, line: Turn, instruction: str, 
         return director.stand_in(line)
     if paper.self_check:
         text = await _checked(actor, text, play, run)
-    if paper.repeat_threshold and repeats_earlier(text, [turn.text for turn in turns], paper.repeat_threshold):
+    earlier = () if as_spoken else [turn.text for turn in turns]
+    if paper.repeat_threshold and repeats_earlier(text, earlier, paper.repeat_threshold):
         again, _ = await _line(actor, play, run.scope("anew"), fields, turns[:1])
         text = again if again and not leaves_part(again) else text
-    return Turn.of(actor.name, text)
+    return replace(line, text=Turn.of(actor.name, text).text)
 
 
-def _line_fields(actor: Actor, director: Director, instruction: str) -> dict[str, Any]:
+def _line_fields(actor: Actor, director: Director, instruction: str, run: Run) -> dict[str, Any]:
     """What the actor's prompt shows, but for the history."""
     play, mind = director.play, actor.mind
     last = mind.window.turns[-_RECENT:]
@@ -576,16 +612,20 @@ def _line_fields(actor: Actor, director: Director, instruction: str) -> dict[str
     queries = [*([(first, _BY_INSTRUCTION)] if first else []), *((str(turn), _BY_TURN) for turn in last)]
     relevant, others = actor.recall(queries, play, director.hour, play.config.paper.relevant)
     named = play.named_in(" ".join(f"{turn.name} {turn.text}" for turn in last), actor.name)
-    full = play.config.ours.full_sheets
+    full, own = play.config.ours.full_sheets, play.config.ours.own_views
+    instructed = own and instruction and not run.aids(actor.name)
+    scene = director.act.background if full and not (own and director.act.background == director.act.place) else ""
     return {
-        "actor": actor.sheet,
-        "background": " ".join(filter(None, (play.script.background, director.act.background if full else ""))),
+        "actor": actor.sheet.at(director.act),
+        "background": " ".join(filter(None, (play.script.background, scene))),
+        "place": director.act.place if own else "",
+        "date": director.act.date if own else "",
         "relations": views_of(mind.relations, named) if full else (),
         "impressions": views_of(mind.impressions, named),
         "relevant": relevant,
         "others": others,
         "sayings": _sayings(actor, last, play),
-        "outline": director.outline.new_outline if director.outline else "",
+        "outline": director.outline.new_outline if director.outline and not instructed else "",
         "instruction": instruction,
     }
 
@@ -610,7 +650,17 @@ async def _line(actor: Actor, play: Play, run: Run, fields: dict[str, Any], turn
     if is_person(reply.model):
         return reply.text, True
     said = play.turn_in(reply.text, actor.name, play.script.names, run)
-    return play.tidied(said, reply, run, (actor.name, "act", fields), kind="prose"), False
+    text = play.tidied(said, reply, run, (actor.name, "act", fields), kind="prose")
+    if text and play.config.ours.clean_replies and run.aids(actor.name) and _is_copied(text, run, fields):
+        run.removed("reply", text)
+        return "", False
+    return text, False
+
+
+def _is_copied(text: str, run: Run, fields: dict[str, Any]) -> bool:
+    """Whether a line is what the actor was told, and not what it says."""
+    told = [one_line(part).casefold() for part in (fields["instruction"], fields["outline"]) if part.strip()]
+    return any(part in one_line(text).casefold() for part in told) or bool(run.fault(text, "act", fields))
 
 
 def _as_chat(turns: Sequence[Turn], shown: Sequence[str], name: str) -> tuple[Message, ...]:

@@ -116,16 +116,26 @@ class Ours:
         full_sheets: prompts show what the release leaves out of them: the director sees descriptions, background and
             place, and the objective also where lines are planned; actors see their relations and the scene they are in.
         keep_old_summaries: summaries add up; else each takes the place of the one before it (the release).
-        tidy: remarks around what models say ("Here is the line:") are removed.
+        clean_replies: remarks around what models say ("Here is the line:") are removed.
         long_turns: a turn may have several lines and paragraphs; else it ends with its first line (what the release
             means to do). Roles with aids for small models always have the first line alone.
-        scene_goals: where the script is made from a plan, an objective is a whole scene; else one event.
+        scene_goals: where the script is made from a plan, an objective is a whole scene, or as many events of it as
+            the words wanted allow; else one event.
         expand_goals: objectives are split into stages until there are enough of them for the words wanted.
+        own_views: everybody knows what they can know: the conflict is for director and writer, a secret for its owner
+            too; who does not hear a line does not remember it, and an actor with an instruction does not see the
+            outline. Else an actor sees the conflict and the outline, and hears all that is said in its sub-act.
+        late_checks: an objective is checked at `min_steps` and then whenever the planned lines have been played; else
+            after every line.
         goal_words: words that one objective yields.
         prose: the play is retold as prose; else the dialogue log is the story.
+        final_reading: the prose is read once at its end against brief, script and itself, and small edits come of it,
+            each of which can be refused; one more call.
         words: a word range that overrides the brief's ("1300-1350", "~950"); for prose.
         scenes: how many scenes to plan where the author gives neither script nor plan; 0 leaves it to the planner.
         characters: how many characters to plan then beside those whom the brief names; 0 leaves it to the planner.
+        check_plan: the planner reads a plan made from the brief once against it, and corrects what differs; a small
+            model is never asked.
         embedder: who finds the memories that belong to what is said: a folder with a sentence-embedding model, or the
             name of one on this machine (fabula[embeddings]); empty compares words. Where it is set, give the
             thresholds that suit it (for all-MiniLM-L6-v2: memory_threshold=0.1, relevant=0.2).
@@ -135,15 +145,19 @@ class Ours:
     all_relations: bool = False
     full_sheets: bool = False
     keep_old_summaries: bool = False
-    tidy: bool = False
+    clean_replies: bool = False
     long_turns: bool = False
     scene_goals: bool = False
     expand_goals: bool = False
+    own_views: bool = False
+    late_checks: bool = False
     goal_words: int = 300
     prose: bool = False
+    final_reading: bool = False
     words: str = ""
     scenes: int = 0
     characters: int = 0
+    check_plan: bool = False
     embedder: str = ""
 
 
@@ -180,10 +194,14 @@ class Config(Presets):
                 all_relations=True,
                 full_sheets=True,
                 keep_old_summaries=True,
-                tidy=True,
+                clean_replies=True,
                 long_turns=True,
                 scene_goals=True,
                 expand_goals=True,
+                own_views=True,
+                late_checks=True,
                 prose=True,
+                final_reading=True,
+                check_plan=True,
             ),
         )

@@ -16,26 +16,33 @@ _NAMED: Final = ":**"
 _REMARK: Final = ">"
 _OBJECTIVE: Final = "> Objective"
 _BEFORE: Final = "Before this, "
+_UNHEARD: Final = "unheard by "
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One line of the play: who speaks (or the narration), what, and for which objective (counted from 0)."""
+    """One line of the play: who speaks (or the narration), what, for which objective (from 0), and who misses it."""
 
     name: str
     text: str
     goal: int = 0
+    unheard: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, name: str, text: str, goal: int = 0) -> Turn:
+    def of(cls, name: str, text: str, goal: int = 0, unheard: Sequence[str] = ()) -> Turn:
         """A turn whose text can stand in a transcript: no blank lines, no mark of another turn."""
         lines = [_unmarked(line) for line in plain(text).splitlines()]
-        return cls(name, "\n".join(line for line in lines if line), goal)
+        return cls(name, "\n".join(line for line in lines if line), goal, tuple(n for n in unheard if n != name))
 
     @property
     def narrated(self) -> bool:
         """Whether nobody speaks it."""
         return self.name == NARRATION
+
+    @property
+    def marked(self) -> str:
+        """The turn as the director sees it: with those who do not hear it."""
+        return f"{self} [{_UNHEARD}{', '.join(self.unheard)}]" if self.unheard else str(self)
 
     def __str__(self) -> str:
         return f"({self.text})" if self.narrated else f"{self.name}: {self.text}"
@@ -49,7 +56,8 @@ def transcript(turns: Iterable[Turn], goals: Sequence[str] = ()) -> str:
         new = range(at + 1, min(turn.goal + 1, len(goals)))
         paragraphs += [f"{_OBJECTIVE} {number + 1}: {' '.join(goals[number].split())}" for number in new]
         at = max(at, turn.goal)
-        paragraphs.append(f"{_NAME}{turn.name}{_NAMED} {turn.text}")
+        missed = f" ({_UNHEARD}{', '.join(turn.unheard)})" if turn.unheard else ""
+        paragraphs.append(f"{_NAME}{turn.name}{missed}{_NAMED} {turn.text}")
     return "\n\n".join(paragraphs)
 
 
@@ -68,8 +76,16 @@ def turns_of(text: str) -> tuple[Turn, ...]:
                 turns[-1][1].append(line)
             elif line.strip():
                 turns.append((NARRATION, [line], 0))
-    found = (Turn.of(name, "\n".join(lines), goal) for name, lines, goal in turns)
+    found = (_turn(name, "\n".join(lines), goal) for name, lines, goal in turns)
     return tuple(turn for turn in found if turn.text)
+
+
+def _turn(label: str, text: str, goal: int) -> Turn:
+    """A turn under its label: a name, and who does not hear it."""
+    name, missed, names = label.removesuffix(")").partition(f" ({_UNHEARD}")
+    if not missed:
+        return Turn.of(label, text, goal)
+    return Turn.of(name, text, goal, [one for part in names.split(",") if (one := part.strip())])
 
 
 def _unmarked(line: str) -> str:

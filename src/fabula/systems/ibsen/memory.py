@@ -51,6 +51,7 @@ class Play:
     script: Script
     config: Config
     stages: int = 1
+    brief: str = ""
 
     @property
     def embedding(self) -> Embedding:
@@ -66,7 +67,11 @@ class Play:
     def shown(self, turns: Sequence[Turn], run: Run, role: str) -> tuple[str, ...]:
         """Turns as a role's prompts show them."""
         most = run.prompt_tokens(role, _SHORT_TURN, _TURN_SHARE)
-        return tuple(first_of(str(turn), most) for turn in turns)
+        return tuple(first_of(turn.marked if role == "director" else str(turn), most) for turn in turns)
+
+    def as_spoken(self, run: Run, name: str) -> bool:
+        """Whether a line stands as it was spoken: no rule of small models looks at it, and none refuses it (ours)."""
+        return self.config.ours.long_turns and not run.aids(name)
 
     def sampling(self, run: Run, role: str, prompt: str) -> Sampling:
         """How a reply is drawn: as released, or as the model does by itself; short for a role with aids."""
@@ -76,7 +81,9 @@ class Play:
     def turn_in(self, text: str, name: str, others: Sequence[str], run: Run) -> str:
         """What `name` says in a reply: the first line, or all until somebody else speaks (ours, without aids)."""
         whole = self.config.ours.long_turns and not run.aids(name)
-        return read_turn(text, name, others, whole=whole)
+        turn = read_turn(text, name, others, whole=whole)
+        run.left_out("speaker", text, turn)
+        return turn
 
     def tidied(
         self, text: str, reply: Reply, run: Run, asked: tuple[str, str, dict[str, Any]], *, kind: TextKind = "notes"
@@ -90,9 +97,11 @@ class Play:
             asked: role, prompt and fields of the call.
             kind: of the text.
         """
-        if not self.config.ours.tidy:
+        if not self.config.ours.clean_replies:
             return text.strip()
         role, prompt, fields = asked
+        if prompt in ("act", "answer") and self.as_spoken(run, role):
+            return text.strip()
         echo = [run.render(prompt, **fields)] if run.aids(role) else ()
         labels = (*self.script.names, *_LABELS)
         return clean_reply(run, role, replace(reply, text=text), labels=labels, echo=echo, kind=kind)
@@ -277,4 +286,7 @@ async def _note(run: Run, prompt: str, fields: dict[str, Any], play: Play) -> st
     reply = await run.reply("memory", prompt, sampling=sampling, expect=_LINE_WORDS * most, **fields)
     text = play.tidied(reply.text, reply, run, ("memory", prompt, fields))
     lines = [line for line in text.splitlines() if line.strip()]
-    return one_line(" ".join(lines[:most] if run.aids("memory") else lines)) or str(fields["now"])
+    if run.aids("memory"):
+        run.removed("length", "\n".join(lines[most:]))
+        lines = lines[:most]
+    return one_line(" ".join(lines)) or str(fields["now"])

@@ -40,6 +40,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import pairwise
 from math import ceil
 from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
@@ -54,6 +55,7 @@ from fabula.craft.planning import PlanOptions, plan_for
 from fabula.models.base import Sampling
 from fabula.story import one_line, slug
 from fabula.story.personas import Persona
+from fabula.story.sentences import as_sentence
 from fabula.story.sheets import SheetProblem, read_sheet
 from fabula.systems.ibsen.config import SHORT
 from fabula.systems.ibsen.shapes import steps_shape
@@ -65,8 +67,8 @@ if TYPE_CHECKING:
     from fabula.craft.length import WordRange
     from fabula.engine.run import Run
     from fabula.story import Brief
-    from fabula.story.plan import Character, Plan, ScenePlan
-    from fabula.systems.ibsen.config import Config
+    from fabula.story.plan import Character, Event, Plan, ScenePlan
+    from fabula.systems.ibsen.config import Config, Ours
 
 NARRATION: Final = "Narration"
 BEGINS: Final = datetime(2000, 1, 1, 12)  # noqa: DTZ001 - the clock of a story has no time zone
@@ -124,14 +126,39 @@ class Saying(_Sheet):
 
 
 class ActorSheet(_Sheet):
-    """Who an actor is; `relations` have one sentence for each name."""
+    """Who an actor is.
+
+    Attributes:
+        relations: one sentence for each name.
+        secret: what the character hides; shown to its own actor, the director and the writer.
+        knows: what the character knows of the others when the play begins; shown to the same.
+    """
 
     name: _Name
     description: _Text = ""
+    secret: _Text = ""
+    knows: _Text = ""
     relations: Annotated[dict[str, _Text], BeforeValidator(lambda value: value or {})] = {}
     memories: Annotated[tuple[Remembered, ...], _or_none] = ()
     sayings: Annotated[tuple[Saying, ...], _or_none] = ()
     aliases: Annotated[tuple[_Line, ...], _listed] = ()
+
+    def at(self, act: SubAct) -> ActorSheet:
+        """The sheet in a sub-act: at another time somebody was another, and had not yet what they hide and know."""
+        if self.name not in act.then:
+            return self
+        return self.model_copy(update={"description": act.then[self.name], "secret": "", "knows": ""})
+
+    @property
+    def whole(self) -> str:
+        """Who the actor is, with what it hides and knows, as the director and the writer know it."""
+        return " ".join(
+            (
+                *filter(None, (self.description,)),
+                *((f"Hides: {as_sentence(self.secret)}",) if self.secret else ()),
+                *((f"Knows: {as_sentence(self.knows)}",) if self.knows else ()),
+            )
+        )
 
     @property
     def called(self) -> tuple[str, ...]:
@@ -153,6 +180,9 @@ class SubAct(_Sheet):
 
     Attributes:
         background: the opening narration.
+        date: when it happens, in words.
+        told: its place in the order of telling, from 1, where that is not the order of playing.
+        then: of those who were others at that time than their sheets say: who they were.
         goals: without any the sub-act is never active; players may pass through it.
         player_in: the narration when a player comes.
         player_out: the narration when a player leaves.
@@ -162,6 +192,9 @@ class SubAct(_Sheet):
 
     title: _Name
     place: _Text = ""
+    date: _Text = ""
+    told: int = 0
+    then: Annotated[dict[str, _Text], BeforeValidator(lambda value: value or {})] = {}
     background: _Text = ""
     actors: Annotated[tuple[_Line, ...], _listed] = ()
     goals: Annotated[tuple[_Goal, ...], Field(max_length=_MOST_ACTS), _listed] = ()
@@ -172,10 +205,15 @@ class SubAct(_Sheet):
 
 
 class Script(_Sheet):
-    """A whole script; `acts` in the order of playing."""
+    """A whole script; `acts` in the order of playing.
+
+    `conflict` and `telling`, how the story is told and what it keeps to, are for the director and the writer alone.
+    """
 
     title: _Line = ""
     background: _Text = ""
+    conflict: _Text = ""
+    telling: Annotated[tuple[_Text, ...], _listed] = ()
     begins: _Time = None
     actors: Annotated[tuple[ActorSheet, ...], Field(min_length=1, max_length=_MOST_ACTORS)]
     players: Annotated[tuple[PlayerSheet, ...], _or_none, Field(max_length=_MOST_ACTORS)] = ()
@@ -292,8 +330,8 @@ async def script_for(run: Run, brief: Brief, config: Config) -> Script:
 
     async def make(own: Run) -> str:
         del own  # the plan is an artefact beside the script, not below it
-        plan = await plan_for(run, brief, PlanOptions(scenes=config.ours.scenes, characters=config.ours.characters))
-        return write_script(script_of(plan, scene_goals=config.ours.scene_goals))
+        plan = await plan_for(run, brief, PlanOptions.of(config))
+        return write_script(script_of(plan, config.ours, words_wanted(brief, config)))
 
     script = await run.keep_as(parse_script, _STAGE, make, folder=_FOLDER, suffix=_SUFFIX)
     asked = dict.fromkeys(name for part in config.paper.players.split(",") if (name := one_line(part)))
@@ -302,40 +340,101 @@ async def script_for(run: Run, brief: Brief, config: Config) -> Script:
     return script.model_copy(update={"players": (*script.players, *new)})
 
 
-def script_of(plan: Plan, *, scene_goals: bool) -> Script:
-    """The script of a plan: each scene is a sub-act; its events are its objectives, or with `scene_goals` one together.
+def script_of(plan: Plan, ours: Ours, want: WordRange | None = None) -> Script:
+    """The script of a plan: each scene is a sub-act.
 
-    Values are checked when the script is read, not here.
+    Its events are its objectives; with `scene_goals` they are one, or as many as yield the words wanted. Values are
+    checked when the script is read, not here.
     """
-    actors = tuple(map(_actor, plan.characters)) or (ActorSheet(name=_SOMEBODY),)
-    following = [*(one_line(scene.name) for scene in plan.scenes[1:]), ""]
+    actors = tuple(_actor(character, ours) for character in plan.characters) or (ActorSheet(name=_SOMEBODY),)
+    scenes = plan.scenes
+    if ours.own_views:  # played as it happens, so that nobody knows what comes later; told as the plan has it
+        scenes = tuple(plan.scene(name) for name in plan.chronology() or plan.names)
+    following = [*(one_line(scene.name) for scene in scenes[1:]), ""]
+    setting, conflict = one_line(plan.setting), one_line(plan.conflict)
+    parts = 0  # every event by itself
+    if ours.scene_goals:
+        parts = ceil(want.target / (len(plan.scenes) * ours.goal_words)) if want and ours.expand_goals else 1
     return Script.model_construct(
         title=one_line(plan.title),
-        background=" ".join(filter(None, (one_line(plan.setting), one_line(plan.conflict)))),
+        background=setting if ours.own_views else " ".join(filter(None, (setting, conflict))),
+        conflict=conflict if ours.own_views else "",
+        telling=tuple(filter(None, map(one_line, (plan.manner, plan.form, *plan.demands, *plan.payoffs))))
+        if ours.own_views
+        else (),
         actors=actors,
         acts=tuple(
-            _act(scene, after, tuple(actor.name for actor in actors), scene_goals=scene_goals)
-            for scene, after in zip(plan.scenes, following, strict=True)
+            _act(scene, plan, after, tuple(actor.name for actor in actors), parts, ours)
+            for scene, after in zip(scenes, following, strict=True)
         ),
     )
 
 
-def _actor(character: Character) -> ActorSheet:
+def _actor(character: Character, ours: Ours) -> ActorSheet:
     persona = Persona.of(character)
-    parts = (persona.role and f"{persona.role}.", persona.description, *(f"Wants: {goal}" for goal in persona.goals))
-    return ActorSheet.model_construct(name=one_line(persona.name), description=" ".join(filter(None, parts)))
+    name = one_line(persona.name)
+    if not ours.own_views:
+        parts = (
+            persona.role and f"{persona.role}.",
+            persona.description,
+            *(f"Wants: {goal}" for goal in persona.goals),
+        )
+        return ActorSheet.model_construct(name=name, description=" ".join(filter(None, parts)))
+    return ActorSheet.model_construct(
+        name=name,
+        description=_description(character),
+        secret=one_line(character.secret),
+        knows=one_line(character.knows),
+    )
 
 
-def _act(scene: ScenePlan, after: str, everybody: tuple[str, ...], *, scene_goals: bool) -> SubAct:
-    events = tuple(one_line(event.text) for event in scene.outline)
+def _description(character: Character) -> str:
+    """Who somebody is, but for their part in the story as its author sees it."""
+    sheet = ", ".join(filter(None, (character.gender, character.age)))
+    about = (
+        sheet[:1].upper() + sheet[1:],
+        character.setup,
+        character.personality and f"Personality: {character.personality}",
+        character.speech and f"Way of speaking: {character.speech}",
+        character.goal and f"Wants: {character.goal}",
+    )
+    return " ".join(as_sentence(one_line(part)) for part in about if part)
+
+
+def _act(scene: ScenePlan, plan: Plan, after: str, everybody: tuple[str, ...], parts: int, ours: Ours) -> SubAct:
+    present = tuple(map(one_line, scene.present)) or everybody
+    events = [_told(event, present) if ours.own_views else one_line(event.text) for event in scene.outline]
+    number = min(parts, len(events)) or len(events)
+    edges = [round(n * len(events) / number) for n in range(number + 1)] if events else [0]
     return SubAct.model_construct(
         title=one_line(scene.name),
         place=one_line(scene.place),
+        told=plan.names.index(scene.name) + 1 if ours.own_views and plan.chronology() not in (None, plan.names) else 0,
+        date=one_line(scene.when) if ours.own_views else "",
+        then={one_line(c.name): text for c, text in _then(scene, plan)} if ours.own_views else {},
         background=one_line(scene.place),
-        actors=tuple(map(one_line, scene.present)) or everybody,
-        goals=(" ".join(events),) if scene_goals else events,
+        actors=present,
+        goals=tuple(" ".join(events[start:end]) for start, end in pairwise(edges)),
         next_act=after,
     )
+
+
+def _then(scene: ScenePlan, plan: Plan) -> Iterator[tuple[Character, str]]:
+    """Those who were others at the time of a scene, and who they were then."""
+    sheets = {character.name: character for character in plan.characters}
+    for character, _ in plan.people(scene):
+        if character != sheets.get(character.name, character):
+            yield character, _description(character)
+
+
+def _told(event: Event, present: tuple[str, ...]) -> str:
+    """An event, and who of those present does not witness it."""
+    text = as_sentence(one_line(event.text))
+    away = [name for name in present if event.present and name not in event.present]
+    if not away:
+        return text
+    listed = f"{', '.join(away[:-1])} and {away[-1]}" if away[1:] else away[0]
+    return f"{text} ({listed} {'do' if away[1:] else 'does'} not witness this.)"
 
 
 # objectives for a length (ours) -------------------------------------------------------------------------------------

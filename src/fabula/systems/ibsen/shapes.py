@@ -36,10 +36,17 @@ class LineCheck(BaseModel):
     revised_response: Annotated[str, short(600)] = Field("", description="the corrected line, if not")
 
 
-def script_shape(names: Sequence[str], lines: int) -> type[Any]:
-    """The next lines: `scripts`, each with `role`, one of `names`, and `content`."""
+def script_shape(names: Sequence[str], lines: int, *, hearers: Sequence[str] = ()) -> type[Any]:
+    """The next lines: `scripts`, each with `role`, one of `names`, and `content`; of `hearers` some may not hear it."""
     content = Annotated[str, short(300), Field(min_length=1, description="what is said")]
-    line = create_model("Line", role=(_one_of(names), Field(description="who speaks")), content=(content, ...))
+    fields: dict[str, Any] = {
+        "role": (_one_of(names), Field(description="who speaks")),
+        "content": (content, ...),
+    }
+    if hearers:
+        missed: Any = types.GenericAlias(list, (_one_of(hearers),))
+        fields["unheard_by"] = (missed, Field([], description="who of those here does not hear or see it"))
+    line: type[Any] = create_model("Line", **fields)
     return create_model("Lines", scripts=(_list_of(line, lines), ...))
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from fabula.base.errors import ModelError, PlanError, ReplyError, UnknownNameError, UsageError
+from fabula.craft.length import WordRange
 from fabula.craft.planning import PROMPTS
 from fabula.engine.events import Noted
 from fabula.engine.journal import Journal
@@ -24,6 +25,7 @@ from fabula.story import Brief, Story
 from fabula.story.plan import Character, Event, Plan, Presence, ScenePlan
 from fabula.systems import find
 from fabula.systems.ibsen.algorithm import Stage, perform
+from fabula.systems.ibsen.config import Ours
 from fabula.systems.ibsen.interview import interview
 from fabula.systems.ibsen.log import Turn, Window, transcript, turns_of
 from fabula.systems.ibsen.script import NARRATION, Script, parse_script, script_of, write_script
@@ -120,6 +122,7 @@ def said(request: Request, **special: str) -> str:
         "step_in": '{"action": "none"}',
         "answer": f"Because of {line_at(request)}",
         "extend": sentence(request.path),
+        "final_reading": '{"edits": []}',
     }[prompt]
 
 
@@ -360,7 +363,8 @@ async def test_faithful_prompts_hold_no_more_than_the_release_puts_into_them() -
         assert "# Objective\nTobias brings a letter." in outline
         line = next(request for request in played.asked if request.path == "role-play/the-letter/step/3/act")
         assert ("Tobias: the boy who brings her bread" in line.messages[-1].content) is more
-        assert line.messages[0].content.endswith("A bare cape. Dusk." if more else "A bare cape.")
+        shown = "A bare cape. Dusk.\n\nThe scene: the lamp room" if more else "A bare cape."
+        assert line.messages[0].content.endswith(shown)
 
 
 # actors -----------------------------------------------------------------------------------------------
@@ -759,14 +763,14 @@ def plan() -> Plan:
 
 
 def test_a_plan_s_scenes_become_acts_and_its_events_objectives() -> None:
-    script = script_of(plan(), scene_goals=False)
+    script = script_of(plan(), Ours())
     assert [act.goals for act in script.acts] == [
         ("Tobias brings a letter.", "Mara reads it."),
         ("Mara lights the lamp.",),
     ]
     assert script.acts[0].next_act == "The light"
     assert script.acts[1].actors == ("Mara", "Tobias")
-    assert script_of(plan(), scene_goals=True).acts[0].goals == ("Tobias brings a letter. Mara reads it.",)
+    assert script_of(plan(), Ours(scene_goals=True)).acts[0].goals == ("Tobias brings a letter. Mara reads it.",)
     assert parse_script(write_script(script)) == script
 
 
@@ -774,7 +778,7 @@ def test_what_a_capable_planner_writes_of_a_person_and_a_scene_is_not_too_long_f
     events = tuple(Event(f"{n} {'They look at the lamp and say nothing of it. ' * 5}") for n in range(30))
     person = Character("Mara", setup="She has kept the light for thirty years, and says so. " * 120)
     plan = Plan(characters=(person,), scenes=(ScenePlan("The lamp", outline=events),))
-    (act,) = parse_script(write_script(script_of(plan, scene_goals=True))).acts
+    (act,) = parse_script(write_script(script_of(plan, Ours(scene_goals=True)))).acts
     assert len(act.goals[0]) > 6000
 
 
@@ -835,15 +839,16 @@ async def test_without_a_script_one_is_made_of_the_plan_and_kept() -> None:
         if prompt == "plan_telling":
             scenes = [{"time": n, "element": "climax", "what": f"Night {n}."} for n in (1, 2)]
             return json.dumps({"person": "third person", "tense": "past tense", "scenes": scenes})
+        if prompt == "plan_check":
+            return json.dumps({"differences": []})
         if prompt == "plan_scene":
             number = request.path.split("/")[2]
             return json.dumps(
                 {
                     "name": f"Night {number}",
                     "place": "The tower",
-                    "importance": 5,
                     "characters": [{"name": "Mara", "goal": "x"}],
-                    "newcomers": [],
+                    "events": [{"what": "Mara climbs the stairs.", "missed_by": []}],
                 }
             )
         return f"On that night at {line_at(request)} Mara climbed the stairs and looked for the boat."
@@ -945,8 +950,8 @@ async def test_faithful_gives_the_dialogue_log_and_improved_prose_of_the_length_
     brief = Brief("Write a story of 300 words about Mara and Tobias.")
     prose = await write(preset="improved", stage=TWO, brief=brief)
     assert 270 <= prose.story.words <= 330
-    assert prose.paths("retell") == ["the-letter/part/1/retell", "the-light/part/1/retell"]
-    shown = prose.last("the-light/part/1/retell")
+    assert prose.paths("retell") == ["drafts/the-letter/part/1/retell", "drafts/the-light/part/1/retell"]
+    shown = prose.last("drafts/the-light/part/1/retell")
     assert "This part ends the story" in shown
     assert prose.turns("the-light")[-1] in shown
 
@@ -1060,3 +1065,242 @@ async def test_after_an_edit_a_dry_run_announces_what_is_asked(
     assert asked - announced == set()
     # A summary may be announced for turns that are older than the edit: it is made after lines that will be others.
     assert {path for path in announced - asked if "/heard/" not in path} == set()
+
+
+# capable players (recorded when a capable model played a whole evening) -----------------------------------------------
+
+RADIO = Plan(
+    scenes=(
+        ScenePlan(
+            "The depths",
+            (
+                Event("Pavel rings and tells Nadia to come down."),
+                Event("Duarte reports that one name is not ticked", present=("Nadia", "Duarte")),
+                Event("Nadia opens the microphone."),
+                Event("Pavel casts off."),
+            ),
+            place="The studio; everybody but Nadia is heard only",
+            characters=(Presence("Nadia"), Presence("Pavel"), Presence("Duarte")),
+            time="2",
+            date="the night of 10 March 1988",
+        ),
+        ScenePlan(
+            "The promise",
+            (Event("Nadia promises to be the last."),),
+            characters=(Presence("Nadia", age="forty", then="She has just got the key"),),
+            time="1",
+        ),
+    ),
+    characters=(
+        Character(
+            "Nadia",
+            role="protagonist",
+            gender="female",
+            age="fifty-three",
+            setup="Runs the radio alone",
+            personality="Dry, calm",
+            secret="She will still be there when the last boat has left",
+        ),
+        Character("Pavel", knows="His mother has never missed a boat."),
+        Character("Duarte"),
+    ),
+    conflict="Nadia has promised to stay, and Pavel does not know it.",
+    setting="The island of Corva.",
+    tense="past tense",
+    demands=("Everybody but Nadia is only heard.",),
+)
+EVENING = """
+background: The island of Corva.
+conflict: Nadia has promised to stay, and Pavel does not know it.
+telling: [Everybody but Nadia is only heard.]
+actors:
+  - {name: Nadia, description: She runs the radio., secret: She will not be on the boat.}
+  - {name: Pavel, description: He loads the boats., knows: His mother has never missed a boat.}
+  - {name: Duarte}
+acts:
+  - title: The depths
+    place: The studio
+    date: the night of 10 March 1988
+    background: The studio
+    actors: [Nadia, Pavel, Duarte]
+    goals: [Pavel rings and tells Nadia to come down., Nadia reads the depths.]
+"""
+UNTICKED = "Studio, mole. One hundred and ninety-nine ticked. One name not ticked. I am not going to read it out. Over."
+LINES = (
+    UNTICKED,
+    "*He covers the receiver.* Mãe, that's it, that's everybody. Come down.",
+    "Nine.",
+    "Nine.",
+    "As an AI of the second kind would say: stay in character, woman.\n\nThe director's notes? I lost the script.",
+    "Pavel?",
+)
+
+
+async def test_lines_of_capable_actors_stand_as_they_were_spoken() -> None:
+    said_so_far: list[str] = []
+
+    def spoken(request: Request) -> str:
+        if not request.path.endswith("/act"):
+            return said(request)
+        said_so_far.append(LINES[len(said_so_far) % len(LINES)])
+        return said_so_far[-1]
+
+    played = await write(spoken, "improved", prose=False, max_steps=6)
+    log = played.story.scenes[0].text
+    assert [line for line in LINES for part in line.split("\n\n") if part not in log] == []
+    assert played.paths("again") == []
+    assert len(said_so_far) == len(LINES)
+
+
+def evening(request: Request) -> str:
+    """Duarte's report is for Nadia alone."""
+    prompt = request.path.rpartition("/")[2]
+    if prompt == "act" and "You are Duarte" in request.messages[0].content:
+        return UNTICKED
+    lines = [
+        {"role": "Duarte", "content": "One is missing.", "unheard_by": ["Pavel", "Duarte"]},
+        {"role": "Pavel", "content": "Come down."},
+        {"role": "Nadia", "content": "I read the names."},
+    ]
+    return said(request, script=json.dumps({"scripts": lines}))
+
+
+async def test_who_does_not_hear_a_line_is_never_shown_it() -> None:
+    played = await write(evening, "improved", EVENING, words="600", max_steps=6)
+    acts = {r.path: "\n".join(m.content for m in r.messages) for r in played.asked if r.path.endswith("/act")}
+    assert [UNTICKED in text for text in acts.values() if "You: Nadia" in text] == [True, True, True, True]
+    assert [UNTICKED in text for text in acts.values() if "You: Pavel" in text] == [False] * 4
+    later = played.last("role-play/the-depths/step/4/outline")
+    assert f"Duarte: {UNTICKED} [unheard by Pavel]" in later
+    log = played.journal.newest("role-play/the-depths") or ""
+    assert f"**Duarte (unheard by Pavel):** {UNTICKED}" in log
+    assert transcript(turns_of(log)) == "\n\n".join(p for p in log.split("\n\n") if not p.startswith(">"))
+    assert turns_of(log)[1].unheard == ("Pavel",)
+
+
+async def test_a_secret_is_shown_to_its_owner_and_to_who_knows_all() -> None:
+    played = await write(evening, "improved", EVENING, words="600", max_steps=6)
+
+    def shown(text: str) -> dict[str, bool]:
+        return {
+            role: any(text in message.content for message in request.messages)
+            for request in played.asked
+            if (role := _asked_of(request))
+        }
+
+    knowing = {"outline": True, "retell": True, "Nadia": True, "Pavel": False, "Duarte": False}
+    assert {role: found for role, found in shown("She will not be on the boat.").items() if role in knowing} == knowing
+    hidden = shown("Nadia has promised to stay")
+    assert [hidden[role] for role in ("Nadia", "Pavel", "Duarte", "outline", "retell")] == [False] * 3 + [True] * 2
+    told = shown("Everybody but Nadia is only heard.")
+    assert [told[role] for role in ("Pavel", "outline", "retell")] == [False, True, True]
+    missed = shown("His mother has never missed a boat.")
+    assert [missed[role] for role in ("Nadia", "Pavel", "Duarte")] == [False, True, False]
+
+
+def _asked_of(request: Request) -> str:
+    """The prompt of a call; of a line, whose it is."""
+    prompt = request.path.rpartition("/")[2]
+    shown = request.messages[-1].content
+    return shown.partition("# You: ")[2].partition("\n")[0] if prompt == "act" else prompt
+
+
+async def test_a_line_s_prompt_names_place_and_date_once_and_nothing_that_is_still_to_come() -> None:
+    played = await write(evening, "improved", EVENING, words="600", max_steps=6)
+    text = played.last("role-play/the-depths/step/1/act")
+    assert text.count("The studio") == 1
+    assert "When: the night of 10 March 1988" in text
+    assert "They talk." not in text  # the outline
+    uninstructed = await write(evening, "improved", EVENING, max_steps=6, use_instruction=False)
+    assert "They talk." in uninstructed.last("role-play/the-depths/step/1/act")
+
+
+async def test_the_director_knows_what_the_author_asks_for_and_how_many_lines_are_left() -> None:
+    played = await write(evening, "improved", EVENING, words="600")
+    first, second = (played.last(f"role-play/the-depths/step/{n}/outline") for n in (1, 4))
+    assert BRIEF.text in first
+    assert "At most 9 lines are left" in first
+    assert "At most 6 lines are left" in second
+    assert "what comes after it\nNadia reads the depths." in first
+    assert "Nothing is known" not in first
+    faithful = (await write(stage=EVENING)).last("role-play/the-depths/step/1/outline")
+    assert "lines are left" not in faithful
+
+
+async def test_improved_asks_whether_an_objective_is_reached_when_the_planned_lines_are_played() -> None:
+    early, late = [await write(preset="improved", prose=False, late_checks=late) for late in (False, True)]
+    assert [len(played.paths("check_goal")) for played in (early, late)] == [4, 2]
+    done = await write(lambda r: said(r, check_goal='{"completed": true}'), "improved", prose=False)
+    assert len(done.turns()) == 1 + 5
+
+
+async def test_the_first_part_of_the_story_continues_nothing_and_each_knows_what_was_planned() -> None:
+    played = await write(evening, "improved", EVENING, words="600")
+    first, second = (played.last(f"drafts/the-depths/part/{n}/retell") for n in (1, 2))
+    assert "With it the story opens." in first
+    assert "Continue from the last sentence" not in first
+    assert "Nothing is written yet" not in first
+    assert "# What was planned for this part\nPavel rings" in first
+    assert "# What the next part will tell\nNadia reads the depths." in first
+    assert "Continue from the last sentence" in second
+
+
+async def test_the_story_is_read_once_at_its_end() -> None:
+    edits = json.dumps({"edits": [{"paragraph": 1, "old": "The boat left.", "new": "The last boat left."}]})
+
+    def read(request: Request) -> str:
+        if request.path.endswith("/retell"):
+            return "The boat left. " + said(request)
+        return said(request, final_reading=edits)
+
+    played = await write(read, "improved", max_steps=5)
+    assert played.story.scenes[0].text.startswith("The last boat left. ")
+    assert len(played.paths("final_reading")) == 1
+    assert played.paths("final_reading")[0].startswith("drafts/")
+    without = await write(read, "improved", max_steps=5, final_reading=False)
+    assert without.story.scenes[0].text.startswith("The boat left. ")
+
+
+def test_the_script_of_a_plan_keeps_what_the_plan_says_of_people_and_time() -> None:
+    script = script_of(RADIO, SYSTEM.config("improved", {}).ours, WordRange.about(1200))
+    promise, depths = script.acts  # as it happens; told the other way round
+    assert (promise.told, depths.told) == (2, 1)
+    assert depths.date == "the night of 10 March 1988"
+    assert depths.goals == (
+        f"{RADIO.scenes[0].outline[0].text} Duarte reports that one name is not ticked. (Pavel does not witness this.)",
+        "Nadia opens the microphone. Pavel casts off.",
+    )
+    nadia = script.actors[0]
+    assert nadia.description == "Female, fifty-three. Runs the radio alone. Personality: Dry, calm."
+    assert nadia.secret.startswith("She will still be there")
+    assert nadia.at(promise).whole == "Female, forty. She has just got the key. Personality: Dry, calm."
+    assert nadia.at(depths) == nadia
+    assert "promised" not in script.background
+    assert "promised" in script.conflict
+    assert script.telling == ("past tense", "Everybody but Nadia is only heard.")
+    assert parse_script(write_script(script)) == script
+
+
+async def test_what_happens_first_is_played_first_and_told_where_the_plan_tells_it() -> None:
+    stage = write_script(script_of(RADIO, SYSTEM.config("improved", {}).ours))
+    played = await write(preset="improved", stage=stage, max_steps=5)
+    assert played.paths("outline")[0].startswith("role-play/the-promise/")
+    assert [scene.label for scene in played.story.scenes] == ["The depths", "The promise"]
+
+
+async def test_a_small_model_that_repeats_its_instruction_is_asked_again_in_another_way() -> None:
+    told = "Say nothing of the wheel yet, and ask her who had it that night."
+    journal = Journal()
+    journal.open()
+    journal.decide("stage", "edit", ONE)
+    model = ScriptedModel(
+        lambda r: said(
+            r, act=f"The director said to me: {told}" if "again" not in r.path else "Who had it?", instruct=told
+        )
+    )
+    config = SYSTEM.config("improved", {"max_steps": 1, "prose": False})
+    await SYSTEM.write(BRIEF, run_on(journal, model, aids="on"), config)
+    assert turns_of(journal.newest("role-play/the-letter") or "")[-1].text == "Who had it?"
+    asked = [request for request in model.asked if request.path.endswith("/act")]
+    assert [request.path for request in asked][1].endswith("/again/1/act")
+    assert asked[0].sampling.temperature != asked[1].sampling.temperature

@@ -9,19 +9,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
-from functools import lru_cache
+from functools import lru_cache, partial
+from operator import ne
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.base.errors import ReplyError, UsageError
+from fabula.craft.final_reading import final_reading
 from fabula.craft.length import WordRange, asked_range, read_range
-from fabula.craft.packing import ELLIPSIS, first_of, latest, overlap, paragraphs, words
+from fabula.craft.packing import latest, overlap, paragraphs, words
 from fabula.craft.planning import PlanOptions, begin_plan, given_plan
-from fabula.craft.prose import Prose, clean_reply, write_prose
+from fabula.craft.prose import Prose, clean_reply, clean_text, write_prose
 from fabula.craft.quoting import Quotable
-from fabula.engine.replies import clean_prose
 from fabula.engine.roles import is_person
 from fabula.engine.run import side_by_side
 from fabula.models.base import Sampling
+from fabula.models.budget import estimate_tokens
 from fabula.story import Story, count_words
 from fabula.story.personas import Persona, Personas, parse_personas, write_personas
 from fabula.story.sentences import sentences
@@ -29,23 +31,29 @@ from fabula.story.world import Moment, WorldState
 from fabula.story.world.meaning import content
 from fabula.systems.magnet.records import Attempt, ProposedAction, Records
 from fabula.systems.magnet.shapes import (
+    Account,
     ActionReply,
     Changes,
+    Contradiction,
     Critique,
+    FirstGoal,
+    HiddenGoal,
     NextGoal,
     Reading,
+    Update,
     Verdict,
+    Witnessed,
     choice_shape,
     narration_shape,
 )
 from fabula.systems.magnet.state import WorldGraph, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from fabula.engine.run import Run
+    from fabula.engine.run import Draft, Run
     from fabula.story import Brief
-    from fabula.story.world.flat import Commit, Variable, Write
+    from fabula.story.world.flat import Commit, Refused, Variable, Write
     from fabula.story.world.meaning import Value
     from fabula.systems.magnet.config import Config
 
@@ -53,11 +61,13 @@ Status: TypeAlias = Literal["complete", "stalled", "domain_shift", "ending"]
 LABELS: Final = ("Goal", "Story", "World", "Action", "Paragraph", "What happens now", "Characters")
 _WORDS_A_PAGE: Final = 400
 _USUAL_WORDS: Final = 800  # of a story for which neither brief nor settings say
+_ROOM: Final = 0.3  # of a paragraph's words, which every paragraph but the last leaves for the ending
+_LEAST: Final = 25  # words without which nothing more is written
+_BAND: Final = 0.4  # of a paragraph's words, by which it may be shorter or longer
+_TELLING: Final = 1.4  # words in which an action is told, for each of its own
 _CLOSING: Final = 0.05  # share of the words that is left for the ending
 _CLOSING_PARAGRAPHS: Final = 2  # and that many paragraphs at least
 _LAST: Final = 1.6  # what is left, in paragraphs, from which on one paragraph ends the story
-_LITTLE: Final = 40  # words that are too few for an ending, where the story is long enough without
-_SLACK: Final = 0.3  # of a paragraph's words
 _IDLE: Final = 5  # steps without an action, after which the story cannot go on
 _OWN_ACTIONS: Final = 5  # last actions of a character that its critic is shown
 _OWN_KEYS: Final = 30  # keys of a character that its critic is reminded of
@@ -68,7 +78,16 @@ _SAME_PLACE: Final = 0.5  # share of common words from which on two places are o
 _TRIES: Final = 3
 _ACTION_WORDS: Final = 28  # of a plain action, for estimates
 _SHORT_ACTION: Final = (2, 80)  # sentences and tokens of a small model's action; what it says beyond is another one
+_TRANSITION: Final = 0.5  # words of a transition, as a share of a paragraph's
 _RECENT_TOKENS: Final = 1200  # of recent paragraphs, for small models
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Something in the story that can be seen or heard, and the characters who neither see nor hear it."""
+
+    text: str
+    unseen_by: tuple[str, ...] = ()
 
 
 @dataclass
@@ -90,6 +109,9 @@ class Progress:
         idle: steps since there was an action.
         chapter: number of the chapter that is written, and `begin`, how many paragraphs stand before it.
         closing: the goal g closes the story; `over`: it has ended.
+        setting: where and when the story takes place; `moment`, where and when it stands now.
+        accounts: what can be seen and heard in a paragraph; `away`, who neither saw nor heard what happened last.
+        goal_hidden_from: characters who know nothing of the goal g.
     """
 
     brief: Brief
@@ -110,6 +132,11 @@ class Progress:
     begin: int = 0
     closing: bool = False
     over: bool = False
+    setting: str = ""
+    moment: str = ""
+    accounts: dict[str, tuple[Seen, ...]] = field(default_factory=dict)
+    away: tuple[str, ...] = ()
+    goal_hidden_from: tuple[str, ...] = ()
     records: Records = field(default_factory=Records)
 
     @classmethod
@@ -117,8 +144,12 @@ class Progress:
         """Before the first timestep; `world` is empty."""
         ours = config.ours
         asked = WordRange.about(ours.pages * _WORDS_A_PAGE) if ours.pages else asked_range(brief, ours.words)
-        graph = WorldGraph.of(start, world, places=ours.present_only, by_meaning=ours.by_meaning)
-        return cls(brief, config, start.people, graph, [start.goal], asked or WordRange.about(_USUAL_WORDS))
+        graph = WorldGraph.of(start, world, places=ours.present_only or ours.witnessed, by_meaning=ours.by_meaning)
+        now = cls(brief, config, start.people, graph, [start.goal], asked or WordRange.about(_USUAL_WORDS))
+        if ours.witnessed:
+            now.setting, now.moment = start.setting, start.opening
+            now.goal_hidden_from = start.goal_hidden_from
+        return now
 
     @property
     def goal(self) -> str:
@@ -162,22 +193,33 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     story = Story.of(brief)
     with WorldState() as world:
         now = Progress.at_start(brief, start, world, config)
+        written: list[Chapter] = []
         while goes_on(now):
-            if text := await chapter(now, run):
-                story = story.add(f"Chapter {now.chapter}", "\n\n".join(text))
+            written.append(await chapter(now, run))
+        for number, text in enumerate(await whole_story(now, run, written), 1):
+            story = story.add(f"Chapter {number}", "\n\n".join(text)) if text else story
     if problems := now.records.summary(now.t):
         run.note(problems)
     return story
 
 
-async def chapter(now: Progress, run: Run) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """A chapter's paragraphs, and the run in which its timesteps are; `draft` where the whole is read at the end."""
+
+    text: list[str]
+    run: Run
+    draft: Draft | None = None
+
+
+async def chapter(now: Progress, run: Run) -> Chapter:
     """The paragraphs of timesteps until a goal ends after a chapter's words; kept as a text that a person can edit.
 
     Where the text is a person's, its timesteps are gone through all the same, since they change the world; then what
     the person made otherwise changes it, and so reaches all that follows.
     """
     now.chapter, now.begin = now.chapter + 1, len(now.story)
-    name, made = f"chapter-{now.chapter}", False
+    name, made, draft = f"chapter-{now.chapter}", False, None
 
     async def make(own: Run) -> str:
         nonlocal made
@@ -185,21 +227,50 @@ async def chapter(now: Progress, run: Run) -> list[str]:
         await timesteps(now, own)
         return "\n\n".join(now.story[now.begin :])
 
-    text = await run.keep_as(paragraphs, name, make, folder="story")
+    if now.config.ours.final_reading:
+        draft = await run.draft(name, make)
+        text = paragraphs(draft.text if draft.given is None else draft.given)
+        inner = run.within_draft(name)
+    else:
+        text = await run.keep_as(paragraphs, name, make, folder="story")
+        inner = run.within(name)
     if not made:
-        await timesteps(now, run.within(name))
+        await timesteps(now, inner)
     told = now.story[now.begin :]
     edited = run.unless_made_up(lambda: bool(text) and text != told, instead=not made)
     if edited:
-        await reread(now, run.within(name), told, text)
-    await now.records.keep(run, now.chapter, now.world.world)
+        await reread(now, inner, now.chapter, told, text)
+    await now.records.keep_steps(run, now.chapter)
     if text:
         now.story[now.begin :] = text
-    return text
+    if draft is None:
+        await now.records.keep_world(run, now.chapter, now.world.world)
+    return Chapter(text, inner, draft)
 
 
-async def reread(now: Progress, run: Run, told: Sequence[str], text: Sequence[str]) -> None:
-    """Ours: W takes over what a person changed in a chapter, whose steps made the paragraphs `told`; one call.
+async def whole_story(now: Progress, run: Run, written: Sequence[Chapter]) -> list[list[str]]:
+    """The chapters as they stand in the story: with `final_reading` (ours) the whole is read once and mended.
+
+    What the narrator changes there changes W too, as what a person changes does: one call for each chapter with a
+    change.
+    """
+    drafts = [one.draft for one in written if one.draft is not None]
+    if not drafts:
+        return [one.text for one in written]
+    lines = [f"Setting: {now.setting}"] if now.setting else []
+    lines += [f"Goal: {goal}" for goal in now.goals]
+    plan = "\n\n".join(["\n".join(lines), *(persona.block for persona in now.characters)])
+    made = await final_reading(run, "narrator", drafts, brief=now.brief.text, plan=plan, want=now.want)
+    texts = [paragraphs(text) for text in made]
+    for number, (before, text) in enumerate(zip(written, texts, strict=True), 1):
+        if run.unless_made_up(partial(ne, before.text, text), instead=False):
+            await reread(now, before.run, number, before.text, text)
+        await now.records.keep_world(run, number, now.world.world)
+    return texts
+
+
+async def reread(now: Progress, run: Run, number: int, told: Sequence[str], text: Sequence[str]) -> None:
+    """Ours: W takes over what was changed in a chapter, whose steps made the paragraphs `told`; one call.
 
     Costs nothing where nobody changed anything.
     """
@@ -220,10 +291,10 @@ async def reread(now: Progress, run: Run, told: Sequence[str], text: Sequence[st
             **always(now),
         )
     except ReplyError as error:
-        run.note(f"What was changed in chapter {now.chapter} could not be read: {error}")
+        run.note(f"What was changed in chapter {number} could not be read: {error}")
         return
-    updates, refused = now.world.writes_of(made.world_updates, "edit", aids=run.aids(role))
-    set_ = now.world.amend(Moment(now.chapter, max(len(told), len(text)) + 1), updates)
+    updates, refused = writes(now, run, role, made, "edit")
+    set_ = now.world.amend(Moment(number, max(len(told), len(text)) + 1), updates)
     now.records.counts["amended"] += len(set_)
     now.records.counts["refused"] += len(refused)
 
@@ -262,14 +333,15 @@ async def timestep(now: Progress, run: Run) -> bool:
     # Action Generation + Critic Revision
     C = present(now)  # noqa: N806 - the paper's name
     witnesses = None if len(C) == len(now.characters) else tuple(c.name for c in C)  # of what happens; None for all
-    proposed = await side_by_side(proposed_action(now, run.scope(c.name), c, witnesses) for c in C)  # 1 to 7
-    actions = [a for a in proposed if a is not None]  # who gave none that can be read is absent
+    actions = await proposed_actions(now, run, C, witnesses)  # lines 1 to 7
 
     if actions:
         # Narrator
         selected = await narrator(now, run, actions)  # line 8
+        want = with_room(now, run, selected, want, last=last)
+        text, selected = await paragraph(now, run, selected, want, last=last)  # line 9
         goal_reached = selected.goal_reached
-        now.story += paragraphs(await paragraph(now, run, selected, want, last=last))  # line 9
+        now.story += paragraphs(text)
 
         # World-State Commit
         for a in selected.order:  # line 11
@@ -296,8 +368,30 @@ async def timestep(now: Progress, run: Run) -> bool:
 # Action Generation + Critic Revision: lines 1 to 7 --------------------------------------------------------------------
 
 
+async def proposed_actions(
+    now: Progress,
+    run: Run,
+    C: Sequence[Persona],  # noqa: N803 - the paper's name
+    witnesses: tuple[str, ...] | None,
+) -> list[ProposedAction]:
+    """Lines 1 and 7, for all characters c of C: the actions of those who gave one that can be read.
+
+    With `in_turn` (ours) they act one after the other, and who comes later knows what was accepted before; else, as in
+    the paper, side by side, and so do small models, which would repeat what they are shown.
+    """
+    if not now.config.ours.in_turn or any(run.aids(c.name) for c in C):
+        made = await side_by_side(proposed_action(now, run.scope(c.name), c, witnesses) for c in C)
+        return [a for a in made if a is not None]
+    actions: list[ProposedAction] = []
+    first = (now.t - 1) % len(C)
+    for c in (*C[first:], *C[:first]):
+        a = await proposed_action(now, run.scope(c.name), c, witnesses, [one for one in actions if not one.forced])
+        actions += [a] if a is not None else []
+    return actions
+
+
 async def proposed_action(
-    now: Progress, run: Run, c: Persona, witnesses: tuple[str, ...] | None
+    now: Progress, run: Run, c: Persona, witnesses: tuple[str, ...] | None, before: Sequence[ProposedAction] = ()
 ) -> ProposedAction | None:
     """Lines 2 to 6 for one character: an action, revised until the critic takes it; `None` where none can be read.
 
@@ -309,35 +403,72 @@ async def proposed_action(
     found: ProposedAction | None = None
     for revision in range(paper.max_revisions + 1):  # line 2: repeat
         here = run.scope("again", revision) if revision else run
-        a = await character_agent(now, here, c, attempts[-1] if attempts else Attempt(""))  # line 3
+        a = await character_agent(now, here, c, attempts[-1] if attempts else Attempt(""), before)  # line 3
         if a is None:
             return found
         last = revision == paper.max_revisions
-        r = await critic(now, here, c, a, last=last) if paper.critic else None  # line 4
+        r = await critic(now, here, c, a, before, last=last) if paper.critic else None  # line 4
         revise = r is not None and r.revise
         attempts.append(Attempt(a, (r.feedback or "find another action") if r is not None and revise else ""))
         found = ProposedAction(c.name, a, forced=revise, attempts=tuple(attempts), lone=paper.critic and r is None)
         if r is not None:  # line 6
-            named = getattr(r, "world_updates", ())
-            updates, refused = now.world.writes_of(named, c.name, witnesses, aids=run.aids("critic"))
-            found = replace(found, world_updates=updates, refused=refused, goal_reached=r.goal_reached)
+            unseen = others(now, getattr(r, "unseen_by", ()), but=c.name)
+            updates, refused = writes(now, run, "critic", r, c.name, known_to(now, unseen, witnesses))
+            found = replace(
+                found, world_updates=updates, refused=refused, goal_reached=r.goal_reached, unseen_by=unseen
+            )
         if not revise:  # line 5: until
             return found
     return found
 
 
-async def character_agent(now: Progress, run: Run, c: Persona, refused: Attempt) -> str | None:
-    """Line 3, CHARACTERAGENT(c, g, W_c, s): an action; from the second attempt on it is shown what was `refused`."""
-    paper, plain = now.config.paper, now.config.ours.plain_action
+def writes(
+    now: Progress, run: Run, role: str, made: object, actor: str, witnesses: tuple[str, ...] | None = None
+) -> tuple[tuple[Write, ...], tuple[Refused, ...]]:
+    """The world updates in a reply of `role` as writes of `actor`, and those that cannot be taken."""
+    named, retire = getattr(made, "world_updates", ()), now.config.ours.retire
+    return now.world.writes_of(named, actor, witnesses, aids=run.aids(role), retire=retire)
+
+
+def others(now: Progress, names: Iterable[str], but: str = "") -> tuple[str, ...]:
+    """The characters that a reply names, by name or alias, without `but`."""
+    said = {name.casefold().strip() for name in names}
+    return tuple(
+        p.name for p in now.characters if p.name != but and said & {name.casefold() for name in (p.name, *p.aliases)}
+    )
+
+
+def known_to(now: Progress, unseen: Sequence[str], there: tuple[str, ...] | None = None) -> tuple[str, ...] | None:
+    """Who learns of what happens: those who are there but the `unseen`; `None` for everybody."""
+    return tuple(name for name in there or now.names if name not in unseen) if unseen else there
+
+
+async def character_agent(
+    now: Progress, run: Run, c: Persona, refused: Attempt, before: Sequence[ProposedAction] = ()
+) -> str | None:
+    """Line 3, CHARACTERAGENT(c, g, W_c, s): an action; from the second attempt on it is shown what was `refused`.
+
+    Ours: actions accepted `before` in this step, as far as c sees them, and with `witnessed` what c saw instead of s.
+    """
+    paper, plain, witnessed = now.config.paper, now.config.ours.plain_action, now.config.ours.witnessed
     W_c = now.world.of_character(c, now.goal, now.t, paper.slice_max)  # noqa: N806 - the paper's name
     fields = {
-        "persona": c,
+        "persona": replace(c, location="") if witnessed else c,
+        "people": [p for p in now.characters if p is not c and p.appearance] if witnessed else [],
         "world": [shown(variable) for variable in W_c],
-        "story": recent(now, run, c.name, paper.recent_actor),
+        "story": seen_by(now, run, c) if witnessed else recent(now, run, c.name, paper.recent_actor),
+        "before": [a for a in before if c.name not in a.unseen_by],
         "refused": refused,
         "plain": plain,
+        "witnessed": witnessed,
+        "setting": now.setting,
+        "own_goals": now.config.ours.own_goals,
         **always(now),
     }
+    if c.name in now.goal_hidden_from:
+        fields["goal"] = ""
+    if c.name in now.away:
+        fields["moment"] = ""
     sampling = _sampling(run, c.name, paper.actor_temperature, 120 if plain else 200)
     try:
         if plain:
@@ -355,26 +486,40 @@ async def _plain_action(run: Run, name: str, sampling: Sampling, fields: Mapping
     Raises:
         ReplyError: nothing of the replies can be used.
     """
+    fault = ""
     for attempt in range(_TRIES):
-        here = run.scope("anew", attempt) if attempt else run
+        here = run.again(attempt, fault)
         reply = await here.reply(name, "act", sampling=sampling, expect=_ACTION_WORDS, **fields)
         text = reply.text
         if not is_person(reply.model):
             echo = (here.render("act", **fields), *fields["story"])
             text = clean_reply(here, name, reply, labels=LABELS, last=False, echo=echo)
+            if fault := here.fault(text, "act", fields):
+                here.removed("reply", text)
+                continue
         if action := " ".join(text.split()):
-            return _shortened(action) if run.aids(name) else action
+            kept = _shortened(action) if run.aids(name) else action
+            here.removed("length", action.removeprefix(kept))
+            return kept
     raise ReplyError(f"{name!r} gave no action in {_TRIES} tries.", reply=reply.text)
 
 
 def _shortened(action: str) -> str:
-    """The first sentences of a small model's action."""
+    """The first sentences of a small model's action; what somebody says is never cut in the middle."""
     most, tokens = _SHORT_ACTION
-    first = sentences(action)[:most]
-    return first_of(" ".join(first), tokens).removesuffix(ELLIPSIS).strip() or first[0]
+    kept: list[str] = []
+    for sentence in sentences(action):
+        so_far = " ".join(kept)
+        whole = so_far.count('"') % 2 == 0 and so_far.count("“") <= so_far.count("”")
+        if kept and whole and (len(kept) >= most or estimate_tokens(f"{so_far} {sentence}") > tokens):
+            break
+        kept.append(sentence)
+    return " ".join(kept)
 
 
-async def critic(now: Progress, run: Run, c: Persona, a: str, *, last: bool) -> Verdict | None:
+async def critic(
+    now: Progress, run: Run, c: Persona, a: str, before: Sequence[ProposedAction] = (), *, last: bool
+) -> Verdict | None:
     """Line 4, CRITIC(a, c, g, W): `None` where nothing can be read, which counts as accepted without updates.
 
     That it sees history too is ours (`critic_history`): without any it cannot judge repetition. `last`: there is no
@@ -382,18 +527,23 @@ async def critic(now: Progress, run: Run, c: Persona, a: str, *, last: bool) -> 
     """
     paper, ours = now.config.paper, now.config.ours
     history, seen = ours.critic_history, variables(now)
+    full = Witnessed if ours.witnessed and not run.aids("critic") else Critique
     try:
         return await run.ask_for(
-            Critique if paper.world_updates else Verdict,
+            full if paper.world_updates else Verdict,
             "critic",
             "criticise",
             sampling=_sampling(run, "critic", paper.critic_temperature, 400),
-            persona=c,
+            persona=replace(c, location="") if ours.witnessed else c,
             action=a,
             world=[shown(variable) for variable in seen],
             keys=now.world.keys_of(c, seen, _OWN_KEYS) if ours.state_max else [],
-            places=ours.present_only,
+            places=ours.present_only or (ours.witnessed and not run.aids("critic")),
             updates=paper.world_updates,
+            before=before,
+            names=now.names if ours.witnessed else (),
+            own_goals=ours.own_goals,
+            retire=ours.retire and not run.aids("critic"),
             last=last and ours.forced_updates,
             story=recent(now, run, "critic", paper.recent_narrator) if history else None,
             own=tuple(now.done.get(c.name, ())[-_OWN_ACTIONS:]) if history else (),
@@ -438,12 +588,15 @@ class Selected:
 async def narrator(now: Progress, run: Run, actions: Sequence[ProposedAction]) -> Selected:
     """Line 8, NARRATOR(actions, g, W, s): which actions happen, in which order, and the paragraph about them.
 
-    With `plain_paragraph` the paragraph is written by another call. Where nothing can be read, or nothing is chosen
+    With `plain_paragraph` the paragraph is written by another call, and a lone action needs no choice; with `in_turn`
+    what is chosen happens in the order in which it was proposed. Where nothing can be read, or nothing is chosen
     twice, the first action that the critic took happens; without `plain_paragraph` its words are the paragraph.
     """
     paper, with_text = now.config.paper, not now.config.ours.plain_paragraph
-    reached = not paper.critic
+    reached, in_turn = not paper.critic, now.config.ours.in_turn
     updates = reached and paper.world_updates
+    if len(actions) == 1 and paper.critic and not with_text:
+        return Selected(tuple(actions))
     shape = (narration_shape if with_text else choice_shape)(len(actions), updates=updates, reached=reached)
     most = (600 if with_text else 60) + updates * 400
     for attempt in range(2):  # an empty choice is sent back once
@@ -460,6 +613,9 @@ async def narrator(now: Progress, run: Run, actions: Sequence[ProposedAction]) -
                 world=[shown(variable) for variable in variables(now)],
                 story=recent(now, run, "narrator", paper.recent_narrator),
                 opening=not now.story,
+                in_turn=in_turn,
+                brief=now.brief.text if in_turn else "",
+                pace=pace(now) if in_turn and now.config.ours.length_control else None,
                 again=bool(attempt),
                 **always(now),
             )
@@ -467,10 +623,9 @@ async def narrator(now: Progress, run: Run, actions: Sequence[ProposedAction]) -
             run.note(f"The narrator's choice in step {now.t} could not be read: {error}")
             break
         if order := dict.fromkeys(number - 1 for number in made.order if 1 <= number <= len(actions)):
-            named = getattr(made, "world_updates", ())
-            writes, _ = now.world.writes_of(named, "narrator", aids=run.aids("narrator"))
-            chosen = _until_reached([actions[n] for n in order], now.config)
-            return Selected(chosen, getattr(made, "paragraph", ""), writes, getattr(made, "goal_reached", False))
+            own, _ = writes(now, run, "narrator", made, "narrator")
+            chosen = _until_reached([actions[n] for n in (sorted(order) if in_turn else order)], now.config)
+            return Selected(chosen, getattr(made, "paragraph", ""), own, getattr(made, "goal_reached", False))
     first = next((a for a in actions if not a.forced), actions[0])
     return Selected((first,), first.action if with_text else "")
 
@@ -484,51 +639,104 @@ def _until_reached(chosen: list[ProposedAction], config: Config) -> tuple[Propos
     return tuple(chosen)
 
 
-async def paragraph(now: Progress, run: Run, selected: Selected, want: WordRange | None, *, last: bool) -> str:
-    """Line 9: the paragraph that joins the story; with `check` written again once where it contradicts W."""
+async def paragraph(
+    now: Progress, run: Run, selected: Selected, want: WordRange | None, *, last: bool
+) -> tuple[str, Selected]:
+    """Line 9: the paragraph that joins the story, and what of the choice it tells.
+
+    With `check` it is written again once where it contradicts W or leaves an action out; what still does not agree then
+    yields to the text.
+    """
     ours = now.config.ours
     if not ours.plain_paragraph:
-        return selected.paragraph
+        return selected.paragraph, selected
     text = await _prose(now, run, selected, want, last=last, wrong=())
-    if not ours.check or run.aids("critic") or not (wrong := await objections(now, run, selected, text)):
-        return text
-    run.note(f"Step {now.t} is written again: {' '.join(wrong)}")
-    now.records.counts["rewritten"] += 1
-    again = await _prose(now, run.scope("again"), selected, want, last=last, wrong=wrong)
-    still = await objections(now, run.scope("again"), selected, again)
-    return text if len(still) > len(wrong) else again
+    if not ours.check or run.aids("critic"):
+        return text, selected
+    found = await reading(now, run, selected, text, last=last)
+    if wrong := found.wrong:
+        run.note(f"Step {now.t} is written again: {' '.join(wrong)}")
+        now.records.counts["rewritten"] += 1
+        again = await _prose(now, run.scope("again"), selected, want, last=last, wrong=wrong)
+        other = await reading(now, run.scope("again"), selected, again, last=last)
+        if len(other.wrong) <= len(wrong):
+            text, found = again, other
+    if found.account is not None and text:
+        first, *more = paragraphs(text)
+        seen = tuple(Seen(one.what, others(now, one.unseen_by)) for one in found.account.seen)
+        now.accounts |= {first: seen} | dict.fromkeys(more, ())
+        now.moment = found.account.now or now.moment
+        now.away = seen[-1].unseen_by if seen else ()
+    return text, _agreed(now, run, selected, found)
 
 
-async def objections(now: Progress, run: Run, selected: Selected, text: str) -> tuple[str, ...]:
-    """Ours: what in a paragraph contradicts W as it stands after the step, one sentence each; one call of the critic.
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What the critic found in a paragraph: values other than W's, actions that it leaves out, and what can be seen."""
 
-    What the critic names counts where the paragraph has the words, W has the variable, and the two values do not mean
-    the same.
+    contradictions: tuple[tuple[Contradiction, str], ...] = ()
+    untold: tuple[ProposedAction, ...] = ()
+    account: Account | None = None
+
+    @property
+    def wrong(self) -> tuple[str, ...]:
+        """One sentence about each thing that does not agree."""
+        return (
+            *(f'It is so that {so}, and the paragraph says "{one.quote}".' for one, so in self.contradictions),
+            *(f"It does not tell that {a.character} does this: {a.action}" for a in self.untold),
+        )
+
+
+async def reading(now: Progress, run: Run, selected: Selected, text: str, *, last: bool) -> Read:
+    """Ours: what in a paragraph does not agree with the actions and W as it stands after the step; one call.
+
+    A contradiction counts where the paragraph has the words, W has the variable, and the two values do not mean the
+    same.
     """
+    witnessed = now.config.ours.witnessed and not last
     after: dict[str, Variable | Write] = {variable.key: variable for variable in variables(now)}
     after |= {one.key: one for a in selected.order for one in a.world_updates}
     after |= {one.key: one for one in selected.world_updates}
-    if not after:
-        return ()
     try:
         made = await run.ask_for(
-            Reading,
+            Account if witnessed else Reading,
             "critic",
             "check",
             sampling=_sampling(run, "critic", now.config.paper.critic_temperature, 400),
             paragraph=text,
+            chosen=selected.order,
+            names=now.names if witnessed else (),
             world=[shown(variable) for variable in after.values()],
             story=None,
             **always(now),
         )
     except ReplyError as error:
         run.note(f"The paragraph of step {now.t} could not be checked: {error}")
-        return ()
+        return Read()
     words_of = Quotable.of(text)
-    return tuple(
-        f'It is so that {shown(after[one.key])}, and the paragraph says "{one.quote}".'
-        for one in made.contradictions
-        if one.key in after and words_of.has(one.quote) and now.world.contradicts(after[one.key], one.value)
+    return Read(
+        tuple(
+            (one, shown(after[one.key]))
+            for one in made.contradictions
+            if one.key in after and words_of.has(one.quote) and now.world.contradicts(after[one.key], one.value)
+        ),
+        tuple(selected.order[number - 1] for number in sorted({*made.untold}) if 1 <= number <= len(selected.order)),
+        made if isinstance(made, Account) else None,
+    )
+
+
+def _agreed(now: Progress, run: Run, selected: Selected, found: Read) -> Selected:
+    """The choice as far as the paragraph tells it, and with the values that the paragraph has."""
+    for a in found.untold:
+        run.note(f"What {a.character} does in step {now.t} is not told, and so has not happened: {a.action}")
+    now.records.counts["untold"] += len(found.untold)
+    now.records.counts["yielded"] += len(found.contradictions)
+    values = [Update(key=one.key, value=one.value) for one, _ in found.contradictions]
+    own, _ = now.world.writes_of(values, "narrator")
+    return replace(
+        selected,
+        order=tuple(a for a in selected.order if a not in found.untold),
+        world_updates=(*selected.world_updates, *own),
     )
 
 
@@ -536,12 +744,16 @@ async def _prose(
     now: Progress, run: Run, selected: Selected, want: WordRange | None, *, last: bool, wrong: tuple[str, ...]
 ) -> str:
     ours = now.config.ours
+    shows = ours.story_shown if not run.aids("narrator") else 0
     fields = {
         "brief": now.brief.text,
         "personas": now.characters,
         "chosen": selected.order,
         "world": [shown(variable) for variable in variables(now)],
-        "story": recent(now, run, "narrator", now.config.paper.recent_narrator),
+        "story": recent(now, run, "narrator", shows or now.config.paper.recent_narrator),
+        "setting": now.setting,
+        "opens": not now.story,
+        "pace": pace(now) if ours.length_control else None,
         "last": last,
         "wrong": wrong,
         **always(now),
@@ -576,6 +788,11 @@ def remember(
     for a in selected.order:
         now.done.setdefault(a.character, []).append(a.action)
     if made is not None:
+        for key in made.conflicts:
+            values = [
+                f"{shown(one)} ({one.actor})" for a in selected.order for one in a.world_updates if one.key == key
+            ]
+            run.note(f"Step {now.t} writes {key!r} more than once: {', then '.join(values)}. The last one holds.")
         for refused in (*(one for a in selected.order for one in a.refused), *made.refused):
             run.note(f"{refused.key!r} is not written in step {now.t}: {refused.why}.")
     if now.config.ours.present_only and selected.order:
@@ -602,6 +819,8 @@ def goal_ends(now: Progress, *, reached: bool) -> Status | None:
     ending = max(target * _CLOSING, ours.paragraph_words * _CLOSING_PARAGRAPHS)
     if ours.length_control and now.left <= ending:
         now.closing = True
+        if ours.own_goals and not reached and len(now.goals) == 1:
+            return None  # the brief's own goal stands to the end
         return "ending" if target > 2 * ending else None  # a short story ends with the goal it has
     return due(now.t, now.k, now.config, reached=reached)
 
@@ -639,6 +858,7 @@ async def goal_generator(now: Progress, run: Run, status: Status, *, reached: bo
         if not reason:
             goal, transition = " ".join(made.goal.split()), made.transition_paragraph
             now.goals.append(goal)
+            now.goal_hidden_from = others(now, getattr(made, "hidden_from", ()))
             now.domain, now.place = " ".join(made.goal_domain.split()), ""
             now.system = {"current_goal": goal, "goal_domain": now.domain, "goal_completed": reached}
             break
@@ -648,19 +868,22 @@ async def goal_generator(now: Progress, run: Run, status: Status, *, reached: bo
         now.k = max(now.config.paper.stall_steps - _GOAL_LATER, 0)
     now.records.goal(status, now.goal, transition)
     if run.aids("goal_generator"):  # what a small model writes beyond a paragraph has left the transition
-        transition = clean_prose(transition, labels=(*LABELS, *now.names), last=False, aids=True).text
-        transition = transition if count_words(transition) <= now.config.ours.paragraph_words else ""
+        transition = clean_text(run, "goal_generator", transition, labels=(*LABELS, *now.names), last=False)
+        if count_words(transition) > now.config.ours.paragraph_words:
+            run.removed("field", transition)
+            transition = ""
     now.story += paragraphs(transition)
 
 
 async def _next_goal(now: Progress, run: Run, status: Status, reason: str, *, reached: bool) -> NextGoal:
     prior = now.goals[:-1]
+    witnessed = now.config.ours.witnessed and not run.aids("goal_generator")
     return await run.ask_for(
-        NextGoal,
+        HiddenGoal if witnessed else NextGoal,
         "goal_generator",
         "set_goal",
         sampling=_sampling(run, "goal_generator", now.config.paper.goals_temperature, 500),
-        personas=now.characters,
+        personas=[persona.public for persona in now.characters],
         status=status,
         reached=reached if now.config.ours.true_status or status == "ending" else None,
         prior=prior[-_PRIOR_GOALS:] if now.config.ours.state_max else prior,
@@ -668,6 +891,11 @@ async def _next_goal(now: Progress, run: Run, status: Status, reason: str, *, re
         world=[shown(variable) for variable in variables(now)],
         story=recent(now, run, "goal_generator", now.config.paper.recent_goals),
         reason=reason,
+        brief=now.brief.text if now.config.ours.own_goals else "",
+        words=WordRange.about(round(now.config.ours.paragraph_words * _TRANSITION))
+        if now.config.ours.length_control
+        else None,
+        pace=pace(now) if now.config.ours.length_control else None,
         **always(now),
     )
 
@@ -687,6 +915,18 @@ def _objection(now: Progress, made: NextGoal, status: Status) -> str:
 # What prompts are shown -----------------------------------------------------------------------------------------------
 
 
+def seen_by(now: Progress, run: Run, c: Persona) -> tuple[str, ...]:
+    """Ours: the last paragraphs as far as a character has seen and heard what they tell, oldest first.
+
+    A paragraph of which there is no account, as one that a person changed, is shown itself.
+    """
+    number = now.config.paper.recent_actor if run.aids(c.name) else now.config.ours.story_shown
+    told = now.story[-(number or now.config.paper.recent_actor) :]
+    known = (now.accounts.get(text, (Seen(text),)) for text in told)
+    seen = [text for own in known if (text := " ".join(one.text for one in own if c.name not in one.unseen_by))]
+    return latest(seen, run.prompt_tokens(c.name, _RECENT_TOKENS))
+
+
 def recent(now: Progress, run: Run, role: str, number: int) -> tuple[str, ...]:
     """s: the last `number` paragraphs of the story, within what a prompt of this role may hold."""
     return latest(now.story[-number:], run.prompt_tokens(role, _RECENT_TOKENS))
@@ -699,7 +939,11 @@ def variables(now: Progress) -> list[Variable]:
 
 def always(now: Progress) -> dict[str, Any]:
     """What prompts of all roles are shown."""
-    return {"goal": now.goal, "instruction_first": now.config.ours.instruction_first}
+    return {
+        "goal": now.goal,
+        "instruction_first": now.config.ours.instruction_first,
+        "moment": now.moment,
+    }
 
 
 def _sampling(run: Run, role: str, temperature: float | None, short: int) -> Sampling:
@@ -709,6 +953,37 @@ def _sampling(run: Run, role: str, temperature: float | None, short: int) -> Sam
 # The length that is asked for (ours) ----------------------------------------------------------------------------------
 
 
+def with_room(now: Progress, run: Run, selected: Selected, want: WordRange | None, *, last: bool) -> WordRange | None:
+    """The words of a paragraph, more where much is said and done in it; not with aids for small models.
+
+    What comes after it has so much less; an ending of a paragraph's length stays.
+    """
+    if want is None or last or run.aids("narrator"):
+        return want
+    usual = now.config.ours.paragraph_words
+    needed = round(sum(count_words(a.action) for a in selected.order) * _TELLING)
+    target = min(max(want.target, needed), 2 * usual, now.left - round(usual * (1 - _BAND)))
+    if target <= want.target:
+        return want
+    slack = int(target * _BAND)
+    high = max(target, min(target + slack, now.want.high - now.words - round(usual * _ROOM)))
+    return WordRange(target - slack, high, target, exact=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How far the story is: words so far, words in all, and paragraphs to come, the next one among them."""
+
+    written: int
+    wanted: int
+    paragraphs: int
+
+
+def pace(now: Progress) -> Pace:
+    """How far the story is."""
+    return Pace(now.words, now.want.target, max(round(now.left / now.config.ours.paragraph_words), 1))
+
+
 def goes_on(now: Progress) -> bool:
     """Whether there is another timestep."""
     ours = now.config.ours
@@ -716,7 +991,7 @@ def goes_on(now: Progress) -> bool:
         return False
     if not ours.length_control:
         return now.left > 0
-    return now.words < now.want.low or now.left > _LITTLE
+    return now.want.high - now.words >= _LEAST or now.words < now.want.low
 
 
 def next_paragraph(now: Progress) -> tuple[WordRange | None, bool]:
@@ -724,12 +999,17 @@ def next_paragraph(now: Progress) -> tuple[WordRange | None, bool]:
     ours = now.config.ours
     if not ours.length_control:
         return None, False
-    usual = ours.paragraph_words
+    usual, low, high = ours.paragraph_words, now.want.low - now.words, now.want.high - now.words
     if now.left <= usual * _LAST or (ours.max_steps and now.t >= ours.max_steps):
-        left = now.want.of_sections([1.0], [now.words])  # of a long story's range far more than a paragraph
-        return replace(left, high=min(left.high, max(2 * usual, left.low, left.target))), True
-    slack = int(usual * _SLACK)
-    return WordRange(usual - slack, usual + slack, usual, exact=False), False
+        target = max(min(now.left, 2 * usual), min(usual // 2, high))
+        low, high = max(low, round(target * (1 - _BAND))), min(high, round(target * (1 + _BAND)))
+        low = max(min(low, 2 * usual), 1)
+        return WordRange(min(low, target), max(high, target, low), max(target, low), now.want.exact), True
+    target = round(now.left / pace(now).paragraphs)
+    slack = int(target * _BAND)
+    return WordRange(
+        target - slack, max(min(target + slack, high - round(usual * _ROOM)), target), target, exact=False
+    ), False
 
 
 # Where a story begins -------------------------------------------------------------------------------------------------
@@ -739,7 +1019,7 @@ async def personas_for(run: Run, brief: Brief, config: Config) -> Personas:
     """The personas and the first goal, kept as `plan/personas.yaml`, which a person can write or edit.
 
     Made from the author's plan if there is one, else from the brief, which costs 3 calls and at most 1 for each
-    character.
+    character; with `first_goal` 1 more.
 
     Raises:
         PlanError: the author's personas or plan have problems; all are named.
@@ -749,13 +1029,36 @@ async def personas_for(run: Run, brief: Brief, config: Config) -> Personas:
 
     async def make(own: Run) -> str:
         if plan is not None:
-            return write_personas(Personas.of(plan))
+            return write_personas(await _with_goal(own, brief, Personas.of(plan), config))
         settled, cast = await begin_plan(own, brief, PlanOptions(characters=config.ours.characters))
         people = tuple(map(Persona.of, cast.characters))
-        return write_personas(Personas(_first_goal(settled.conflict, brief, people), people))
+        goal = _first_goal(settled.conflict, brief, people)
+        made = Personas(goal, people, setting=settled.setting)
+        return write_personas(await _with_goal(own, brief, made, config, settled.conflict))
 
     start = await run.keep_as(parse_personas, "personas", make, folder="plan", suffix="yaml")
     return replace(start, goal=start.goal or (plan.conflict if plan else "") or brief.text)
+
+
+async def _with_goal(run: Run, brief: Brief, start: Personas, config: Config, conflict: str = "") -> Personas:
+    """With `first_goal`: the personas with an end state for their goal, and where the story begins; one call."""
+    if not config.ours.first_goal or run.aids("planner"):
+        return start
+    made = await run.ask_for(
+        FirstGoal,
+        "planner",
+        "first_goal",
+        brief=brief.text,
+        setting=start.setting,
+        conflict=conflict or start.goal,
+        personas=start.people,
+    )
+    places = {one.name.casefold(): one.place for one in made.people}
+    people = tuple(replace(p, location=p.location or places.get(p.name.casefold(), "")) for p in start.people)
+    hidden = {one.name.casefold() for one in made.people if not one.knows_goal}
+    unaware = tuple(p.name for p in people if p.name.casefold() in hidden)
+    goal, opening = " ".join(made.goal.split()), " ".join(made.opening.split())
+    return replace(start, goal=goal, opening=opening, people=people, goal_hidden_from=unaware)
 
 
 def _first_goal(conflict: str, brief: Brief, people: Sequence[Persona]) -> str:

@@ -83,8 +83,24 @@ class Ours:
         length_control: the word range is met, and the story ends with a goal that closes it.
         plain_paragraph: the narrator chooses in one call and writes in another; else both come as JSON.
         plain_action: a character says its action in plain words; else as JSON.
-        check: the critic reads every paragraph against W as it stands after the step; what contradicts W is written
-            again once. Not where the critic has aids for small models, which cannot do it.
+        check: the critic reads every paragraph against the actions and W as it stands after the step; what contradicts
+            W, or leaves an action out, is written again once. What still does not agree then yields to the text: an
+            action that is not told has not happened, and W takes the value that the text has. Not where the critic has
+            aids for small models, which cannot do it.
+        first_goal: where the author gives no goal, the planner is asked for an end state that a critic can check, in
+            one sentence that gives nobody's secret away, and where the story begins; the brief's own goal if it names
+            one. Off, and for a planner with aids, the first goal is the plan's conflict or the brief.
+        own_goals: a character acts for reasons of its own, and its critic refuses no action for not bringing the
+            story's goal nearer; in the paper everybody works towards that goal.
+        in_turn: the characters of a step act one after the other, each shown what was accepted before, and another
+            one begins in every step; what is chosen happens in that order. In the paper they act at the same time.
+        witnessed: prompts name place and time, a character is shown the others as anybody sees them, and instead of
+            the story's paragraphs what it has seen and heard of them, as the reading of `check` says; what an action
+            changes is known to those who see it.
+        retire: an update with an empty value takes a variable out of W. Not by a role with aids.
+        final_reading: the narrator reads the whole once at its end and mends small things; W takes the changes over.
+        story_shown: paragraphs that the narrator who writes is shown, and a character with `witnessed`, instead of
+            `recent_narrator` and `recent_actor`; 0 leaves it at those. Not with aids.
         instruction_first: what is wanted stands before what is given; else after it. The paper prints no prompts.
         characters: how many to make where the author gives none.
     """
@@ -106,6 +122,13 @@ class Ours:
     plain_paragraph: bool = False
     plain_action: bool = False
     check: bool = False
+    first_goal: bool = False
+    own_goals: bool = False
+    in_turn: bool = False
+    witnessed: bool = False
+    retire: bool = False
+    final_reading: bool = False
+    story_shown: int = 0
     instruction_first: bool = True
     characters: int = 3
 
@@ -122,13 +145,12 @@ class Config(Presets):
 
     @classmethod
     def improved(cls) -> Config:
-        """The length asked for, an ending, prompts that do not grow, and a text that agrees with W."""
+        """The length asked for, an ending, people who answer each other, and a text that agrees with W."""
         return cls(
             Paper(slice_max=12, narrator_temperature=None),
             Ours(
                 critic_history=True,
                 forced_updates=True,
-                truncate_after_goal=True,
                 true_status=True,
                 goal_check=True,
                 by_meaning=True,
@@ -137,6 +159,13 @@ class Config(Presets):
                 plain_paragraph=True,
                 plain_action=True,
                 check=True,
+                first_goal=True,
+                own_goals=True,
+                in_turn=True,
+                witnessed=True,
+                retire=True,
+                final_reading=True,
+                story_shown=8,
                 instruction_first=False,
             ),
         )

@@ -30,7 +30,9 @@ _COUNTED: Final = {
     "conflicts": "keys written twice in a step",
     "near": "keys much like an earlier one",
     "goal_failed": "goals that were not found",
-    "rewritten": "paragraphs written again because they contradicted the world",
+    "rewritten": "paragraphs written again because they did not agree with the world or the actions",
+    "untold": "actions that were not told, and so have not happened",
+    "yielded": "variables set by what a paragraph says",
     "amended": "variables set after an edit",
 }
 
@@ -53,6 +55,7 @@ class ProposedAction:
         refused: updates that cannot be taken.
         attempts: all actions of the step, the last one too.
         lone: the critic gave nothing that can be read.
+        unseen_by: characters who can neither see nor hear it (ours).
     """
 
     character: str
@@ -63,6 +66,7 @@ class ProposedAction:
     refused: tuple[Refused, ...] = ()
     attempts: tuple[Attempt, ...] = ()
     lone: bool = False
+    unseen_by: tuple[str, ...] = ()
 
     @property
     def changes(self) -> str:
@@ -114,10 +118,13 @@ class Records:
         """Add to the last step's record what became of the goal, and the transition paragraph."""
         self.steps[-1]["event"] = {"status": status, "goal": goal, "paragraph": paragraph}
 
-    async def keep(self, run: Run, chapter: int, world: WorldState) -> None:
-        """Keep a chapter's steps and its part of the world, in files beside the story."""
+    async def keep_steps(self, run: Run, chapter: int) -> None:
+        """Keep a chapter's steps in a file beside the story."""
         steps, self.steps = self.steps, []
         await _kept(run, "steps", chapter, json.dumps(steps, ensure_ascii=False, indent=1))
+
+    async def keep_world(self, run: Run, chapter: int, world: WorldState) -> None:
+        """Keep a chapter's part of the world in a file beside the story."""
         world.put_scene(chapter, f"Chapter {chapter}")
         first = Moment.end(chapter - 1) if chapter > 1 else None
         facts = world.index.told(first, Moment.end(chapter))

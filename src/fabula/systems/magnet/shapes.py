@@ -41,6 +41,15 @@ class Critique(Verdict):
     world_updates: Annotated[list[Update], short(6), Field(description="what the action changes")] = []
 
 
+class Witnessed(Critique):
+    """What the critic finds where people know what they have seen (ours)."""
+
+    unseen_by: Annotated[
+        list[str],
+        Field(description="names of the characters who can neither see nor hear this action; empty if all do"),
+    ] = []
+
+
 class Contradiction(BaseModel):
     """A variable of the world that a paragraph contradicts."""
 
@@ -50,15 +59,58 @@ class Contradiction(BaseModel):
 
 
 class Reading(BaseModel):
-    """What in a paragraph does not agree with W."""
+    """What in a paragraph does not agree with W, and which actions it leaves out."""
 
     contradictions: Annotated[list[Contradiction], Field(description="empty if the paragraph agrees with all")]
+    untold: Annotated[
+        list[int], Field(description="numbers of the actions that do not happen in the paragraph; empty if all do")
+    ] = []
+
+
+class Sight(BaseModel):
+    """Something that can be seen or heard, and by whom."""
+
+    what: Annotated[
+        str, Field(min_length=1, description="one sentence: who does or says what, without thoughts, feelings, secrets")
+    ]
+    unseen_by: Annotated[
+        list[str], Field(description="names of the characters who neither see nor hear it; empty if all do")
+    ] = []
+
+
+class Account(Reading):
+    """Beside that, what those who are there see and hear (ours)."""
+
+    seen: Annotated[list[Sight], Field(description="what can be seen and heard in the paragraph, in its order")]
+    now: Annotated[str, Field(description="place, day and time of day at the end of the paragraph, in a few words")] = (
+        ""
+    )
 
 
 class Changes(BaseModel):
     """What a person's edit changes in W."""
 
     world_updates: Annotated[list[Update], Field(description="the variables that have another value now")]
+
+
+class Start(BaseModel):
+    """Where a character is when the story begins, and whether it knows of the goal (ours)."""
+
+    name: Annotated[str, Field(min_length=1)]
+    place: Annotated[str, Field(description="where the character is at the story's first moment, in a few words")]
+    knows_goal: Annotated[bool, Field(description="does the character know of what the goal speaks")]
+
+
+class FirstGoal(BaseModel):
+    """The goal that the story begins with (ours)."""
+
+    goal: Annotated[
+        str, Field(min_length=3, description="the end state, one sentence that a reader of the story could check")
+    ]
+    opening: Annotated[
+        str, Field(description="place, date and time of day of the story's first moment, in a few words")
+    ]
+    people: Annotated[list[Start], Field(description="every character, once")] = []
 
 
 class NextGoal(BaseModel):
@@ -69,6 +121,14 @@ class NextGoal(BaseModel):
     transition_paragraph: Annotated[
         str, short(900), Field(description="story prose that leads from the last paragraph to the new goal")
     ] = ""
+
+
+class HiddenGoal(NextGoal):
+    """The goal that follows, where people know what they have seen (ours)."""
+
+    hidden_from: Annotated[
+        list[str], Field(description="names of the characters who know nothing of what the goal speaks of")
+    ] = []
 
 
 _UPDATES: Any = (Annotated[list[Update], short(6), Field(description="what the chosen actions change")], [])

@@ -195,15 +195,33 @@ class WorldGraph:
     # reading updates ------------------------------------------------------------------------------------------------
 
     def writes_of(
-        self, updates: Iterable[Update], actor: str, witnesses: tuple[str, ...] | None = None, *, aids: bool = False
+        self,
+        updates: Iterable[Update],
+        actor: str,
+        witnesses: tuple[str, ...] | None = None,
+        *,
+        aids: bool = False,
+        retire: bool = False,
     ) -> tuple[tuple[Write, ...], tuple[Refused, ...]]:
         """Updates as a critic names them, as writes; and those that cannot be taken.
 
-        With `aids` keys that are whole sentences are refused, as small models write them.
+        With `retire` an empty value takes a variable out of W. With `aids` keys that are whole sentences are refused,
+        as small models write them.
         """
-        taken, refused = flat.updates_of({one.key[:_LONGEST]: scalar(one.value) for one in updates})
+        named: dict[str, list[Update]] = {}
+        for one in updates:
+            named.setdefault(_short_key(one.key), []).append(one)
+        taken, refused = flat.updates_of({key: scalar(same[-1].value) for key, same in named.items()})
+        refused += tuple(
+            Refused(one.key[:80], f"another key has the same first {_LONGEST} letters")
+            for same in named.values()
+            for one in same[:-1]
+            if one.key != same[-1].key
+        )
         for key, value in list(taken.items()):
-            if value == "" or (aids and key.count("_") >= _SENTENCE):
+            if retire and not aids and value == "":
+                taken[key] = None
+            elif value == "" or (aids and key.count("_") >= _SENTENCE):
                 why = f"a key has at most {_SENTENCE} words" if value != "" else "it has no value"
                 refused = (*refused, Refused(key, why))
                 del taken[key]
@@ -246,8 +264,15 @@ def key_of_persona(persona: Persona, key: str) -> str:
     return own[:_LONGEST].rstrip("_")
 
 
+def _short_key(key: str) -> str:
+    """A key that an agent wrote, of at most 64 letters."""
+    return key if len(key) <= _LONGEST else key_of(key)[:_LONGEST].rstrip("_") or key[:_LONGEST]
+
+
 def shown(variable: Variable | Write) -> str:
-    """A variable as prompts show it: key and value."""
+    """A variable as prompts show it: key and value; one that is taken out of W is no longer so."""
+    if variable.value is None:
+        return f"{variable.key} is no longer so"
     return f"{variable.key} = {plain_value(variable.value)}"
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from fabula.base.errors import ReplyError, UsageError
 from fabula.craft.cells import cells
-from fabula.craft.conversation.knowledge import Marks, Told, known_to, marked
+from fabula.craft.conversation.knowledge import Marks, Told, kept_by, known_to, marked
 from fabula.craft.conversation.lines import (
     Cell,
     Parties,
@@ -28,6 +28,7 @@ from fabula.craft.conversation.lines import (
     dialogue_of,
     latest_lines,
     plan_text,
+    without_remarks,
     witnessed,
 )
 from fabula.craft.conversation.talk import Progress, conversation
@@ -35,15 +36,16 @@ from fabula.craft.conversation.turns import chat_of, turn_of
 from fabula.craft.memory import tf_idf
 from fabula.craft.narratives import check_people, narrative_of
 from fabula.craft.packing import first_of, last_of, latest
+from fabula.craft.prose import clean_text
 from fabula.engine.events import TABLE
-from fabula.engine.replies import ReplyProblem, clean_prose, read_chances, read_score, short
+from fabula.engine.replies import ReplyProblem, read_chances, read_score, short
 from fabula.engine.replies.dialogue import read_plan, with_names
 from fabula.engine.run import Run, side_by_side
 from fabula.models.base import Sampling
 from fabula.models.budget import estimate_tokens
 from fabula.story import Story, one_line, slug
 from fabula.story.people import among, names_in, present_in, same_person
-from fabula.story.personas import Persona, Personas, parse_personas, write_personas
+from fabula.story.personas import Persona, Personas, Scalar, parse_personas, write_personas
 from fabula.story.sentences import sentences
 from fabula.systems.snap.coherence import coherences, opened
 from fabula.systems.snap.scores import (
@@ -56,7 +58,7 @@ from fabula.systems.snap.scores import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from fabula.craft.conversation.lines import Freedom, Line
     from fabula.craft.conversation.talk import State
@@ -66,6 +68,8 @@ if TYPE_CHECKING:
     from fabula.systems.snap.config import Config
     from fabula.systems.snap.scores import Matrix, Row
 
+    World = tuple[tuple[str, Scalar], ...]
+
 PERSONAS: Final = "personas"
 SCORES: Final = "scores"
 _NOBODY: Final = "# Nobody was found in this cell. Write a list `personas:` with a `name:` for each character.\n"
@@ -74,6 +78,8 @@ _LOW, _HIGH = 1, 5
 _SCORES: Final = tuple(str(score) for score in range(_LOW, _HIGH + 1))
 _ONE_TOKEN: Final = Sampling(temperature=1.0, top_p=1.0, frequency_penalty=0.0, presence_penalty=0.0, max_tokens=1)
 _IDLE: Final = "listens"
+_LAST_LINES: Final = 4  # of the dialogue before that go on with the summary
+_SHEETS: Final = 12  # cells of which a sheet holds the labels
 _NEXT: Final = 0.1  # likeness to the next sub-plan below which an exchange is not about it
 _TOKENS_A_WORD: Final = 2
 _ROOM: Final = 0.8  # of a summary model's window, as tokens are estimates
@@ -88,27 +94,31 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     snap = await open_talk(await narrative_of(run, brief), run, config)
     story = Story.of(brief)
     summaries: Summaries = {}
+    heard: tuple[Line, ...] = ()
     for number in range(1, len(snap.segments) + 1):
         here = run.scope(f"cell-{number}")
-        cell = await snap.cell(here, number, summaries)  # who is in it (3.1), planning (4.3), filtering (4.4)
-        cell = await snap.with_player_plan(here, cell, summaries)  # the second agent has a plan of its own (5.3)
-
-        async def talked_through(own: Run, cell: Cell = cell, before: Summaries = summaries) -> str:
-            # Two agents (4.5) in turn, until one of them says EOD.
-            return await conversation(snap, own, cell, before, config.paper.max_turns)
-
+        # Who is in it (3.1), planning (4.3), filtering (4.4); the second agent has a plan of its own (5.3).
+        cell = await snap.cell(here, number, summaries, before=heard)
+        cell = await snap.with_player_plan(here, cell, summaries, heard)
+        talked_through = partial(_talked_through, snap, cell=cell, summaries=summaries, before=heard)
         read = partial(_dialogue, parties=snap.parties)
         text, lines = await here.keep_as(read, "dialogue", talked_through, folder="story")
         story = story.add(f"cell-{number}/dialogue", text)
         if number < len(snap.segments):
             there = (snap.parties.player, *cell.present)
-            heard = [replace(line, witnesses=there) for line in lines]
+            heard = tuple(replace(line, witnesses=there) for line in lines)
             summaries = await snap.summarise(here, heard, summaries)  # for the next cell (4.6)
     return story
 
 
+async def _talked_through(snap: Snap, run: Run, cell: Cell, summaries: Summaries, before: Sequence[Line]) -> str:
+    """A cell's dialogue: two agents (4.5) in turn, until one of them says EOD."""
+    return await conversation(snap, run, cell, summaries, snap.config.paper.max_turns, before)
+
+
 def _dialogue(text: str, parties: Parties) -> tuple[str, tuple[Line, ...]]:
-    return text, dialogue_of(text, parties)
+    """A dialogue as its reader has it, without remarks, and its lines."""
+    return without_remarks(text), dialogue_of(text, parties)
 
 
 async def open_talk(narrative: str, run: Run, config: Config, parties: Parties | None = None) -> Snap:
@@ -142,6 +152,11 @@ class Snap:
         """How far the player may lead away, unless a session says otherwise."""
         return self.config.ours.freedom
 
+    @property
+    def last_word(self) -> bool:
+        """Whether, between two models, the words that end a cell are answered once before the next begins."""
+        return self.config.ours.last_word
+
     async def cell(
         self,
         run: Run,
@@ -149,6 +164,7 @@ class Snap:
         summaries: Summaries,
         steps: tuple[Step, ...] | None = None,
         there: tuple[str, ...] = (),
+        before: Sequence[Line] = (),
     ) -> Cell:
         """The cell of this number (section 4.2): what each knows of it, and a plan, made unless `steps` is it."""
         known, parties = self.knowledge, self.parties
@@ -156,17 +172,25 @@ class Snap:
         views = {name: await known.view(run, number, (name,), parties.names) for name in parties.names}
         cell = Cell(number, views, steps or (), present)
         if steps is None:
-            cell = replace(cell, steps=await self._plan(run, cell, summaries, present, (parties.player,), "plan"))
+            made = await self._plan(run, cell, summaries, present, (parties.player,), "plan", before)
+            cell = replace(cell, steps=made)
         return cell
 
-    async def with_player_plan(self, run: Run, cell: Cell, summaries: Summaries) -> Cell:
+    async def with_player_plan(self, run: Run, cell: Cell, summaries: Summaries, before: Sequence[Line] = ()) -> Cell:
         """The cell with a plan from the point of view of the player's character (section 5.3, Tables 14 to 20)."""
         player = (self.parties.player,)
-        steps = await self._plan(run, cell, summaries, player, cell.present, "player-plan")
+        steps = await self._plan(run, cell, summaries, player, cell.present, "player-plan", before)
         return replace(cell, player_steps=steps)
 
     async def _plan(
-        self, run: Run, cell: Cell, summaries: Summaries, people: Sequence[str], partners: Sequence[str], name: str
+        self,
+        run: Run,
+        cell: Cell,
+        summaries: Summaries,
+        people: Sequence[str],
+        partners: Sequence[str],
+        name: str,
+        before: Sequence[Line],
     ) -> tuple[Step, ...]:
         """The plan of those agents (`people`), from what all of them know; empty where that is nothing.
 
@@ -184,12 +208,18 @@ class Snap:
             personas=view.others,
             summary=remembered.pop() if len(remembered) == 1 else "",
             segment=view.segment,
+            kept=view.kept,
+            before=self._last_of(line for line in before if set(people) <= set(line.witnesses)),
         )
         steps = await plan_of(run, task, self.config)
         if not self.config.ours.private:
             return steps
         knowing = await self.knowledge.who_know(run, cell.number, task, summaries, self.parties.names)
         return tuple(replace(step, witnesses=knowing) for step in steps)
+
+    def _last_of(self, lines: Iterable[Line]) -> tuple[Line, ...]:
+        """The last lines of the cell before, which prompts show beside the summary; none without `carry`."""
+        return tuple(lines)[-_LAST_LINES:] if self.config.ours.carry else ()
 
     # the agent model (section 4.5)
 
@@ -217,6 +247,14 @@ class Snap:
             "steps": moment.steps,
             "step": moment.step,
             "moved": moment.moved,
+            "dealt": moment.dealt,
+            "counts": ours.own_progress and bool(moment.step) and not run.aids(role),
+            "sentences": ours.turn_sentences,
+            "last": moment.last,
+            "before": () if run.aids(role) else self._last_of(moment.before),
+            "kept": view.kept,
+            "place": view.place,
+            "time": view.time,
             "begins": moment.begins,
             "answers": bool(moment.lines) and moment.lines[-1].name == moment.partners[0],
             "freedom": moment.freedom,
@@ -239,13 +277,19 @@ class Snap:
         """Where the plan stands after an exchange, and whether the cell is over (Table 8, rules 2, 4 and 9).
 
         The agent's EOD ends the cell, but never in its first turn. In faithful mode EOD alone counts: which sub-plan is
-        being served is recorded, and the agent is not told. With `enforce` EOD counts at the last sub-plan alone, and
-        with `turns_per_step` a last sub-plan that stalls ends the cell too.
+        being served is recorded, and the agent is not told. With `own_progress` the agent's reply says which sub-plans
+        have come up, and EOD counts when all have. Where it does not say so, words are compared; with `enforce` EOD
+        counts at the last sub-plan alone, and with `turns_per_step` a last sub-plan that stalls ends the cell too.
         """
         ours = self.config.ours
         most = turns_allowed(ours.turns_per_step, state.freedom)
+        later = state.number_in_cell > 1
+        if ours.own_progress and (state.dealt or answer.dealt is not None):
+            at = come_up(state, answer.dealt or (), most)
+            all_ = len(at.dealt) >= len(state.steps) or state.step >= len(state.steps)
+            return at._replace(ends=at.ends or (answer.ended and later and all_))
         step, stayed, done = next_step(state.steps, state.step, state.stayed, words, most)
-        eod_counts = state.number_in_cell > 1 and (not ours.enforce or state.step >= len(state.steps))
+        eod_counts = later and (not ours.enforce or state.step >= len(state.steps))
         return Progress(step, stayed, (answer.ended and eod_counts) or done)
 
     async def summarise(self, run: Run, lines: Sequence[Line], summaries: Summaries) -> Summaries:
@@ -279,26 +323,39 @@ class Characters:
     segments: Sequence[str]
     config: Config
     author: tuple[Persona, ...] = ()
-    _labels: dict[int, tuple[Persona, ...]] = field(default_factory=dict)
-    _parts: dict[tuple[int, str], tuple[Persona, ...]] = field(default_factory=dict)
+    _labels: dict[int, Personas] = field(default_factory=dict)
+    _parts: dict[tuple[int, str, World], Personas] = field(default_factory=dict)
     _one: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def of(self, run: Run, number: int) -> tuple[Persona, ...]:
+    def at_start(self, run: Run) -> bool:
+        """Whether labels say who people are, where it is and when, as a cell begins; small models are not asked it."""
+        return self.config.ours.at_start and not run.aids("labeller")
+
+    async def of(self, run: Run, number: int) -> Personas:
         """The characters of a cell, kept as `plan/cell-N-people.yaml` for all sessions; one call, the first time.
+
+        Its `world` says where the cell begins (`place`) and when (`time`), as far as labels do; they are told where and
+        when the cell before began, so that the cells before are labelled first.
 
         Raises:
             PlanError: the author's labels have problems; all are named.
             ReplyError: no labels could be read (only without `lenient`).
         """
+        before: World = ()
+        for cell in range(1 if self.at_start(run) else number, number + 1):
+            before = (await self._of(run, cell, before)).world or before
+        return self._labels[number]
+
+    async def _of(self, run: Run, number: int, before: World) -> Personas:
         name = f"cell-{number}-people"
 
-        def read(text: str) -> tuple[Persona, ...]:
+        def read(text: str) -> Personas:
             written = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-            return parse_personas(text, f"plan/{name}.yaml").people if written else ()
+            return parse_personas(text, f"plan/{name}.yaml") if written else Personas("", ())
 
         async def make(own: Run) -> str:
-            found = await _labelled(own, self.segments[number - 1], self.config)
-            return write_personas(Personas("", tuple(found))) if found else _NOBODY
+            found = await _labelled(own, self.segments[number - 1], self.config, before)
+            return write_personas(found) if found.people else _NOBODY
 
         async with self._one:
             if number not in self._labels:
@@ -306,13 +363,16 @@ class Characters:
                 self._labels[number] = await shared.keep_as(read, name, make, folder="plan", suffix="yaml")
         return self._labels[number]
 
-    async def as_known(self, run: Run, number: int, segment: str) -> tuple[Persona, ...]:
-        """The characters of a part of a cell's segment, as far as that part tells of them; one call, the first time."""
-        key = (number, segment)
+    async def as_known(self, run: Run, number: int, segment: str, before: World = ()) -> Personas:
+        """The characters of a part of a cell's segment, as far as that part tells of them; one call, the first time.
+
+        `before` is where and when the cell before began, as its readers know it.
+        """
+        key = (number, segment, before)
         async with self._one:
             if key not in self._parts:
                 shared = Run(run.context).scope(f"cell-{number}", "view", sha256(segment.encode()).hexdigest()[:8])
-                self._parts[key] = tuple(await _labelled(shared, segment, self.config))
+                self._parts[key] = await _labelled(shared, segment, self.config, before)
         return self._parts[key]
 
     async def written(self, run: Run, number: int) -> bool:
@@ -331,6 +391,7 @@ class Knowledge:
     characters: Characters
     parties: Parties
     _marks: Marks = field(default_factory=Marks)
+    _known: dict[tuple[tuple[str, ...], bool, int], Personas] = field(default_factory=dict)
 
     @property
     def private(self) -> bool:
@@ -339,7 +400,7 @@ class Knowledge:
 
     async def present(self, run: Run, number: int, names: tuple[str, ...]) -> tuple[str, ...]:
         """Those of `names` who are in a cell; all, where nobody is named."""
-        labelled = [person.name for person in await self.characters.of(run, number)]
+        labelled = (await self.characters.of(run, number)).names
         named = present_in(names, self.characters.segments[number - 1])
         return tuple(name for name in names if name in named or among(name, labelled)) or names
 
@@ -350,42 +411,82 @@ class Knowledge:
             return (Told(segment, parties),)
 
         async def make() -> tuple[Told, ...]:
-            labelled = [person.name for person in await self.characters.of(run, number)]
+            labelled = (await self.characters.of(run, number)).names
             names = list(await self.present(run, number, parties))
             names += [name for name in labelled if among(name, names) is None]
             place = Run(run.context).scope(f"cell-{number}")
-            return await marked(place, segment, sorted(names), "labeller", "witnesses")
+            return await marked(place, segment, sorted(names), "labeller", "witnesses", knew=True)
 
         return await self._marks.of(number, make)
 
     async def view(self, run: Run, number: int, readers: Sequence[str], names: Sequence[str]) -> View:
-        """What all of `readers` know of a cell: its sentences, and who each of `names` is."""
+        """What all of `readers` know of a cell: its sentences, who each of `names` is, where and when it is."""
         segment = known_to(await self.told(run, number), readers)
         people = {name: await self._persona(run, number, readers, name) for name in names}
-        return View(segment, people[readers[0]], people)
+        kept = await self._kept(run, number, readers[0]) if len(readers) == 1 else ""
+        place, time = [await self._scene(run, number, readers, part) for part in ("place", "time")]
+        return View(segment, people[readers[0]], people, kept, place, time)
+
+    async def _kept(self, run: Run, number: int, name: str) -> str:
+        """What somebody has known from the beginning and others have not, as other cells tell it, also those ahead."""
+        ahead = self.characters.config.ours.ahead
+        if not (self.private and ahead) or run.aids("labeller"):
+            return ""
+        last = min(number + ahead, len(self.characters.segments))
+        cells_ = [(cell, await self.told(run, cell)) for cell in range(1, last + 1) if cell != number]
+        parties = self.parties.names
+        return "\n".join(text for cell, told in cells_ for text in kept_by(name, told, parties, past=cell < number))
+
+    async def _scene(self, run: Run, number: int, readers: Sequence[str], part: str) -> str:
+        """The place or the time of a cell as `readers` know it, by the last cell whose labels say it."""
+        cells_ = range(number, 0, -1) if self.characters.at_start(run) else ()
+        worlds = [(await self._labels(run, cell, readers, own=len(readers) == 1)).world for cell in cells_]
+        return next((str(said) for world in worlds for name, said in world if name == part), "")
 
     async def _persona(self, run: Run, number: int, readers: Sequence[str], name: str) -> str:
         """Who somebody is, as `readers` know it: by the author, else by this cell or the last one that names them.
 
-        What the author wrote about somebody is theirs alone where knowledge is private.
+        With `carry` what earlier cells told of them stays on the sheet. What the author wrote about somebody is theirs
+        alone where knowledge is private.
         """
-        own = not self.private or tuple(readers) == (name,)
+        alone = tuple(readers) == (name,)
+        own = not self.private or alone
         known = {persona.name: persona for persona in self.characters.author} if own else {}
-        found = among(name, known)
+        if (author := among(name, known)) is not None:
+            return seen(replace(known[author], name=name), alone=alone).block
+        sheets: list[Persona] = []
+        carry = self.characters.config.ours.carry and not run.aids("npc")
         for cell in range(number, 0, -1):
-            if found is not None:
+            known = {persona.name: persona for persona in (await self._labels(run, cell, readers, own=own)).people}
+            if (found := among(name, known)) is not None:
+                sheets.append(seen(replace(known[found], name=name), alone=alone))
+            if sheets and not carry:
                 break
-            known = {persona.name: persona for persona in await self._people(run, cell, readers, own=own)}
-            found = among(name, known)
-        return replace(known[found], name=name).block if found is not None else f"Name: {name}"
+        if len(sheets) > _SHEETS:  # the first, which mostly says who somebody is, and the last ones
+            sheets = [*sheets[: _SHEETS - 1], sheets[-1]]
+        if sheets:
+            return together(sheets[::-1]).block
+        stranger = (
+            f"\n{' and '.join(readers)} may have met {name}, but not by this name." if carry and not alone else ""
+        )
+        return f"Name: {name}{stranger}"
 
-    async def _people(self, run: Run, number: int, readers: Sequence[str], *, own: bool) -> tuple[Persona, ...]:
-        """The characters of a cell, as far as what `readers` witnessed tells of them."""
+    async def _labels(self, run: Run, number: int, readers: Sequence[str], *, own: bool) -> Personas:
+        """The characters of a cell, as far as what `readers` witnessed tells of them, after those of cells before."""
+        key = (tuple(readers), own)
+        before: World = ()
+        for cell in range(1 if self.characters.at_start(run) else number, number + 1):
+            if (*key, cell) not in self._known:
+                self._known[*key, cell] = await self._labels_of(run, cell, readers, before, own=own)
+            before = self._known[*key, cell].world or before
+        return self._known[*key, number]
+
+    async def _labels_of(self, run: Run, number: int, readers: Sequence[str], before: World, *, own: bool) -> Personas:
         segment = known_to(await self.told(run, number), readers)
         written = await self.characters.written(run, number)
         if (own and written) or (segment == self.characters.segments[number - 1].strip() and not written):
             return await self.characters.of(run, number)
-        return await self.characters.as_known(run, number, segment) if segment else ()
+        return await self.characters.as_known(run, number, segment, before) if segment else Personas("", ())
 
     async def who_know(
         self, run: Run, number: int, task: PlanTask, summaries: Summaries, names: Sequence[str]
@@ -395,7 +496,7 @@ class Knowledge:
 
         async def knows(name: str) -> bool:
             readers = (*task.people, name)
-            same = not task.summary or summaries.get(name, "") == task.summary
+            same = not task.kept and (not task.summary or summaries.get(name, "") == task.summary)
             if name in task.people or not (same and known_to(told, readers) == task.segment):
                 return name in task.people
             return (await self.view(run, number, readers, names)).others == task.personas
@@ -403,17 +504,44 @@ class Knowledge:
         return tuple([name for name in names if await knows(name)])
 
 
-async def _labelled(run: Run, segment: str, config: Config) -> list[Persona]:
-    """The characters of a segment by the labeller; with aids those alone that the segment names."""
+def together(sheets: Sequence[Persona]) -> Persona:
+    """One sheet of several of somebody, oldest first: each trait once, and each sentence of the background."""
+    traits = {trait.casefold(): trait for sheet in sheets for trait in sheet.personality}
+    told = {" ".join(one.split()): None for sheet in sheets for one in sentences(sheet.description)}
+    fields = {
+        name: next(own for sheet in sheets[::-1] if (own := getattr(sheet, name)))
+        for name in Persona.__slots__
+        if any(getattr(sheet, name) for sheet in sheets)
+    }
+    return replace(Persona(**fields), personality=tuple(traits.values()), description=" ".join(told))
+
+
+def seen(sheet: Persona, *, alone: bool) -> Persona:
+    """A sheet without what only its own player knows, unless it is read by that one `alone`."""
+    return sheet if alone else replace(sheet, secret="", knows="")
+
+
+async def _labelled(run: Run, segment: str, config: Config, before: World) -> Personas:
+    """The characters of a segment by the labeller, and where and when it begins; with aids those whom it names."""
     role = "labeller"
     sampling = Sampling(max_tokens=run.reply_tokens(role, _LABEL_TOKENS))
+    scene = config.ours.at_start and not run.aids(role)
+    told = shown(segment, run, role)
     try:
-        reply = await run.ask_for(_labels(), role, "label", sampling=sampling, segment=shown(segment, run, role))
+        reply = await run.ask_for(
+            _labels(scene=scene),
+            role,
+            "label",
+            sampling=sampling,
+            segment=told,
+            scene=scene,
+            before=[str(said) for _, said in before],
+        )
     except ReplyError as error:
         if not config.ours.lenient:
             raise
         run.note(f"No labels could be read; names that the segment repeats stand in. {error}")
-        return [Persona(name) for name in names_in(segment)]
+        return Personas("", tuple(Persona(name) for name in names_in(segment)))
     people: dict[str, Persona] = {}
     for label in reply.characters:
         name = one_line(label.name)
@@ -423,7 +551,8 @@ async def _labelled(run: Run, segment: str, config: Config) -> list[Persona]:
         if name and not known and (not run.aids(role) or _named(run, name, segment)):
             traits = tuple(dict.fromkeys(one_line(trait) for trait in label.traits if trait.strip()))
             people[name] = Persona(name, description=one_line(label.background), personality=traits)
-    return list(people.values())
+    said = {"place": one_line(reply.place), "time": one_line(reply.time)} if scene else {}
+    return Personas("", tuple(people.values()), tuple((part, text) for part, text in said.items() if text))
 
 
 def _named(run: Run, name: str, segment: str) -> bool:
@@ -431,8 +560,8 @@ def _named(run: Run, name: str, segment: str) -> bool:
 
 
 @cache
-def _labels() -> Any:  # noqa: ANN401 - a type made at run time
-    from pydantic import BaseModel  # noqa: PLC0415 - keeps `fabula --help` fast
+def _labels(*, scene: bool) -> Any:  # noqa: ANN401 - a type made at run time
+    from pydantic import BaseModel, Field  # noqa: PLC0415 - keeps `fabula --help` fast
 
     class Label(BaseModel):
         name: Annotated[str, short(80)]
@@ -442,7 +571,11 @@ def _labels() -> Any:  # noqa: ANN401 - a type made at run time
     class Labels(BaseModel):
         characters: Annotated[list[Label], short(12)]
 
-    return Labels
+    class Scene(Labels):
+        place: Annotated[str, Field(description="Where this part of the story begins, in a few words.")] = ""
+        time: Annotated[str, Field(description="When it begins, in a few words.")] = ""
+
+    return Scene if scene else Labels
 
 
 async def who_talks(characters: Characters, run: Run, config: Config, given: Parties | None) -> Parties:
@@ -456,7 +589,7 @@ async def who_talks(characters: Characters, run: Run, config: Config, given: Par
     narrative = "\n".join(characters.segments)
     known = [persona.name for persona in characters.author]
     if not (player and others):
-        known += [person.name for person in await characters.of(run, 1)]
+        known += (await characters.of(run, 1)).names
         if config.ours.lenient:
             known += names_in(narrative)
         left: list[str] = []
@@ -484,7 +617,7 @@ def shown(segment: str, run: Run, role: str) -> str:
     tokens = run.prompt_tokens(role, _SEGMENT_TOKENS)
     text = segment.strip()
     begin = first_of(text, tokens)
-    return begin if any(map(str.isalnum, begin)) else text[: tokens * 3]
+    return begin if any(map(str.isalnum, begin)) else (text[: tokens * 3].rpartition(" ")[0] or text[: tokens * 3])
 
 
 # the planning model (section 4.3) -------------------------------------------------------------------------------------
@@ -501,6 +634,8 @@ class PlanTask:
         personas: of all who talk, by name, as `people` know them.
         summary: what `people` remember.
         segment: what `people` know of the cell's segment.
+        kept: what the one agent has known from the beginning, and others have not.
+        before: the last lines of the cell before that `people` witnessed.
     """
 
     name: str
@@ -509,6 +644,8 @@ class PlanTask:
     personas: Mapping[str, str]
     summary: str
     segment: str
+    kept: str = ""
+    before: tuple[Line, ...] = ()
 
 
 async def plan_of(run: Run, task: PlanTask, config: Config) -> tuple[Step, ...]:
@@ -523,22 +660,26 @@ async def plan_of(run: Run, task: PlanTask, config: Config) -> tuple[Step, ...]:
 
     async def make(own: Run) -> str:
         sampling = Sampling(temperature=paper.plan_temperature, max_tokens=own.reply_tokens("planner", _PLAN_TOKENS))
-        texts = await side_by_side(
-            own.scope("candidate", number).ask(
-                "planner",
-                "plan",
-                sampling=sampling,
-                expect=_PLAN_WORDS,
-                people=task.people,
-                partners=task.partners,
-                partner_personas=[task.personas[name] for name in task.partners],
-                personas=personas,
-                summary=task.summary,
-                segment=shown(task.segment, own, "planner"),
-                instruction_first=paper.instruction_first,
-            )
-            for number in range(1, paper.candidates + 1)
+        asked = partial(
+            _candidate,
+            own,
+            sampling=sampling,
+            people=task.people,
+            partners=task.partners,
+            partner_personas=[task.personas[name] for name in task.partners],
+            personas=personas,
+            summary=task.summary,
+            before=task.before,
+            kept=task.kept,
+            segment=shown(task.segment, own, "planner"),
+            instruction_first=paper.instruction_first,
         )
+        texts: list[str] = []
+        if ours.apart and not own.aids("planner"):
+            for number in range(1, min(ours.apart, paper.candidates) + 1):
+                texts.append(await asked(number, others=[headlines(plan) for plan in _plans_in(texts, most)]))
+        else:
+            texts = await side_by_side(asked(number, others=[]) for number in range(1, paper.candidates + 1))
         plans = list(dict.fromkeys(_plans_in(texts, most)))
         if not plans and not ours.lenient:
             raise ReplyError(
@@ -551,6 +692,12 @@ async def plan_of(run: Run, task: PlanTask, config: Config) -> tuple[Step, ...]:
         return plan_text(await best_plan(own, plans, task.segment, "\n".join(personas), config))
 
     return await run.keep_as(_plan_in, task.name, make, folder="plan")
+
+
+async def _candidate(run: Run, number: int, *, sampling: Sampling, others: Sequence[str], **fields: object) -> str:
+    """The reply of the planner for a candidate; with `others` another way through the cell than theirs is asked for."""
+    own = run.scope("candidate", number)
+    return await own.ask("planner", "plan", sampling=sampling, expect=_PLAN_WORDS, others=others, **fields)
 
 
 def _plan_in(text: str, most: int | None = None) -> tuple[Step, ...]:
@@ -705,6 +852,21 @@ def turns_allowed(turns_per_step: int, freedom: Freedom) -> int:
     return max(turns_per_step // 2, 1) if freedom == "rails" else turns_per_step * 2
 
 
+def come_up(state: State, dealt: Iterable[int], most: int) -> Progress:
+    """Where the plan stands when the agent says which sub-plans have come up: at the first that has not.
+
+    What has come up once has; one turn may deal with several. Nothing is left because it takes long, but a talk that
+    goes on for `most` exchanges after all has come up is over (0 sets no bound).
+    """
+    known = {n for n in dealt if 0 < n <= len(state.steps)}
+    all_ = tuple(sorted({*state.dealt, *known}))
+    left = [n for n in range(state.step, len(state.steps) + 1) if n not in all_]
+    step = left[0] if left else len(state.steps)
+    fresh = step != state.step or (not left and all_ != state.dealt)
+    stayed = 0 if fresh else state.stayed + 1
+    return Progress(step, stayed, ends=not left and bool(most) and stayed >= most, dealt=all_)
+
+
 def next_step(steps: Sequence[Step], step: int, stayed: int, words: str, most: int) -> tuple[int, int, bool]:
     """Which sub-plan the next exchange serves, judged from the words of this one; no model is asked.
 
@@ -748,7 +910,7 @@ async def summary_of(run: Run, before: str, lines: Sequence[Line], config: Confi
         text = await _summed_up(own, role, instructed=instructed, summary=before, lines=read, words=words)
         if ours.lenient:
             labels = ("Summary", "The dialogue")
-            text = clean_prose(text, labels=labels, last=False, kind="notes", aids=own.aids(role)).text
+            text = clean_text(own, role, text, labels=labels, last=False, kind="notes")
         return text.strip() or f"{before} {read[-1].name}: {read[-1].text}".strip()
 
     text = await run.keep("summary", make, folder="plan")

@@ -75,7 +75,17 @@ class Ours:
         lenient: what cannot be read is made from the segment: labels, a plan, a turn; else that is an error.
         private: a prompt holds what its character witnessed: sentences, lines, memories, its own persona, points of a
             plan that were made from these. Else everybody has the whole segment and plan, as in the paper.
-        carry: a summary holds what was before its cell too; else the cell's dialogue alone, as in the paper.
+        carry: what was before a cell goes on into it: a summary holds it too, prompts show the last lines of the
+            dialogue beside the summary, and sheets keep what earlier cells told; else a cell has the summary of the
+            dialogue before it and its own labels alone, as in the paper.
+        own_progress: a reply says which points of its plan have come up, whoever brought them up, and that moves the
+            dialogue through the plan; else words do (`enforce`), as they do for a reply that does not say it.
+        turn_sentences: of a turn at most; the paper asks for 1, with a gesture before it, which is free from 2 on.
+        apart: so many candidate plans at most, of which a later one sees the headlines of those before it and is asked
+            for another way through the cell; 0 draws all `candidates` from one prompt, as do aids for small models.
+        last_word: between two models, the words that end a cell are answered once before the next begins.
+        at_start: labels say who somebody is when the cell begins, where it is and when; else what all of it shows.
+        ahead: cells that are read ahead for what somebody has known from the beginning (`private`).
     """
 
     freedom: Freedom = "guided"
@@ -85,6 +95,12 @@ class Ours:
     lenient: bool = False
     private: bool = False
     carry: bool = False
+    own_progress: bool = False
+    turn_sentences: int = 1
+    apart: int = 0
+    last_word: bool = False
+    at_start: bool = False
+    ahead: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,4 +114,18 @@ class Config(Presets):
     def improved(cls) -> Config:
         """The plan is kept to, nobody knows too much, no cell is forgotten, and what cannot be read stops nothing."""
         paper = Paper(coherence="words", scoring="auto", instruction_first=False)
-        return cls(paper, Ours(turns_per_step=4, enforce=True, tries=3, lenient=True, private=True, carry=True))
+        ours = Ours(
+            turns_per_step=4,
+            enforce=True,
+            tries=3,
+            lenient=True,
+            private=True,
+            carry=True,
+            own_progress=True,
+            turn_sentences=3,
+            apart=2,
+            last_word=True,
+            at_start=True,
+            ahead=8,
+        )
+        return cls(paper, ours)

@@ -79,7 +79,9 @@ def learn(rows: Sequence[Row], over: Over | None = None) -> Learned:
     _check_count(rows, used)
     scores = np.array([row.scores for row in used])
     members = group_members([row.cell for row in used] if have_cells else None, len(used))
-    normal = _by_cell(scores, members) if over == "cells" else min_max(scores)
+    normal = (
+        _by_cell(scores, group_members([row.rivals for row in used], len(used))) if over == "cells" else min_max(scores)
+    )
     _check_apart(normal, over)
     # Among all, what is left has its own extremes; within a cell, which is left out whole, they stay.
     again: Callable[[Matrix], Matrix] = min_max if over == "all" else (lambda table: table)
@@ -151,9 +153,9 @@ def _by_cell(scores: Matrix, members: Sequence[Rows]) -> Matrix:
 
 
 def _comparable(rows: Sequence[Row]) -> list[Row]:
-    """The rows of cells that have two or more."""
-    count = Counter(row.cell for row in rows)
-    return [row for row in rows if count[row.cell] >= _LEAST]
+    """The rows of agents that have two or more in their cell."""
+    count = Counter(row.rivals for row in rows)
+    return [row for row in rows if count[row.rivals] >= _LEAST]
 
 
 def _check_count(rows: Sequence[Row], used: Sequence[Row]) -> None:
@@ -161,8 +163,8 @@ def _check_count(rows: Sequence[Row], used: Sequence[Row]) -> None:
         raise UsageError(f"Weights are learned from two plans or more; there {'is' if rows else 'are'} {len(rows)}.")
     if not used:
         raise UsageError(
-            f"None of the {len(rows)} cells has two plans to compare. Give cells with several candidates, or say "
-            "--over all."
+            f"None of the {len({row.cell for row in rows})} cells has two plans to compare. Give cells with several "
+            "candidates, or say --over all."
         )
 
 

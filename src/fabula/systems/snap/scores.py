@@ -42,6 +42,7 @@ class Row:
         plan: number of the candidate; 0 where the table does not say.
         steps: headlines of the plan.
         chosen: whether it is marked as chosen.
+        agent: of those whose plans a cell has, whose this one is; empty where it has one agent's.
     """
 
     where: str
@@ -50,6 +51,12 @@ class Row:
     plan: int = 0
     steps: str = ""
     chosen: bool = False
+    agent: str = ""
+
+    @property
+    def rivals(self) -> tuple[str, str]:
+        """What it has in common with the plans that it is chosen among."""
+        return (self.cell, self.agent)
 
 
 def min_max(scores: Matrix) -> Matrix:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
 from fabula.craft.conversation.knowledge import Marks, Told, known_to, marked
-from fabula.craft.conversation.lines import Cell, View
+from fabula.craft.conversation.lines import Cell, View, without_remarks
 from fabula.craft.conversation.talk import Progress, conversation
 from fabula.craft.conversation.turns import chat_of, turn_of
 from fabula.craft.narratives import check_people, narrative_of, parties_of
@@ -37,7 +37,8 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     async def talked_through(own: Run) -> str:
         return await conversation(talk, own, cell, {}, config.paper.max_turns)
 
-    return Story.of(brief).add("dialogue", await run.keep("dialogue", talked_through, folder="story"))
+    text = await run.keep_as(without_remarks, "dialogue", talked_through, folder="story")
+    return Story.of(brief).add("dialogue", text)
 
 
 async def open_talk(narrative: str, run: Run, config: Config, parties: Parties | None = None) -> Vanilla:
@@ -76,6 +77,11 @@ class Vanilla:
         """How far the player may lead away, unless a session says otherwise."""
         return self.config.ours.freedom
 
+    @property
+    def last_word(self) -> bool:
+        """Whether the words that end the dialogue are answered once more."""
+        return self.config.ours.last_word
+
     async def cell(
         self,
         run: Run,
@@ -83,9 +89,10 @@ class Vanilla:
         summaries: Summaries,
         steps: tuple[Step, ...] | None = None,
         there: tuple[str, ...] = (),
+        before: Sequence[Line] = (),
     ) -> Cell:
         """The whole narrative, without a plan; with `private`, what each witnesses of it."""
-        del summaries, steps
+        del summaries, steps, before
         told = await self.marks.of(1, partial(self._told, Run(run.context)))
         others = dict.fromkeys(self.parties.names, "")
         views = {name: View(known_to(told, [name]), others=others) for name in self.parties.names}
@@ -99,9 +106,9 @@ class Vanilla:
         others = [name for name in names_in(self.narrative) if among(name, parties) is None]
         return await marked(run, self.narrative, sorted((*parties, *others)), "labeller", "witnesses")
 
-    async def with_player_plan(self, run: Run, cell: Cell, summaries: Summaries) -> Cell:
+    async def with_player_plan(self, run: Run, cell: Cell, summaries: Summaries, before: Sequence[Line] = ()) -> Cell:
         """The cell as it is: nobody has a plan."""
-        del run, summaries
+        del run, summaries, before
         return cell
 
     async def answer(self, run: Run, moment: Moment) -> Said:
@@ -121,6 +128,8 @@ class Vanilla:
             "absent": moment.absent if len(self.parties.others) > 1 else (),
             "segment": moment.view.segment,
             "begins": moment.begins,
+            "last": moment.last,
+            "sentences": ours.turn_sentences,
             "private": ours.private,
         }
         return await turn_of(

@@ -40,12 +40,16 @@ class Ours:
         tries: draws of a turn that is not usable.
         private: a prompt holds what its character witnessed; else everybody has the whole narrative, as in the paper.
         lenient: a turn that is not usable is silence; else that is an error.
+        turn_sentences: of a turn at most; the paper asks for 1, with a gesture before it, which is free from 2 on.
+        last_word: between two models, the words that end the dialogue are answered once more.
     """
 
     freedom: Freedom = "guided"
     tries: int = 1
     lenient: bool = False
     private: bool = False
+    turn_sentences: int = 1
+    last_word: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,4 +62,4 @@ class Config(Presets):
     @classmethod
     def improved(cls) -> Config:
         """Turns that are not usable are drawn again, and nobody knows too much."""
-        return cls(ours=Ours(tries=3, lenient=True, private=True))
+        return cls(ours=Ours(tries=3, lenient=True, private=True, turn_sentences=3, last_word=True))

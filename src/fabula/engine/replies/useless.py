@@ -1,0 +1,59 @@
+"""Replies that are none: empty, the prompt copied, a heading without a text. The prompt says which.
+
+A reply of a capable model is none of these: its words are its own. What is none is asked for again, never in the same
+words (`Run.again`).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from fabula.engine.replies.chatter import is_framed, is_heading
+from fabula.engine.replies.echoes import covered
+from fabula.engine.replies.loops import words_of
+from fabula.story.sentences import ends_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_SHARE: Final = 0.85  # of a reply's words that stand in the prompt in runs of five
+_RUN: Final = 3  # words of a prompt file that show that an instruction was copied
+_INSTRUCTION: Final = 0.3  # of a reply's words that stand in such runs
+_LONG: Final = 8  # words; a shorter reply may well say what the prompt says: a refrain, a name, an answer
+_SLUG: Final = re.compile(r"\W*(?:INT|EXT|I/E)\b[./ ]")
+
+
+def fault_of(text: str, prompt: str, instructions: Sequence[str], *, least: int = 1, before: Sequence[str] = ()) -> str:
+    """Why a reply is none of what was asked for, as a sentence for who wrote it; empty if it is one.
+
+    Args:
+        text: the reply, without chatter.
+        prompt: what was asked.
+        instructions: the texts of the prompt file itself, without what was filled in.
+        least: with fewer words it is no text of its kind.
+        before: texts that it must not be over again, such as the brief.
+    """
+    words = words_of(text)
+    if not words:
+        return "It held no text."
+    if _is_heading(text):
+        return "It held a heading and no text."
+    if len(words) < least:
+        return f"It had {len(words)} words."
+    again = len(words) >= _LONG and any(all(covered(words, [one])) for one in before)
+    return "It repeated what it was told." if again or _copies(words, prompt, instructions) else ""
+
+
+def _is_heading(text: str) -> bool:
+    lines = [line for line in text.splitlines() if words_of(line)]
+    return all((is_heading(line) or is_framed(line) or _SLUG.match(line)) and not ends_whole(line) for line in lines)
+
+
+def _copies(words: Sequence[str], prompt: str, instructions: Sequence[str]) -> bool:
+    """Whether a reply is made of the prompt's words, its instructions among them."""
+    if len(words) < _LONG:
+        said = f" {' '.join(words)} "
+        return len(words) > 1 and any(said in f" {' '.join(words_of(text))} " for text in instructions)
+    copied = sum(covered(words, [prompt])) >= _SHARE * len(words)
+    return copied and sum(covered(words, instructions, size=_RUN)) >= _INSTRUCTION * len(words)
