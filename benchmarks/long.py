@@ -105,6 +105,8 @@ class Roles:
                 "goal_domain": few(draw, 4),
                 "transition_paragraph": prose(draw, 50),
             }
+        if name == "final_reading":
+            return {"edits": []}
         most = (request.schema or {})["properties"]["order"]["maxItems"]
         order = draw.sample(range(1, most + 1), min(most, draw.randint(1, 3)))
         return {"order": order} if name == "choose" else {"order": order, "paragraph": prose(draw, 110)}
@@ -191,20 +193,22 @@ def _rows(pages: int, one: Written) -> list[Row]:
 def _depths(sizes: Sizes) -> list[Row]:
     """Calls that wait for one another, side by side as a share of one after another."""
     rows = []
-    for preset, revised, most in (
-        ("faithful", 0.0, _DEPTH),
-        ("improved", 0.0, _DEPTH_CHECKED),
-        ("improved", _REVISED, None),
+    for preset, revised, most, config in (
+        ("faithful", 0.0, _DEPTH, {}),
+        ("improved", 0.0, _DEPTH_CHECKED, {"in_turn": False}),
+        ("improved", _REVISED, None, {"in_turn": False}),
+        ("improved", 0.0, None, {}),  # who acts later knows what was accepted before, and so waits for it
     ):
         shares = []
         for seed in range(sizes.rounds):
             walls = []
             for at_once in (_PARALLEL, 1):
                 roles = Roles(seed, sizes.people, _ROUND, revised)
-                walls.append(_run(roles, preset, {"pages": sizes.depth_pages}, at_once)[1])
+                walls.append(_run(roles, preset, {"pages": sizes.depth_pages, **config}, at_once)[1])
             shares.append(_PERCENT * walls[0] / walls[1])
         refused = f"{revised:.0%} of the actions refused" if revised else "no action refused"
-        what = f"{preset}, {refused}: depth side by side / one after another"
+        settings = "".join(f", {name} = false" for name in config)
+        what = f"{preset}{settings}, {refused}: depth side by side / one after another"
         rows.append(Row(what, tuple(shares), "%", f"{sizes.depth_pages} pages", most=most))
     return rows
 

@@ -110,7 +110,7 @@ def bench(sizes: Sizes | None = None) -> Table:
         (
             f"Agents' Room, improved preset, {Path(_weights(sizes)).name}, one slot, a new engine for each story; "
             f"the briefs are {', '.join(file.stem for file in files)}. The two orders differ in `instruction_first` "
-            "alone."
+            "alone, with `need_to_know` and `plot_by_part` off, as those prompts have one order."
         ),
         (
             "Read is what the engine reports as prompt tokens less those it took from its cache. Seconds depend on "
@@ -132,7 +132,8 @@ async def reading(brief: Brief, sizes: Sizes, *, first: bool) -> Told:
         _weights(sizes), name=f"embedded:{DEFAULT_MODEL}", context=sizes.context, threads=sizes.threads
     )
     cast = Cast(Assignment(Limited(engine, timeout=None), base=sizes.base))
-    config = system.config("improved", {**sizes.settings, "instruction_first": first})
+    both = {"need_to_know": False, "plot_by_part": False}  # our own prompts have one order only
+    config = system.config("improved", {**both, **sizes.settings, "instruction_first": first})
     try:
         with Journal() as journal:
             context = RunContext(journal, Prompts(system.prompts, common=PROMPTS), cast, aids=sizes.aids)

@@ -44,7 +44,10 @@ KEY = "sk-test-0123456789abcdef"
         (("write", "brief.md", *SCRIPT, "--play", "climx=me"), "Unknown role 'climx'. Did you mean 'climax'?"),
         (("write", "brief.md", *SCRIPT, "--play", "climax"), "--play 'climax' is not of the form ROLE=me"),
         (("write", "brief.md", *SCRIPT, "--play", "climax=no.py:f"), "names no Python function"),
-        (("write", "brief.md", *SCRIPT, "--set", "tydi=true"), "Unknown setting of agents-room 'tydi'. Did you mean"),
+        (
+            ("write", "brief.md", *SCRIPT, "--set", "clean_reply=1"),
+            "setting of agents-room 'clean_reply'. Did you mean",
+        ),
         (
             ("write", "brief.md", *SCRIPT, "--set", "clean_replies=perhaps"),
             "agents-room.clean_replies = 'perhaps' does not fit",

@@ -248,7 +248,7 @@ class Run:
         if given is not None and self.context.override(of_draft) is None:
             made = [version.text for version in journal.versions(path) if version.source == "made"]
             before = journal.newest(of_draft) if made and made[-1] == given else None
-            return Draft(name, given if before is None else before, given)
+            return Draft(name, given, given) if before is None else Draft(name, before)
         text = await replace(drafts, take=self.take + journal.takes(path)).keep(name, make, folder=DRAFTS)
         return Draft(name, text, given)
 

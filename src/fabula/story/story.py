@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 MAX_BRIEF_BYTES = 200_000
 SLUG_LENGTH = 60
-_IN_NO_FILE = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")
+# What a terminal would obey: sequences that begin with an escape, then single signs, then what turns the direction.
+_OBEYED = re.compile(
+    "(?:\x1b\\[|\x9b)[0-?]{0,64}[ -/]{0,16}[@-~]|(?:\x1b\\]|\x9d)[^\x07\x1b\x9c\n]{0,256}(?:\x07|\x9c|\x1b\\\\)|"
+    "\x1b[ -/]{0,8}[0-~]?|[\x01-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069]"
+)
+_IN_NO_FILE = re.compile("[\x00\ud800-\udfff]")
 _WORD_CHARACTER = re.compile(r"\w")
 _MARK = re.compile(r"^<!-- scene: ((?:(?!-->)[^\n])*) -->\n", re.MULTILINE)
 _NOT_IN_SLUG = re.compile(r"[^a-z0-9]+")
@@ -52,8 +57,12 @@ def plain(text: str) -> str:
 
 
 def readable(text: str) -> str:
-    """`text` with U+FFFD for what no text file may hold: control characters, and halves of characters."""
-    return _IN_NO_FILE.sub("\ufffd", text)
+    """`text` without what a terminal would obey, and with U+FFFD for what no file can hold.
+
+    Escape sequences, control characters and the signs that turn the direction of writing go; NUL and halves of
+    characters (lone surrogates) are replaced.
+    """
+    return _IN_NO_FILE.sub("\ufffd", _OBEYED.sub("", text))
 
 
 def one_line(text: str) -> str:

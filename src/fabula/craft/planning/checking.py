@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from fabula.base.errors import ReplyError
 from fabula.craft.planning.replies import CheckReply
 from fabula.craft.planning.shared import CastList, free_name, planned_events, typed
 from fabula.story.plan import Plan, ScenePlan
@@ -30,10 +31,13 @@ async def against_brief(run: Run, plan: Plan, words: Sequence[WordRange | None],
         words: of each scene, as they were planned.
         fixed: the number of scenes is the author's, so none is added or left out.
 
-    Raises:
-        ReplyError: the reply could not be read.
+    A reply that cannot be read leaves the plan as it is, with a note: it could be written from before.
     """
-    reply = await typed(run, CheckReply, "plan_check", plan=plan, words=words, fixed=fixed)
+    try:
+        reply = await typed(run, CheckReply, "plan_check", plan=plan, words=words, fixed=fixed)
+    except ReplyError as error:
+        run.note(f"The plan was not read against the brief: {error}")
+        return plan
     return run.unless_made_up(lambda: _corrected(run, plan, reply, fixed=fixed), plan)
 
 

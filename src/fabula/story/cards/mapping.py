@@ -58,6 +58,7 @@ def persona_of(card: Card, user: str = PLAYER) -> Persona:
         personality=traits if ", ".join(traits) == personality else _traits(personality),
         relationships=tuple((one_line(key), text) for key, text in _pairs(ours.get("relationships"))),
         location=_line(ours.get("location")),
+        appearance=_text(ours.get("appearance")),
         secret=_text(ours.get("secret")),
         knows=_text(ours.get("knows")),
         state=tuple((key, value) for key, value in _values(ours.get("state"))),
@@ -138,7 +139,7 @@ def _fields_of(who: Persona | Character) -> tuple[dict[str, Any], dict[str, Any]
         return fields, {**ours, "goals": [who.goal] if who.goal else []}
     fields = {"name": who.name, "description": who.description, "personality": ", ".join(who.personality)}
     ours = {name: list(getattr(who, name)) for name in ("personality", *_LISTS)}
-    ours |= {name: getattr(who, name) for name in ("role", "location", *_OWN)}
+    ours |= {name: getattr(who, name) for name in ("role", "location", "appearance", *_OWN)}
     return fields, {**ours, "relationships": dict(who.relationships), "state": dict(who.state)}
 
 

@@ -67,7 +67,6 @@ class Ours:
             and what comes next, and in a story also the author's brief, the setting, the date and all earlier outlines.
         final_reading: A story is read once at its end against brief, plan and itself, and small edits come of it, each
             of which can be refused; one more call.
-        clean: Chatter is taken out of scripts and stories, and a story's prompt also says how long a scene is to be.
         clean_replies: Chatter is taken out of scripts and stories, and a story's prompt says how long a scene is to be.
         fewest_scenes: Scenes are continued, a bounded number of times, until there are so many.
         most_scenes: Scenes of a screenplay beyond this number are left out; 0 is no bound (12 with aids).
@@ -89,7 +88,6 @@ class Ours:
     introduced: Introduced = "all"
     context: bool = False
     final_reading: bool = False
-    clean: bool = False
     clean_replies: bool = False
     fewest_scenes: int = 1
     most_scenes: int = 0
