@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 def shortened(request: Request) -> str:
     """The text of a `shorten` prompt without as many whole sentences as it takes."""
     text, _, asked = request.messages[-1].content.rpartition("\n\nThe text above has ")
+    text = text.rpartition("You have written this text:\n\n")[2]
     found = re.search(r"between (\d+) and (\d+)", asked) or re.search(r"(?:at most|exactly) ((\d+))", asked)
     assert found, asked
     return trim(text, int(found[2]), low=int(found[1]), keep_end=True)

@@ -108,17 +108,63 @@ def test_a_wrong_flag_is_told_with_what_to_write(flag: str) -> None:
     assert repr(flag) in str(caught.value)
 
 
-def test_sections_share_what_is_left_and_the_last_gets_the_rest() -> None:
+def test_sections_that_are_cut_share_what_is_left_and_the_last_gets_exactly_the_rest() -> None:
     whole = WordRange.between(1300, 1350)
-    first = whole.of_sections([1, 2, 2, 1, 1], [])
+    first = whole.of_sections([1, 2, 2, 1, 1], [], cut=True)
     assert first.target == round(1325 / 7)
     assert first.low < first.target < first.high
     assert not first.exact
-    assert whole.of_sections([2, 2, 1, 1], [289]).target == round((1325 - 289) / 3)
-    assert whole.of_sections([1], [300, 300, 300, 200]) == WordRange(200, 250, 225, exact=True)
-    spent = whole.of_sections([1], [2000])
+    assert whole.of_sections([2, 2, 1, 1], [289], cut=True).target == round((1325 - 289) / 3)
+    assert whole.of_sections([1], [300, 300, 300, 200], cut=True) == WordRange(200, 250, 225, exact=True)
+    spent = whole.of_sections([1], [2000], cut=True)
     assert (spent.low, spent.high) == (1, 1)
-    assert whole.of_sections([0, 0], []).target == round(1325 / 2)
+    assert whole.of_sections([0, 0], [], cut=True).target == round(1325 / 2)
+
+
+WEIGHTS = [0.2, 0.25, 0.2, 0.175, 0.175]
+WHOLES = [WordRange.about(900), WordRange.between(850, 950), WordRange.between(1300, 1350), WordRange.about(4000)]
+
+
+@pytest.mark.parametrize("whole", WHOLES, ids=str)
+@pytest.mark.parametrize("over", [0.85, 0.95, 1, 1.1, 1.2])
+@pytest.mark.parametrize("known", [True, False])
+def test_what_is_over_is_shared_by_all_sections_to_come_and_the_whole_stays_in_its_range(
+    whole: WordRange,
+    over: float,
+    known: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    written: list[int] = []
+    for at, weight in enumerate(WEIGHTS):
+        band = whole.of_sections(WEIGHTS[at:], written, before=WEIGHTS[:at] if known else ())
+        last = at + 1 == len(WEIGHTS)
+        assert band.high - band.target == band.target - band.low
+        assert last or (band.target % 5 == 0 and band.low % 5 == 0)
+        assert band.high - band.target >= 0.12 * band.target or (last and band.high - band.low <= whole.high - whole.low)
+        assert not known or band.target > 0.5 * weight * whole.target
+        written.append(max(min(round(band.target * over), int(band.high * 1.05)), band.low))  # 5 % pass in silence
+    assert whole.holds(sum(written))
+
+
+def test_sections_keep_their_planned_words_while_the_whole_stays_well_inside_its_range() -> None:
+    whole = WordRange.about(900)
+    assert str(whole.of_sections([175, 160], [190, 200, 200], before=[180, 200, 185])) == (
+        "about 175 words, between 150 and 200"
+    )
+    assert whole.of_sections([160, 160, 160], [300, 300], before=[200, 200]).target == 115
+
+
+def test_an_ending_has_at_least_half_of_its_words_though_all_are_spent() -> None:
+    assert WordRange.about(900).of_sections([180], [1000], before=[720]) == WordRange.band(90)
+
+
+def test_a_band_is_round_and_never_narrow() -> None:
+    said = {words: str(WordRange.band(words)) for words in (60, 174, 263, 1012)}
+    assert said == {
+        60: "about 60 words, between 50 and 70",
+        174: "about 175 words, between 150 and 200",
+        263: "about 260 words, between 220 and 300",
+        1012: "about 1010 words, between 860 and 1160",
+    }
 
 
 DIALOGUE = (

@@ -37,7 +37,10 @@ __all__ = [
 
 _ABOUT: Final = 0.10
 _OPEN: Final = 0.25  # how far a range reaches beyond "at least", or below "at most"
-_SECTION_SLACK: Final = 0.12
+_SECTION_SLACK: Final = 0.12  # how far a section may miss its share, since those after it make up for that
+_SLACK: Final = 0.15  # the same in round numbers
+_ROUNDED: Final = 50  # words; from here a target is a multiple of 5,
+_COARSE: Final = 250  # and from here of 10
 _TOLERANCE: Final = 0.05  # how far a text may go beyond its range before its model is asked to shorten it
 _SHORTENINGS: Final = 3
 _LEFT: Final = 0.75  # of the words wanted; a shortened text with fewer has lost too much
@@ -70,6 +73,16 @@ class WordRange:
         """`low` to `high`, the middle best."""
         return cls(low, high, (low + high) // 2, exact=True)
 
+    @classmethod
+    def band(cls, words: int, slack: int = 0) -> WordRange:
+        """About `words`, as a round number in the middle of a band of 12 to 15 % to each side, or of `slack`."""
+        step = 1 if words < _ROUNDED or slack else 5 if words < _COARSE else 10
+        target = max(round(words / step), 1) * step
+        half = slack or max(round(target * _SLACK / step), 1) * step
+        if half < target * _SECTION_SLACK:
+            half += step
+        return cls(max(target - half, 1), target + half, target, exact=False)
+
     def __str__(self) -> str:
         """The target with its band, as a prompt says it."""
         if self.low == self.high and self.high >= _LEAST_ASKED:
@@ -90,25 +103,50 @@ class WordRange:
         """How many words are missing or too many; 0 inside."""
         return max(self.low - words, words - self.high, 0)
 
-    def of_sections(self, weights: Sequence[float], written: Sequence[int]) -> WordRange:
+    def of_sections(
+        self, weights: Sequence[float], written: Sequence[int], *, before: Sequence[float] = (), cut: bool = False
+    ) -> WordRange:
         """The range for the next section.
 
-        What is left of the target is shared by weight. The last section gets exactly what is left of the range; an
-        earlier one may miss its share by 12 %, since those after it make up for that.
+        What is left of the target is shared by weight, so what is over, or missing, falls on all that are still to come
+        and not on the last alone. With `before` the sections keep their planned words as long as the whole then lies in
+        the middle half of its range. The target lies in the middle of its band of 12 to 15 % to each side, in round
+        numbers; only where the whole range leaves the last section less, that is its band. With `before` no section
+        gets less than half of its share.
 
         Args:
             weights: of the sections that are still to be written, the next one first.
             written: words of the finished ones.
+            before: weights of the finished ones, where they are known.
+            cut: the text of a small model, which is cut where it is too long: the last section gets exactly what is
+                left, in whatever numbers.
         """
-        done = sum(written)
-        if len(weights) <= 1:
-            high = max(self.high - done, 1)
-            low = min(max(self.low - done, 1), high)
-            return WordRange(low, high, min(max(self.target - done, low), high), self.exact)
-        share = weights[0] / sum(weights) if sum(weights) > 0 else 1 / len(weights)
-        target = max(round((self.target - done) * share), 1)
-        slack = max(round(target * _SECTION_SLACK), 1)
-        return WordRange(max(target - slack, 1), target + slack, target, exact=False)
+        done, total = sum(written), sum(weights)
+        share = weights[0] / total if total > 0 else 1 / max(len(weights), 1)
+        if cut:
+            return self._rest(done) if len(weights) <= 1 else _around(max(round((self.target - done) * share), 1))
+        planned, fair = self.target - done, 0.0
+        if total > 0 and len(before) == len(written):
+            planned = round(self.target * total / (total + sum(before)))
+            fair = self.target * weights[0] / (total + sum(before))
+        least, most = (self.low + self.target) / 2 - done, (self.target + self.high) / 2 - done
+        target = max(min(max(planned, least), most) * share, fair / 2, 1)
+        band = WordRange.band(round(target))
+        if len(weights) > 1 or self.high - done < fair / 2:
+            return band
+        slack, high = band.high - band.target, floor((self.high - done) / (1 + _TOLERANCE))
+        low = max(self.low - done, 1)
+        if high - low < 2 * slack:
+            return self._rest(done)
+        lowest, highest = low + slack, high - slack
+        lowest, highest = min(-(-lowest // 5) * 5, highest), max(highest // 5 * 5, lowest)
+        return WordRange.band(min(max(band.target, lowest), highest), slack)
+
+    def _rest(self, done: int) -> WordRange:
+        """What is left of this range, exactly."""
+        high = max(self.high - done, 1)
+        low = min(max(self.low - done, 1), high)
+        return WordRange(low, high, min(max(self.target - done, low), high), self.exact)
 
     def shares(self, weights: Sequence[float]) -> list[WordRange]:
         """Ranges for sections that are written side by side: by weight, so that all together are inside this one."""
@@ -124,6 +162,11 @@ class WordRange:
         """The range for what comes beside `words` that stand there already."""
         low, high = max(self.low - words, 1), max(self.high - words, 1)
         return WordRange(low, high, (low + high) // 2, self.exact)
+
+
+def _around(target: int) -> WordRange:
+    slack = max(round(target * _SECTION_SLACK), 1)
+    return WordRange(max(target - slack, 1), target + slack, target, exact=False)
 
 
 @dataclass(frozen=True, slots=True)

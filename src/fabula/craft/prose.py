@@ -69,7 +69,7 @@ async def write_prose(
         run: where the calls are made.
         role: who writes.
         prompt: asks for the piece; it is given `words`, a `WordRange` or none. The system also has a prompt `extend`,
-            which is given `so_far` and `words`, a number.
+            which is given `so_far` and `words`, a number, and may have one of its own for `shorten`.
         prose: what is wanted.
         max_tokens: bounds each reply; by default the model's own limit, with aids what the words wanted take.
         before: texts the prompt holds, which a small model may echo; with aids, echoes are taken out.
@@ -169,6 +169,7 @@ class _Writer:
             labels=self.prose.labels,
             last=self.prose.last,
             temperature=self.temperature,
+            fields=self.fields,
         )
 
     def _echo(self, run: Run, prompt: str, fields: Mapping[str, Any]) -> str:
@@ -205,11 +206,14 @@ async def shorten(
     last: bool = True,
     kind: TextKind = "prose",
     temperature: float | None = None,
+    fields: Mapping[str, Any] | None = None,
 ) -> str:
-    """A shorter version of a text by who wrote it; one call with the shared prompt `shorten`."""
-    has = count_words(text)
-    sampling = Sampling(temperature=temperature)
-    reply = await run.reply(role, "shorten", sampling=sampling, expect=want.target, text=text, words=want, has=has)
+    """A shorter version of a text by who wrote it; one call with the prompt `shorten`, the system's own or the shared.
+
+    `fields` are those of the prompt that asked for the text, from which the prompt says what the text is for.
+    """
+    given = {**(fields or {}), "text": text, "words": want, "has": count_words(text)}
+    reply = await run.reply(role, "shorten", sampling=Sampling(temperature=temperature), expect=want.target, **given)
     return clean_reply(run, role, reply, labels=labels, last=last, kind=kind)
 
 

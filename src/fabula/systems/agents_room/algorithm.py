@@ -476,7 +476,9 @@ async def _write(
             agent.role, agent.prompt, sampling=sampling, expect=agent.words, words=None, lead="", **fields
         )
     previous = next((entry.text for entry in reversed(s.of_kind("writing"))), "")
-    prose = Prose(not left, _words(agent, s, left, whole, outline), _LABELS, agent.words, previous)
+    prose = Prose(
+        not left, _words(agent, s, left, whole, outline, cut=run.aids(agent.role)), _LABELS, agent.words, previous
+    )
     before = [entry.text for entry in s.entries]
     return await write_prose(run, agent.role, agent.prompt, prose, limit, before=before, fields=fields)
 
@@ -504,33 +506,21 @@ def _with_text(s: Scratchpad, label: str, text: str) -> Scratchpad:
     return Scratchpad(tuple(entry for entry in entries if entry.text))
 
 
-_SLACK: Final = 0.15  # how far a part may go beyond or below its words in the plot, while the whole is in its range
-
-
 def _words(
-    agent: Agent, s: Scratchpad, left: list[Agent], whole: WordRange | None, outline: Outline | None
+    agent: Agent, s: Scratchpad, left: list[Agent], whole: WordRange | None, outline: Outline | None, *, cut: bool
 ) -> WordRange | None:
-    """The words this section should have: its share of what is left of those asked for."""
+    """The words this section should have: its share of those asked for, after the plot's numbers where it has them."""
     if whole is None:
         return None
-    written = [(entry.label, count_words(entry.text)) for entry in s.of_kind("writing")]
-    labels = [*(label for label, _ in written), *(a.label for a in (agent, *left))]
-    adapted = whole.of_sections([a.weight for a in (agent, *left)], [words for _, words in written])
-    if outline is None or any(label not in outline.words for label in labels) or len(labels) == 1:
-        return adapted
-    return _planned_words([outline.words[label] for label in labels], [words for _, words in written], whole) or adapted
-
-
-def _planned_words(planned: list[int], written: list[int], whole: WordRange) -> WordRange | None:
-    """Ours: the words that the plot gives a part, as far as the whole stays in its range; `None` if it cannot.
-
-    So an ending is not squeezed because the parts before it ran over a little.
-    """
-    shares = [round(whole.target * words / sum(planned)) for words in planned]
-    share, later, done = shares[len(written)], sum(shares[len(written) + 1 :]), sum(written)
-    low = max(round(share * (1 - _SLACK)), whole.low - done - round(later * (1 + _SLACK)))
-    high = min(round(share * (1 + _SLACK)), whole.high - done - round(later * (1 - _SLACK)))
-    return WordRange(low, high, min(max(share, low), high), exact=False) if 0 < low < high else None
+    written = s.of_kind("writing")
+    weights = {a.label: a.weight for a in (*WRITING, FINALIZER)}
+    labels = [*(entry.label for entry in written), *(a.label for a in (agent, *left))]
+    if outline is not None and all(label in outline.words for label in labels):
+        weights = {label: float(words) for label, words in outline.words.items()}
+    shares = [weights.get(label, agent.weight) for label in labels]
+    done = len(written)
+    words = [count_words(entry.text) for entry in written]
+    return whole if len(shares) == 1 else whole.of_sections(shares[done:], words, before=shares[:done], cut=cut)
 
 
 # an author's plan (ours) ----------------------------------------------------------------------------------------------

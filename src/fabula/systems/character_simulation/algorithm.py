@@ -755,7 +755,7 @@ class RewriteTask:
         names = [*(scene.name for scene in plan.scenes), *(character.name for character in plan.characters)]
         written = [scene.text for scene in self.story.scenes[-3:]]
         previous = (written or [""])[-1]
-        prose = Prose(last, self._length(), (*_LABELS, *names), _SCENE_WORDS, previous, quoted=("played",))
+        prose = Prose(last, self._length(run), (*_LABELS, *names), _SCENE_WORDS, previous, quoted=("played",))
         return await write_prose(run, "writer", "rewrite", prose, before=written, fields=fields)
 
     def _goes_back(self) -> bool:
@@ -763,7 +763,7 @@ class RewriteTask:
         at = self.plan.scenes.index(self.scene)
         return at > 0 and self.order.index(self.scene.name) < self.order.index(self.plan.scenes[at - 1].name)
 
-    def _length(self) -> WordRange | None:
+    def _length(self, run: Run) -> WordRange | None:
         """The words that this scene should have: what is left of the brief's range, shared by importance."""
         ours = self.config.ours
         if not ours.length_control:
@@ -771,8 +771,9 @@ class RewriteTask:
         whole = asked_range(self.brief, ours.words)
         if whole is None:
             return None
-        ahead = self.plan.scenes[self.plan.scenes.index(self.scene) :]
-        return whole.of_sections([scene.importance for scene in ahead], [scene.words for scene in self.story.scenes])
+        at, weights = self.plan.scenes.index(self.scene), [scene.importance for scene in self.plan.scenes]
+        written = [scene.words for scene in self.story.scenes]
+        return whole.of_sections(weights[at:], written, before=weights[:at], cut=run.aids("writer"))
 
     def _inputs(self, run: Run) -> dict[str, Any]:
         """The ten inputs of appendix B.2; with `fit_prompts` each within its share of the prompt."""

@@ -348,7 +348,8 @@ class _DialogueWriter:
 
         async def shortened(text: str, attempt: int) -> str:
             where = run.scope("shorten", attempt)
-            return await shorten(where, "dialogue", text, want, labels=_SCRIPT_LABELS, kind="notes")
+            fields = self._fields(run, want)
+            return await shorten(where, "dialogue", text, want, labels=_SCRIPT_LABELS, kind="notes", fields=fields)
 
         fitted = await revise_to_length(lambda _: self._first(run, want), extend, shortened, want, join=_joined)
         if not fitted.inside:

@@ -101,7 +101,8 @@ async def _retell(brief: Brief, play: Play, performed: Performed, before: Story,
     for number, section in enumerate(_sections(turns), 1):
         texts = [*(scene.text for scene in before.scenes), *here]
         after = left - number
-        fits = want and want.of_sections([1.0] * (after + 1), [count_words(text) for text in texts])
+        written = [count_words(text) for text in texts]
+        fits = want and want.of_sections([1.0] * (after + 1), written, cut=run.aids("writer"))
         labels, previous = (*_LABELS, *play.script.names), texts[-1] if texts else ""
         speaking = {turn.name for turn in section}
         fields: dict[str, Any] = {
