@@ -139,7 +139,9 @@ def test_what_is_over_is_shared_by_all_sections_to_come_and_the_whole_stays_in_i
         last = at + 1 == len(WEIGHTS)
         assert band.high - band.target == band.target - band.low
         assert last or (band.target % 5 == 0 and band.low % 5 == 0)
-        assert band.high - band.target >= 0.12 * band.target or (last and band.high - band.low <= whole.high - whole.low)
+        assert band.high - band.target >= 0.12 * band.target or (
+            last and band.high - band.low <= whole.high - whole.low
+        )
         assert not known or band.target > 0.5 * weight * whole.target
         written.append(max(min(round(band.target * over), int(band.high * 1.05)), band.low))  # 5 % pass in silence
     assert whole.holds(sum(written))

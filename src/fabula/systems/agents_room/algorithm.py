@@ -17,7 +17,7 @@ from fabula.engine.run import DRAFTS
 from fabula.models.base import Sampling
 from fabula.story import Story, count_words
 from fabula.story.scratchpad import Scratchpad
-from fabula.systems.agents_room.plot import Checked, Plot, events_of, plot_of, read_outline
+from fabula.systems.agents_room.plot import Checked, Plot, later_of, most_events, plot_of, read_outline
 
 if TYPE_CHECKING:
     from fabula.engine.run import Draft, Run
@@ -113,6 +113,7 @@ class Agent:
         return DRAFTS if self.weight else "plan"
 
 
+_LEAST_PLANNED, _MOST_PLANNED = 500, 4500  # words of stories in proportion to which notes are long
 _NOTE_WORDS: Final = 200  # more than five sentences, or bullets for a few characters
 _SECTION_WORDS: Final = 607  # Table 2: 3,034 words a story with five writing agents
 
@@ -195,7 +196,7 @@ REVIEWS: Final = (
         _NOTE_WORDS,
         duty="its central conflict",
         questions=(
-            "What does the protagonist want most, and why? Does the reader feel it, and from where on?",
+            "What do those at the centre of the story want most, and why? Does the reader feel it, and from where on?",
             "What stands in their way? Is it strong enough, and does somebody have to choose?",
             "Is it decided by what somebody does, at a price, and where the reader can see it?",
         ),
@@ -381,8 +382,10 @@ async def _plan(
     fields: dict[str, Any] = {
         "side": agent.duty,
         "questions": agent.questions,
+        **_review_fields(agent, s, whole),
         **_planning_fields(s, writers, whole, run, agent.role, config),
     }
+    fields |= {"note": note_length(agent, whole), "informed": fields["informed"] or agent in REVIEWS}
     fault = ""
     for attempt in range(_NOTE_TRIES if cleaned else 1):
         here = run.again(attempt, fault)
@@ -408,7 +411,7 @@ async def _plan(
 async def _plot_by_part(
     s: Scratchpad, writers: tuple[Agent, ...], whole: WordRange | None, run: Run, config: Config
 ) -> str:
-    """Ours: the plot part by part, checked against the brief once where `plan_check` says so."""
+    """Ours: the plot part by part; corrected once where `plan_check` says so, or a part holds far too much."""
     role, limit = _PLOT.role, config.ours.plan_tokens or config.paper.max_tokens or None
     sampling = Sampling(max_tokens=limit)
     fields = {**_planning_fields(s, writers, whole, run, role, config), "one_writer": writers == (FINALIZER,)}
@@ -417,9 +420,11 @@ async def _plot_by_part(
     except ReplyError as error:
         run.note(f"The plot is asked for as free text: {error}")
         return await _plan(_PLOT, s, writers, whole, run, config)
-    if not config.ours.plan_check:
+    overfull = [(part.part, len(part.events), most_events(part.words)) for part in plot.parts if part.overfull]
+    if not (config.ours.plan_check or overfull):
         return plot.text()
-    fields["scratchpad"] = s.add(_PLOT.label, plot.text(), _PLOT.kind)
+    fields |= {"scratchpad": s.add(_PLOT.label, plot.text(), _PLOT.kind), "compare": config.ours.plan_check}
+    fields["overfull"] = overfull
     try:
         checked = await run.ask_for(Checked, role, "plot_check", sampling=sampling, **fields)
     except ReplyError as error:
@@ -430,19 +435,46 @@ async def _plot_by_part(
     return plot.corrected(checked.parts).text()
 
 
+_SHORT_STORY: Final = 1500  # words; to a shorter draft each reviewer names two changes, not three
+
+
+def note_length(agent: Agent, whole: WordRange | None) -> str:
+    """How long a note may be, as its prompt says it, in proportion to the story: 100 to 200 words for one of 900.
+
+    The characters take half as much again; for the plot, the parts say it.
+    """
+    if whole is None or agent == _PLOT or agent not in PLANNING:
+        return ""
+    words = min(max(whole.target, _LEAST_PLANNED), _MOST_PLANNED) / 9 * (1.5 if agent.name == "characters" else 1)
+    return f"{round(words, -1):.0f} to {round(2 * words, -1):.0f} words"
+
+
+def _review_fields(agent: Agent, s: Scratchpad, whole: WordRange | None) -> dict[str, Any]:
+    """What a reader of the draft needs to know of the others, and of the draft's length."""
+    noted = [one.label for one in REVIEWS if s.has(one.label)]
+    return {
+        "first": not noted,
+        "ranks": agent in REVIEWS and len(noted) + 1 == len(REVIEWS),
+        "brief_story": whole is not None and whole.target < _SHORT_STORY,
+        "has": count_words(_text_of(s, DRAFT.label)),
+    }
+
+
 def _planning_fields(
     s: Scratchpad, writers: tuple[Agent, ...], whole: WordRange | None, run: Run, role: str, config: Config
 ) -> dict[str, Any]:
     """What fills the prompts of planning agents: the scratchpad; with `need_to_know` the length and the parts."""
     parts = WRITING if writers == (FINALIZER,) else writers
-    shares = [round(whole.target * part.weight / sum(p.weight for p in parts)) for part in parts] if whole else []
+    weight = sum(part.weight for part in parts)
+    shares = [WordRange.band(round(whole.target * p.weight / weight)).target for p in parts] if whole else []
     return {
         "scratchpad": s,
         "instruction_first": config.paper.instruction_first,
         "informed": _informed(run, role, config),
         "whole": whole,
+        "note": "",
         "parts": [
-            {"label": part.label, "words": share, "guide": part.duty}
+            {"label": part.label, "words": share, "events": most_events(share), "guide": part.duty}
             for part, share in zip(parts, shares or [0] * len(parts), strict=True)
         ],
     }
@@ -459,7 +491,7 @@ async def _write(
     """A writing agent's section (appendix B.3), or the finalizer's story; `writers` are all who write the story."""
     first, limit = config.paper.instruction_first, config.paper.max_tokens or None
     left = [a for a in writers if a != agent and not s.has(a.label)]
-    informed = _informed(run, agent.role, config)
+    informed = agent == REWRITER or _informed(run, agent.role, config)
     outline = read_outline(_text_of(s, _PLOT.label)) if informed and config.ours.plot_by_part else None
     fields: dict[str, Any] = {
         "scratchpad": s,
@@ -468,6 +500,8 @@ async def _write(
         "last": not left,
         "instruction_first": first,
         "informed": informed,
+        "ranked": all(s.has(one.label) for one in REVIEWS),
+        "has": count_words(_text_of(s, DRAFT.label)),
         **_place(agent, s, writers, left, outline),
     }
     if not (config.ours.clean_replies or run.aids(agent.role)):
@@ -491,7 +525,7 @@ def _place(
     fields: dict[str, Any] = {"number": len(told) + 1, "several": len(writers) * (len(writers) > 1), "told": told}
     if outline is None or agent.label not in outline.parts:
         return {**fields, "own": "", "later": []}
-    later = [(a.label, events_of(outline.parts[a.label])) for a in left if a.label in outline.parts]
+    later = [(a.label, later_of(outline.parts[a.label])) for a in left if a.label in outline.parts]
     shared = _with_text(s, _PLOT.label, outline.head)
     return {**fields, "own": outline.parts[agent.label], "later": later, "scratchpad": shared}
 

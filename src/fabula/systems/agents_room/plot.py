@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Part: TypeAlias = Literal["Exposition", "Rising Action", "Climax", "Falling Action", "Resolution"]
 _DEMANDS, _SETS_UP, _PAYS_OFF = "The task demands", "Sets up", "Pays off"
+_EVENT_WORDS: Final = 55
 _LONGEST: Final = 8  # digits of a number of words
 _FEWEST: Final = 3  # parts of the arc that an author's scenes must name, so that they are the room's parts
 LABELS: Final = ("Exposition", "Rising Action", "Climax", "Falling Action", "Resolution")
@@ -30,7 +31,8 @@ _Events: TypeAlias = Annotated[
     Field(
         min_length=1,
         description="What happens, in the order in which this part tells it: one sentence for each event that says "
-        "who does or says what. Words that the task prescribes stand here literally.",
+        "who does or says what; about one event for each 50 to 60 words of the part. Words that the task prescribes "
+        "for this place stand here literally; of a refrain, once in the plot, and then it is only called the refrain.",
     ),
 ]
 
@@ -51,14 +53,20 @@ class PlannedPart(BaseModel):
     pays_off: list[str] = Field(description="What earlier parts have set up and this part uses, and how.")
     ends_with: str = Field(description="With what it ends: an image, an act, a line.")
 
+    @property
+    def overfull(self) -> bool:
+        """Whether it has more than twice as many events as its words can show."""
+        return len(self.events) > 2 * most_events(self.words)
+
 
 class Plot(BaseModel):
     """The plot of a story, part by part, as the plot agent plans it."""
 
     told: str = Field(description="How the story is told: grammatical person and whose view, tense, form, tone.")
     demands: list[str] = Field(
-        description="What the writing task demands and a reader can check, one sentence each: the order of telling, "
-        "dates, number and length of parts, form, refrains, how it begins and ends, who must never learn what."
+        description="Only what a reader of the writing task could overlook or misread, one sentence each: what follows "
+        "from it for dates, ages, form or order, who must never learn what. All writers have the task before them: "
+        "do not repeat it. Empty if there is nothing of the kind."
     )
     parts: list[PlannedPart] = Field(min_length=1, description="The parts in the order in which they are told.")
 
@@ -152,9 +160,20 @@ def _heading(line: str) -> tuple[str, int]:
     return label, int(said) if label and said.isascii() and said.isdigit() and len(said) < _LONGEST else 0
 
 
-def events_of(section: str) -> str:
-    """What happens in a part, from its section: without what it sets up and pays off, which only its writer needs."""
-    return min((section.partition(f"\n{name}:")[0] for name in (_SETS_UP, _PAYS_OFF)), key=len)
+def later_of(section: str) -> str:
+    """What those who write before a part see of its section: all but what it sets up, which only its writer needs.
+
+    What it pays off, and with what it ends, says what has to be ready for it.
+    """
+    before, _, rest = section.partition(f"\n{_SETS_UP}:")
+    lines = rest.splitlines()
+    after = next((at for at, line in enumerate(lines) if line and not line.startswith("- ")), len(lines))
+    return "\n".join([before, *lines[after:]])
+
+
+def most_events(words: int) -> int:
+    """How many events a part of so many words can show: one for each 55, and two at least."""
+    return max(round(words / _EVENT_WORDS), 2)
 
 
 # an author's plan -----------------------------------------------------------------------------------------------------

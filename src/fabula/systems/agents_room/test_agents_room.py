@@ -531,7 +531,9 @@ FIVE = [
 async def test_the_plot_agent_knows_the_parts_their_words_and_that_they_stand_in_the_order_of_telling() -> None:
     _, asked, _ = await improved(plotted(*FIVE), FERRY)
     text = asked["plot/plot_by_part"]
-    assert "2. Rising Action, about 225 words: " in text
+    assert "2. Rising Action, about 225 words, which is room for 4 events: " in text
+    assert "4. Falling Action, about 160 words, which is room for 3 events: " in text
+    assert "about one for each 50 to 60 words" in text
     assert "the order in which it is told and need not be the order in which things happen" in text
     assert "The story will have about 900 words, between 810 and 990" in text
 
@@ -554,11 +556,74 @@ async def test_a_writer_is_given_its_own_plot_points_and_those_to_come_and_none_
     assert "still to come" not in last
 
 
-async def test_of_parts_to_come_a_writer_learns_what_happens_and_not_what_they_pay_off() -> None:
+async def test_of_parts_to_come_a_writer_learns_what_happens_how_they_end_and_what_has_to_be_ready_for_them() -> None:
     _, asked, _ = await improved(plotted(*FIVE), FERRY)
     text = asked["rising-action/section"]
-    assert "Aksel breaks the spoke." in text
+    assert "- Aksel breaks the spoke.\nEnds with: A rag.\n\n[Falling Action]" in text
+    assert "- Marta touches the wheel.\nPays off:\n- The broken spoke." in text
     assert "Half ahead." not in text
+    assert "do not let the reader know of it yet" in text
+    assert "has to understand what it is, except for what your plot points hold back." in text
+
+
+async def test_a_part_with_more_than_twice_the_events_that_it_can_show_is_planned_again_once() -> None:
+    many = planned("Climax", 100, events=[f"Aksel does thing {n}." for n in range(5)])
+    parts = [*FIVE[:2], many, *FIVE[3:]]
+    _, asked, _ = await improved(plotted(*FIVE), FERRY)
+    assert not [path for path in asked if path.endswith("plot_check")]
+    checked = {"differences": [], "parts": [planned("Climax", 100, events=["Aksel breaks the spoke."])]}
+    _, asked, _ = await improved(plotted(*parts, plot_check=checked), FERRY)
+    text = asked["plot/plot_check"]
+    assert "The Climax has 5 events, and its words have room for about 2 that the reader can see happen." in text
+    assert "sentence by sentence" not in text
+    assert "Aksel breaks the spoke." in asked["climax/section"]
+    assert "Aksel does thing 3." not in asked["climax/section"]
+    _, asked, _ = await improved(plotted(*parts), FERRY)  # an answer that cannot be read leaves the plot as it is
+    assert "Aksel does thing 3." in asked["climax/section"]
+
+
+async def test_notes_are_as_long_as_the_story_needs_and_ask_only_what_fits_it() -> None:
+    _, asked, _ = await improved(plotted(*FIVE), FERRY)
+    assert "Write 100 to 200 words, as much as the others need to work from" in asked["conflict/conflict"]
+    assert "Write 100 to 200 words, " in asked["setting/setting"]
+    assert "Write 150 to 300 words, " in asked["characters/character"]
+    assert "those at the centre of the story" in asked["conflict/conflict"]
+    for text in asked.values():
+        assert not re.search("slang|back garden|invented world|the protagonist", text)
+    _, asked, _ = await improved()
+    assert "Write as much as the others need to work from" in asked["conflict/conflict"]
+
+
+async def test_no_prompt_speaks_of_contributions_or_notes_that_are_not_there() -> None:
+    model = ScriptedModel(said, capabilities=Capabilities(schema=True))
+    with Journal() as journal:
+        context = RunContext(journal, Prompts(SYSTEM.prompts, common=PROMPTS), Cast.of(model))
+        await SYSTEM.write(BRIEF, Run(context), SYSTEM.config("improved"))
+    system = model.asked[0].messages[0].content
+    assert "as far as there is any, what the others have contributed, each text after its name" in system
+    assert "scratchpad" not in system
+    _, asked, _ = await improved(draft_first=True)
+    assert "the notes above" not in asked["conflict/review"]
+    assert "unless the notes above have said it" in asked["characters/review"]
+
+
+async def test_the_last_reader_of_a_draft_puts_all_notes_in_order_and_keeps_them_within_the_length() -> None:
+    _, asked, _ = await improved(plotted(*FIVE), FERRY, draft_first=True)
+    for path in ("conflict/review", "characters/review", "setting/review"):
+        assert "You are the last to read the Draft" not in asked[path]
+        assert "at most two things" in asked[path]
+    last = asked["plot/review"]
+    assert "You are the last to read the Draft. So end with one list" in last
+    assert "Leave out what contradicts something better" in last
+    assert "The Draft has 13 words, and the story is to have about 900 words, between 810 and 990" in last
+    assert "The last note ends with the changes worth making" in asked["story/rewrite"]
+    assert "The Draft has 13 words: what you add takes the place of something that can go." in asked["story/rewrite"]
+
+
+async def test_a_draft_first_needs_no_other_setting_for_its_prompts_to_say_what_is_asked() -> None:
+    _, asked, _ = await improved(draft_first=True, need_to_know=False)
+    assert "Read it for its setting" in asked["setting/review"]
+    assert "Write the story anew" in asked["story/rewrite"]
 
 
 async def test_a_brief_of_four_scenes_has_four_parts_of_the_words_that_it_names() -> None:
@@ -677,7 +742,7 @@ async def test_a_draft_first_is_read_by_each_planning_agent_and_written_anew() -
     ]
     assert asked["draft/draft"] == BRIEF.text
     assert "[Draft] Here the finalizer agent" in asked["conflict/review"]
-    assert "In this room you answer for its central conflict." in asked["conflict/review"]
+    assert "Read it for its central conflict, as the most demanding reader" in asked["conflict/review"]
     assert "[Notes on the Setting] Here the setting agent" in asked["story/rewrite"]
     assert [scene.label for scene in story.scenes] == ["Story"]
 
@@ -708,7 +773,10 @@ async def test_faithful_prompts_are_what_they_were() -> None:
             text = re.sub(r"between \d+ and \d+", "between", "\n".join(message.content for message in request.messages))
             lengths.add(re.sub(r"about \d+ ", "about ", text))
     assert digest.hexdigest() == "c146fdee64b216e628594f2aa6c9f49e58091707c9e7f0932dd55a1193af60e3"
-    assert sha256("\n".join(sorted(lengths)).encode()).hexdigest() == "1dc665c5caf38de538c93b8b2403030ce4c9e317d871579284d79c51ecd1b578"
+    assert (
+        sha256("\n".join(sorted(lengths)).encode()).hexdigest()
+        == "1dc665c5caf38de538c93b8b2403030ce4c9e317d871579284d79c51ecd1b578"
+    )
 
 
 GIVEN = """

@@ -9,7 +9,7 @@ from fabula.craft.length import asked_range
 from fabula.craft.prose import Prose, write_prose
 from fabula.engine.run import DRAFTS
 from fabula.models.base import Sampling
-from fabula.story import Story
+from fabula.story import Story, count_words
 from fabula.story.scratchpad import Scratchpad
 
 if TYPE_CHECKING:
@@ -34,9 +34,10 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     ours, scratchpad = config.ours, Scratchpad.of(brief)
     want = asked_range(brief, ours.words) if ours.length_control else None
     make = _asked("story", scratchpad, want, config)
-    for n in range(0 if run.aids("writer") else ours.revisions):
-        draft = await run.scope(DRAFTS).keep(f"version-{n + 1}", make, folder=DRAFTS)
-        make = _asked("revise", scratchpad, want, config, draft=draft)
+    rounds = 0 if run.aids("writer") else ours.revisions
+    for n in range(1, rounds + 1):
+        draft = await run.scope(DRAFTS).keep(f"version-{n}", make, folder=DRAFTS)
+        make = _asked("revise", scratchpad, want, config, draft=draft, has=count_words(draft), n=n, rounds=rounds)
     if not ours.final_reading:
         return Story.of(brief).add("Story", await run.keep("story", make, folder="story"))
     whole = await run.draft("story", make, folder="story")

@@ -81,6 +81,7 @@ async def test_a_story_that_is_too_long_is_shortened_by_its_writer_and_nothing_i
     story, asked = await write(lambda request: shortened(request) if "shorten" in request.path else LONG, "improved")
     assert [request.path for request in asked] == ["story/story", "story/shorten/1/shorten"]
     assert LONG in asked[1].messages[-1].content
+    assert f"The story was asked for like this:\n\n{BRIEF.text}\n\nYou have" in asked[1].messages[-1].content
     assert "has 168 words. It should have about 60 words, between 54 and 66." in asked[1].messages[-1].content
     assert 54 <= story.words <= 66
     assert asked[0].sampling.max_tokens is asked[1].sampling.max_tokens is None
@@ -154,6 +155,10 @@ async def test_a_writer_may_revise_its_story_whole_as_often_as_asked() -> None:
     assert "Version 1 of it." in first
     assert "Version 2 of it." in second
     assert "Version 1 of it." not in second
+    assert "revision 1 of 2. Change what you can better, and leave standing what you cannot, also whole pages" in first
+    assert "revised it once already" in second
+    assert "revision 2 of 2" in second
+    assert "once already" not in first
     assert story.text == "Version 3 of it."
 
 
