@@ -44,12 +44,13 @@ class Ours:
             in the plan. Order of time, person, tense and form are left to the brief, and notes are as long as they
             need. The scratchpad stands first.
         plot_by_part: the plot agent says for each part what happens, when, where and before whom, what it sets up and
-            what pays off, and how many words it takes; a part that it leaves out is not written. A writing agent is
-            given its own part, and those to come as still to come.
+            what pays off, and how many words it takes; a part that it leaves out is not written. Parts with more than
+            twice the events that their words can show are planned again once. A writing agent is given its own part,
+            and those to come as still to come.
         plan_check: the plot agent compares its plot with the brief once and corrects what differs; one call more
             (needs `plot_by_part`).
         draft_first: the finalizer writes a whole draft; each planning agent reads it and says, for its own side of the
-            story, what to change; the finalizer writes the story anew. Six calls, whatever the variant. Ours, and not
+            story, what to change; the last puts all changes in order; the finalizer writes the story anew. Six calls, whatever the variant. Ours, and not
             in the paper.
         final_reading: the finalizer reads the whole once at the end, against the brief, the plan and itself, and gives
             small edits, each of which can be refused (`fabula edits`); one call more.
