@@ -50,8 +50,8 @@ class Ours:
         plan_check: the plot agent compares its plot with the brief once and corrects what differs; one call more
             (needs `plot_by_part`).
         draft_first: the finalizer writes a whole draft; each planning agent reads it and says, for its own side of the
-            story, what to change; the last puts all changes in order; the finalizer writes the story anew. Six calls, whatever the variant. Ours, and not
-            in the paper.
+            story, what to change; the last puts all changes in order; the finalizer writes the story anew. Six calls,
+            whatever the variant. Ours, and not in the paper.
         final_reading: the finalizer reads the whole once at the end, against the brief, the plan and itself, and gives
             small edits, each of which can be refused (`fabula edits`); one call more.
     """

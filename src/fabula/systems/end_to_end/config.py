@@ -26,8 +26,8 @@ class Ours:
         clean_replies: what a model says around its story is taken out: greetings, titles, labels, marks of templates.
         length_control: the brief's word range is met.
         words: a word range that stands for the brief's; empty reads it from the brief.
-        revisions: how often the writer is given the brief and its story and gives the whole again, with what it can better
-            changed and the rest left standing; each is one call more. Not in the paper.
+        revisions: how often the writer is given the brief and its story and gives the whole again, with what it can
+            better changed and the rest left standing; each is one call more. Not in the paper.
         final_reading: the writer reads the story once more at the end, against the brief and itself, and gives small
             edits, each of which can be refused (`fabula edits`); one call more. Not in the paper.
     """
