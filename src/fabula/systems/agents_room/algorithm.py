@@ -34,10 +34,13 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
         UnknownNameError: the variant, the orchestrator, or the agent that an orchestrator names is unknown.
         ReplyError: a role gives nothing of use.
     """
-    agents = DRAFTING if drafts_first(run, config) else agents_of(config.paper.variant)  # A
+    plan = await given_plan(run)  # ours: an author's plan stands in for the planning agents
+    agents = agents_of(config.paper.variant)  # A
+    if not plan and drafts_first(brief, run, config):
+        agents = drafting(config.ours.revisions)
     o = orchestrator_of(config.paper.orchestrator, run)
     s, y = Scratchpad.of(brief), Story.of(brief)  # line 1: s <- x
-    if plan := await given_plan(run):  # ours: an author's plan stands in for the planning agents
+    if plan:
         s, agents = with_plan(s, plan, agents, run, config)
     drafts: list[Draft] = []  # ours, `final_reading`: the story's parts before the whole is read
     for _ in range(config.paper.max_steps):  # line 2: while o(s, A) and t < T
@@ -248,15 +251,37 @@ REVIEWS: Final = (
     ),
 )
 REWRITER: Final = Agent("finalizer", "Story", "writing", "story", "rewrite", 926, 1.0)
-DRAFTING: Final = (DRAFT, *REVIEWS, REWRITER)
 
 
-def drafts_first(run: Run, config: Config) -> bool:
-    """Whether the room begins with a draft; not with a small model, whose second version repeats the first."""
-    if config.ours.draft_first and run.aids("finalizer"):
-        run.note("draft_first is left out: the finalizer gets help for small models.")
+def drafting(revisions: int) -> tuple[Agent, ...]:
+    """Ours, `draft_first`: a draft, its four readers, the story written anew, and as many revisions of the whole."""
+    versions = [
+        replace(
+            REWRITER,
+            label=f"Version {n}",
+            kind="planning",
+            name=f"version-{n}",
+            prompt="revise" if n > 1 else "rewrite",
+        )
+        for n in range(1, revisions + 1)
+    ]
+    return (DRAFT, *REVIEWS, *versions, replace(REWRITER, prompt="revise") if versions else REWRITER)
+
+
+_ONE_REPLY: Final = 3000  # words that models write as one story; longer ones come out shorter than asked
+
+
+def drafts_first(brief: Brief, run: Run, config: Config) -> bool:
+    """Whether the room begins with a draft.
+
+    Not with a small model, whose second version repeats the first; not for a story that is too long for one reply; and
+    not where another variant or orchestrator was chosen, which says that agents are to plan and write.
+    """
+    paper, ours = config.paper, config.ours
+    if not ours.draft_first or paper.variant != "plan+write" or paper.orchestrator != "deterministic":
         return False
-    return config.ours.draft_first
+    want = asked_range(brief, ours.words) if ours.length_control else None
+    return not run.aids("finalizer") and (want is None or want.target <= _ONE_REPLY)
 
 
 def planned(agents: tuple[Agent, ...], a: Agent, y_t: str, run: Run, config: Config) -> tuple[Agent, ...]:
@@ -347,7 +372,7 @@ def _from_function(spec: str) -> Orchestrator:
 # what an agent does (section 4.1 and appendix B): one prompt, one reply; more where its length is controlled ----------
 
 _LABELS: Final = (
-    *(agent.label for agent in (*PLANNING, *WRITING, *DRAFTING)),
+    *(agent.label for agent in (*PLANNING, *WRITING, *drafting(0))),
     *("Creative Writing Task", "Content Plan"),
 )
 _NOTE_TRIES: Final = 3
@@ -362,8 +387,8 @@ def called(
     whole = asked_range(brief, config.ours.words) if config.ours.length_control else None
 
     async def make(run: Run) -> str:
-        if agent == DRAFT:
-            return await _write(agent, s, (DRAFT,), whole, run, config)
+        if agent.role == FINALIZER.role and agent != FINALIZER:  # ours: a whole version of the story
+            return await _write(agent, s, (agent,), whole, run, config)
         if agent.kind == "writing":
             return await _write(agent, s, writers, whole, run, config)
         if agent == _PLOT and config.ours.plot_by_part and not (run.aids(_PLOT.role) or run.by_person(_PLOT.role)):
@@ -491,7 +516,7 @@ async def _write(
     """A writing agent's section (appendix B.3), or the finalizer's story; `writers` are all who write the story."""
     first, limit = config.paper.instruction_first, config.paper.max_tokens or None
     left = [a for a in writers if a != agent and not s.has(a.label)]
-    informed = agent == REWRITER or _informed(run, agent.role, config)
+    informed = agent.prompt == REWRITER.prompt or _informed(run, agent.role, config)
     outline = read_outline(_text_of(s, _PLOT.label)) if informed and config.ours.plot_by_part else None
     fields: dict[str, Any] = {
         "scratchpad": s,
@@ -501,7 +526,7 @@ async def _write(
         "instruction_first": first,
         "informed": informed,
         "ranked": all(s.has(one.label) for one in REVIEWS),
-        "has": count_words(_text_of(s, DRAFT.label)),
+        **_version(s, config),
         **_place(agent, s, writers, left, outline),
     }
     if not (config.ours.clean_replies or run.aids(agent.role)):
@@ -528,6 +553,13 @@ def _place(
     later = [(a.label, later_of(outline.parts[a.label])) for a in left if a.label in outline.parts]
     shared = _with_text(s, _PLOT.label, outline.head)
     return {**fields, "own": outline.parts[agent.label], "later": later, "scratchpad": shared}
+
+
+def _version(s: Scratchpad, config: Config) -> dict[str, Any]:
+    """Ours: the newest version of the whole story, its words, and which revision of how many it gets."""
+    told = [entry for entry in s.entries if entry.label == DRAFT.label or entry.label.startswith("Version ")]
+    newest = told[-1].text if told else ""
+    return {"draft": newest, "has": count_words(newest), "n": len(told) - 1, "rounds": config.ours.revisions}
 
 
 def _text_of(s: Scratchpad, label: str) -> str:

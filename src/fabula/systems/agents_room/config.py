@@ -50,8 +50,10 @@ class Ours:
         plan_check: the plot agent compares its plot with the brief once and corrects what differs; one call more
             (needs `plot_by_part`).
         draft_first: the finalizer writes a whole draft; each planning agent reads it and says, for its own side of the
-            story, what to change; the last puts all changes in order; the finalizer writes the story anew. Six calls,
-            whatever the variant. Ours, and not in the paper.
+            story, what to change; the last puts all changes in order; the finalizer writes the story anew. Six calls.
+            Ours, and not in the paper. Not for small models, stories of more than 3,000 words, an author's plan, or
+            another variant or orchestrator: there agents plan, and others write the parts.
+        revisions: with `draft_first`, how often the finalizer then revises the whole; one call each.
         final_reading: the finalizer reads the whole once at the end, against the brief, the plan and itself, and gives
             small edits, each of which can be refused (`fabula edits`); one call more.
     """
@@ -64,6 +66,7 @@ class Ours:
     plot_by_part: bool = False
     plan_check: bool = False
     draft_first: bool = False
+    revisions: int = 0
     final_reading: bool = False
 
 
@@ -76,6 +79,14 @@ class Config(Presets):
 
     @classmethod
     def improved(cls) -> Config:
-        """Ours: a plot by parts, length control, no chatter, prompts for caches, and no limit but the model's."""
-        ours = Ours(clean_replies=True, length_control=True, need_to_know=True, plot_by_part=True)
+        """Ours: a draft that the room reads and revises, or a plot by parts where the story is long; and its length."""
+        ours = Ours(
+            clean_replies=True,
+            length_control=True,
+            need_to_know=True,
+            plot_by_part=True,
+            draft_first=True,
+            revisions=2,
+            final_reading=True,
+        )
         return cls(Paper(max_tokens=0, instruction_first=False), ours)
