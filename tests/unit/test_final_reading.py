@@ -107,6 +107,17 @@ def test_an_edit_is_made_and_the_drafts_stay() -> None:
     assert "# Part 2" in prompt
 
 
+def test_the_editor_reads_the_story_before_the_plan_and_no_break_is_a_paragraph() -> None:
+    room = Room([])
+    room.texts["dusk"] = "One evening.\n\n* * *\n\nAnother one."
+    room.run()
+    prompt = room.model.asked[-1].messages[-1].content
+    assert "\n* * *\n" in prompt
+    assert "[2] Another one." in prompt
+    assert "[3] “It was Wednesday,”" in prompt
+    assert prompt.index("Another one.") < prompt.index("Conflict: none.")
+
+
 def test_a_second_run_asks_nobody() -> None:
     room = Room([TUESDAY])
     first, _ = room.run()

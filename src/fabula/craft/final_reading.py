@@ -158,6 +158,7 @@ async def _read(
             plan=plan,
             mark=mark,
             own=own,
+            several=len(drafts) > 1,
             has=has,
             words=want,
             part=number,
@@ -190,15 +191,18 @@ class _Paragraph:
 
     @property
     def lines(self) -> list[str]:
-        return [*([self.heading] if self.heading else []), f"[{self.number}] {self.text}"]
+        shown = f"[{self.number}] {self.text}" if count_words(self.text) else self.text  # a break is no paragraph
+        return [*([self.heading] if self.heading else []), shown]
 
 
 def _numbered(drafts: Sequence[Draft]) -> list[_Paragraph]:
     found: list[_Paragraph] = []
+    number = 0
     for place, draft in enumerate(drafts, 1):
         heading = f"# Part {place}" if len(drafts) > 1 else ""
         for text in paragraphs(draft.text if draft.given is None else draft.given):
-            found.append(_Paragraph(len(found) + 1, draft.name, text, heading))
+            found.append(_Paragraph(number + 1, draft.name, text, heading))
+            number += count_words(text) > 0
             heading = ""
     return found
 

@@ -1,0 +1,69 @@
+"""`fabula edits`: what the final reading changed, taken back and made again, without asking anybody."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from commandline import REPLIES, script_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from commandline import Cli
+
+EDIT = {"paragraph": 1, "old": "{old}", "new": "The lantern", "why": "It is called so at the end."}
+
+
+@pytest.fixture
+def read(cli: Cli) -> Path:
+    """A project `lamp` whose story was read once at its end; one edit was made in its first part."""
+    old = " ".join(REPLIES["exposition"].split()[:2])
+    edits = json.dumps({"edits": [{**EDIT, "old": old}]})
+    (cli.folder / "script.toml").write_text(script_of({**REPLIES, "finalizer": edits}), encoding="utf-8")
+    settings = ("--set", "final_reading=true", "--set", "length_control=false")
+    ran = cli("write", "brief.md", "--out", "lamp", "--model", "scripted:script.toml", *settings)
+    assert ran.code == 0, ran.err
+    return cli.folder / "lamp"
+
+
+def story(project: Path) -> str:
+    return (project / "story.md").read_text(encoding="utf-8")
+
+
+def test_an_edit_is_listed_refused_and_made_again(cli: Cli, read: Path) -> None:
+    (edit,) = cli("edits", "lamp", "--json").json["edits"]
+    assert (edit["part"], edit["new"], edit["refused"]) == ("exposition", "The lantern", False)
+    assert "The lantern" in story(read)
+    assert "`fabula edits --refuse ID` takes one back." in cli("edits", "lamp").err
+
+    ran = cli("edits", "lamp", "--refuse", edit["id"])
+    assert f"{edit['id']}  exposition  (refused)" in ran.out
+    assert "it asks nobody for this" in ran.err
+    assert cli("update", "lamp", "--json").json["asked"] == 0
+    assert "The lantern" not in story(read)
+
+    cli("edits", "lamp", "--accept", edit["id"])
+    assert cli("update", "lamp", "--json").json["asked"] == 0
+    assert "The lantern" in story(read)
+
+
+def test_a_refusal_is_undone(cli: Cli, read: Path) -> None:
+    (edit,) = cli("edits", "lamp", "--json").json["edits"]
+    cli("edits", "lamp", "--refuse", edit["id"])
+    assert "Taken back: edit of drafts/refused" in cli("undo", "lamp").out
+    assert not cli("edits", "lamp", "--json").json["edits"][0]["refused"]
+    assert cli("update", "lamp", "--json").json["asked"] == 0
+    assert "The lantern" in story(read)
+
+
+def test_an_unknown_edit_and_a_project_without_a_reading(cli: Cli, read: Path) -> None:
+    ran = cli("edits", "lamp", "--refuse", "nothing")
+    assert ran.code == 2
+    assert "Unknown edit 'nothing'." in ran.err
+    cli("write", "brief.md", "--out", "plain", "--model", "scripted:script.toml", "--set", "final_reading=false")
+    ran = cli("edits", "plain")
+    assert ran.code == 2
+    assert "There is no final reading in this project." in ran.err
