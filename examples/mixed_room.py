@@ -40,6 +40,7 @@ def main(folder: Path) -> fabula.Story:
         fabula.Brief("A keeper's lamp is to be switched off. It ends with hope."),
         {
             "model": f"scripted:{HERE / 'scripts' / 'room.toml'}",
+            "config": {"final_reading": False},
             "roles": {"setting": {"play": f"{__file__}:weather_report"}, "climax": {"play": "me"}},
         },
     )

@@ -35,7 +35,7 @@ def main(folder: Path) -> fabula.Story:
         "A keeper's lamp is to be switched off. It ends with hope.",
         folder=folder,
         model=f"scripted:{HERE / 'scripts' / 'room.toml'}",
-        config={"orchestrator": f"{__file__}:in_medias_res"},
+        config={"orchestrator": f"{__file__}:in_medias_res", "final_reading": False},
     )
 
 

@@ -19,7 +19,8 @@ MODEL = f"scripted:{HERE / 'scripts' / 'room.toml'}"
 
 def main(folder: Path) -> list[str]:
     """Paths of the calls that a changed character sheet costs."""
-    story = fabula.write("A keeper's lamp is to be switched off. It ends with hope.", folder=folder, model=MODEL)
+    brief = "A keeper's lamp is to be switched off. It ends with hope."
+    story = fabula.write(brief, folder=folder, model=MODEL, config={"draft_first": False, "final_reading": False})
     print(f"{story.words} words in {len(story.scenes)} parts; it begins: {story.text[:60]}...")
 
     characters = folder / "plan" / "characters.md"

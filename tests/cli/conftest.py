@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from commandline import BRIEF, PLAN, PLAY, REPLIES, Cli, script_of
+from commandline import BRIEF, BY_PARTS, PLAN, PLAY, REPLIES, Cli, script_of
 from fabula.cli.main import main
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "script.toml").write_text(script_of(REPLIES), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()):
         patch.chdir(folder)
-        script = ("--model", "scripted:script.toml", "--set", "length_control=false", "--quiet")
+        script = ("--model", "scripted:script.toml", *BY_PARTS, "--quiet")
         assert main(["write", "brief.md", "--out", "lamp", *script]) == 0
     return folder
 

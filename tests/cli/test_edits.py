@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from commandline import REPLIES, script_of
+from commandline import BY_PARTS, REPLIES, script_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +23,7 @@ def read(cli: Cli) -> Path:
     old = " ".join(REPLIES["exposition"].split()[:2])
     edits = json.dumps({"edits": [{**EDIT, "old": old}]})
     (cli.folder / "script.toml").write_text(script_of({**REPLIES, "finalizer": edits}), encoding="utf-8")
-    settings = ("--set", "final_reading=true", "--set", "length_control=false")
+    settings = ("--set", "final_reading=true", "--set", "draft_first=false", "--set", "length_control=false")
     ran = cli("write", "brief.md", "--out", "lamp", "--model", "scripted:script.toml", *settings)
     assert ran.code == 0, ran.err
     return cli.folder / "lamp"
@@ -63,7 +63,7 @@ def test_an_unknown_edit_and_a_project_without_a_reading(cli: Cli, read: Path) -
     ran = cli("edits", "lamp", "--refuse", "nothing")
     assert ran.code == 2
     assert "Unknown edit 'nothing'." in ran.err
-    cli("write", "brief.md", "--out", "plain", "--model", "scripted:script.toml", "--set", "final_reading=false")
+    cli("write", "brief.md", "--out", "plain", "--model", "scripted:script.toml", *BY_PARTS)
     ran = cli("edits", "plain")
     assert ran.code == 2
     assert "There is no final reading in this project." in ran.err

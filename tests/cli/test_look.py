@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from commandline import REPLIES
+from commandline import BY_PARTS, REPLIES
 from fabula.models.known import KNOWN
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def test_show_prints_the_story_an_artefact_or_the_prompts(cli: Cli, project: Pat
 
 def test_show_lists_what_rules_took_out_with_the_reason(cli: Cli, write_script: Callable[..., None]) -> None:
     write_script(conflict=f"Sure! Here is the text you asked for:\n\n{REPLIES['conflict']}")
-    script = ("--model", "scripted:script.toml", "--set", "length_control=false", "--quiet")
+    script = ("--model", "scripted:script.toml", *BY_PARTS, "--quiet")
     cli("write", "brief.md", "--out", "lamp", *script)
     assert cli("show", "conflict", "-C", "lamp").out.strip() == REPLIES["conflict"]
     shown = cli("show", "--removed", "-C", "lamp").out

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from commandline import Cli
 
-SCRIPT = ("--model", "scripted:script.toml", "--set", "length_control=false")
+SCRIPT = ("--model", "scripted:script.toml", *BY_PARTS)
 
 
 def test_a_person_plays_a_role(cli: Cli) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from commandline import Cli
 
-SCRIPT = ("--model", "scripted:script.toml", "--set", "length_control=false")
+SCRIPT = ("--model", "scripted:script.toml", *BY_PARTS)
 FABULA = (sys.executable, "-m", "fabula")
 _HELP_SECONDS = 1.5  # the promise is 0.4 s on an idle machine; the tests share theirs
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from commandline import script_of
+from commandline import BY_PARTS, script_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from commandline import Cli
 
-SCRIPT = ("--model", "scripted:script.toml", "--set", "length_control=false")
+SCRIPT = ("--model", "scripted:script.toml", *BY_PARTS)
 
 
 def test_a_brief_becomes_a_project_with_a_story(cli: Cli) -> None:

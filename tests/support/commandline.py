@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 
     import pytest
 
+BY_PARTS = tuple(
+    part
+    for setting in ("length_control=false", "draft_first=false", "final_reading=false")
+    for part in ("--set", setting)
+)
+"""Settings of a room whose agents plan and write, nine calls in all, as `REPLIES` has them."""
+
 REPLIES = {
     "conflict": "Mara must light the lamp before the storm takes the harbour, but her father forbade it.",
     "character": "Mara, sixteen, stubborn. Her father Jonas, keeper of the lamp, afraid of fire.",

@@ -275,10 +275,13 @@ def drafts_first(brief: Brief, run: Run, config: Config) -> bool:
     """Whether the room begins with a draft.
 
     Not with a small model, whose second version repeats the first; not for a story that is too long for one reply; and
-    not where another variant or orchestrator was chosen, which says that agents are to plan and write.
+    not where another variant or orchestrator was chosen, or somebody to write a part, which says that agents are to
+    plan and write.
     """
     paper, ours = config.paper, config.ours
     if not ours.draft_first or paper.variant != "plan+write" or paper.orchestrator != "deterministic":
+        return False
+    if any(run.cast_by_name(agent.role) for agent in WRITING):
         return False
     want = asked_range(brief, ours.words) if ours.length_control else None
     return not run.aids("finalizer") and (want is None or want.target <= _ONE_REPLY)

@@ -51,8 +51,9 @@ class Ours:
             (needs `plot_by_part`).
         draft_first: the finalizer writes a whole draft; each planning agent reads it and says, for its own side of the
             story, what to change; the last puts all changes in order; the finalizer writes the story anew. Six calls.
-            Ours, and not in the paper. Not for small models, stories of more than 3,000 words, an author's plan, or
-            another variant or orchestrator: there agents plan, and others write the parts.
+            Ours, and not in the paper. Not for small models, stories of more than 3,000 words, an author's plan,
+            another variant or orchestrator, or where a part's writer was cast by name: there agents plan, and others
+            write the parts.
         revisions: with `draft_first`, how often the finalizer then revises the whole; one call each.
         final_reading: the finalizer reads the whole once at the end, against the brief, the plan and itself, and gives
             small edits, each of which can be refused (`fabula edits`); one call more.

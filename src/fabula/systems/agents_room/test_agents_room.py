@@ -500,7 +500,12 @@ async def improved(
     with Journal() as journal:
         prompts = Prompts(SYSTEM.prompts, common=PROMPTS)
         context = RunContext(journal, prompts, Cast.of(model), listeners=[heard.append])
-        story = await SYSTEM.write(brief, Run(context), SYSTEM.config("improved", config))
+        parts = {
+            "draft_first": False,
+            "final_reading": False,
+            "revisions": 0,
+        }  # for tests of agents that plan and write
+        story = await SYSTEM.write(brief, Run(context), SYSTEM.config("improved", {**parts, **config}))
     return story, {request.path: request.messages[-1].content for request in model.asked}, heard
 
 
