@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from commandline import BY_PARTS
 from fabula.cli.session import Session
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ def test_status_as_json(cli: Cli, project: Path) -> None:
     assert data["words"] == 69
     assert data["last_run"]["error"] == ""
     assert data["total"]["cost"] == 0.0
-    assert data["settings"]["config"] == {"length_control": False}
+    assert data["settings"]["config"] == {"length_control": False, "draft_first": False, "final_reading": False}
     assert {a["path"]: a["state"] for a in data["artefacts"]}["plot"] == "changed by you, not taken over yet"
 
 

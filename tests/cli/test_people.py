@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from commandline import BY_PARTS
 from fabula.cli.people import People
 from fabula.cli.terminal import Terminal
 from fabula.engine.events import Kept

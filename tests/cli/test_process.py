@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from commandline import BY_PARTS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path

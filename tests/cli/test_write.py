@@ -67,7 +67,8 @@ def test_flags_of_a_new_project_are_stored(cli: Cli) -> None:
         "preset": "improved",
         "model": script,
         "prompts": str(cli.folder / "mine"),
-        "config": {"length_control": False, "plan_tokens": 99, "words": "10-2000"},
+        "config": dict.fromkeys(("length_control", "draft_first", "final_reading"), False)
+        | {"plan_tokens": 99, "words": "10-2000"},
         "sampling": {"temperature": 0.7},
         "roles": {"climax": {"model": script, "top_k": 3, "stop": ["END"]}},
     }
@@ -103,7 +104,7 @@ def test_save_stores_flags(cli: Cli, project: Path) -> None:
     assert cli("write", "lamp", "--seed", "9", "--save").code == 0
     stored = tomllib.loads((project / "fabula.toml").read_text(encoding="utf-8"))
     assert stored["seed"] == 9
-    assert stored["config"] == {"length_control": False}
+    assert stored["config"] == {"length_control": False, "draft_first": False, "final_reading": False}
     assert "For this run only" not in cli("write", "lamp", "--seed", "9").err
 
 

@@ -62,6 +62,10 @@ def said(request: Request) -> str:
     return f"Here the {request.role.replace('_', ' ')} agent tells what it knows of Mara and her lamp."
 
 
+BY_PARTS: dict[str, Any] = {"draft_first": False, "revisions": 0, "final_reading": False}
+"""Improved, with agents that plan and write."""
+
+
 async def room(
     script: Script = said,
     *,
@@ -432,7 +436,8 @@ async def test_of_a_capable_models_replies_nothing_but_chatter_is_lost_and_no_he
     def writer(request: Request) -> str:
         return f"Sure! Here is the {request.role} section of the story:\n\n{TALE.format(request.role)}"
 
-    story, asked = await room(writer, preset="improved", brief=Brief("Write 225 words about Mara."))
+    brief = Brief("Write 225 words about Mara.")
+    story, asked = await room(writer, preset="improved", brief=brief, **BY_PARTS)
     assert [scene.text for scene in story.scenes] == [TALE.format(role) for role in ORDER[4:]]
     read = asked[-1].messages[-1].content
     assert all(f"[{label}] {TALE.format(role)}" in read for role, label in zip(ORDER[:4], PLANS, strict=True))
@@ -500,12 +505,7 @@ async def improved(
     with Journal() as journal:
         prompts = Prompts(SYSTEM.prompts, common=PROMPTS)
         context = RunContext(journal, prompts, Cast.of(model), listeners=[heard.append])
-        parts = {
-            "draft_first": False,
-            "final_reading": False,
-            "revisions": 0,
-        }  # for tests of agents that plan and write
-        story = await SYSTEM.write(brief, Run(context), SYSTEM.config("improved", {**parts, **config}))
+        story = await SYSTEM.write(brief, Run(context), SYSTEM.config("improved", {**BY_PARTS, **config}))
     return story, {request.path: request.messages[-1].content for request in model.asked}, heard
 
 
@@ -603,7 +603,7 @@ async def test_no_prompt_speaks_of_contributions_or_notes_that_are_not_there() -
     model = ScriptedModel(said, capabilities=Capabilities(schema=True))
     with Journal() as journal:
         context = RunContext(journal, Prompts(SYSTEM.prompts, common=PROMPTS), Cast.of(model))
-        await SYSTEM.write(BRIEF, Run(context), SYSTEM.config("improved"))
+        await SYSTEM.write(BRIEF, Run(context), SYSTEM.config("improved", BY_PARTS))
     system = model.asked[0].messages[0].content
     assert "as far as there is any, what the others have contributed, each text after its name" in system
     assert "scratchpad" not in system
@@ -802,7 +802,7 @@ async def test_scenes_of_an_authors_plan_are_the_plot_points_of_their_parts() ->
     with Journal() as journal:
         journal.decide("plan", "edit", GIVEN)
         context = RunContext(journal, Prompts(SYSTEM.prompts, common=PROMPTS), Cast.of(model))
-        story = await SYSTEM.write(BRIEF, Run(context), SYSTEM.config("improved"))
+        story = await SYSTEM.write(BRIEF, Run(context), SYSTEM.config("improved", BY_PARTS))
     assert [scene.label for scene in story.scenes] == ["Exposition", "Rising Action", "Resolution"]
     text = {request.path: request.messages[-1].content for request in model.asked}["rising-action/section"]
     assert "Scene: The strait\nWhen: six years before\n- Henrik lets go.\nScene: The mole\n- Aksel" in text
