@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
-from functools import lru_cache, partial
-from operator import ne
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.base.errors import ReplyError, UsageError
@@ -24,10 +23,11 @@ from fabula.engine.roles import is_person
 from fabula.engine.run import side_by_side
 from fabula.models.base import Sampling
 from fabula.models.budget import estimate_tokens
-from fabula.story import Story, count_words
+from fabula.story import Story, count_words, one_line
 from fabula.story.personas import Persona, Personas, parse_personas, write_personas
 from fabula.story.sentences import sentences
 from fabula.story.world import Moment, WorldState
+from fabula.story.world.flat import Write, key_of
 from fabula.story.world.meaning import content
 from fabula.systems.magnet.records import Attempt, ProposedAction, Records
 from fabula.systems.magnet.shapes import (
@@ -35,27 +35,30 @@ from fabula.systems.magnet.shapes import (
     ActionReply,
     Changes,
     Contradiction,
+    Course,
     Critique,
     FirstGoal,
     HiddenGoal,
     NextGoal,
     Reading,
+    Start,
     Update,
     Verdict,
     Witnessed,
     choice_shape,
     narration_shape,
 )
-from fabula.systems.magnet.state import WorldGraph, shown
+from fabula.systems.magnet.state import LOCATION, WorldGraph, key_of_persona, named, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from fabula.engine.run import Draft, Run
     from fabula.story import Brief
-    from fabula.story.world.flat import Commit, Refused, Variable, Write
+    from fabula.story.world.flat import Commit, Refused, Variable
     from fabula.story.world.meaning import Value
     from fabula.systems.magnet.config import Config
+    from fabula.systems.magnet.shapes import Change
 
 Status: TypeAlias = Literal["complete", "stalled", "domain_shift", "ending"]
 LABELS: Final = ("Goal", "Story", "World", "Action", "Paragraph", "What happens now", "Characters")
@@ -109,7 +112,9 @@ class Progress:
         idle: steps since there was an action.
         chapter: number of the chapter that is written, and `begin`, how many paragraphs stand before it.
         closing: the goal g closes the story; `over`: it has ended.
-        setting: where and when the story takes place; `moment`, where and when it stands now.
+        setting: where and when the story takes place; `public_setting`, as everybody there knows it.
+        moment: where and when the story stands now; `scene_begins`, another scene has just begun there.
+        turns: who acts next, and where, if that is not where the story is; empty: all.
         accounts: what can be seen and heard in a paragraph; `away`, who neither saw nor heard what happened last.
         goal_hidden_from: characters who know nothing of the goal g.
     """
@@ -133,7 +138,10 @@ class Progress:
     closing: bool = False
     over: bool = False
     setting: str = ""
+    public_setting: str = ""
     moment: str = ""
+    scene_begins: bool = False
+    turns: dict[str, str] = field(default_factory=dict)
     accounts: dict[str, tuple[Seen, ...]] = field(default_factory=dict)
     away: tuple[str, ...] = ()
     goal_hidden_from: tuple[str, ...] = ()
@@ -144,17 +152,25 @@ class Progress:
         """Before the first timestep; `world` is empty."""
         ours = config.ours
         asked = WordRange.about(ours.pages * _WORDS_A_PAGE) if ours.pages else asked_range(brief, ours.words)
-        graph = WorldGraph.of(start, world, places=ours.present_only or ours.witnessed, by_meaning=ours.by_meaning)
+        places, by_meaning = ours.present_only or ours.witnessed, ours.by_meaning
+        graph = WorldGraph.of(start, world, places=places, by_meaning=by_meaning, witnessed=ours.witnessed)
         now = cls(brief, config, start.people, graph, [start.goal], asked or WordRange.about(_USUAL_WORDS))
         if ours.witnessed:
             now.setting, now.moment = start.setting, start.opening
+            now.public_setting = start.public_setting or start.setting
             now.goal_hidden_from = start.goal_hidden_from
+            now.turns = dict.fromkeys(named(start.people, start.present), "")
         return now
 
     @property
     def goal(self) -> str:
         """The goal g."""
         return self.goals[-1]
+
+    @property
+    def task(self) -> str:
+        """What the author asked for, under its title."""
+        return titled(self.brief).text
 
     @property
     def words(self) -> int:
@@ -170,6 +186,11 @@ class Progress:
     def names(self) -> tuple[str, ...]:
         """Names of the characters."""
         return tuple(persona.name for persona in self.characters)
+
+
+def titled(brief: Brief) -> Brief:
+    """The brief as prompts show it: its text under its title."""
+    return replace(brief, text=f"# {brief.title}\n\n{brief.text}") if brief.title else brief
 
 
 _counted = lru_cache(maxsize=20_000)(count_words)  # the whole story is counted at every step
@@ -205,10 +226,9 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """A chapter's paragraphs, and the run in which its timesteps are; `draft` where the whole is read at the end."""
+    """A chapter's paragraphs; `draft` where the whole is read at the end."""
 
     text: list[str]
-    run: Run
     draft: Draft | None = None
 
 
@@ -243,30 +263,23 @@ async def chapter(now: Progress, run: Run) -> Chapter:
     await now.records.keep_steps(run, now.chapter)
     if text:
         now.story[now.begin :] = text
-    if draft is None:
-        await now.records.keep_world(run, now.chapter, now.world.world)
-    return Chapter(text, inner, draft)
+    await now.records.keep_world(run, now.chapter, now.world.world)
+    return Chapter(text, draft)
 
 
 async def whole_story(now: Progress, run: Run, written: Sequence[Chapter]) -> list[list[str]]:
     """The chapters as they stand in the story: with `final_reading` (ours) the whole is read once and mended.
 
-    What the narrator changes there changes W too, as what a person changes does: one call for each chapter with a
-    change.
+    Nothing is written after that, so W stays as the chapters left it.
     """
     drafts = [one.draft for one in written if one.draft is not None]
     if not drafts:
         return [one.text for one in written]
     lines = [f"Setting: {now.setting}"] if now.setting else []
     lines += [f"Goal: {goal}" for goal in now.goals]
-    plan = "\n\n".join(["\n".join(lines), *(persona.block for persona in now.characters)])
-    made = await final_reading(run, "narrator", drafts, brief=now.brief.text, plan=plan, want=now.want)
-    texts = [paragraphs(text) for text in made]
-    for number, (before, text) in enumerate(zip(written, texts, strict=True), 1):
-        if run.unless_made_up(partial(ne, before.text, text), instead=False):
-            await reread(now, before.run, number, before.text, text)
-        await now.records.keep_world(run, number, now.world.world)
-    return texts
+    plan = "\n\n".join(["\n".join(lines), *(persona.full for persona in now.characters)])
+    made = await final_reading(run, "narrator", drafts, brief=now.task, plan=plan, want=now.want)
+    return [paragraphs(text) for text in made]
 
 
 async def reread(now: Progress, run: Run, number: int, told: Sequence[str], text: Sequence[str]) -> None:
@@ -332,7 +345,8 @@ async def timestep(now: Progress, run: Run) -> bool:
 
     # Action Generation + Critic Revision
     C = present(now)  # noqa: N806 - the paper's name
-    witnesses = None if len(C) == len(now.characters) else tuple(c.name for c in C)  # of what happens; None for all
+    here = config.ours.present_only and len(C) < len(now.characters)
+    witnesses = tuple(c.name for c in C) if here else None  # of what happens; None for all
     actions = await proposed_actions(now, run, C, witnesses)  # lines 1 to 7
 
     if actions:
@@ -351,10 +365,11 @@ async def timestep(now: Progress, run: Run) -> bool:
             at = Moment(now.chapter, max(len(now.story) - now.begin, 1))
             made = W.commit(now.t, at, [*updates, *selected.world_updates], now.system)  # line 13
             now.system = {}
-    remember(now, run, actions, selected, made, now.story[before:], absent=len(C) - len(actions))
+    remember(now, run, actions, selected, made, now.story[before:])
     now.over = last
     if last:
         return False
+    go_on(now, selected.course)
 
     # Goal Sequencing
     status = goal_ends(now, reached=goal_reached)  # lines 19, 22, 25
@@ -376,17 +391,24 @@ async def proposed_actions(
 ) -> list[ProposedAction]:
     """Lines 1 and 7, for all characters c of C: the actions of those who gave one that can be read.
 
-    With `in_turn` (ours) they act one after the other, and who comes later knows what was accepted before; else, as in
-    the paper, side by side, and so do small models, which would repeat what they are shown.
+    With `in_turn` (ours) they act one after the other, who comes later knows what was accepted before, and nobody acts
+    after the goal is reached; else, as in the paper, side by side, and so do small models, which would repeat what they
+    are shown.
     """
     if not now.config.ours.in_turn or any(run.aids(c.name) for c in C):
         made = await side_by_side(proposed_action(now, run.scope(c.name), c, witnesses) for c in C)
+        now.records.counts["absent"] += made.count(None)
         return [a for a in made if a is not None]
     actions: list[ProposedAction] = []
     first = (now.t - 1) % len(C)
     for c in (*C[first:], *C[:first]):
         a = await proposed_action(now, run.scope(c.name), c, witnesses, [one for one in actions if not one.forced])
-        actions += [a] if a is not None else []
+        if a is None:
+            now.records.counts["absent"] += 1
+            continue
+        actions.append(a)
+        if a.goal_reached and not a.forced:
+            break
     return actions
 
 
@@ -412,7 +434,7 @@ async def proposed_action(
         attempts.append(Attempt(a, (r.feedback or "find another action") if r is not None and revise else ""))
         found = ProposedAction(c.name, a, forced=revise, attempts=tuple(attempts), lone=paper.critic and r is None)
         if r is not None:  # line 6
-            unseen = others(now, getattr(r, "unseen_by", ()), but=c.name)
+            unseen = named(now.characters, getattr(r, "unseen_by", ()), but=c.name)
             updates, refused = writes(now, run, "critic", r, c.name, known_to(now, unseen, witnesses))
             found = replace(
                 found, world_updates=updates, refused=refused, goal_reached=r.goal_reached, unseen_by=unseen
@@ -426,21 +448,26 @@ def writes(
     now: Progress, run: Run, role: str, made: object, actor: str, witnesses: tuple[str, ...] | None = None
 ) -> tuple[tuple[Write, ...], tuple[Refused, ...]]:
     """The world updates in a reply of `role` as writes of `actor`, and those that cannot be taken."""
-    named, retire = getattr(made, "world_updates", ()), now.config.ours.retire
-    return now.world.writes_of(named, actor, witnesses, aids=run.aids(role), retire=retire)
+    return _writes_of(now, run, role, getattr(made, "world_updates", ()), actor, witnesses)
 
 
-def others(now: Progress, names: Iterable[str], but: str = "") -> tuple[str, ...]:
-    """The characters that a reply names, by name or alias, without `but`."""
-    said = {name.casefold().strip() for name in names}
-    return tuple(
-        p.name for p in now.characters if p.name != but and said & {name.casefold() for name in (p.name, *p.aliases)}
-    )
+def _writes_of(
+    now: Progress,
+    run: Run,
+    role: str,
+    updates: Sequence[Update | Change],
+    actor: str,
+    witnesses: tuple[str, ...] | None = None,
+) -> tuple[tuple[Write, ...], tuple[Refused, ...]]:
+    taken, refused = now.world.writes_of(updates, actor, witnesses, aids=run.aids(role), retire=now.config.ours.retire)
+    hidden = {key_of(one.key): named(now.characters, getattr(one, "unseen_by", ()), actor) for one in updates}
+    finer = (replace(one, witnesses=known_to(now, hidden.get(one.key, ()), one.witnesses)) for one in taken)
+    return tuple(finer), refused
 
 
 def known_to(now: Progress, unseen: Sequence[str], there: tuple[str, ...] | None = None) -> tuple[str, ...] | None:
     """Who learns of what happens: those who are there but the `unseen`; `None` for everybody."""
-    return tuple(name for name in there or now.names if name not in unseen) if unseen else there
+    return tuple(name for name in (now.names if there is None else there) if name not in unseen) if unseen else there
 
 
 async def character_agent(
@@ -461,14 +488,13 @@ async def character_agent(
         "refused": refused,
         "plain": plain,
         "witnessed": witnessed,
-        "setting": now.setting,
+        "setting": now.public_setting,
+        "opens": not now.story,
         "own_goals": now.config.ours.own_goals,
-        **always(now),
+        **always(now, c),
     }
     if c.name in now.goal_hidden_from:
         fields["goal"] = ""
-    if c.name in now.away:
-        fields["moment"] = ""
     sampling = _sampling(run, c.name, paper.actor_temperature, 120 if plain else 200)
     try:
         if plain:
@@ -535,6 +561,7 @@ async def critic(
             "criticise",
             sampling=_sampling(run, "critic", paper.critic_temperature, 400),
             persona=replace(c, location="") if ours.witnessed else c,
+            setting=now.setting,
             action=a,
             world=[shown(variable) for variable in seen],
             keys=now.world.keys_of(c, seen, _OWN_KEYS) if ours.state_max else [],
@@ -547,7 +574,7 @@ async def critic(
             last=last and ours.forced_updates,
             story=recent(now, run, "critic", paper.recent_narrator) if history else None,
             own=tuple(now.done.get(c.name, ())[-_OWN_ACTIONS:]) if history else (),
-            **always(now),
+            **always(now, c),
         )
     except ReplyError as error:
         run.note(f"The critic gave nothing that can be read about {c.name} in step {now.t}: {error}")
@@ -555,8 +582,11 @@ async def critic(
 
 
 def present(now: Progress) -> list[Persona]:
-    """Who acts: everybody; with `present_only` those who are where the story is, or whose place is not known."""
-    everybody = list(now.characters)
+    """Who acts: everybody, or, with `witnessed`, those whom the narrator named.
+
+    With `present_only` those who are where the story is, or whose place is not known.
+    """
+    everybody = [c for c in now.characters if c.name in now.turns or not now.turns]
     if not (now.config.ours.present_only and now.place):
         return everybody
     there = [c for c in everybody if not (own := now.world.location(c)) or _same_place(own, now.place)]
@@ -576,28 +606,36 @@ def _same_place(one: str, other: str) -> bool:
 class Selected:
     """The narrator's choice: actions in the order in which they happen, the paragraph where it came with the choice.
 
-    `world_updates` and `goal_reached` are the narrator's own, where there is no critic to name them.
+    `world_updates` and `goal_reached` are the narrator's own, where there is no critic to name them; `course` says how
+    the story goes on (ours).
     """
 
     order: tuple[ProposedAction, ...]
     paragraph: str = ""
     world_updates: tuple[Write, ...] = ()
     goal_reached: bool = False
+    course: Course = field(default_factory=Course)
 
 
 async def narrator(now: Progress, run: Run, actions: Sequence[ProposedAction]) -> Selected:
     """Line 8, NARRATOR(actions, g, W, s): which actions happen, in which order, and the paragraph about them.
 
-    With `plain_paragraph` the paragraph is written by another call, and a lone action needs no choice; with `in_turn`
-    what is chosen happens in the order in which it was proposed. Where nothing can be read, or nothing is chosen
-    twice, the first action that the critic took happens; without `plain_paragraph` its words are the paragraph.
+    With `plain_paragraph` the paragraph is written by another call, and a lone action needs no choice; with `witnessed`
+    the narrator also says who acts next and where the next scene is, if there are others who could act. Where nothing
+    can be read, or nothing is chosen twice, the first action that the critic took happens; without `plain_paragraph`
+    its words are the paragraph.
     """
     paper, with_text = now.config.paper, not now.config.ours.plain_paragraph
     reached, in_turn = not paper.critic, now.config.ours.in_turn
     updates = reached and paper.world_updates
-    if len(actions) == 1 and paper.critic and not with_text:
+    leads = now.config.ours.witnessed and not with_text and len(now.characters) > 1 and not run.aids("narrator")
+    if len(actions) == 1 and paper.critic and not with_text and not leads:
         return Selected(tuple(actions))
-    shape = (narration_shape if with_text else choice_shape)(len(actions), updates=updates, reached=reached)
+    shape = (
+        narration_shape(len(actions), updates=updates, reached=reached)
+        if with_text
+        else choice_shape(len(actions), updates=updates, reached=reached, leads=leads)
+    )
     most = (600 if with_text else 60) + updates * 400
     for attempt in range(2):  # an empty choice is sent back once
         here = run.scope("again") if attempt else run
@@ -614,7 +652,9 @@ async def narrator(now: Progress, run: Run, actions: Sequence[ProposedAction]) -
                 story=recent(now, run, "narrator", paper.recent_narrator),
                 opening=not now.story,
                 in_turn=in_turn,
-                brief=now.brief.text if in_turn else "",
+                brief=now.task if in_turn else "",
+                setting=now.setting,
+                names=now.names if leads else (),
                 pace=pace(now) if in_turn and now.config.ours.length_control else None,
                 again=bool(attempt),
                 **always(now),
@@ -624,8 +664,10 @@ async def narrator(now: Progress, run: Run, actions: Sequence[ProposedAction]) -
             break
         if order := dict.fromkeys(number - 1 for number in made.order if 1 <= number <= len(actions)):
             own, _ = writes(now, run, "narrator", made, "narrator")
-            chosen = _until_reached([actions[n] for n in (sorted(order) if in_turn else order)], now.config)
-            return Selected(chosen, getattr(made, "paragraph", ""), own, getattr(made, "goal_reached", False))
+            chosen = _until_reached([actions[n] for n in order], now.config)
+            course = Course(**made.model_dump(include=set(Course.model_fields))) if leads else Course()
+            reached_now = getattr(made, "goal_reached", False)
+            return Selected(chosen, getattr(made, "paragraph", ""), own, reached_now, course)
     first = next((a for a in actions if not a.forced), actions[0])
     return Selected((first,), first.action if with_text else "")
 
@@ -657,14 +699,14 @@ async def paragraph(
     if wrong := found.wrong:
         run.note(f"Step {now.t} is written again: {' '.join(wrong)}")
         now.records.counts["rewritten"] += 1
-        again = await _prose(now, run.scope("again"), selected, want, last=last, wrong=wrong)
+        again = await _prose(now, run.scope("again"), selected, want, last=last, wrong=wrong, first=text)
         other = await reading(now, run.scope("again"), selected, again, last=last)
         if len(other.wrong) <= len(wrong):
             text, found = again, other
     if found.account is not None and text:
-        first, *more = paragraphs(text)
-        seen = tuple(Seen(one.what, others(now, one.unseen_by)) for one in found.account.seen)
-        now.accounts |= {first: seen} | dict.fromkeys(more, ())
+        own = paragraphs(text)  # the longest stands for all: a refrain may be a paragraph of more than one step
+        seen = tuple(Seen(one.what, named(now.characters, one.unseen_by)) for one in found.account.seen)
+        now.accounts |= dict.fromkeys(own, ()) | {max(own, key=len): seen}
         now.moment = found.account.now or now.moment
         now.away = seen[-1].unseen_by if seen else ()
     return text, _agreed(now, run, selected, found)
@@ -677,6 +719,7 @@ class Read:
     contradictions: tuple[tuple[Contradiction, str], ...] = ()
     untold: tuple[ProposedAction, ...] = ()
     account: Account | None = None
+    added: tuple[Change, ...] = ()
 
     @property
     def wrong(self) -> tuple[str, ...]:
@@ -705,6 +748,7 @@ async def reading(now: Progress, run: Run, selected: Selected, text: str, *, las
             sampling=_sampling(run, "critic", now.config.paper.critic_temperature, 400),
             paragraph=text,
             chosen=selected.order,
+            last=last,
             names=now.names if witnessed else (),
             world=[shown(variable) for variable in after.values()],
             story=None,
@@ -722,6 +766,7 @@ async def reading(now: Progress, run: Run, selected: Selected, text: str, *, las
         ),
         tuple(selected.order[number - 1] for number in sorted({*made.untold}) if 1 <= number <= len(selected.order)),
         made if isinstance(made, Account) else None,
+        tuple(made.added),
     )
 
 
@@ -733,29 +778,54 @@ def _agreed(now: Progress, run: Run, selected: Selected, found: Read) -> Selecte
     now.records.counts["yielded"] += len(found.contradictions)
     values = [Update(key=one.key, value=one.value) for one, _ in found.contradictions]
     own, _ = now.world.writes_of(values, "narrator")
+    more, _ = _writes_of(now, run, "critic", found.added, "narrator")
+    sights = () if found.account is None else found.account.seen
+    seen = [({*map(key_of, one.changes)}, {*now.names} - {*named(now.characters, one.unseen_by)}) for one in sights]
+
+    def known(write: Write) -> Write:
+        """A write that those do not learn of who see nothing that shows it."""
+        eyes = [names for keys, names in seen if write.key in keys]
+        there = now.names if write.witnesses is None else write.witnesses
+        return replace(write, witnesses=tuple(n for n in there if any(n in names for names in eyes))) if eyes else write
+
     return replace(
         selected,
-        order=tuple(a for a in selected.order if a not in found.untold),
-        world_updates=(*selected.world_updates, *own),
+        order=tuple(
+            replace(a, world_updates=tuple(map(known, a.world_updates)))
+            for a in selected.order
+            if a not in found.untold
+        ),
+        world_updates=tuple(map(known, (*selected.world_updates, *own, *more))),
     )
 
 
 async def _prose(
-    now: Progress, run: Run, selected: Selected, want: WordRange | None, *, last: bool, wrong: tuple[str, ...]
+    now: Progress,
+    run: Run,
+    selected: Selected,
+    want: WordRange | None,
+    *,
+    last: bool,
+    wrong: tuple[str, ...],
+    first: str = "",
 ) -> str:
     ours = now.config.ours
     shows = ours.story_shown if not run.aids("narrator") else 0
     fields = {
-        "brief": now.brief.text,
+        "brief": now.task,
         "personas": now.characters,
         "chosen": selected.order,
         "world": [shown(variable) for variable in variables(now)],
         "story": recent(now, run, "narrator", shows or now.config.paper.recent_narrator),
         "setting": now.setting,
         "opens": not now.story,
+        "scene_begins": now.scene_begins,
+        "next_scene": "" if last else one_line(selected.course.next_scene),
         "pace": pace(now) if ours.length_control else None,
+        "more": paragraphs_after(now, want) if want else 0,
         "last": last,
         "wrong": wrong,
+        "first": first,
         **always(now),
     }
     previous = now.story[-1] if now.story else ""
@@ -777,8 +847,6 @@ def remember(
     selected: Selected,
     made: Commit | None,
     story: Sequence[str],
-    *,
-    absent: int,
 ) -> None:
     """Record a timestep, and keep what later ones look back to: actions that happened, and where the story is.
 
@@ -788,6 +856,9 @@ def remember(
     for a in selected.order:
         now.done.setdefault(a.character, []).append(a.action)
     if made is not None:
+        made = replace(
+            made, conflicts=tuple(key for key in made.conflicts if not _answered(now, key, actions, selected))
+        )
         for key in made.conflicts:
             values = [
                 f"{shown(one)} ({one.actor})" for a in selected.order for one in a.world_updates if one.key == key
@@ -798,7 +869,7 @@ def remember(
     if now.config.ours.present_only and selected.order:
         first = next(c for c in now.characters if c.name == selected.order[0].character)
         now.place = now.world.location(first)
-    now.records.step(now.t, len(now.goals), actions, selected.order, made, story, absent)
+    now.records.step(now.t, len(now.goals), actions, selected.order, made, story)
     now.idle = 0 if actions else now.idle + 1
     if now.idle >= _IDLE:
         raise ReplyError(
@@ -806,6 +877,34 @@ def remember(
             "(--model character=...), or run again with another --seed.",
             reply="",
         )
+
+
+def _answered(now: Progress, key: str, actions: Sequence[ProposedAction], selected: Selected) -> bool:
+    """Whether who wrote a key last knew what the others wrote, as an answer knows the question."""
+    turns = [a.character for a in actions]
+    by = [turns.index(a.character) for a in selected.order if any(one.key == key for one in a.world_updates)]
+    return now.config.ours.in_turn and by == sorted(by)
+
+
+def go_on(now: Progress, course: Course) -> None:
+    """Ours: who acts next, and, where a scene ends, where and when the next one is: in W and in the prompts."""
+    scene, turns = one_line(course.next_scene), course.acts_next
+    now.turns = {name: one_line(one.elsewhere) for one in turns for name in named(now.characters, [one.name])}
+    now.scene_begins = bool(scene)
+    if scene:
+        now.moment, now.away = scene, ()
+    here = tuple(name for name, place in now.turns.items() if not place)
+    moved = {name: place or scene for name, place in now.turns.items() if place or scene}
+    now.world.amend(
+        Moment(now.chapter, max(len(now.story) - now.begin, 1)),
+        [
+            Write(
+                key_of_persona(c, LOCATION), moved[c.name], "narrator", (c.name,), here if c.name in here else (c.name,)
+            )
+            for c in now.characters
+            if c.name in moved
+        ],
+    )
 
 
 # Goal Sequencing: lines 19 to 30 --------------------------------------------------------------------------------------
@@ -858,7 +957,9 @@ async def goal_generator(now: Progress, run: Run, status: Status, *, reached: bo
         if not reason:
             goal, transition = " ".join(made.goal.split()), made.transition_paragraph
             now.goals.append(goal)
-            now.goal_hidden_from = others(now, getattr(made, "hidden_from", ()))
+            now.goal_hidden_from = named(now.characters, getattr(made, "hidden_from", ()))
+            if isinstance(made, Course) and (made.next_scene or made.acts_next):
+                go_on(now, made)
             now.domain, now.place = " ".join(made.goal_domain.split()), ""
             now.system = {"current_goal": goal, "goal_domain": now.domain, "goal_completed": reached}
             break
@@ -891,7 +992,7 @@ async def _next_goal(now: Progress, run: Run, status: Status, reason: str, *, re
         world=[shown(variable) for variable in variables(now)],
         story=recent(now, run, "goal_generator", now.config.paper.recent_goals),
         reason=reason,
-        brief=now.brief.text if now.config.ours.own_goals else "",
+        brief=now.task if now.config.ours.own_goals else "",
         words=WordRange.about(round(now.config.ours.paragraph_words * _TRANSITION))
         if now.config.ours.length_control
         else None,
@@ -920,8 +1021,8 @@ def seen_by(now: Progress, run: Run, c: Persona) -> tuple[str, ...]:
 
     A paragraph of which there is no account, as one that a person changed, is shown itself.
     """
-    number = now.config.paper.recent_actor if run.aids(c.name) else now.config.ours.story_shown
-    told = now.story[-(number or now.config.paper.recent_actor) :]
+    number = 0 if run.aids(c.name) else now.config.ours.story_shown
+    told = last_paragraphs(now, run, c.name, number or now.config.paper.recent_actor)
     known = (now.accounts.get(text, (Seen(text),)) for text in told)
     seen = [text for own in known if (text := " ".join(one.text for one in own if c.name not in one.unseen_by))]
     return latest(seen, run.prompt_tokens(c.name, _RECENT_TOKENS))
@@ -929,7 +1030,16 @@ def seen_by(now: Progress, run: Run, c: Persona) -> tuple[str, ...]:
 
 def recent(now: Progress, run: Run, role: str, number: int) -> tuple[str, ...]:
     """s: the last `number` paragraphs of the story, within what a prompt of this role may hold."""
-    return latest(now.story[-number:], run.prompt_tokens(role, _RECENT_TOKENS))
+    return latest(last_paragraphs(now, run, role, number), run.prompt_tokens(role, _RECENT_TOKENS))
+
+
+def last_paragraphs(now: Progress, run: Run, role: str, number: int) -> list[str]:
+    """The last `number` paragraphs; with `witnessed` as many words at least: a speech of a line counts for a line."""
+    start, few = max(len(now.story) - number, 0), number * now.config.ours.paragraph_words
+    if now.config.ours.witnessed and not run.aids(role):
+        while start and sum(map(_counted, now.story[start:])) < few:
+            start -= 1
+    return now.story[start:]
 
 
 def variables(now: Progress) -> list[Variable]:
@@ -937,13 +1047,13 @@ def variables(now: Progress) -> list[Variable]:
     return now.world.latest(now.goal, now.t, now.config.ours.state_max)
 
 
-def always(now: Progress) -> dict[str, Any]:
-    """What prompts of all roles are shown."""
-    return {
-        "goal": now.goal,
-        "instruction_first": now.config.ours.instruction_first,
-        "moment": now.moment,
-    }
+def always(now: Progress, c: Persona | None = None) -> dict[str, Any]:
+    """What prompts of all roles are shown; with `c`, where and when that character is."""
+    moment = now.moment
+    if c is not None and now.config.ours.witnessed:
+        away = now.world.location(c) if c.name in now.away and c.name not in now.turns else moment
+        moment = now.turns.get(c.name) or away
+    return {"goal": now.goal, "instruction_first": now.config.ours.instruction_first, "moment": moment}
 
 
 def _sampling(run: Run, role: str, temperature: float | None, short: int) -> Sampling:
@@ -982,6 +1092,14 @@ class Pace:
 def pace(now: Progress) -> Pace:
     """How far the story is."""
     return Pace(now.words, now.want.target, max(round(now.left / now.config.ours.paragraph_words), 1))
+
+
+def paragraphs_after(now: Progress, want: WordRange) -> int:
+    """How many paragraphs follow one of the words wanted, if they come out as long as those that are there."""
+    usual, left = now.config.ours.paragraph_words, now.left - want.target
+    if left <= usual * _LAST:
+        return 1
+    return max(round(left / max(usual, (now.words + want.target) / now.t)), 2)
 
 
 def goes_on(now: Progress) -> bool:
@@ -1030,7 +1148,7 @@ async def personas_for(run: Run, brief: Brief, config: Config) -> Personas:
     async def make(own: Run) -> str:
         if plan is not None:
             return write_personas(await _with_goal(own, brief, Personas.of(plan), config))
-        settled, cast = await begin_plan(own, brief, PlanOptions(characters=config.ours.characters))
+        settled, cast = await begin_plan(own, titled(brief), PlanOptions(characters=config.ours.characters))
         people = tuple(map(Persona.of, cast.characters))
         goal = _first_goal(settled.conflict, brief, people)
         made = Personas(goal, people, setting=settled.setting)
@@ -1048,17 +1166,34 @@ async def _with_goal(run: Run, brief: Brief, start: Personas, config: Config, co
         FirstGoal,
         "planner",
         "first_goal",
-        brief=brief.text,
+        brief=titled(brief).text,
         setting=start.setting,
         conflict=conflict or start.goal,
         personas=start.people,
     )
-    places = {one.name.casefold(): one.place for one in made.people}
-    people = tuple(replace(p, location=p.location or places.get(p.name.casefold(), "")) for p in start.people)
-    hidden = {one.name.casefold() for one in made.people if not one.knows_goal}
-    unaware = tuple(p.name for p in people if p.name.casefold() in hidden)
-    goal, opening = " ".join(made.goal.split()), " ".join(made.opening.split())
-    return replace(start, goal=goal, opening=opening, people=people, goal_hidden_from=unaware)
+    found = {name: one for one in made.people for name in named(start.people, [one.name])}
+    return replace(
+        start,
+        goal=one_line(made.goal),
+        opening=one_line(made.opening),
+        people=tuple(_placed(p, found[p.name]) if p.name in found else p for p in start.people),
+        goal_hidden_from=tuple(name for name, one in found.items() if not one.knows_goal),
+        public_setting=start.public_setting or made.setting.strip() or one_line(made.opening),
+        present=start.present or tuple(name for name, one in found.items() if one.there),
+        world_hidden_from=start.world_hidden_from
+        or tuple(
+            (key_of_persona(p, LOCATION), unaware)
+            for p in start.people
+            if p.name in found and (unaware := named(start.people, found[p.name].place_unknown_to, p.name))
+        ),
+    )
+
+
+def _placed(persona: Persona, start: Start) -> Persona:
+    """A persona where the story begins; what it believes wrongly is told apart from what it knows."""
+    placed = replace(persona, location=persona.location or start.place)
+    apart = bool(start.believes.strip()) and not persona.believes
+    return replace(placed, knows=start.knows.strip(), believes=start.believes.strip()) if apart else placed
 
 
 def _first_goal(conflict: str, brief: Brief, people: Sequence[Persona]) -> str:

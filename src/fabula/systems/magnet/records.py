@@ -90,7 +90,6 @@ class Records:
         selected: Sequence[ProposedAction],
         made: Commit | None,
         story: Sequence[str],
-        absent: int = 0,
     ) -> None:
         """Record a step: all its actions, those that were selected, what they changed, and its paragraphs."""
         record: dict[str, Any] = {"step": t, "goal": goal, "world_before": self.hash}
@@ -100,7 +99,6 @@ class Records:
             for p in actions
         ]  # fmt: skip
         record["order"] = [p.character for p in selected]
-        self.counts["absent"] += absent
         self.counts["uncriticised"] += sum(p.lone for p in actions)
         self.counts["forced"] += sum(p.forced for p in actions)
         self.counts["refused"] += sum(len(p.refused) for p in actions)

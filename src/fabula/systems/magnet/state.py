@@ -61,10 +61,19 @@ class WorldGraph:
     _latest: tuple[object, list[Variable]] | None = None
 
     @classmethod
-    def of(cls, start: Personas, world: WorldState, *, places: bool = False, by_meaning: bool = False) -> WorldGraph:
+    def of(
+        cls,
+        start: Personas,
+        world: WorldState,
+        *,
+        places: bool = False,
+        by_meaning: bool = False,
+        witnessed: bool = False,
+    ) -> WorldGraph:
         """W before the story: the characters, their relationships, the author's variables, and each persona's state.
 
-        A persona's state has its name before each key. With `places` W also holds where each persona is.
+        A persona's state has its name before each key. With `places` W also holds where each persona is; with
+        `witnessed` those from whom `start` hides a variable do not know it.
         """
         names = Counter(name_key(name) for p in start.people for name in {p.name, *p.aliases})
         world.describe(  # a name that means two people is nobody's alias
@@ -77,6 +86,14 @@ class WorldGraph:
         for persona in start.people:
             own = [*persona.state, *([(LOCATION, persona.location)] if places and persona.location else [])]
             writes += [Write(key_of_persona(persona, key), value, AUTHOR, (persona.name,)) for key, value in own]
+        if witnessed:
+            hidden = {key: set(named(start.people, names)) for key, names in start.world_hidden_from}
+            writes = [
+                replace(one, witnesses=tuple(name for name in start.names if name not in hidden[one.key]))
+                if hidden.get(one.key)
+                else one
+                for one in writes
+            ]
         made.commit(0, START, writes, {"current_goal": start.goal} if start.goal else {})
         return made
 
@@ -241,6 +258,12 @@ class WorldGraph:
         score = 3 * any(name in variable.about for name in names)
         score += 2 * any(name.casefold() in said or (key_of(name) or name) in variable.key for name in names)
         return score + any(self.world.index.owner(name) in self._ties[place] for name in variable.about)
+
+
+def named(people: Iterable[Persona], names: Iterable[str], but: str = "") -> tuple[str, ...]:
+    """The characters that a text names, by name or alias, without `but`."""
+    said = {name.casefold().strip() for name in names}
+    return tuple(p.name for p in people if p.name != but and said & {n.casefold() for n in (p.name, *p.aliases)})
 
 
 def _relationship(persona: Persona, other: str, tie: str) -> Fact:

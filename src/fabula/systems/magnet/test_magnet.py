@@ -136,6 +136,7 @@ async def write(
     personas: str = "goal: The lamp burns.\npersonas:\n  - name: Mara\n  - name: Tobias\n",
     journal: Journal | None = None,
     capabilities: Capabilities | None = None,
+    brief: Brief = BRIEF,
     **config: Any,  # noqa: ANN401 - fields of Config
 ) -> Written:
     """A story; the whole is read at the end only where a test asks for it."""
@@ -146,7 +147,7 @@ async def write(
         written.journal.decide("personas", "edit", personas)
     prompts = Prompts(SYSTEM.prompts, common=PROMPTS)
     run = Run(RunContext(written.journal, prompts, Cast.of(model), listeners=[written.hear]))
-    written.story = await SYSTEM.write(BRIEF, run, SYSTEM.config(preset, config))
+    written.story = await SYSTEM.write(brief, run, SYSTEM.config(preset, config))
     written.asked = model.asked
     return written
 
