@@ -992,6 +992,7 @@ async def _next_goal(now: Progress, run: Run, status: Status, reason: str, *, re
         world=[shown(variable) for variable in variables(now)],
         story=recent(now, run, "goal_generator", now.config.paper.recent_goals),
         reason=reason,
+        leads=witnessed,
         brief=now.task if now.config.ours.own_goals else "",
         words=WordRange.about(round(now.config.ours.paragraph_words * _TRANSITION))
         if now.config.ours.length_control
