@@ -190,7 +190,7 @@ class Progress:
 
 def titled(brief: Brief) -> Brief:
     """The brief as prompts show it: its text under its title."""
-    return replace(brief, text=f"# {brief.title}\n\n{brief.text}") if brief.title else brief
+    return replace(brief, text=f"Title: {brief.title}\n\n{brief.text}") if brief.title else brief
 
 
 _counted = lru_cache(maxsize=20_000)(count_words)  # the whole story is counted at every step
@@ -351,7 +351,7 @@ async def timestep(now: Progress, run: Run) -> bool:
 
     if actions:
         # Narrator
-        selected = await narrator(now, run, actions)  # line 8
+        selected = await narrator(now, run, actions, last=last)  # line 8
         want = with_room(now, run, selected, want, last=last)
         text, selected = await paragraph(now, run, selected, want, last=last)  # line 9
         goal_reached = selected.goal_reached
@@ -617,18 +617,19 @@ class Selected:
     course: Course = field(default_factory=Course)
 
 
-async def narrator(now: Progress, run: Run, actions: Sequence[ProposedAction]) -> Selected:
+async def narrator(now: Progress, run: Run, actions: Sequence[ProposedAction], *, last: bool) -> Selected:
     """Line 8, NARRATOR(actions, g, W, s): which actions happen, in which order, and the paragraph about them.
 
     With `plain_paragraph` the paragraph is written by another call, and a lone action needs no choice; with `witnessed`
-    the narrator also says who acts next and where the next scene is, if there are others who could act. Where nothing
+    the narrator also says who acts next and where the next scene is, unless nobody else is there or nothing follows. Where nothing
     can be read, or nothing is chosen twice, the first action that the critic took happens; without `plain_paragraph`
     its words are the paragraph.
     """
     paper, with_text = now.config.paper, not now.config.ours.plain_paragraph
     reached, in_turn = not paper.critic, now.config.ours.in_turn
     updates = reached and paper.world_updates
-    leads = now.config.ours.witnessed and not with_text and len(now.characters) > 1 and not run.aids("narrator")
+    leads = now.config.ours.witnessed and not with_text and not last and len(now.characters) > 1
+    leads = leads and not run.aids("narrator")
     if len(actions) == 1 and paper.critic and not with_text and not leads:
         return Selected(tuple(actions))
     shape = (
