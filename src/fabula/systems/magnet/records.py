@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.engine.events import RECORD
 from fabula.story.world import Moment
 from fabula.story.world.file import write_world
+from fabula.systems.magnet.shapes import Course
 from fabula.systems.magnet.state import shown
 
 if TYPE_CHECKING:
@@ -72,6 +73,21 @@ class ProposedAction:
     def changes(self) -> str:
         """Its updates as prompts show them."""
         return "; ".join(map(shown, self.world_updates))
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """The narrator's choice: actions in the order in which they happen, the paragraph where it came with the choice.
+
+    `world_updates` and `goal_reached` are the narrator's own, where there is no critic to name them; `course` says how
+    the story goes on (ours).
+    """
+
+    order: tuple[ProposedAction, ...]
+    paragraph: str = ""
+    world_updates: tuple[Write, ...] = ()
+    goal_reached: bool = False
+    course: Course = field(default_factory=Course)
 
 
 @dataclass

@@ -28,8 +28,9 @@ from fabula.story.personas import Persona, Personas
 from fabula.story.world import Fact, Moment, WorldState, flat
 from fabula.story.world.flat import Commit, Write
 from fabula.systems import find
-from fabula.systems.magnet.algorithm import Progress, due, timestep
+from fabula.systems.magnet.algorithm import due, timestep
 from fabula.systems.magnet.config import Config, Ours, Paper
+from fabula.systems.magnet.progress import Progress
 from fabula.systems.magnet.shapes import Critique, Update
 from shortening import shortened
 

@@ -15,7 +15,7 @@ from fabula.engine.journal import Journal
 from fabula.models.base import SAMPLING_FIELDS, Capabilities
 from fabula.story import count_words
 from fabula.story.personas import parse_personas, write_personas
-from fabula.systems.magnet.algorithm import _shortened
+from fabula.systems.magnet.prose import shortened
 from fabula.systems.magnet.test_magnet import SYSTEM, Written, accepted, agrees, paths, said, write
 
 if TYPE_CHECKING:
@@ -315,7 +315,7 @@ async def test_an_action_goes_whole_to_critic_narrator_and_record_and_no_speech_
     )
 )
 def test_a_small_models_action_ends_outside_of_quotations(parts: list[str]) -> None:
-    short = _shortened(" ".join(parts))
+    short = shortened(" ".join(parts))
     assert short
     assert short.count('"') % 2 == 0
     assert short.count("“") == short.count("”")

@@ -16,6 +16,7 @@ from fabula.story.personas import parse_personas, write_personas
 from fabula.systems.magnet.test_magnet import Written, said, write
 
 if TYPE_CHECKING:
+    from fabula.engine.methods import Preset
     from fabula.models.base import Request
 
 BRIEF = Brief(
@@ -92,7 +93,7 @@ def plays(request: Request, **otherwise: Any) -> str:  # noqa: ANN401 - replies 
     prompt, step = request.path.rpartition("/")[2], (re.findall(r"step/(\d+)", request.path) or [""])[0]
     if prompt in otherwise:
         found = otherwise[prompt]
-        return found(request) if callable(found) else found
+        return str(found(request) if callable(found) else found)
     verdict = {"revise": False, "goal_reached": False, "world_updates": []}
     return {
         "plan_conflict": "Ada wants one letter of Lukas's to reach Mila, and she sent him to prison.",
@@ -166,7 +167,8 @@ personas:
   - {name: Mara, state: {tired: true}}
   - {name: Tobias}
 """
-    for preset, hidden in (("improved", True), ("faithful", False)):
+    cases: list[tuple[Preset, bool]] = [("improved", True), ("faithful", False)]
+    for preset, hidden in cases:
         written = await write(said, preset, sheet, words="300", max_steps=1)
         boy = of(written, "1/Tobias/act")
         assert ("oil_left" in boy, "mara_tired" in boy) == (not hidden, not hidden)
