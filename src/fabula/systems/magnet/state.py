@@ -59,6 +59,7 @@ class WorldGraph:
     _keys: dict[str, dict[str, None]] = field(default_factory=dict)
     _same: dict[object, str] = field(default_factory=dict)
     _latest: tuple[object, list[Variable]] | None = None
+    _known: dict[str, dict[str, Variable]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -137,11 +138,23 @@ class WorldGraph:
     def _written(self, writes: Iterable[Write]) -> None:
         self._view = self._latest = None
         for write in writes:
+            self._learn(write)
             if (variable := self.variables.get(write.key)) is not None:
                 self._points[write.key] = tuple(self._worth(variable, n) for n in range(len(self.personas)))
                 for word in write.key.split("_"):
                     self._keys.setdefault(word, {})[write.key] = None
                 self._same.setdefault(self._meaning(write), write.key)
+
+    def _learn(self, write: Write) -> None:
+        """Who sees a write knows it; who does not still knows what it saw last."""
+        last = self.variables.get(write.key)
+        made = Variable(write.key, write.value, last.step if last else 0, write.actor, write.about, write.witnesses)
+        for p in self.personas:
+            if write.witnesses is None or p.name in write.witnesses:
+                own = self._known.setdefault(p.name, {})
+                own.pop(write.key, None)
+                if write.value is not None and write.key not in RESERVED:
+                    own[write.key] = made
 
     def _under_its_key(self, write: Write) -> Write:
         """A write under the key that W has for the same thing, where there is one."""
@@ -170,10 +183,10 @@ class WorldGraph:
 
         Three points for a variable about the character, two for its name in key or value, one for a variable about
         somebody it has a tie with, one for a word of the goal, and up to one for a late write. What it did not witness
-        is left out.
+        is left out; what it saw before that stands, as the character knows it.
         """
         place = self.personas.index(persona)
-        seen = (v for v in self.variables.values() if v.witnesses is None or persona.name in v.witnesses)
+        seen = self._known.get(persona.name, {}).values()
         points = self._points
         return self._best(seen, goal, step, most, {key: mine for key, all_ in points.items() if (mine := all_[place])})
 

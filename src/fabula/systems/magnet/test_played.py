@@ -195,6 +195,18 @@ async def test_a_change_is_known_to_those_who_saw_it_by_critic_and_check() -> No
     assert "opened over steam" in of(written, "3/Henk/criticise")
 
 
+async def test_who_did_not_see_a_change_still_knows_what_was_so_before() -> None:
+    def choice(_: Request) -> str:
+        turns = [{"name": "Henk"}, {"name": "Mila"}, {"name": "Lukas", "elsewhere": "his cell, the same noon"}]
+        return json.dumps({"order": [1], "acts_next": turns})
+
+    written = await played(choose=choice)
+    assert "lukas_location = his cell, the same noon" in of(written, "2/Lukas/act")
+    assert "lukas_location = in prison, two hours inland" in of(written, "2/Henk/act")
+    assert "lukas_location" not in of(written, "2/Mila/act")
+    assert "lukas_location = his cell, the same noon" in of(written, "2/Henk/criticise")
+
+
 # time and place -------------------------------------------------------------------------------------------------------
 
 
