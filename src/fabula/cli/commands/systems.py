@@ -42,6 +42,8 @@ def _show(terminal: Terminal, system: System) -> None:
     authors = ", ".join(paper.get("authors", ()))
     terminal.say(f"{system.name}: {paper.get('summary', '')}\n")
     terminal.say(f"Paper: {paper.get('title', '')}. {authors}. {paper.get('venue', '')} {paper.get('year', '')}.")
+    if "when" in paper:
+        terminal.say(f"For:   {paper['when']}.")
     if "asks" in paper:
         terminal.say(f"Asks:  {paper['asks']}.")
     terminal.say("\nRoles (--model ROLE=SPEC, --play ROLE=me):")

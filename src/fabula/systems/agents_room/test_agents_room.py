@@ -23,7 +23,7 @@ from fabula.models.budget import Budget
 from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief
 from fabula.systems import find
-from fabula.systems.agents_room.algorithm import FINALIZER, PLANNING, WRITING, agents_of
+from fabula.systems.agents_room.algorithm import FINALIZER, PLANNING, WRITING, agents_of, drafts_first
 from fabula.systems.agents_room.plot import Plot, read_outline
 
 if TYPE_CHECKING:
@@ -610,6 +610,47 @@ async def test_no_prompt_speaks_of_contributions_or_notes_that_are_not_there() -
     _, asked, _ = await improved(draft_first=True)
     assert "the notes above" not in asked["conflict/review"]
     assert "unless the notes above have said it" in asked["characters/review"]
+
+
+WHOLE: dict[str, Any] = {"draft_first": True, "revisions": 2, "final_reading": True}
+
+
+async def test_improved_begins_a_short_story_with_a_draft_and_revises_it_twice() -> None:
+    assert SYSTEM.config("improved") == SYSTEM.config("improved", WHOLE)
+    story, asked, _ = await improved(plotted(final_reading={"edits": []}), **WHOLE)
+    assert list(asked) == [
+        "draft/draft",
+        *(f"{name}/review" for name in ("conflict", "characters", "setting", "plot")),
+        "version-1/rewrite",
+        "version-2/revise",
+        "drafts/story/revise",
+        "drafts/edits/final_reading",
+    ]
+    assert [scene.label for scene in story.scenes] == ["Story"]
+    assert "revision 1 of 2" in asked["version-2/revise"]
+    assert "revision 2 of 2" in asked["drafts/story/revise"]
+    assert "Notes on" not in asked["drafts/story/revise"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "cast", "first"),
+    [
+        ({}, (), True),
+        ({"words": "~3000"}, (), True),
+        ({"words": "~3100"}, (), False),
+        ({"words": "~3100", "length_control": False}, (), True),
+        ({"orchestrator": "llm"}, (), False),
+        ({"variant": "write"}, (), False),
+        ({}, ("finalizer", "plot"), True),
+        ({}, ("climax",), False),
+    ],
+)
+async def test_who_wants_parts_gets_parts(settings: dict[str, Any], cast: tuple[str, ...], first: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    model = ScriptedModel(said, capabilities=Capabilities(schema=True, choices=True))
+    roles = {role: Assignment(model) for role in cast}
+    with Journal() as journal:
+        context = RunContext(journal, Prompts(SYSTEM.prompts, common=PROMPTS), Cast(Assignment(model), roles))
+        assert drafts_first(BRIEF, Run(context), SYSTEM.config("improved", settings)) == first
 
 
 async def test_the_last_reader_of_a_draft_puts_all_notes_in_order_and_keeps_them_within_the_length() -> None:
