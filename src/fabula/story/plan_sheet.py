@@ -33,8 +33,8 @@ _SAY_PRESENCE: Final = (
     "If a text holds a colon, put it in quotes."
 )
 _SAY_EVENT: Final = (
-    "An event is a text, or has 'event', 'time', 'place', 'characters', 'there' and 'notices'. If a text holds a colon, "
-    "put it in quotes."
+    "An event is a text, or has 'event', 'time', 'place', 'characters', 'there' and 'notices'. "
+    "If a text holds a colon, put it in quotes."
 )
 
 

@@ -83,7 +83,7 @@ def _moment(text: str) -> str:
     """
     if story_time(text) is None:
         raise ValueError(
-            "give a time as a number (1, 2.5) or as a date (1921, 1921-05-03, 1921-05-03 14:30), or as a time of day (19:10)"
+            "give a time as a number (1, 2.5), a date (1921, 1921-05-03, 1921-05-03 14:30) or a time of day (19:10)"
         )
     return text
 

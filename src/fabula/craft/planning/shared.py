@@ -248,7 +248,7 @@ def planned_events(events: Sequence[PlannedEvent], there: Sequence[Presence], ca
                 present=here if parted else (),
                 there=near if parted else (),
                 notices=event.notices if parted and near else "",
-                place=event.place,
+                place=event.where,
             )
         )
     return tuple(found)

@@ -208,7 +208,6 @@ async def chronological_outline(unit: TimedUnit, run: Run, config: Config) -> tu
             place=unit.place if config.ours.staged else unit.scene.place,
             unaware=unit.unaware if config.ours.staged else (),
             leading=unit.leading if config.ours.staged else "",
-            following=unit.following if config.ours.staged else "",
             events=unit.planned.events,
             private=config.ours.private,
             numbered=config.ours.numbered,
@@ -259,7 +258,7 @@ class TimedUnit:
         shared: earlier units that all of them were in.
         open: whose set-up others may know: everybody's in a plan that says apart what people hide.
         noticed: of each of them, what they noticed since the unit that they come from: units that they were near to.
-        leading: the event of the same moment directly before, if everybody here witnessed it; `following`: that after.
+        leading: the event of the same moment directly before, if everybody here witnessed it.
         outcome: is there once the unit was played.
     """
 
@@ -271,7 +270,6 @@ class TimedUnit:
     open: frozenset[str] = frozenset()
     noticed: Mapping[str, tuple[Turn, ...]] = field(default_factory=dict)
     leading: str = ""
-    following: str = ""
     outcome: asyncio.Future[Outcome] = field(default_factory=asyncio.Future)
 
     @property
@@ -338,7 +336,7 @@ def _units_in_time(plan: Plan, order: Sequence[str], config: Config) -> list[Tim
         shared = tuple(one for one in timed if set(unit.present) <= set(one.planned.present))
         open_ = known_to_all(plan, unit.scene) & set(unit.present)
         new = {who: noticed.pop(who) for who in unit.present if who in noticed}
-        timed.append(TimedUnit(unit, name, situations, before, shared, open_, new, *_around(unit)))
+        timed.append(TimedUnit(unit, name, situations, before, shared, open_, new, _leading(unit)))
         latest_of |= dict.fromkeys(unit.present, timed[-1])
         if config.ours.staged:
             for who, turn in _noticed_of(timed[-1]):
@@ -354,16 +352,16 @@ def _noticed_of(unit: TimedUnit) -> Iterator[tuple[str, Turn]]:
                 yield who, replace(Turn.noticed(event.notices), at=unit.where_and_when)
 
 
-def _around(unit: Unit) -> tuple[str, str]:
-    """The events of the scene directly before and after a unit, at its time, if all who are in it witness them."""
-    outline, first, last = unit.scene.outline, unit.first, unit.first + len(unit.events)
+def _leading(unit: Unit) -> str:
+    """The event of the scene directly before a unit, at its time, if all who are in the unit witness it.
 
-    def known(at: int) -> str:
-        event = outline[at] if 0 <= at < len(outline) else unit.events[0]
-        seen = set(unit.present) <= set(unit.scene.witnesses(event))
-        return event.text if seen and event not in unit.events and event.time == unit.events[0].time else ""
-
-    return known(first - 1), known(last)
+    What comes after it is not shown: commands would tell characters what is to come.
+    """
+    if not unit.first:
+        return ""
+    event, own = unit.scene.outline[unit.first - 1], unit.events[0].time or unit.scene.time
+    known = set(unit.present) <= set(unit.scene.witnesses(event))
+    return event.text if known and (event.time or unit.scene.time) == own else ""
 
 
 def _names(plan: Plan, units: Sequence[Unit]) -> Iterator[str]:
