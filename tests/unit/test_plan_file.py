@@ -253,8 +253,8 @@ scenes:
         (scene("outline: [x]\ncharacters:\n  Mara: [x]"),
          [f"p.yaml:7: scene 'The wreck' > characters 1: {NO_PRESENCE}"]),
         (scene("outline: [x]\ncharacters:\n  Mara:\n    gaol: x"),
-         ["p.yaml:7: scene 'The wreck' > characters 1: There is no 'gaol' here. Write one of these: "
-          "goal, age, then, secret, personality, speech."]),
+         [("p.yaml:7: scene 'The wreck' > characters 1: There is no 'gaol' here. Write one of these: "
+           "goal, age, then, secret, personality, speech.")]),
         (scene(f"outline: [x]\ndate: {'x' * 201}"),
          [f"p.yaml:6: scene 'The wreck' > date: {LONG_DATE}"]),
         ("demands: ['', x]\n" + scene("outline: [x]"),
