@@ -244,7 +244,7 @@ async def test_a_time_that_is_none_is_sent_back() -> None:
     plan, model = await made(PlanOptions(scenes=3), plan_telling=at_last)
     assert [scene.time for scene in plan.scenes] == ["1", "2", "3"]
     asked = [request for request in model.asked if request.path.endswith("plan_telling")]
-    assert "give a time as a number (1, 2.5) or as a date" in asked[1].messages[-1].content
+    assert "give a time as a number (1, 2.5), a date" in asked[1].messages[-1].content
 
 
 SOON = {"time": "soon after", "element": "climax", "what": "They leave."}
