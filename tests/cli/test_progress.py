@@ -91,7 +91,7 @@ def test_lines_say_where_a_text_comes_from(progress: Progress, capsys: pytest.Ca
         "  story/ending                  1 words   from the journal",
         "  plan/plot                     1 words   your text",
         "  openai:x failed (busy); try 2 in 2 s",
-        "  plot/plot: unreadable reply (no JSON); asked to correct it",
+        "  plot/plot_by_part: unreadable reply (no JSON); asked to correct it",
         "  plot: too short",
         '  plot: taken out (chatter): "Sure!"',
         f'  plot: taken out (loop): "{"and on " * 8}and [...] d on {"and on " * 7}and on" (400 words)',

@@ -233,7 +233,7 @@ async def test_a_planner_says_who_is_there_without_seeing_and_what_they_notice_i
     assert "secret_then" in shown
     assert "in their own terms" in prompt(model, "plan/plan_cast")
     assert "such as 19:10" in prompt(model, "plan/plan_telling")
-    assert shown.startswith("Title of the story: The Night Crossing")
+    assert shown.startswith('Writing task, for a story called "The Night Crossing"')
 
 
 def test_only_a_story_of_several_years_asks_for_who_people_were_then() -> None:

@@ -4,8 +4,11 @@
 
     goal: Mara keeps the lamp burning until the last boat is home.
     goal_hidden_from: [the inspector]   # whose players are not shown it
-    setting: A lighthouse on a bare cape, in the autumn of 1962.
+    setting: A lighthouse on a bare cape, in the autumn of 1962. The lamp will go out in the second night.
+    public_setting: A lighthouse on a bare cape, in the autumn of 1962.   # what players are shown instead
     opening: the lamp room, on an evening in October
+    present: [Mara]              # who is there then; empty: all
+    world_hidden_from: {lamp_lit: [the inspector]}   # what of the world they do not know when the story begins
     world:                       # state of the world before the story begins; names of small letters, digits and _
       lamp_lit: true
     personas:
@@ -20,12 +23,15 @@
         fears: [the dark]
         secret: She let the lamp go out once.
         knows: Tobias saw it, and has never said so.
+        believes: The last boat is still out.          # which is not so
         state: {tired: true}
         aliases: [the keeper]
         appearance: a tall old woman with a rope for a belt; few words, often numbers
 
-`appearance` is what anybody notices, and what the players of the others are shown; `secret` and `knows` (of the others)
-are shown to the character's own player, to the critic of what it does, and to the narrator. All of a persona but its
+`appearance` is what anybody notices, and what the players of the others are shown; `secret`, `knows` (of the others)
+and `believes` are shown to the character's own player, to the critic of what it does, and to the narrator; only the
+last two are told that what it believes is not so. In `world_hidden_from` a persona's own variables have its name before
+them: `mara_location`, `mara_tired`. All of a persona but its
 name may be left out; a list of one may be written as a text.
 """
 
@@ -70,6 +76,7 @@ class Persona:
         appearance: what anybody notices who meets the character.
         secret: what the character hides.
         knows: what it knows of the others when the story begins.
+        believes: what it takes for true then, and is not.
     """
 
     name: str
@@ -86,10 +93,19 @@ class Persona:
     appearance: str = ""
     secret: str = ""
     knows: str = ""
+    believes: str = ""
 
     @property
     def block(self) -> str:
         """The persona as its own player knows it, as one text: a fixed order of fields, empty ones skipped."""
+        return self._as_text("Believes")
+
+    @property
+    def full(self) -> str:
+        """The persona for those who know all: beside that, that what it believes is not so."""
+        return self._as_text("Believes wrongly")
+
+    def _as_text(self, belief: str) -> str:
         ties = "; ".join(f"{name}: {tie}" for name, tie in self.relationships)
         fields = [
             ("Name", ", also called ".join([self.name, ", ".join(self.aliases)]) if self.aliases else self.name),
@@ -103,13 +119,14 @@ class Persona:
             ("Location", self.location),
             ("Hides from the others", self.secret),
             ("Knows of the others", self.knows),
+            (belief, self.believes),
         ]
         return "\n".join(f"{label}: {value}" for label, value in fields if value)
 
     @property
     def public(self) -> Persona:
-        """The persona without what it hides and what it knows of the others."""
-        return replace(self, secret="", knows="")
+        """The persona without what it hides, and what it knows or believes of the others."""
+        return replace(self, secret="", knows="", believes="")
 
     @classmethod
     def of(cls, character: Character) -> Persona:
@@ -141,7 +158,10 @@ class Personas:
 
     Attributes:
         setting: where and when the story takes place.
+        public_setting: what everybody there knows of it, and all of it that players are shown; empty: `setting`.
         opening: where and when it begins, in a few words.
+        present: who is there then, and acts first; empty: all.
+        world_hidden_from: keys of the world before the story, and the characters who do not know what they say.
         goal_hidden_from: characters who do not know what the goal speaks of, so that their players are not shown it.
     """
 
@@ -151,6 +171,9 @@ class Personas:
     setting: str = ""
     opening: str = ""
     goal_hidden_from: tuple[str, ...] = ()
+    public_setting: str = ""
+    present: tuple[str, ...] = ()
+    world_hidden_from: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -226,7 +249,10 @@ def write_personas(start: Personas) -> str:
         ("goal", start.goal),
         ("goal_hidden_from", start.goal_hidden_from),
         ("setting", start.setting),
+        ("public_setting", start.public_setting),
         ("opening", start.opening),
+        ("present", start.present),
+        ("world_hidden_from", start.world_hidden_from),
         ("world", start.world),
     ]
     top = (*sheet(first).pairs, (Text("personas"), personas))
@@ -282,13 +308,17 @@ def _reader() -> TypeAdapter[Personas]:
         appearance: text = ""
         secret: text = ""
         knows: text = ""
+        believes: text = ""
 
     class Top(BaseModel):
         model_config = ConfigDict(extra="forbid")
         goal: text = ""
         setting: text = ""
+        public_setting: text = ""
         opening: text = ""
+        present: listed = []
         goal_hidden_from: listed = []
+        world_hidden_from: Annotated[dict[key, listed], BeforeValidator(lambda v: v or {})] = {}
         world: values = {}
         personas: Annotated[list[Sheet], Field(min_length=1, max_length=MAX_PERSONAS)]
 
@@ -302,6 +332,7 @@ def _reader() -> TypeAdapter[Personas]:
                 appearance=sheet.appearance,
                 secret=sheet.secret,
                 knows=sheet.knows,
+                believes=sheet.believes,
                 relationships=tuple(sheet.relationships.items()),
                 state=tuple((name, scalar(value)) for name, value in sheet.state.items()),
                 **{field: tuple(getattr(sheet, field)) for field in _LISTS},
@@ -309,8 +340,17 @@ def _reader() -> TypeAdapter[Personas]:
             for sheet in top.personas
         )
         world = tuple((name, scalar(value)) for name, value in top.world.items())
-        opening, hidden = one_line(top.opening), tuple(map(one_line, top.goal_hidden_from))
-        return Personas(top.goal, personas, world, top.setting, opening, hidden)
+        return Personas(
+            top.goal,
+            personas,
+            world,
+            top.setting,
+            one_line(top.opening),
+            tuple(map(one_line, top.goal_hidden_from)),
+            top.public_setting,
+            tuple(map(one_line, top.present)),
+            tuple((key, tuple(map(one_line, names))) for key, names in top.world_hidden_from.items()),
+        )
 
     shape: Any = Annotated[Top, AfterValidator(made)]
     return TypeAdapter(shape)

@@ -672,7 +672,7 @@ async def test_the_finalizer_reads_the_whole_once_and_its_small_edits_are_made(c
     story, asked, _ = await improved(plotted(*FIVE, final_reading={"edits": [edit]}), final_reading=True, **config)
     (path,) = [path for path in asked if path.endswith("final_reading")]
     assert BRIEF.text in asked[path]
-    assert ("What was planned" in asked[path]) == ("draft_first" not in config)
+    assert ("What its writers had planned" in asked[path]) == ("draft_first" not in config)
     assert "agent tells all it knows of Mara" in story.scenes[0].text
     assert all("agent tells what it knows of Mara" in scene.text for scene in story.scenes[1:])
 

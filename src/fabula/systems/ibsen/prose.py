@@ -70,7 +70,7 @@ async def story_of(brief: Brief, play: Play, performed: Sequence[Performed], run
     if not drafts:
         return story
     about, want = _for_editor(play), words_wanted(brief, play.config)
-    texts = await final_reading(run, "writer", drafts, brief=brief.text, plan=about, want=want)
+    texts = await final_reading(run, "writer", drafts, brief=brief.titled, plan=about, want=want)
     return Story(story.title, tuple(replace(s, text=text) for s, text in zip(story.scenes, texts, strict=True)))
 
 

@@ -1,73 +1,73 @@
 """MAGNET: Algorithm 1, one timestep after the other, until the story has its length.
 
-`timestep` is the paper's Algorithm 1, line by line; what it calls stands below it in the order of the lines. Around it
-are ours: where a story begins (`personas_for`), chapters, and the length that is asked for. W and W_c are in
-`state.py`.
+`timestep` is the paper's Algorithm 1, line by line; what it calls stands below it in the order of the lines. W and W_c
+are in `state.py`. Around the algorithm, in reading order: `start.py`, where a story begins; `progress.py`, what a step
+requires, changes and shows; `prose.py`, plain words and the length that is asked for; `agreement.py`, text and W agree;
+`records.py`, what a step leaves.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from difflib import SequenceMatcher
-from functools import lru_cache, partial
-from operator import ne
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from fabula.base.errors import ReplyError, UsageError
 from fabula.craft.final_reading import final_reading
-from fabula.craft.length import WordRange, asked_range, read_range
-from fabula.craft.packing import latest, overlap, paragraphs, words
-from fabula.craft.planning import PlanOptions, begin_plan, given_plan
-from fabula.craft.prose import Prose, clean_reply, clean_text, write_prose
-from fabula.craft.quoting import Quotable
-from fabula.engine.roles import is_person
+from fabula.craft.length import WordRange
+from fabula.craft.packing import overlap, paragraphs, words
+from fabula.craft.prose import clean_text
 from fabula.engine.run import side_by_side
-from fabula.models.base import Sampling
-from fabula.models.budget import estimate_tokens
 from fabula.story import Story, count_words
-from fabula.story.personas import Persona, Personas, parse_personas, write_personas
-from fabula.story.sentences import sentences
 from fabula.story.world import Moment, WorldState
 from fabula.story.world.meaning import content
-from fabula.systems.magnet.records import Attempt, ProposedAction, Records
+from fabula.systems.magnet.agreement import agreed, known_to, reading, reread, writes
+from fabula.systems.magnet.progress import (
+    LABELS,
+    Progress,
+    Seen,
+    always,
+    counted,
+    go_on,
+    recent,
+    sampling_of,
+    seen_by,
+    variables,
+)
+from fabula.systems.magnet.prose import (
+    goes_on,
+    next_paragraph,
+    pace,
+    paragraph_prose,
+    plain_action,
+    with_room,
+)
+from fabula.systems.magnet.records import Attempt, ProposedAction, Selected
 from fabula.systems.magnet.shapes import (
-    Account,
     ActionReply,
-    Changes,
-    Contradiction,
+    Course,
     Critique,
-    FirstGoal,
     HiddenGoal,
     NextGoal,
-    Reading,
-    Update,
     Verdict,
     Witnessed,
     choice_shape,
     narration_shape,
 )
-from fabula.systems.magnet.state import WorldGraph, shown
+from fabula.systems.magnet.start import personas_for
+from fabula.systems.magnet.state import named, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from fabula.engine.run import Draft, Run
     from fabula.story import Brief
-    from fabula.story.world.flat import Commit, Refused, Variable, Write
-    from fabula.story.world.meaning import Value
+    from fabula.story.personas import Persona
+    from fabula.story.world.flat import Commit, Write
     from fabula.systems.magnet.config import Config
 
 Status: TypeAlias = Literal["complete", "stalled", "domain_shift", "ending"]
-LABELS: Final = ("Goal", "Story", "World", "Action", "Paragraph", "What happens now", "Characters")
-_WORDS_A_PAGE: Final = 400
-_USUAL_WORDS: Final = 800  # of a story for which neither brief nor settings say
-_ROOM: Final = 0.3  # of a paragraph's words, which every paragraph but the last leaves for the ending
-_LEAST: Final = 25  # words without which nothing more is written
-_BAND: Final = 0.4  # of a paragraph's words, by which it may be shorter or longer
-_TELLING: Final = 1.4  # words in which an action is told, for each of its own
 _CLOSING: Final = 0.05  # share of the words that is left for the ending
 _CLOSING_PARAGRAPHS: Final = 2  # and that many paragraphs at least
-_LAST: Final = 1.6  # what is left, in paragraphs, from which on one paragraph ends the story
 _IDLE: Final = 5  # steps without an action, after which the story cannot go on
 _OWN_ACTIONS: Final = 5  # last actions of a character that its critic is shown
 _OWN_KEYS: Final = 30  # keys of a character that its critic is reminded of
@@ -75,104 +75,7 @@ _PRIOR_GOALS: Final = 20  # that a prompt is shown, where prompts are bounded
 _GOALS_ALIKE: Final = 0.6  # share of common words from which on two goals are one
 _GOAL_LATER: Final = 5  # steps until a goal generator that failed is asked again
 _SAME_PLACE: Final = 0.5  # share of common words from which on two places are one
-_TRIES: Final = 3
-_ACTION_WORDS: Final = 28  # of a plain action, for estimates
-_SHORT_ACTION: Final = (2, 80)  # sentences and tokens of a small model's action; what it says beyond is another one
 _TRANSITION: Final = 0.5  # words of a transition, as a share of a paragraph's
-_RECENT_TOKENS: Final = 1200  # of recent paragraphs, for small models
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """Something in the story that can be seen or heard, and the characters who neither see nor hear it."""
-
-    text: str
-    unseen_by: tuple[str, ...] = ()
-
-
-@dataclass
-class Progress:
-    """What Algorithm 1 requires, and what it changes, as it stands between two timesteps.
-
-    Attributes:
-        characters: C.
-        world: W.
-        goals: every goal so far; the last one is g.
-        t: timesteps so far.
-        k: stall count: timesteps of the goal g.
-        story: all paragraphs so far; the last ones are s.
-        done: selected actions by character.
-        want: how many words the story is to have.
-        domain: of the goal g, as far as the goal generator named one.
-        place: where the story is, as far as it matters who is there; else empty.
-        system: reserved keys that the next commit sets.
-        idle: steps since there was an action.
-        chapter: number of the chapter that is written, and `begin`, how many paragraphs stand before it.
-        closing: the goal g closes the story; `over`: it has ended.
-        setting: where and when the story takes place; `moment`, where and when it stands now.
-        accounts: what can be seen and heard in a paragraph; `away`, who neither saw nor heard what happened last.
-        goal_hidden_from: characters who know nothing of the goal g.
-    """
-
-    brief: Brief
-    config: Config
-    characters: tuple[Persona, ...]
-    world: WorldGraph
-    goals: list[str]
-    want: WordRange
-    t: int = 0
-    k: int = 0
-    story: list[str] = field(default_factory=list)
-    done: dict[str, list[str]] = field(default_factory=dict)
-    domain: str = ""
-    place: str = ""
-    system: dict[str, Value] = field(default_factory=dict)
-    idle: int = 0
-    chapter: int = 0
-    begin: int = 0
-    closing: bool = False
-    over: bool = False
-    setting: str = ""
-    moment: str = ""
-    accounts: dict[str, tuple[Seen, ...]] = field(default_factory=dict)
-    away: tuple[str, ...] = ()
-    goal_hidden_from: tuple[str, ...] = ()
-    records: Records = field(default_factory=Records)
-
-    @classmethod
-    def at_start(cls, brief: Brief, start: Personas, world: WorldState, config: Config) -> Progress:
-        """Before the first timestep; `world` is empty."""
-        ours = config.ours
-        asked = WordRange.about(ours.pages * _WORDS_A_PAGE) if ours.pages else asked_range(brief, ours.words)
-        graph = WorldGraph.of(start, world, places=ours.present_only or ours.witnessed, by_meaning=ours.by_meaning)
-        now = cls(brief, config, start.people, graph, [start.goal], asked or WordRange.about(_USUAL_WORDS))
-        if ours.witnessed:
-            now.setting, now.moment = start.setting, start.opening
-            now.goal_hidden_from = start.goal_hidden_from
-        return now
-
-    @property
-    def goal(self) -> str:
-        """The goal g."""
-        return self.goals[-1]
-
-    @property
-    def words(self) -> int:
-        """Words of the story so far."""
-        return sum(map(_counted, self.story))
-
-    @property
-    def left(self) -> int:
-        """Words until the target."""
-        return self.want.target - self.words
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the characters."""
-        return tuple(persona.name for persona in self.characters)
-
-
-_counted = lru_cache(maxsize=20_000)(count_words)  # the whole story is counted at every step
 
 
 async def write(brief: Brief, run: Run, config: Config) -> Story:
@@ -205,10 +108,9 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """A chapter's paragraphs, and the run in which its timesteps are; `draft` where the whole is read at the end."""
+    """A chapter's paragraphs; `draft` where the whole is read at the end."""
 
     text: list[str]
-    run: Run
     draft: Draft | None = None
 
 
@@ -243,69 +145,23 @@ async def chapter(now: Progress, run: Run) -> Chapter:
     await now.records.keep_steps(run, now.chapter)
     if text:
         now.story[now.begin :] = text
-    if draft is None:
-        await now.records.keep_world(run, now.chapter, now.world.world)
-    return Chapter(text, inner, draft)
+    await now.records.keep_world(run, now.chapter, now.world.world)
+    return Chapter(text, draft)
 
 
 async def whole_story(now: Progress, run: Run, written: Sequence[Chapter]) -> list[list[str]]:
     """The chapters as they stand in the story: with `final_reading` (ours) the whole is read once and mended.
 
-    What the narrator changes there changes W too, as what a person changes does: one call for each chapter with a
-    change.
+    Nothing is written after that, so W stays as the chapters left it.
     """
     drafts = [one.draft for one in written if one.draft is not None]
     if not drafts:
         return [one.text for one in written]
     lines = [f"Setting: {now.setting}"] if now.setting else []
     lines += [f"Goal: {goal}" for goal in now.goals]
-    plan = "\n\n".join(["\n".join(lines), *(persona.block for persona in now.characters)])
-    made = await final_reading(run, "narrator", drafts, brief=now.brief.text, plan=plan, want=now.want)
-    texts = [paragraphs(text) for text in made]
-    for number, (before, text) in enumerate(zip(written, texts, strict=True), 1):
-        if run.unless_made_up(partial(ne, before.text, text), instead=False):
-            await reread(now, before.run, number, before.text, text)
-        await now.records.keep_world(run, number, now.world.world)
-    return texts
-
-
-async def reread(now: Progress, run: Run, number: int, told: Sequence[str], text: Sequence[str]) -> None:
-    """Ours: W takes over what was changed in a chapter, whose steps made the paragraphs `told`; one call.
-
-    Costs nothing where nobody changed anything.
-    """
-    config, role = now.config, "critic" if now.config.paper.critic else "narrator"
-    if not config.paper.world_updates:
-        return
-    old, new = _changed(told, text)
-    try:
-        made = await run.ask_for(
-            Changes,
-            role,
-            "reread",
-            sampling=_sampling(run, role, config.paper.critic_temperature, 400),
-            old=old,
-            new=new,
-            world=[shown(variable) for variable in variables(now)],
-            story=None,
-            **always(now),
-        )
-    except ReplyError as error:
-        run.note(f"What was changed in chapter {number} could not be read: {error}")
-        return
-    updates, refused = writes(now, run, role, made, "edit")
-    set_ = now.world.amend(Moment(number, max(len(told), len(text)) + 1), updates)
-    now.records.counts["amended"] += len(set_)
-    now.records.counts["refused"] += len(refused)
-
-
-def _changed(told: Sequence[str], text: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The paragraphs that are no longer there, and those that stand instead of them."""
-    parts = SequenceMatcher(a=told, b=text, autojunk=False).get_opcodes()
-    other = [part for part in parts if part[0] != "equal"]
-    return [p for part in other for p in told[part[1] : part[2]]], [
-        p for part in other for p in text[part[3] : part[4]]
-    ]
+    plan = "\n\n".join(["\n".join(lines), *(persona.full for persona in now.characters)])
+    made = await final_reading(run, "narrator", drafts, brief=now.task, plan=plan, want=now.want)
+    return [paragraphs(text) for text in made]
 
 
 async def timesteps(now: Progress, run: Run) -> None:
@@ -313,7 +169,7 @@ async def timesteps(now: Progress, run: Run) -> None:
     most = now.config.ours.chapter_words
     while goes_on(now):
         goal_ended = await timestep(now, run)
-        if most and goal_ended and sum(map(_counted, now.story[now.begin :])) >= most:
+        if most and goal_ended and sum(map(counted, now.story[now.begin :])) >= most:
             return
 
 
@@ -332,12 +188,13 @@ async def timestep(now: Progress, run: Run) -> bool:
 
     # Action Generation + Critic Revision
     C = present(now)  # noqa: N806 - the paper's name
-    witnesses = None if len(C) == len(now.characters) else tuple(c.name for c in C)  # of what happens; None for all
+    here = config.ours.present_only and len(C) < len(now.characters)
+    witnesses = tuple(c.name for c in C) if here else None  # of what happens; None for all
     actions = await proposed_actions(now, run, C, witnesses)  # lines 1 to 7
 
     if actions:
         # Narrator
-        selected = await narrator(now, run, actions)  # line 8
+        selected = await narrator(now, run, actions, last=last)  # line 8
         want = with_room(now, run, selected, want, last=last)
         text, selected = await paragraph(now, run, selected, want, last=last)  # line 9
         goal_reached = selected.goal_reached
@@ -351,10 +208,11 @@ async def timestep(now: Progress, run: Run) -> bool:
             at = Moment(now.chapter, max(len(now.story) - now.begin, 1))
             made = W.commit(now.t, at, [*updates, *selected.world_updates], now.system)  # line 13
             now.system = {}
-    remember(now, run, actions, selected, made, now.story[before:], absent=len(C) - len(actions))
+    remember(now, run, actions, selected, made, now.story[before:])
     now.over = last
     if last:
         return False
+    go_on(now, selected.course)
 
     # Goal Sequencing
     status = goal_ends(now, reached=goal_reached)  # lines 19, 22, 25
@@ -376,17 +234,24 @@ async def proposed_actions(
 ) -> list[ProposedAction]:
     """Lines 1 and 7, for all characters c of C: the actions of those who gave one that can be read.
 
-    With `in_turn` (ours) they act one after the other, and who comes later knows what was accepted before; else, as in
-    the paper, side by side, and so do small models, which would repeat what they are shown.
+    With `in_turn` (ours) they act one after the other, who comes later knows what was accepted before, and nobody acts
+    after the goal is reached; else, as in the paper, side by side, and so do small models, which would repeat what they
+    are shown.
     """
     if not now.config.ours.in_turn or any(run.aids(c.name) for c in C):
         made = await side_by_side(proposed_action(now, run.scope(c.name), c, witnesses) for c in C)
+        now.records.counts["absent"] += made.count(None)
         return [a for a in made if a is not None]
     actions: list[ProposedAction] = []
     first = (now.t - 1) % len(C)
     for c in (*C[first:], *C[:first]):
         a = await proposed_action(now, run.scope(c.name), c, witnesses, [one for one in actions if not one.forced])
-        actions += [a] if a is not None else []
+        if a is None:
+            now.records.counts["absent"] += 1
+            continue
+        actions.append(a)
+        if a.goal_reached and not a.forced:
+            break
     return actions
 
 
@@ -412,7 +277,7 @@ async def proposed_action(
         attempts.append(Attempt(a, (r.feedback or "find another action") if r is not None and revise else ""))
         found = ProposedAction(c.name, a, forced=revise, attempts=tuple(attempts), lone=paper.critic and r is None)
         if r is not None:  # line 6
-            unseen = others(now, getattr(r, "unseen_by", ()), but=c.name)
+            unseen = named(now.characters, getattr(r, "unseen_by", ()), but=c.name)
             updates, refused = writes(now, run, "critic", r, c.name, known_to(now, unseen, witnesses))
             found = replace(
                 found, world_updates=updates, refused=refused, goal_reached=r.goal_reached, unseen_by=unseen
@@ -420,27 +285,6 @@ async def proposed_action(
         if not revise:  # line 5: until
             return found
     return found
-
-
-def writes(
-    now: Progress, run: Run, role: str, made: object, actor: str, witnesses: tuple[str, ...] | None = None
-) -> tuple[tuple[Write, ...], tuple[Refused, ...]]:
-    """The world updates in a reply of `role` as writes of `actor`, and those that cannot be taken."""
-    named, retire = getattr(made, "world_updates", ()), now.config.ours.retire
-    return now.world.writes_of(named, actor, witnesses, aids=run.aids(role), retire=retire)
-
-
-def others(now: Progress, names: Iterable[str], but: str = "") -> tuple[str, ...]:
-    """The characters that a reply names, by name or alias, without `but`."""
-    said = {name.casefold().strip() for name in names}
-    return tuple(
-        p.name for p in now.characters if p.name != but and said & {name.casefold() for name in (p.name, *p.aliases)}
-    )
-
-
-def known_to(now: Progress, unseen: Sequence[str], there: tuple[str, ...] | None = None) -> tuple[str, ...] | None:
-    """Who learns of what happens: those who are there but the `unseen`; `None` for everybody."""
-    return tuple(name for name in there or now.names if name not in unseen) if unseen else there
 
 
 async def character_agent(
@@ -461,60 +305,22 @@ async def character_agent(
         "refused": refused,
         "plain": plain,
         "witnessed": witnessed,
-        "setting": now.setting,
+        "setting": now.public_setting,
+        "opens": not now.story,
         "own_goals": now.config.ours.own_goals,
-        **always(now),
+        **always(now, c),
     }
     if c.name in now.goal_hidden_from:
         fields["goal"] = ""
-    if c.name in now.away:
-        fields["moment"] = ""
-    sampling = _sampling(run, c.name, paper.actor_temperature, 120 if plain else 200)
+    sampling = sampling_of(run, c.name, paper.actor_temperature, 120 if plain else 200)
     try:
         if plain:
-            return await _plain_action(run, c.name, sampling, fields)
+            return await plain_action(run, c.name, sampling, fields)
         made = await run.ask_for(ActionReply, c.name, "act", sampling=sampling, **fields)
     except ReplyError as error:
         run.note(f"{c.name} is absent from step {now.t}: {error}")
         return None
     return " ".join(made.action.split())
-
-
-async def _plain_action(run: Run, name: str, sampling: Sampling, fields: Mapping[str, Any]) -> str:
-    """An action in plain words, without chatter; with aids without echoes too, and not longer than an action is.
-
-    Raises:
-        ReplyError: nothing of the replies can be used.
-    """
-    fault = ""
-    for attempt in range(_TRIES):
-        here = run.again(attempt, fault)
-        reply = await here.reply(name, "act", sampling=sampling, expect=_ACTION_WORDS, **fields)
-        text = reply.text
-        if not is_person(reply.model):
-            echo = (here.render("act", **fields), *fields["story"])
-            text = clean_reply(here, name, reply, labels=LABELS, last=False, echo=echo)
-            if fault := here.fault(text, "act", fields):
-                here.removed("reply", text)
-                continue
-        if action := " ".join(text.split()):
-            kept = _shortened(action) if run.aids(name) else action
-            here.removed("length", action.removeprefix(kept))
-            return kept
-    raise ReplyError(f"{name!r} gave no action in {_TRIES} tries.", reply=reply.text)
-
-
-def _shortened(action: str) -> str:
-    """The first sentences of a small model's action; what somebody says is never cut in the middle."""
-    most, tokens = _SHORT_ACTION
-    kept: list[str] = []
-    for sentence in sentences(action):
-        so_far = " ".join(kept)
-        whole = so_far.count('"') % 2 == 0 and so_far.count("“") <= so_far.count("”")
-        if kept and whole and (len(kept) >= most or estimate_tokens(f"{so_far} {sentence}") > tokens):
-            break
-        kept.append(sentence)
-    return " ".join(kept)
 
 
 async def critic(
@@ -533,8 +339,9 @@ async def critic(
             full if paper.world_updates else Verdict,
             "critic",
             "criticise",
-            sampling=_sampling(run, "critic", paper.critic_temperature, 400),
+            sampling=sampling_of(run, "critic", paper.critic_temperature, 400),
             persona=replace(c, location="") if ours.witnessed else c,
+            setting=now.setting,
             action=a,
             world=[shown(variable) for variable in seen],
             keys=now.world.keys_of(c, seen, _OWN_KEYS) if ours.state_max else [],
@@ -547,7 +354,7 @@ async def critic(
             last=last and ours.forced_updates,
             story=recent(now, run, "critic", paper.recent_narrator) if history else None,
             own=tuple(now.done.get(c.name, ())[-_OWN_ACTIONS:]) if history else (),
-            **always(now),
+            **always(now, c),
         )
     except ReplyError as error:
         run.note(f"The critic gave nothing that can be read about {c.name} in step {now.t}: {error}")
@@ -555,8 +362,11 @@ async def critic(
 
 
 def present(now: Progress) -> list[Persona]:
-    """Who acts: everybody; with `present_only` those who are where the story is, or whose place is not known."""
-    everybody = list(now.characters)
+    """Who acts: everybody, or, with `witnessed`, those whom the narrator named.
+
+    With `present_only` those who are where the story is, or whose place is not known.
+    """
+    everybody = [c for c in now.characters if c.name in now.turns or not now.turns]
     if not (now.config.ours.present_only and now.place):
         return everybody
     there = [c for c in everybody if not (own := now.world.location(c)) or _same_place(own, now.place)]
@@ -572,32 +382,26 @@ def _same_place(one: str, other: str) -> bool:
 # Narrator: lines 8 and 9 ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Selected:
-    """The narrator's choice: actions in the order in which they happen, the paragraph where it came with the choice.
-
-    `world_updates` and `goal_reached` are the narrator's own, where there is no critic to name them.
-    """
-
-    order: tuple[ProposedAction, ...]
-    paragraph: str = ""
-    world_updates: tuple[Write, ...] = ()
-    goal_reached: bool = False
-
-
-async def narrator(now: Progress, run: Run, actions: Sequence[ProposedAction]) -> Selected:
+async def narrator(now: Progress, run: Run, actions: Sequence[ProposedAction], *, last: bool) -> Selected:
     """Line 8, NARRATOR(actions, g, W, s): which actions happen, in which order, and the paragraph about them.
 
-    With `plain_paragraph` the paragraph is written by another call, and a lone action needs no choice; with `in_turn`
-    what is chosen happens in the order in which it was proposed. Where nothing can be read, or nothing is chosen
-    twice, the first action that the critic took happens; without `plain_paragraph` its words are the paragraph.
+    With `plain_paragraph` the paragraph is written by another call, and a lone action needs no choice; with `witnessed`
+    the narrator also says who acts next and where the next scene is, unless nobody else is there or nothing follows.
+    Where nothing can be read, or nothing is chosen twice, the first action that the critic took happens; without
+    `plain_paragraph` its words are the paragraph.
     """
     paper, with_text = now.config.paper, not now.config.ours.plain_paragraph
     reached, in_turn = not paper.critic, now.config.ours.in_turn
     updates = reached and paper.world_updates
-    if len(actions) == 1 and paper.critic and not with_text:
+    leads = now.config.ours.witnessed and not with_text and not last and len(now.characters) > 1
+    leads = leads and not run.aids("narrator")
+    if len(actions) == 1 and paper.critic and not with_text and not leads:
         return Selected(tuple(actions))
-    shape = (narration_shape if with_text else choice_shape)(len(actions), updates=updates, reached=reached)
+    shape = (
+        narration_shape(len(actions), updates=updates, reached=reached)
+        if with_text
+        else choice_shape(len(actions), updates=updates, reached=reached, leads=leads)
+    )
     most = (600 if with_text else 60) + updates * 400
     for attempt in range(2):  # an empty choice is sent back once
         here = run.scope("again") if attempt else run
@@ -606,7 +410,7 @@ async def narrator(now: Progress, run: Run, actions: Sequence[ProposedAction]) -
                 shape,
                 "narrator",
                 "narrate" if with_text else "choose",
-                sampling=_sampling(run, "narrator", paper.narrator_temperature, most),
+                sampling=sampling_of(run, "narrator", paper.narrator_temperature, most),
                 proposals=actions,
                 updates=updates,
                 reached=reached,
@@ -614,7 +418,9 @@ async def narrator(now: Progress, run: Run, actions: Sequence[ProposedAction]) -
                 story=recent(now, run, "narrator", paper.recent_narrator),
                 opening=not now.story,
                 in_turn=in_turn,
-                brief=now.brief.text if in_turn else "",
+                brief=now.task if in_turn else "",
+                setting=now.setting,
+                names=now.names if leads else (),
                 pace=pace(now) if in_turn and now.config.ours.length_control else None,
                 again=bool(attempt),
                 **always(now),
@@ -624,8 +430,10 @@ async def narrator(now: Progress, run: Run, actions: Sequence[ProposedAction]) -
             break
         if order := dict.fromkeys(number - 1 for number in made.order if 1 <= number <= len(actions)):
             own, _ = writes(now, run, "narrator", made, "narrator")
-            chosen = _until_reached([actions[n] for n in (sorted(order) if in_turn else order)], now.config)
-            return Selected(chosen, getattr(made, "paragraph", ""), own, getattr(made, "goal_reached", False))
+            chosen = _until_reached([actions[n] for n in order], now.config)
+            course = Course(**made.model_dump(include=set(Course.model_fields))) if leads else Course()
+            reached_now = getattr(made, "goal_reached", False)
+            return Selected(chosen, getattr(made, "paragraph", ""), own, reached_now, course)
     first = next((a for a in actions if not a.forced), actions[0])
     return Selected((first,), first.action if with_text else "")
 
@@ -650,121 +458,24 @@ async def paragraph(
     ours = now.config.ours
     if not ours.plain_paragraph:
         return selected.paragraph, selected
-    text = await _prose(now, run, selected, want, last=last, wrong=())
+    text = await paragraph_prose(now, run, selected, want, last=last, wrong=())
     if not ours.check or run.aids("critic"):
         return text, selected
     found = await reading(now, run, selected, text, last=last)
     if wrong := found.wrong:
         run.note(f"Step {now.t} is written again: {' '.join(wrong)}")
         now.records.counts["rewritten"] += 1
-        again = await _prose(now, run.scope("again"), selected, want, last=last, wrong=wrong)
+        again = await paragraph_prose(now, run.scope("again"), selected, want, last=last, wrong=wrong, first=text)
         other = await reading(now, run.scope("again"), selected, again, last=last)
         if len(other.wrong) <= len(wrong):
             text, found = again, other
     if found.account is not None and text:
-        first, *more = paragraphs(text)
-        seen = tuple(Seen(one.what, others(now, one.unseen_by)) for one in found.account.seen)
-        now.accounts |= {first: seen} | dict.fromkeys(more, ())
+        own = paragraphs(text)  # the longest stands for all: a refrain may be a paragraph of more than one step
+        seen = tuple(Seen(one.what, named(now.characters, one.unseen_by)) for one in found.account.seen)
+        now.accounts |= dict.fromkeys(own, ()) | {max(own, key=len): seen}
         now.moment = found.account.now or now.moment
         now.away = seen[-1].unseen_by if seen else ()
-    return text, _agreed(now, run, selected, found)
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """What the critic found in a paragraph: values other than W's, actions that it leaves out, and what can be seen."""
-
-    contradictions: tuple[tuple[Contradiction, str], ...] = ()
-    untold: tuple[ProposedAction, ...] = ()
-    account: Account | None = None
-
-    @property
-    def wrong(self) -> tuple[str, ...]:
-        """One sentence about each thing that does not agree."""
-        return (
-            *(f'It is so that {so}, and the paragraph says "{one.quote}".' for one, so in self.contradictions),
-            *(f"It does not tell that {a.character} does this: {a.action}" for a in self.untold),
-        )
-
-
-async def reading(now: Progress, run: Run, selected: Selected, text: str, *, last: bool) -> Read:
-    """Ours: what in a paragraph does not agree with the actions and W as it stands after the step; one call.
-
-    A contradiction counts where the paragraph has the words, W has the variable, and the two values do not mean the
-    same.
-    """
-    witnessed = now.config.ours.witnessed and not last
-    after: dict[str, Variable | Write] = {variable.key: variable for variable in variables(now)}
-    after |= {one.key: one for a in selected.order for one in a.world_updates}
-    after |= {one.key: one for one in selected.world_updates}
-    try:
-        made = await run.ask_for(
-            Account if witnessed else Reading,
-            "critic",
-            "check",
-            sampling=_sampling(run, "critic", now.config.paper.critic_temperature, 400),
-            paragraph=text,
-            chosen=selected.order,
-            names=now.names if witnessed else (),
-            world=[shown(variable) for variable in after.values()],
-            story=None,
-            **always(now),
-        )
-    except ReplyError as error:
-        run.note(f"The paragraph of step {now.t} could not be checked: {error}")
-        return Read()
-    words_of = Quotable.of(text)
-    return Read(
-        tuple(
-            (one, shown(after[one.key]))
-            for one in made.contradictions
-            if one.key in after and words_of.has(one.quote) and now.world.contradicts(after[one.key], one.value)
-        ),
-        tuple(selected.order[number - 1] for number in sorted({*made.untold}) if 1 <= number <= len(selected.order)),
-        made if isinstance(made, Account) else None,
-    )
-
-
-def _agreed(now: Progress, run: Run, selected: Selected, found: Read) -> Selected:
-    """The choice as far as the paragraph tells it, and with the values that the paragraph has."""
-    for a in found.untold:
-        run.note(f"What {a.character} does in step {now.t} is not told, and so has not happened: {a.action}")
-    now.records.counts["untold"] += len(found.untold)
-    now.records.counts["yielded"] += len(found.contradictions)
-    values = [Update(key=one.key, value=one.value) for one, _ in found.contradictions]
-    own, _ = now.world.writes_of(values, "narrator")
-    return replace(
-        selected,
-        order=tuple(a for a in selected.order if a not in found.untold),
-        world_updates=(*selected.world_updates, *own),
-    )
-
-
-async def _prose(
-    now: Progress, run: Run, selected: Selected, want: WordRange | None, *, last: bool, wrong: tuple[str, ...]
-) -> str:
-    ours = now.config.ours
-    shows = ours.story_shown if not run.aids("narrator") else 0
-    fields = {
-        "brief": now.brief.text,
-        "personas": now.characters,
-        "chosen": selected.order,
-        "world": [shown(variable) for variable in variables(now)],
-        "story": recent(now, run, "narrator", shows or now.config.paper.recent_narrator),
-        "setting": now.setting,
-        "opens": not now.story,
-        "pace": pace(now) if ours.length_control else None,
-        "last": last,
-        "wrong": wrong,
-        **always(now),
-    }
-    previous = now.story[-1] if now.story else ""
-    labels = (*LABELS, *now.names) if run.aids("narrator") else LABELS
-    prose = Prose(last, want, labels, ours.paragraph_words, previous)
-    temperature = now.config.paper.narrator_temperature
-    return await write_prose(
-        run, "narrator", "tell", prose, before=now.story[-3:], fields=fields, temperature=temperature
-    )
+    return text, agreed(now, run, selected, found)
 
 
 # World-State Commit: lines 10 to 18 stand in `timestep`; what a step leaves -------------------------------------------
@@ -777,8 +488,6 @@ def remember(
     selected: Selected,
     made: Commit | None,
     story: Sequence[str],
-    *,
-    absent: int,
 ) -> None:
     """Record a timestep, and keep what later ones look back to: actions that happened, and where the story is.
 
@@ -788,6 +497,9 @@ def remember(
     for a in selected.order:
         now.done.setdefault(a.character, []).append(a.action)
     if made is not None:
+        made = replace(
+            made, conflicts=tuple(key for key in made.conflicts if not _answered(now, key, actions, selected))
+        )
         for key in made.conflicts:
             values = [
                 f"{shown(one)} ({one.actor})" for a in selected.order for one in a.world_updates if one.key == key
@@ -798,7 +510,7 @@ def remember(
     if now.config.ours.present_only and selected.order:
         first = next(c for c in now.characters if c.name == selected.order[0].character)
         now.place = now.world.location(first)
-    now.records.step(now.t, len(now.goals), actions, selected.order, made, story, absent)
+    now.records.step(now.t, len(now.goals), actions, selected.order, made, story)
     now.idle = 0 if actions else now.idle + 1
     if now.idle >= _IDLE:
         raise ReplyError(
@@ -806,6 +518,13 @@ def remember(
             "(--model character=...), or run again with another --seed.",
             reply="",
         )
+
+
+def _answered(now: Progress, key: str, actions: Sequence[ProposedAction], selected: Selected) -> bool:
+    """Whether who wrote a key last knew what the others wrote, as an answer knows the question."""
+    turns = [a.character for a in actions]
+    by = [turns.index(a.character) for a in selected.order if any(one.key == key for one in a.world_updates)]
+    return now.config.ours.in_turn and by == sorted(by)
 
 
 # Goal Sequencing: lines 19 to 30 --------------------------------------------------------------------------------------
@@ -858,7 +577,9 @@ async def goal_generator(now: Progress, run: Run, status: Status, *, reached: bo
         if not reason:
             goal, transition = " ".join(made.goal.split()), made.transition_paragraph
             now.goals.append(goal)
-            now.goal_hidden_from = others(now, getattr(made, "hidden_from", ()))
+            now.goal_hidden_from = named(now.characters, getattr(made, "hidden_from", ()))
+            if isinstance(made, Course) and (made.next_scene or made.acts_next):
+                go_on(now, made)
             now.domain, now.place = " ".join(made.goal_domain.split()), ""
             now.system = {"current_goal": goal, "goal_domain": now.domain, "goal_completed": reached}
             break
@@ -882,7 +603,7 @@ async def _next_goal(now: Progress, run: Run, status: Status, reason: str, *, re
         HiddenGoal if witnessed else NextGoal,
         "goal_generator",
         "set_goal",
-        sampling=_sampling(run, "goal_generator", now.config.paper.goals_temperature, 500),
+        sampling=sampling_of(run, "goal_generator", now.config.paper.goals_temperature, 500),
         personas=[persona.public for persona in now.characters],
         status=status,
         reached=reached if now.config.ours.true_status or status == "ending" else None,
@@ -891,7 +612,8 @@ async def _next_goal(now: Progress, run: Run, status: Status, reason: str, *, re
         world=[shown(variable) for variable in variables(now)],
         story=recent(now, run, "goal_generator", now.config.paper.recent_goals),
         reason=reason,
-        brief=now.brief.text if now.config.ours.own_goals else "",
+        leads=witnessed,
+        brief=now.task if now.config.ours.own_goals else "",
         words=WordRange.about(round(now.config.ours.paragraph_words * _TRANSITION))
         if now.config.ours.length_control
         else None,
@@ -910,160 +632,3 @@ def _objection(now: Progress, made: NextGoal, status: Status) -> str:
     if status == "domain_shift" and now.domain and made.goal_domain.casefold() == now.domain.casefold():
         return f"its domain is still {now.domain}."
     return ""
-
-
-# What prompts are shown -----------------------------------------------------------------------------------------------
-
-
-def seen_by(now: Progress, run: Run, c: Persona) -> tuple[str, ...]:
-    """Ours: the last paragraphs as far as a character has seen and heard what they tell, oldest first.
-
-    A paragraph of which there is no account, as one that a person changed, is shown itself.
-    """
-    number = now.config.paper.recent_actor if run.aids(c.name) else now.config.ours.story_shown
-    told = now.story[-(number or now.config.paper.recent_actor) :]
-    known = (now.accounts.get(text, (Seen(text),)) for text in told)
-    seen = [text for own in known if (text := " ".join(one.text for one in own if c.name not in one.unseen_by))]
-    return latest(seen, run.prompt_tokens(c.name, _RECENT_TOKENS))
-
-
-def recent(now: Progress, run: Run, role: str, number: int) -> tuple[str, ...]:
-    """s: the last `number` paragraphs of the story, within what a prompt of this role may hold."""
-    return latest(now.story[-number:], run.prompt_tokens(role, _RECENT_TOKENS))
-
-
-def variables(now: Progress) -> list[Variable]:
-    """What critic, narrator and goal generator see of W: all of it, or the `state_max` that matter now."""
-    return now.world.latest(now.goal, now.t, now.config.ours.state_max)
-
-
-def always(now: Progress) -> dict[str, Any]:
-    """What prompts of all roles are shown."""
-    return {
-        "goal": now.goal,
-        "instruction_first": now.config.ours.instruction_first,
-        "moment": now.moment,
-    }
-
-
-def _sampling(run: Run, role: str, temperature: float | None, short: int) -> Sampling:
-    return Sampling(temperature=temperature, max_tokens=run.reply_tokens(role, short))
-
-
-# The length that is asked for (ours) ----------------------------------------------------------------------------------
-
-
-def with_room(now: Progress, run: Run, selected: Selected, want: WordRange | None, *, last: bool) -> WordRange | None:
-    """The words of a paragraph, more where much is said and done in it; not with aids for small models.
-
-    What comes after it has so much less; an ending of a paragraph's length stays.
-    """
-    if want is None or last or run.aids("narrator"):
-        return want
-    usual = now.config.ours.paragraph_words
-    needed = round(sum(count_words(a.action) for a in selected.order) * _TELLING)
-    target = min(max(want.target, needed), 2 * usual, now.left - round(usual * (1 - _BAND)))
-    if target <= want.target:
-        return want
-    slack = int(target * _BAND)
-    high = max(target, min(target + slack, now.want.high - now.words - round(usual * _ROOM)))
-    return WordRange(target - slack, high, target, exact=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How far the story is: words so far, words in all, and paragraphs to come, the next one among them."""
-
-    written: int
-    wanted: int
-    paragraphs: int
-
-
-def pace(now: Progress) -> Pace:
-    """How far the story is."""
-    return Pace(now.words, now.want.target, max(round(now.left / now.config.ours.paragraph_words), 1))
-
-
-def goes_on(now: Progress) -> bool:
-    """Whether there is another timestep."""
-    ours = now.config.ours
-    if now.over or (ours.max_steps and now.t >= ours.max_steps):
-        return False
-    if not ours.length_control:
-        return now.left > 0
-    return now.want.high - now.words >= _LEAST or now.words < now.want.low
-
-
-def next_paragraph(now: Progress) -> tuple[WordRange | None, bool]:
-    """The words of this timestep's paragraph, and whether it ends the story."""
-    ours = now.config.ours
-    if not ours.length_control:
-        return None, False
-    usual, low, high = ours.paragraph_words, now.want.low - now.words, now.want.high - now.words
-    if now.left <= usual * _LAST or (ours.max_steps and now.t >= ours.max_steps):
-        target = max(min(now.left, 2 * usual), min(usual // 2, high))
-        low, high = max(low, round(target * (1 - _BAND))), min(high, round(target * (1 + _BAND)))
-        low = max(min(low, 2 * usual), 1)
-        return WordRange(min(low, target), max(high, target, low), max(target, low), now.want.exact), True
-    target = round(now.left / pace(now).paragraphs)
-    slack = int(target * _BAND)
-    return WordRange(
-        target - slack, max(min(target + slack, high - round(usual * _ROOM)), target), target, exact=False
-    ), False
-
-
-# Where a story begins -------------------------------------------------------------------------------------------------
-
-
-async def personas_for(run: Run, brief: Brief, config: Config) -> Personas:
-    """The personas and the first goal, kept as `plan/personas.yaml`, which a person can write or edit.
-
-    Made from the author's plan if there is one, else from the brief, which costs 3 calls and at most 1 for each
-    character; with `first_goal` 1 more.
-
-    Raises:
-        PlanError: the author's personas or plan have problems; all are named.
-        ReplyError: a planner's reply could not be read.
-    """
-    plan = await given_plan(run)
-
-    async def make(own: Run) -> str:
-        if plan is not None:
-            return write_personas(await _with_goal(own, brief, Personas.of(plan), config))
-        settled, cast = await begin_plan(own, brief, PlanOptions(characters=config.ours.characters))
-        people = tuple(map(Persona.of, cast.characters))
-        goal = _first_goal(settled.conflict, brief, people)
-        made = Personas(goal, people, setting=settled.setting)
-        return write_personas(await _with_goal(own, brief, made, config, settled.conflict))
-
-    start = await run.keep_as(parse_personas, "personas", make, folder="plan", suffix="yaml")
-    return replace(start, goal=start.goal or (plan.conflict if plan else "") or brief.text)
-
-
-async def _with_goal(run: Run, brief: Brief, start: Personas, config: Config, conflict: str = "") -> Personas:
-    """With `first_goal`: the personas with an end state for their goal, and where the story begins; one call."""
-    if not config.ours.first_goal or run.aids("planner"):
-        return start
-    made = await run.ask_for(
-        FirstGoal,
-        "planner",
-        "first_goal",
-        brief=brief.text,
-        setting=start.setting,
-        conflict=conflict or start.goal,
-        personas=start.people,
-    )
-    places = {one.name.casefold(): one.place for one in made.people}
-    people = tuple(replace(p, location=p.location or places.get(p.name.casefold(), "")) for p in start.people)
-    hidden = {one.name.casefold() for one in made.people if not one.knows_goal}
-    unaware = tuple(p.name for p in people if p.name.casefold() in hidden)
-    goal, opening = " ".join(made.goal.split()), " ".join(made.opening.split())
-    return replace(start, goal=goal, opening=opening, people=people, goal_hidden_from=unaware)
-
-
-def _first_goal(conflict: str, brief: Brief, people: Sequence[Persona]) -> str:
-    """The conflict if it speaks of one of the people, else what the brief asks but its length."""
-    if any(words(persona.name) & words(conflict) for persona in people):
-        return conflict
-    asked = [sentence for sentence in sentences(brief.text) if read_range(sentence) is None]
-    return " ".join(asked) or conflict

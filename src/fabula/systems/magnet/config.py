@@ -93,14 +93,17 @@ class Ours:
         own_goals: a character acts for reasons of its own, and its critic refuses no action for not bringing the
             story's goal nearer; in the paper everybody works towards that goal.
         in_turn: the characters of a step act one after the other, each shown what was accepted before, and another
-            one begins in every step; what is chosen happens in that order. In the paper they act at the same time.
+            one begins in every step; nobody acts after an action that reaches the goal. In the paper they act at the
+            same time.
         witnessed: prompts name place and time, a character is shown the others as anybody sees them, and instead of
             the story's paragraphs what it has seen and heard of them, as the reading of `check` says; what an action
-            changes is known to those who see it.
+            changes is known to those who see it, by critic and reading both. Narrator and goal generator say where and
+            when the next scene is, and who acts next; in the paper everybody does in every step.
         retire: an update with an empty value takes a variable out of W. Not by a role with aids.
-        final_reading: the narrator reads the whole once at its end and mends small things; W takes the changes over.
+        final_reading: the narrator reads the whole once at its end and mends small things; W stays as it was then.
         story_shown: paragraphs that the narrator who writes is shown, and a character with `witnessed`, instead of
-            `recent_narrator` and `recent_actor`; 0 leaves it at those. Not with aids.
+            `recent_narrator` and `recent_actor`; 0 leaves it at those. With `witnessed` these are as many words as so
+            many paragraphs have. Not with aids.
         instruction_first: what is wanted stands before what is given; else after it. The paper prints no prompts.
         characters: how many to make where the author gives none.
     """

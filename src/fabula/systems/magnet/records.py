@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.engine.events import RECORD
 from fabula.story.world import Moment
 from fabula.story.world.file import write_world
+from fabula.systems.magnet.shapes import Course
 from fabula.systems.magnet.state import shown
 
 if TYPE_CHECKING:
@@ -74,6 +75,21 @@ class ProposedAction:
         return "; ".join(map(shown, self.world_updates))
 
 
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """The narrator's choice: actions in the order in which they happen, the paragraph where it came with the choice.
+
+    `world_updates` and `goal_reached` are the narrator's own, where there is no critic to name them; `course` says how
+    the story goes on (ours).
+    """
+
+    order: tuple[ProposedAction, ...]
+    paragraph: str = ""
+    world_updates: tuple[Write, ...] = ()
+    goal_reached: bool = False
+    course: Course = field(default_factory=Course)
+
+
 @dataclass
 class Records:
     """Counts of what did not go smoothly, and the records of the steps since the last chapter."""
@@ -90,7 +106,6 @@ class Records:
         selected: Sequence[ProposedAction],
         made: Commit | None,
         story: Sequence[str],
-        absent: int = 0,
     ) -> None:
         """Record a step: all its actions, those that were selected, what they changed, and its paragraphs."""
         record: dict[str, Any] = {"step": t, "goal": goal, "world_before": self.hash}
@@ -100,7 +115,6 @@ class Records:
             for p in actions
         ]  # fmt: skip
         record["order"] = [p.character for p in selected]
-        self.counts["absent"] += absent
         self.counts["uncriticised"] += sum(p.lone for p in actions)
         self.counts["forced"] += sum(p.forced for p in actions)
         self.counts["refused"] += sum(len(p.refused) for p in actions)

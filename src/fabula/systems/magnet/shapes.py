@@ -27,6 +27,17 @@ class Update(BaseModel):
     value: Annotated[str, short(120), Field(description="true, false, a number or a few words")]
 
 
+class Change(Update):
+    """One world update that not everybody learns of (ours)."""
+
+    unseen_by: Annotated[
+        list[str],
+        Field(
+            description="names of characters who see the action and yet do not learn of this; empty if all of them do"
+        ),
+    ] = []
+
+
 class Verdict(BaseModel):
     """What the critic finds where nobody names world updates."""
 
@@ -41,9 +52,10 @@ class Critique(Verdict):
     world_updates: Annotated[list[Update], short(6), Field(description="what the action changes")] = []
 
 
-class Witnessed(Critique):
+class Witnessed(Verdict):
     """What the critic finds where people know what they have seen (ours)."""
 
+    world_updates: Annotated[list[Change], Field(description="what the action changes")] = []
     unseen_by: Annotated[
         list[str],
         Field(description="names of the characters who can neither see nor hear this action; empty if all do"),
@@ -65,6 +77,10 @@ class Reading(BaseModel):
     untold: Annotated[
         list[int], Field(description="numbers of the actions that do not happen in the paragraph; empty if all do")
     ] = []
+    added: Annotated[
+        list[Change],
+        Field(description="variables that the paragraph changes beyond the actions, with the values at its end"),
+    ] = []
 
 
 class Sight(BaseModel):
@@ -75,6 +91,9 @@ class Sight(BaseModel):
     ]
     unseen_by: Annotated[
         list[str], Field(description="names of the characters who neither see nor hear it; empty if all do")
+    ] = []
+    changes: Annotated[
+        list[str], Field(description="keys of the world above that change with it, or that it shows; often empty")
     ] = []
 
 
@@ -98,7 +117,24 @@ class Start(BaseModel):
 
     name: Annotated[str, Field(min_length=1)]
     place: Annotated[str, Field(description="where the character is at the story's first moment, in a few words")]
+    place_unknown_to: Annotated[
+        list[str], Field(description="names of the characters who do not know that, or believe otherwise")
+    ] = []
+    there: Annotated[bool, Field(description="is that where the opening is, so that the character can act in it")] = (
+        True
+    )
     knows_goal: Annotated[bool, Field(description="does the character know of what the goal speaks")]
+    knows: Annotated[
+        str,
+        Field(description="what it knows of the others, as above, without what it believes wrongly; empty if nothing"),
+    ] = ""
+    believes: Annotated[
+        str,
+        Field(
+            description="what it believes wrongly, said as it would say it itself, without a word that it is wrong "
+            '("Her father is at sea."); empty if nothing'
+        ),
+    ] = ""
 
 
 class FirstGoal(BaseModel):
@@ -110,7 +146,29 @@ class FirstGoal(BaseModel):
     opening: Annotated[
         str, Field(description="place, date and time of day of the story's first moment, in a few words")
     ]
+    setting: Annotated[
+        str, Field(description="the setting as everybody there knows it: place, time, season, what stands where")
+    ] = ""
     people: Annotated[list[Start], Field(description="every character, once")] = []
+
+
+class Turn(BaseModel):
+    """Who acts next (ours)."""
+
+    name: Annotated[str, Field(min_length=1)]
+    elsewhere: Annotated[
+        str, Field(description="place, day and time of day where the character acts, if the story is elsewhere then")
+    ] = ""
+
+
+class Course(BaseModel):
+    """How the story goes on after this (ours)."""
+
+    next_scene: Annotated[
+        str,
+        Field(description="if the scene ends here: place, day and time of day of the next one, in a few words"),
+    ] = ""
+    acts_next: Annotated[list[Turn], Field(description="who acts next; empty if all do")] = []
 
 
 class NextGoal(BaseModel):
@@ -123,7 +181,7 @@ class NextGoal(BaseModel):
     ] = ""
 
 
-class HiddenGoal(NextGoal):
+class HiddenGoal(Course, NextGoal):
     """The goal that follows, where people know what they have seen (ours)."""
 
     hidden_from: Annotated[
@@ -150,11 +208,13 @@ def narration_shape(actions: int, *, updates: bool = False, reached: bool = Fals
 
 
 @cache
-def choice_shape(actions: int, *, updates: bool = False, reached: bool = False) -> type[Any]:
-    """The narrator's choice alone: as `narration_shape` without the paragraph."""
+def choice_shape(actions: int, *, updates: bool = False, reached: bool = False, leads: bool = False) -> type[Any]:
+    """The narrator's choice alone: as `narration_shape` without the paragraph; with `leads` also the `Course`."""
     item = Annotated[int, Field(ge=1, le=actions)]
     order = Annotated[list[item], Field(min_length=1, json_schema_extra={"maxItems": actions})]
-    shape: type[Any] = create_model("Choice", order=(order, ...), **_more(updates=updates, reached=reached))
+    more: dict[str, Any] = {name: (one.annotation, one) for name, one in Course.model_fields.items()} if leads else {}
+    more |= _more(updates=updates, reached=reached)
+    shape: type[Any] = create_model("Choice", order=(order, ...), **more)
     return shape
 
 

@@ -59,12 +59,22 @@ class WorldGraph:
     _keys: dict[str, dict[str, None]] = field(default_factory=dict)
     _same: dict[object, str] = field(default_factory=dict)
     _latest: tuple[object, list[Variable]] | None = None
+    _known: dict[str, dict[str, Variable]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, start: Personas, world: WorldState, *, places: bool = False, by_meaning: bool = False) -> WorldGraph:
+    def of(
+        cls,
+        start: Personas,
+        world: WorldState,
+        *,
+        places: bool = False,
+        by_meaning: bool = False,
+        witnessed: bool = False,
+    ) -> WorldGraph:
         """W before the story: the characters, their relationships, the author's variables, and each persona's state.
 
-        A persona's state has its name before each key. With `places` W also holds where each persona is.
+        A persona's state has its name before each key. With `places` W also holds where each persona is; with
+        `witnessed` those from whom `start` hides a variable do not know it.
         """
         names = Counter(name_key(name) for p in start.people for name in {p.name, *p.aliases})
         world.describe(  # a name that means two people is nobody's alias
@@ -77,6 +87,14 @@ class WorldGraph:
         for persona in start.people:
             own = [*persona.state, *([(LOCATION, persona.location)] if places and persona.location else [])]
             writes += [Write(key_of_persona(persona, key), value, AUTHOR, (persona.name,)) for key, value in own]
+        if witnessed:
+            hidden = {key: set(named(start.people, names)) for key, names in start.world_hidden_from}
+            writes = [
+                replace(one, witnesses=tuple(name for name in start.names if name not in hidden[one.key]))
+                if hidden.get(one.key)
+                else one
+                for one in writes
+            ]
         made.commit(0, START, writes, {"current_goal": start.goal} if start.goal else {})
         return made
 
@@ -120,11 +138,23 @@ class WorldGraph:
     def _written(self, writes: Iterable[Write]) -> None:
         self._view = self._latest = None
         for write in writes:
+            self._learn(write)
             if (variable := self.variables.get(write.key)) is not None:
                 self._points[write.key] = tuple(self._worth(variable, n) for n in range(len(self.personas)))
                 for word in write.key.split("_"):
                     self._keys.setdefault(word, {})[write.key] = None
                 self._same.setdefault(self._meaning(write), write.key)
+
+    def _learn(self, write: Write) -> None:
+        """Who sees a write knows it; who does not still knows what it saw last."""
+        last = self.variables.get(write.key)
+        made = Variable(write.key, write.value, last.step if last else 0, write.actor, write.about, write.witnesses)
+        for p in self.personas:
+            if write.witnesses is None or p.name in write.witnesses:
+                own = self._known.setdefault(p.name, {})
+                own.pop(write.key, None)
+                if write.value is not None and write.key not in RESERVED:
+                    own[write.key] = made
 
     def _under_its_key(self, write: Write) -> Write:
         """A write under the key that W has for the same thing, where there is one."""
@@ -153,10 +183,10 @@ class WorldGraph:
 
         Three points for a variable about the character, two for its name in key or value, one for a variable about
         somebody it has a tie with, one for a word of the goal, and up to one for a late write. What it did not witness
-        is left out.
+        is left out; what it saw before that stands, as the character knows it.
         """
         place = self.personas.index(persona)
-        seen = (v for v in self.variables.values() if v.witnesses is None or persona.name in v.witnesses)
+        seen = self._known.get(persona.name, {}).values()
         points = self._points
         return self._best(seen, goal, step, most, {key: mine for key, all_ in points.items() if (mine := all_[place])})
 
@@ -241,6 +271,12 @@ class WorldGraph:
         score = 3 * any(name in variable.about for name in names)
         score += 2 * any(name.casefold() in said or (key_of(name) or name) in variable.key for name in names)
         return score + any(self.world.index.owner(name) in self._ties[place] for name in variable.about)
+
+
+def named(people: Iterable[Persona], names: Iterable[str], but: str = "") -> tuple[str, ...]:
+    """The characters that a text names, by name or alias, without `but`."""
+    said = {name.casefold().strip() for name in names}
+    return tuple(p.name for p in people if p.name != but and said & {n.casefold() for n in (p.name, *p.aliases)})
 
 
 def _relationship(persona: Persona, other: str, tie: str) -> Fact:

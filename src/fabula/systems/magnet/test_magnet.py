@@ -28,8 +28,9 @@ from fabula.story.personas import Persona, Personas
 from fabula.story.world import Fact, Moment, WorldState, flat
 from fabula.story.world.flat import Commit, Write
 from fabula.systems import find
-from fabula.systems.magnet.algorithm import Progress, due, timestep
+from fabula.systems.magnet.algorithm import due, timestep
 from fabula.systems.magnet.config import Config, Ours, Paper
+from fabula.systems.magnet.progress import Progress
 from fabula.systems.magnet.shapes import Critique, Update
 from shortening import shortened
 
@@ -136,6 +137,7 @@ async def write(
     personas: str = "goal: The lamp burns.\npersonas:\n  - name: Mara\n  - name: Tobias\n",
     journal: Journal | None = None,
     capabilities: Capabilities | None = None,
+    brief: Brief = BRIEF,
     **config: Any,  # noqa: ANN401 - fields of Config
 ) -> Written:
     """A story; the whole is read at the end only where a test asks for it."""
@@ -146,7 +148,7 @@ async def write(
         written.journal.decide("personas", "edit", personas)
     prompts = Prompts(SYSTEM.prompts, common=PROMPTS)
     run = Run(RunContext(written.journal, prompts, Cast.of(model), listeners=[written.hear]))
-    written.story = await SYSTEM.write(BRIEF, run, SYSTEM.config(preset, config))
+    written.story = await SYSTEM.write(brief, run, SYSTEM.config(preset, config))
     written.asked = model.asked
     return written
 

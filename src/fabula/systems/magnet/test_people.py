@@ -15,7 +15,7 @@ from fabula.engine.journal import Journal
 from fabula.models.base import SAMPLING_FIELDS, Capabilities
 from fabula.story import count_words
 from fabula.story.personas import parse_personas, write_personas
-from fabula.systems.magnet.algorithm import _shortened
+from fabula.systems.magnet.prose import shortened
 from fabula.systems.magnet.test_magnet import SYSTEM, Written, accepted, agrees, paths, said, write
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def secretly(request: Request) -> str:
 
 async def test_a_secret_is_shown_to_its_own_player_and_to_who_judges_and_tells_it() -> None:
     def script(request: Request) -> str:
-        reached = request.path.endswith("step/1/Odile/criticise")
+        reached = request.path.endswith("step/1/Pauwels/criticise")
         return accepted({}, reached=True) if reached else said(request)
 
     written = await cheese(script)
@@ -122,7 +122,10 @@ async def test_who_acts_later_sees_what_was_accepted_before_unless_out_of_hearin
     assert "Odile does what nobody did" in porter
     assert "sugar" not in porter
     steps = json.loads(written.kept["steps/steps-1"])
-    assert steps[0]["order"] == ["Odile", "Brandt", "Pauwels"], "answers come after what they answer"
+    assert steps[0]["order"] == ["Pauwels", "Brandt", "Odile"], "as the narrator says"
+    tell = the(written, "1/tell").partition("# What happens now")[2]
+    assert tell.index("- Pauwels") < tell.index("- Brandt") < tell.index("- Odile")
+    assert "an answer after what it answers" in the(written, "1/choose")
     assert "what answers an action that you leave out" in the(written, "1/choose")
     side = await cheese(secretly, in_turn=False)
     assert len(side.asked) == len(written.asked), "at no further call"
@@ -235,13 +238,14 @@ async def test_two_values_for_one_key_are_named_and_a_key_can_be_retired() -> No
 
     written = await cheese(script)
     note = "Step 1 writes 'lamp' more than once: lamp = lit (Odile), then lamp = dark (Brandt). The last one holds."
-    assert note in written.noted
+    assert note not in written.noted, "Brandt knew, and answered it"
     assert "this changes: lamp = lit" in the(written, "1/Brandt/criticise"), "who is judged later is judged after it"
     assert "alarm is no longer so" in the(written, "2/tell")
     assert "alarm" not in the(written, "3/Odile/criticise").partition("# Story")[0]
     world = the(written, "3/Pauwels/criticise").partition("# World")[2].partition("# Goal")[0]
     assert "alarm" not in world
     assert "lamp = dark" in world
+    assert note in (await cheese(script, in_turn=False)).noted
     faithful = await write(script, personas=CHEESE, words="20000", max_steps=3)
     assert "alarm = armed" in the(faithful, "3/narrate"), "the paper only overwrites"
 
@@ -311,7 +315,7 @@ async def test_an_action_goes_whole_to_critic_narrator_and_record_and_no_speech_
     )
 )
 def test_a_small_models_action_ends_outside_of_quotations(parts: list[str]) -> None:
-    short = _shortened(" ".join(parts))
+    short = shortened(" ".join(parts))
     assert short
     assert short.count('"') % 2 == 0
     assert short.count("“") == short.count("”")
@@ -393,36 +397,20 @@ async def test_the_narrator_knows_how_far_the_story_is_and_what_this_step_change
 # the final reading ----------------------------------------------------------------------------------------------------
 
 
-async def test_what_the_final_reading_changes_w_takes_over() -> None:
+async def test_what_the_final_reading_changes_costs_no_call_since_nothing_follows() -> None:
     def script(request: Request) -> str:
         if request.path.endswith("tell"):
             return f"On Tuesday step {request.path.split('step/')[1][0]} began. {said(request)}"
         if request.path.endswith("final_reading"):
-            return json.dumps(
-                {
-                    "edits": [
-                        {
-                            "paragraph": 2,
-                            "old": "On Tuesday step 2",
-                            "new": "On Wednesday step 2",
-                            "why": "It was a day later.",
-                        }
-                    ]
-                }
-            )
-        if request.path.endswith("reread"):
-            assert "On Wednesday step 2" in text(request)
-            return json.dumps({"world_updates": [{"key": "day", "value": "Wednesday"}]})
+            edit = {"paragraph": 2, "old": "On Tuesday step 2", "new": "On Wednesday step 2", "why": "A day later."}
+            return json.dumps({"edits": [edit]})
         return said(request)
 
     written = await cheese(script, final_reading=True)
     assert "On Wednesday step 2 began." in written.story.text
     assert "On Tuesday step 2" not in written.story.text
-    assert len(paths(written.asked, "final_reading")) == len(paths(written.asked, "reread")) == 1
-    world = json.loads(written.kept["world/world-1"])["facts"]
-    assert [fact["value"] for fact in world if fact["slot"] == "day"] == ["Wednesday"]
-    quiet = await cheese(said, final_reading=True)
-    assert not paths(quiet.asked, "reread")
+    assert (len(paths(written.asked, "final_reading")), len(paths(written.asked, "reread"))) == (1, 0)
+    assert json.loads(written.kept["world/world-1"])["facts"]
 
 
 def test_every_difference_is_a_named_field_that_is_off_in_the_paper() -> None:
