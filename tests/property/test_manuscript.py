@@ -27,10 +27,10 @@ def story_of(title: str, pieces: list[tuple[str, str]], *, breaks: bool = False)
 
 @given(texts, scenes, st.booleans())
 @example("a\nb", [("a\rb", "x")], False)  # noqa: FBT003 - with and without breaks
-@example(" ", [("a", "# no title")], True)  # noqa: FBT003
-@example("T", [("", ""), ("", "\ufeff\ufeffx")], False)  # noqa: FBT003
-@example("T", [("a", "x\n\n* * *"), ("b", "* * *\n\ny")], False)  # noqa: FBT003
-@example("T", [("a", "x\n\n* * *"), ("b", "* * *\n\ny")], True)  # noqa: FBT003
+@example(" ", [("a", "# no title")], True)  # noqa: FBT003 - with and without breaks
+@example("T", [("", ""), ("", "\ufeff\ufeffx")], False)  # noqa: FBT003 - with and without breaks
+@example("T", [("a", "x\n\n* * *"), ("b", "* * *\n\ny")], False)  # noqa: FBT003 - with and without breaks
+@example("T", [("a", "x\n\n* * *"), ("b", "* * *\n\ny")], True)  # noqa: FBT003 - with and without breaks
 def test_a_story_reads_back_from_its_manuscript_as_it_was(
     title: str,
     pieces: list[tuple[str, str]],

@@ -135,8 +135,8 @@ async def test_a_planner_knows_the_title_whom_the_story_calls_you_and_what_stays
     assert "own player" not in cast
     assert "what they want in secret stands in secret" in cast
     first, second = (next(prompt for path, prompt in shown.items() if f"scene/{n}/" in path) for n in (1, 2))
-    assert "so age_then and then stay empty" in first
-    assert "so age_then and then stay empty" not in second
+    assert "so age_then, then and what belongs to them stay empty" in first
+    assert "so age_then, then and what belongs to them stay empty" not in second
     assert "how it escapes them" in first
     _, small = await made(PlanOptions(scenes=3), aids="on")
     assert not any("The Lamp" in request.messages[1].content for request in small.asked)
