@@ -434,7 +434,7 @@ async def write_story(brief: Brief, run: Run, config: Config) -> Story:
     texts = [draft.text for draft in drafts]
     if config.ours.final_reading:
         texts = await _revised_story(plan, brief, drafts, run, config)
-    story = Story(plan.title or brief.title)
+    story = Story(plan.title or brief.title, breaks=True)
     for scene, text in zip(plan.scenes, texts, strict=True):
         story = story.add(scene.name, text)
     return story

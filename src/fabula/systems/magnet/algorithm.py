@@ -93,7 +93,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
         )
     start = await personas_for(run, brief, config)
     run.check_cast("character", start.names)
-    story = Story.of(brief)
+    story = replace(Story.of(brief), breaks=True)
     with WorldState() as world:
         now = Progress.at_start(brief, start, world, config)
         written: list[Chapter] = []
