@@ -47,6 +47,7 @@ _FOR_OUTLINE: Final = 3  # memories of each actor
 _BY_INSTRUCTION, _BY_TURN = 3, 5  # memories that the instruction, and each recent turn, call to mind
 _SAYINGS: Final = 3
 _INSTRUCTION_WORDS, _LINE_WORDS = 40, 30  # for estimates
+_FEW: Final = 3  # lines left for which nobody's memory is put in order any more (ours)
 _IDLE: Final = 5  # steps in a row without a word of anybody that end the run (ours)
 
 
@@ -358,8 +359,8 @@ class Director:
         if turn is None:
             self.interrupted = True
         else:
-            final = self.goal + 1 == len(self.goals) and self.n + 1 >= self.play.config.paper.max_steps
-            await self.hear(turn, final=final)
+            few = self.n + 1 + _FEW >= self.play.config.paper.max_steps
+            await self.hear(turn, final=few and self.goal + 1 == len(self.goals))
         if await self.reached(run):
             self.queue.clear()
             self.goal, self.n = self.goal + 1, 0
@@ -550,7 +551,7 @@ class Director:
     async def hear(self, turn: Turn, *, final: bool = False) -> None:
         """A turn enters the log and the windows of director and actors; windows that are full are summed up.
 
-        Those of the `final` turn that nobody needs any more are not (ours).
+        With `final`, when few lines are left, those that nobody needs in a later act are not (ours).
         """
         goal = min(self.goal, max(len(self.goals) - 1, 0)) if self.goals else turn.goal
         turn = replace(turn, goal=goal, scene=self.act.when_and_where, fixed="")
@@ -561,12 +562,11 @@ class Director:
             window.turns.append(turn)
         here = self.run.scope("heard", len(self.turns))
         company = {actor.name: self.company(actor, final=final) for actor in self.cast}
-        spared = final and self.play.config.ours.spare_notes  # nobody plans a line here any more
-        windows = [(window, who) for window, who in windows if (company[who.name] if who else not spared)]
+        windows = [(window, who) for window, who in windows if not (final and who and not company[who.name])]
         await compact(windows, self.play, here, hour=self.hour, background=self.act.background, company=company)
 
     def company(self, actor: Actor, *, final: bool) -> frozenset[str]:
-        """Whom an actor still has to do with: here, unless this is the `final` turn, and in later acts."""
+        """Whom an actor still has to do with: here, unless few lines are left (`final`), and in later acts."""
         script, settled = self.play.script, self.play.config
         if not settled.ours.spare_notes or settled.paper.interview.strip():
             return frozenset(script.names)
@@ -611,7 +611,7 @@ class Director:
         self.goals = (*self.goals, *("" for _ in range(stages - len(self.goals))))
         for number, turn in enumerate(turns, 1):
             self.goal = turn.goal
-            await self.hear(turn, final=number == len(turns))
+            await self.hear(turn, final=number + _FEW >= len(turns))
         self.goal = len(self.goals)
 
 

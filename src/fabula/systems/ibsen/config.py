@@ -127,8 +127,8 @@ class Ours:
             outline. Else an actor sees the conflict and the outline, and hears all that is said in its sub-act.
         late_checks: an objective is checked from `min_steps` on whenever the planned lines have been played; else
             after every line.
-        spare_notes: no summary is asked for that no line follows, and no impression of somebody whom the actor does
-            not meet again.
+        spare_notes: no summary is asked for that three lines or fewer follow, and no impression of somebody whom the
+            actor does not meet again.
         goal_words: words that one objective yields.
         prose: the play is retold as prose; else the dialogue log is the story.
         final_reading: the prose is read once at its end against brief, script and itself, and small edits come of it,

@@ -3,7 +3,7 @@
 ::
 
     title: The Last Lamp
-    background: A lighthouse on a bare cape, in the autumn of 1962.   # for everybody; `setting` is for director and writer
+    background: A lighthouse on a bare cape, in the autumn of 1962.  # for all; `setting` is not for actors
     begins: 1962-10-28 18:00          # the clock of memories; a minute passes with every line
     actors:
       - name: Mara
