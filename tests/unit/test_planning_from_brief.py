@@ -126,6 +126,22 @@ async def test_a_brief_becomes_a_plan_that_can_be_written_from() -> None:
     assert {request.role for request in model.asked} == {"planner"}
 
 
+async def test_a_planner_knows_the_title_whom_the_story_calls_you_and_what_stays_empty_in_the_first_scene() -> None:
+    _, model = await made(PlanOptions(scenes=3))
+    shown = {request.path: request.messages[1].content for request in model.asked}
+    assert all('Writing task, for a story called "The Lamp": ' in prompt for prompt in shown.values())
+    cast = next(prompt for path, prompt in shown.items() if path.endswith("plan_cast"))
+    assert 'this one is called "you", here and in all that is planned' in cast
+    assert "own player" not in cast
+    assert "what they want in secret stands in secret" in cast
+    first, second = (next(prompt for path, prompt in shown.items() if f"scene/{n}/" in path) for n in (1, 2))
+    assert "so age_then and then stay empty" in first
+    assert "so age_then and then stay empty" not in second
+    assert "how it escapes them" in first
+    _, small = await made(PlanOptions(scenes=3), aids="on")
+    assert not any("The Lamp" in request.messages[1].content for request in small.asked)
+
+
 async def test_every_prompt_holds_what_is_settled_before_it() -> None:
     _, model = await made(PlanOptions(scenes=3))
     third = next(request for request in model.asked if request.path == "plan/scene/3/plan_scene")

@@ -95,6 +95,11 @@ class Brief:
     text: str
     title: str = ""
 
+    @property
+    def titled(self) -> str:
+        """The text under its title, for prompts; the text alone where there is none."""
+        return f"Title: {self.title}\n\n{self.text}" if self.title else self.text
+
     @classmethod
     def read(cls, path: Path) -> Brief:
         """The brief in a text file; a first line `# Title` becomes its title.

@@ -131,6 +131,7 @@ class PlanSoFar:
     telling: Telling | None = None
     outlines: tuple[tuple[Element, Sequence[str]], ...] = ()
     scenes: tuple[ScenePlan, ...] = ()
+    title: str = ""
 
 
 async def given_plan(run: Run) -> Plan | None:
@@ -197,7 +198,7 @@ async def begin_plan(run: Run, brief: Brief, options: PlanOptions) -> tuple[Plan
     Raises:
         ReplyError: an agent's reply could not be read.
     """
-    so_far = PlanSoFar(brief.text)
+    so_far = PlanSoFar(brief.text, title=brief.title)
     so_far = replace(so_far, conflict=await note(run, "plan_conflict", plan=so_far))
     so_far = replace(so_far, setting=await note(run, "plan_setting", plan=so_far))
     cast = await _cast(run, so_far, options)

@@ -69,7 +69,7 @@ async def read_at_the_end(
     labels = {agent.label for agent in PLANNING}
     plan = Scratchpad(tuple(entry for entry in s.entries if entry.label in labels))
     want = asked_range(brief, config.ours.words) if config.ours.length_control else None
-    texts = await final_reading(run, FINALIZER.role, drafts, brief=brief.text, plan=plan.render(), want=want)
+    texts = await final_reading(run, FINALIZER.role, drafts, brief=brief.titled, plan=plan.render(), want=want)
     return replace(y, scenes=tuple(replace(scene, text=text) for scene, text in zip(y.scenes, texts, strict=True)))
 
 

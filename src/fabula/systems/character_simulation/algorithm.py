@@ -101,7 +101,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
                 story = story.add(_label(scene), await run.keep(slug(_label(scene)), task.write, folder="story"))
         if drafts:
             want = asked_range(brief, config.ours.words) if config.ours.length_control else None
-            texts = await final_reading(run, "writer", drafts, brief=brief.text, plan=_planned(p_p), want=want)
+            texts = await final_reading(run, "writer", drafts, brief=brief.titled, plan=_planned(p_p), want=want)
             scenes = zip(story.scenes, texts, strict=True)
             story = replace(story, scenes=tuple(replace(scene, text=text) for scene, text in scenes))
 

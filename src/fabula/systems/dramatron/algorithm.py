@@ -8,14 +8,14 @@ B.3), then what the levels share: the loop around the model, levels that list, a
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeAlias
 
 from fabula.base.errors import FabulaError, ReplyError, UsageError
 from fabula.craft.final_reading import final_reading
 from fabula.craft.length import asked_range, revise_to_length, trim
-from fabula.craft.packing import latest
+from fabula.craft.packing import last_of, latest
 from fabula.craft.planning import PlanOptions, given_plan, plan_for
 from fabula.craft.prose import Prose, clean_reply, shorten, write_prose
 from fabula.engine.replies.labelled import without_label
@@ -66,7 +66,12 @@ _LEAD: Final = 160  # characters of what is continued; enough to go on from
 _LENGTHEN_TRIES: Final = 6
 _USUAL_WORDS: Final = 400  # of a story's scene, for estimates
 _SCENE_WORDS: Final = 100  # of a script's scene, at least
-_HEADINGS_SHARE: Final = 1 / 3  # of the words wanted; with more, headings go without the descriptions of places
+_HEADINGS_SHARE: Final = 1 / 2  # of the words wanted; with more, headings go without the descriptions of places
+_PLACES_SHARE: Final = 0.15  # of the words wanted, that a capable model is given for all places
+_PLACE_WORDS: Final = 60  # of one place, at most
+_FEWEST_PLACE_WORDS: Final = 15
+_STORY_SHARE: Final = 0.5  # of the writer's window, for the story so far
+_STORY_TOKENS: Final = 6_000  # of it, for a small model
 _LABELS: Final = ("Scene Content Generation", "Place", "Characters", "Plot Element", "Summary", "Outline", "Story")
 _SCRIPT_LABELS: Final = ("Dialog", "Dialogue", "Script")
 # With aids: small models repeat the pattern of scenes without end, and later prompts hold all that they write.
@@ -82,16 +87,16 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     """
     if config.paper.mode == "story":
         return await write_story(brief, run, config)
-    plan = await given_plan(run)
+    plan, titled = await given_plan(run), config.ours.context and not run.aids("dialogue")
     if plan is None:
-        logline = logline_of(brief)  # level 0
+        logline = logline_of(brief, titled=titled)  # level 0
         title = brief.title or await write_title(logline, run, config)
         characters = await list_characters(logline, run, config)
         scenes = await list_scenes(logline, characters, run, config, _whole(brief, config))
-        places = await describe_places(logline, scenes, run, config)
+        places = await describe_places(logline, scenes, run, config, _whole(brief, config))
         hierarchy = Hierarchy(title, logline, characters, scenes, places)
     else:
-        hierarchy = hierarchy_of(plan, brief)
+        hierarchy = hierarchy_of(plan, brief, titled=titled)
     story = Story(hierarchy.title)
     for number, dialogue in enumerate(await write_dialogues(hierarchy, brief, run, config), 1):
         story = story.add(f"Scene {number}", dialogue)
@@ -174,9 +179,18 @@ async def list_scenes(
     return scenes[:most]
 
 
-async def describe_places(logline: str, scenes: Sequence[SceneEntry], run: Run, config: Config) -> dict[str, str]:
-    """Level 4, one call for each distinct place, side by side: from the log line and the place's name."""
+async def describe_places(
+    logline: str, scenes: Sequence[SceneEntry], run: Run, config: Config, want: WordRange | None = None
+) -> dict[str, str]:
+    """Level 4, one call for each distinct place: from the log line and the place's name.
+
+    Side by side; in improved mode one after the other, each also from the time of the first scene there, and
+    from the descriptions before it, since a place may come back under another name.
+    """
+    firsts = {scene.place: scene for scene in reversed(scenes)}
     names = list(dict.fromkeys(scene.place for scene in scenes))
+    if config.ours.context and not run.aids("places"):
+        return await _describe_in_order([firsts[name] for name in names], logline, run, config, want)
     writers: dict[str, _Writer] = {}
     for name in names:
         label, number = f"place-{slug(name)}", 1
@@ -188,13 +202,36 @@ async def describe_places(logline: str, scenes: Sequence[SceneEntry], run: Run, 
     return dict(zip(names, map(without_end, texts), strict=True))
 
 
+async def _describe_in_order(
+    scenes: Sequence[SceneEntry], logline: str, run: Run, config: Config, want: WordRange | None
+) -> dict[str, str]:
+    """A description of each scene's place, as it is when that scene begins."""
+    room = int(want.target * _PLACES_SHARE / len(scenes)) if want else _PLACE_WORDS
+    described: dict[str, str] = {}
+    labels: list[str] = []
+    for scene in scenes:
+        label = f"place-{slug(scene.place)}"
+        labels.append(label)
+        number = f"-{labels.count(label)}" if label in labels[:-1] else ""
+        about = {
+            "time": scene.time,
+            "known": dict(described),
+            "most": max(min(room, _PLACE_WORDS), _FEWEST_PLACE_WORDS),
+        }
+        writer = _PlaceWriter(scene.place, logline, config, about)
+        text = await run.keep(f"{label}{number}", writer.make, folder="plan", more=writer.more)
+        described[scene.place] = without_end(text)
+    return described
+
+
 @dataclass(frozen=True)
 class _PlaceWriter:
-    """Describes one place."""
+    """Describes one place; `about` is what a capable model is told beyond its name (ours)."""
 
     name: str
     logline: str
     config: Config
+    about: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def _level(self) -> Level:
@@ -202,7 +239,7 @@ class _PlaceWriter:
 
     @property
     def _fields(self) -> dict[str, Any]:
-        return {"logline": self.logline, "place": self.name}
+        return {"logline": self.logline, "place": self.name, "time": "", "known": {}, "most": 0, **self.about}
 
     def _read(self, answer: Answer) -> str:
         return one_line(PARSERS[self.config.ours.parser].place(answer.text, cut=answer.cut))
@@ -228,7 +265,9 @@ async def write_dialogues(hierarchy: Hierarchy, brief: Brief, run: Run, config: 
     introduced, whole = ours.introduced, _whole(brief, config)
     heads = [hierarchy.heading(at, ours.match, introduced) for at in range(len(weights))]
     if whole and introduced == "places" and sum(map(count_words, heads)) > whole.target * _HEADINGS_SHARE:
-        heads = [hierarchy.heading(at, ours.match, "none") for at in range(len(weights))]
+        run.note("The places' descriptions are left out of the script: they would take more than half of its words.")
+        introduced = "none"
+        heads = [hierarchy.heading(at, ours.match, introduced) for at in range(len(weights))]
     if whole and introduced != "all":
         ranges: list[WordRange | None] = [*whole.less(sum(map(count_words, heads))).shares(weights)]
     else:
@@ -298,6 +337,7 @@ class _DialogueWriter:
         context = ours.context and not run.aids("dialogue")
         following = [later.beat for later in self._hierarchy.scenes[self._at + 1 : self._at + 2]] if context else []
         known = run.prompt_tokens("dialogue", short=_BEATS_TOKENS)
+        shown_in = self._hierarchy.first_at(scene.place) + 1
         shown = SceneInput(
             place=scene.place,
             description=self._hierarchy.places.get(scene.place, ""),
@@ -307,11 +347,17 @@ class _DialogueWriter:
             previous=tuple(beats[-1:]) if ours.previous == "beat" else latest(beats, known),
             beat=scene.beat,
             following=" ".join(following),
+            time=scene.time if context else "",
+            then=scene.then if context else "",
+            shown_in=shown_in if context and shown_in <= self._at else 0,
         )
         return {
             "scene": shown,
             "words": words,
             "context": context,
+            "end": not context or ours.marks == "exact",
+            "described": "\n\n" in self._head,
+            "new": self._hierarchy.new_in(self._at, ours.match) if context else (),
             "first": self._at == 0,
             "last": self._at + 1 == len(self._hierarchy.scenes),
         }
@@ -365,17 +411,28 @@ def _joined(text: str, more: str) -> str:
 
 
 async def write_story(brief: Brief, run: Run, config: Config) -> Story:
-    """One call a scene, in the order of telling, zero-shot, from the plan; no call sees what another one wrote."""
-    options = PlanOptions.of(config)
-    plan = await plan_for(run, brief, options)
+    """One call a scene, in the order of telling, zero-shot, from the plan; no call sees what another one wrote.
+
+    In improved mode each scene is written when those before it are, and from them.
+    """
+    plan = await plan_for(run, brief, PlanOptions.of(config))
     ranges = _ranges(brief, config, [float(scene.importance) for scene in plan.scenes])
-    writers = {
-        slug(scene.name): _StoryWriter(plan, brief, at, ranges[at], config) for at, scene in enumerate(plan.scenes)
-    }
-    if config.ours.final_reading:
-        texts = await _revised_story(plan, brief, writers, run, config)
+    names, keep = [slug(scene.name) for scene in plan.scenes], _drafted if config.ours.final_reading else _kept
+
+    def writer(at: int, told: Sequence[str] = ()) -> _StoryWriter:
+        return _StoryWriter(plan, brief, at, ranges[at], config, told)
+
+    if config.ours.context and not run.aids("writer"):
+        drafts: list[Draft] = []
+        for at, name in enumerate(names):
+            own = writer(at, [one.text if one.given is None else one.given for one in drafts])
+            drafts.append(await keep(run, name, own.make, own.more, "story"))
     else:
-        texts = await _keep_in_order(run, writers, folder="story")
+        writers = {name: writer(at) for at, name in enumerate(names)}
+        drafts = await _made_in_order(run, writers, keep, folder="story")
+    texts = [draft.text for draft in drafts]
+    if config.ours.final_reading:
+        texts = await _revised_story(plan, brief, drafts, run, config)
     story = Story(plan.title or brief.title)
     for scene, text in zip(plan.scenes, texts, strict=True):
         story = story.add(scene.name, text)
@@ -383,10 +440,18 @@ async def write_story(brief: Brief, run: Run, config: Config) -> Story:
 
 
 class _StoryWriter:
-    """Writes one scene of a story; `at` counts from 0."""
+    """Writes one scene of a story; `at` counts from 0, `told` are the scenes before it where it is shown them."""
 
-    def __init__(self, plan: Plan, brief: Brief, at: int, want: WordRange | None, config: Config) -> None:
-        scene, self._config = plan.scenes[at], config
+    def __init__(
+        self,
+        plan: Plan,
+        brief: Brief,
+        at: int,
+        want: WordRange | None,
+        config: Config,
+        told: Sequence[str] = (),
+    ) -> None:
+        scene, self._config, self._told = plan.scenes[at], config, told
         self._plan, self._brief, self._at = plan, brief, at
         self._prose = Prose(at + 1 == len(plan.scenes), want, _LABELS, want.target if want else _USUAL_WORDS)
         place, description = place_of(scene.place)
@@ -412,32 +477,48 @@ class _StoryWriter:
             fields = {**self._fields, "words": None, "lead": ""}
             return await run.ask("writer", "scene", sampling=self._sampling(run), expect=_USUAL_WORDS, **fields)
         most = self._config.paper.max_tokens if self._config.paper.paper_sampling else None
-        fields = self._fields | (self._context() if self._has_context(run) else {})
+        fields = self._fields | (self._context(run) if self._has_context(run) else {})
         return await write_prose(run, "writer", "scene", self._prose, most, before=[], fields=fields)
 
     async def more(self, run: Run, base: str) -> str:
         """What follows `base`, as it is."""
-        context = self._context() if self._has_context(run) else {}
+        context = self._context(run) if self._has_context(run) else {}
         fields = {**self._fields, **context, "so_far": base, "words": _USUAL_WORDS // 2, "lead": ""}
         return await run.ask("writer", "extend", sampling=self._sampling(run), expect=_USUAL_WORDS // 2, **fields)
 
     def _has_context(self, run: Run) -> bool:
         return self._config.ours.context and not run.aids("writer")
 
-    def _context(self) -> dict[str, Any]:
-        """What a capable writer is given beyond the paper's five fields (ours)."""
+    def _context(self, run: Run) -> dict[str, Any]:
+        """What a capable writer is given beyond the paper's five fields (ours).
+
+        The story so far, as much as fits, and outlines of what comes before that; of later scenes no more than one
+        event, but the next, where the plan says what is set up for them. The conflict, where no sheet says it.
+        """
         plan, at = self._plan, self._at
         scene = plan.scenes[at]
+        tokens = run.prompt_tokens("writer", _STORY_TOKENS, _STORY_SHARE)
+        story = latest(self._told, tokens) or tuple(last_of(text, tokens) for text in self._told[-1:])
+        following = [
+            _events(later) if number == 1 or not plan.payoffs else as_sentence(later.outline[0].text)
+            for number, later in enumerate(plan.scenes[at + 1 :], 1)
+            if later.outline
+        ]
         return {
             "context": True,
+            "title": self._plan.title or self._brief.title,
             "brief": self._brief.text,
+            "conflict": "" if any(one.goal or one.secret for one in plan.characters) else plan.conflict,
             "plan": plan,
             "how": plan,
             "scene": scene,
             "people": plan.people(scene) or tuple((character, "") for character in plan.characters),
             "position": plan.position(scene.name),
-            "before": [_events(earlier) for earlier in plan.scenes[:at]],
-            "after": [_events(later) for later in plan.scenes[at + 1 :]],
+            "before": [_events(earlier) for earlier in plan.scenes[: at - len(story)]],
+            "story": story,
+            "first": at == 0,
+            "number": at + 1,
+            "after": following,
         }
 
     def _sampling(self, run: Run) -> Sampling:
@@ -447,26 +528,28 @@ class _StoryWriter:
         return Sampling(max_tokens=run.reply_tokens("writer", short=most))
 
 
-async def _revised_story(
-    plan: Plan, brief: Brief, writers: Mapping[str, _Writer], run: Run, config: Config
-) -> list[str]:
+async def _revised_story(plan: Plan, brief: Brief, drafts: Sequence[Draft], run: Run, config: Config) -> list[str]:
     """The scenes' texts after the whole was read; one that its author has continued stands as it is."""
-    drafts = await _made_in_order(run, writers, _drafted, folder="story")
     free = [draft for draft in drafts if not _is_continued(run, draft.name)]
     about, want = _for_editor(plan), _whole(brief, config)
-    read = await final_reading(run, "writer", free, brief=brief.text, plan=about, want=want)
+    read = await final_reading(run, "writer", free, brief=brief.titled, plan=about, want=want)
     texts = {draft.name: text for draft, text in zip(free, read, strict=True)}
     return [texts.get(draft.name, draft.text) for draft in drafts]
 
 
 def _for_editor(plan: Plan) -> str:
     """The plan as text, for who reads the whole story."""
-    scenes = [f"{number}. {scene.name}: {_events(scene)}" for number, scene in enumerate(plan.scenes, 1)]
-    cast = [f"- {character.introduction()}" for character in plan.characters]
-    told = [plan.form, *plan.demands, *plan.payoffs]
-    return "\n\n".join(
-        filter(None, (plan.conflict, plan.setting, "\n".join(cast), "\n".join(filter(None, told)), "\n".join(scenes)))
-    )
+    parts = {
+        "What it is about": [plan.conflict],
+        "Setting": [plan.setting],
+        "Characters": [f"- {character.introduction()}" for character in plan.characters],
+        "Person and tense": [plan.manner],
+        "Form": [plan.form],
+        "What the author asks for, point by point": [f"- {demand}" for demand in plan.demands],
+        "What the plan adds: set up early, and paid off later": [f"- {payoff}" for payoff in plan.payoffs],
+        "Scenes": [f"{number}. {scene.name}: {_events(scene)}" for number, scene in enumerate(plan.scenes, 1)],
+    }
+    return "\n\n".join("\n".join((f"{name}:", *lines)) for name, lines in parts.items() if any(lines))
 
 
 def _events(scene: ScenePlan) -> str:

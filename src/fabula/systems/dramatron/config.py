@@ -60,11 +60,12 @@ class Ours:
         previous: What a dialogue is given of earlier scenes: the "beat" before (release), or all "beats".
         told_names: Characters are shown with their names; the release shows their descriptions alone.
         present: The plan of a scene names who is there, and its dialogue is given them, whether the beat names them or
-            not.
+            not; it also says whether the scene is inside, when it happens, and who they are if that is years away.
         introduced: What a script shows under a scene's heading where it comes first: "all" (the release: the place and
             the characters, with all that their descriptions give away), the "places", or "none".
         context: Who plans scenes knows the length of the whole; who writes one knows whether it opens or ends the whole
-            and what comes next, and in a story also the author's brief, the setting, the date and all earlier outlines.
+            and what comes next, in a script also who is new and how action is written, in a story the author's brief,
+            the setting, the date and the story so far: its scenes are then written one after the other.
         final_reading: A story is read once at its end against brief, plan and itself, and small edits come of it, each
             of which can be refused; one more call.
         clean_replies: Chatter is taken out of scripts and stories, and a story's prompt says how long a scene is to be.

@@ -58,20 +58,46 @@ class CharacterEntry:
 
 @dataclass(frozen=True, slots=True)
 class SceneEntry:
-    """A scene of the plot: where, which part of the arc, what happens; from a plan also who is there."""
+    """A scene of the plot: where, which part of the arc, what happens; from a plan also who is there.
+
+    Attributes:
+        side: "INT.", "EXT." or "INT/EXT."; empty where nobody said.
+        time: when it happens, in words.
+        then: who those present are at its time and what they want, where that is not what their descriptions say.
+        sheets: descriptions of characters as of this scene, where an author's plan has them.
+    """
 
     place: str
     element: str
     beat: str
     present: tuple[str, ...] = ()
     weight: float = 1.0
+    side: str = ""
+    time: str = ""
+    then: str = ""
+    sheets: tuple[CharacterEntry, ...] = ()
 
     @property
     def text(self) -> str:
-        """The lines of `plan/scenes.md`; the last only where the plan says who is there."""
-        there = f"\nPresent: {', '.join(map(one_line, self.present))}" if self.present else ""
-        place, element, beat = map(one_line, (self.place, self.element, self.beat))
-        return f"Place: {place}\nPlot element: {element}\nBeat: {beat}{there}"
+        """The lines of `plan/scenes.md`; those behind the beat only where there is something to say."""
+        lines = {
+            "Place": self.place,
+            "Plot element": self.element,
+            "Beat": self.beat,
+            "Present": ", ".join(self.present),
+            "Interior or exterior": self.side,
+            "Time": self.time,
+            "At that time": self.then,
+        }
+        always = ("Place", "Plot element", "Beat")
+        return "\n".join(f"{label}: {one_line(text)}" for label, text in lines.items() if text or label in always)
+
+    @property
+    def slug_line(self) -> str:
+        """The heading of a scene as screenplays have it: inside or outside, the place, and when."""
+        place, time = self.place.strip(" ."), self.time.strip(" .")
+        when = f" - {time}" if time and alike(time) not in alike(place) else ""
+        return f"{self.side or 'INT/EXT.'} {place}{when}".upper()
 
     @property
     def key(self) -> str:
@@ -95,24 +121,35 @@ class Hierarchy:
 
     def described(self, scene: SceneEntry, match: Match) -> tuple[CharacterEntry, ...]:
         """Whose descriptions a dialogue is given: those whom the plan puts into the scene, else those in its beat."""
-        return self._present(scene) or described_for(scene.beat, self.characters, match)
+        then = {sheet.name: sheet for sheet in scene.sheets}
+        found = self._present(scene) or described_for(scene.beat, self.characters, match)
+        return tuple(then.get(character.name, character) for character in found)
+
+    def new_in(self, at: int, match: Match) -> tuple[str, ...]:
+        """Names of who is in a scene, counted from 0, and in none before it."""
+        seen = {character.name for earlier in self.scenes[:at] for character in self._people(earlier, match)}
+        return tuple(one.name for one in self._people(self.scenes[at], match) if one.name not in seen)
+
+    def first_at(self, place: str) -> int:
+        """The first scene at a place, counted from 0."""
+        return [scene.place for scene in self.scenes].index(place)
 
     def heading(self, at: int, match: Match, introduced: Introduced = "all") -> str:
         """What a script shows before anybody speaks: the heading, and places and people where they come first."""
-
-        def people(scene: SceneEntry) -> tuple[CharacterEntry, ...]:
-            return self._present(scene) or named_in(scene.beat, self.characters, match)
-
-        scene, before = self.scenes[at], self.scenes[:at]
-        parts = [f"INT/EXT. {scene.place.rstrip('. ')} - Scene {at + 1}"]
+        scene = self.scenes[at]
+        release = introduced == "all"
+        parts = [f"INT/EXT. {scene.place.rstrip('. ')} - Scene {at + 1}" if release else scene.slug_line]
         description = self.places.get(scene.place, "")
-        if description and introduced != "none" and scene.place not in {earlier.place for earlier in before}:
+        if description and introduced != "none" and self.first_at(scene.place) == at:
             parts.append(description)
-        if introduced != "all":
+        if not release:
             return "\n\n".join(parts)
-        seen = {character.name for earlier in before for character in people(earlier)}
-        new = [character for character in people(scene) if character.name not in seen]
-        return "\n\n".join([*parts, *(character.shown(named=True) for character in new)])
+        new = self.new_in(at, match)
+        shown = [one.shown(named=True) for one in self._people(scene, match) if one.name in new]
+        return "\n\n".join([*parts, *shown])
+
+    def _people(self, scene: SceneEntry, match: Match) -> tuple[CharacterEntry, ...]:
+        return self._present(scene) or named_in(scene.beat, self.characters, match)
 
     def _present(self, scene: SceneEntry) -> tuple[CharacterEntry, ...]:
         return tuple(character for character in self.characters if character.name in scene.present)
@@ -120,7 +157,11 @@ class Hierarchy:
 
 @dataclass(frozen=True, slots=True)
 class SceneInput:
-    """What a dialogue is asked with, in the order of the prompt."""
+    """What a dialogue is asked with, in the order of the prompt.
+
+    Attributes:
+        shown_in: number of an earlier scene that the description of the place is of; 0 where it is of this one.
+    """
 
     place: str
     description: str
@@ -130,6 +171,9 @@ class SceneInput:
     previous: tuple[str, ...]
     beat: str
     following: str = ""
+    time: str = ""
+    then: str = ""
+    shown_in: int = 0
 
 
 def characters_text(entries: Sequence[CharacterEntry]) -> str:
@@ -201,12 +245,13 @@ def _is_named(character: CharacterEntry, beat: str) -> bool:
 # an author's plan ---------------------------------------------------------------------------------------------------
 
 
-def logline_of(brief: Brief) -> str:
-    """Level 0: the brief on one line."""
-    return with_stop(one_line(brief.text))
+def logline_of(brief: Brief, *, titled: bool = False) -> str:
+    """Level 0: the brief on one line; where `titled`, with the author's title in front."""
+    text = with_stop(one_line(brief.text))
+    return f'"{brief.title}". {text}' if titled and brief.title else text
 
 
-def hierarchy_of(plan: Plan, brief: Brief) -> Hierarchy:
+def hierarchy_of(plan: Plan, brief: Brief, *, titled: bool = False) -> Hierarchy:
     """Title, logline, characters, scenes and places of `plan`; no calls."""
     characters = tuple(CharacterEntry(character.name, character.introduction()) for character in plan.characters)
     scenes: list[SceneEntry] = []
@@ -216,8 +261,15 @@ def hierarchy_of(plan: Plan, brief: Brief) -> Hierarchy:
         key = with_stop(name)
         places.setdefault(key, description)
         beat = " ".join(as_sentence(event.text) for event in scene.outline)
-        scenes.append(SceneEntry(key, scene.element, beat, scene.present, scene.importance))
-    return Hierarchy(plan.title or brief.title, logline_of(brief), characters, tuple(scenes), places)
+        changed = {one.name for one in scene.characters if one.age or one.then}
+        sheets = tuple(
+            CharacterEntry(one.name, one.introduction()) for one, _ in plan.people(scene) if one.name in changed
+        )
+        scenes.append(
+            SceneEntry(key, scene.element, beat, scene.present, scene.importance, time=scene.when, sheets=sheets)
+        )
+    logline = logline_of(brief, titled=titled)
+    return Hierarchy(plan.title or brief.title, logline, characters, tuple(scenes), places)
 
 
 def place_of(place: str) -> tuple[str, str]:

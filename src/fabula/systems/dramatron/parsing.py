@@ -54,7 +54,12 @@ _OTHERS: Final = ("Logline", "Scenes", "Characters", "Dialog", "Dialogue", "Titl
 _HEADINGS: Final = ("Scenes", "Characters", "Title")
 _CHARACTER_LABELS: Final = ("Character", "Name")
 _SCENE_FIELDS: Final = {"place": "Place", "element": "Plot element", "beat": "Beat"}
-_FIELD_OF: Final = {label: name for name, label in _SCENE_FIELDS.items()} | {"Present": "present"}
+_FIELD_OF: Final = {label: name for name, label in _SCENE_FIELDS.items()} | {
+    "Present": "present",
+    "Interior or exterior": "side",
+    "Time": "time",
+    "At that time": "then",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +220,15 @@ class LenientParser:
         """One scene a block; a block that lacks something is rejected alone. Places that read alike are one."""
         drafts = _scene_drafts(answer)
         made = [
-            SceneEntry(draft.text("place"), draft.text("element"), draft.text("beat"), _names(draft.text("present")))
+            SceneEntry(
+                draft.text("place"),
+                draft.text("element"),
+                draft.text("beat"),
+                _names(draft.text("present")),
+                side=_side(draft.text("side")),
+                time=draft.text("time"),
+                then=draft.text("then"),
+            )
             for draft in drafts
         ]
         if cut and made:
@@ -306,6 +319,13 @@ def _scene_drafts(answer: str) -> list[_Draft]:
 def _names(text: str) -> tuple[str, ...]:
     """Names in a list with commas."""
     return tuple(name for part in text.split(",") if (name := one_line(part).rstrip(".")))
+
+
+def _side(text: str) -> str:
+    """Inside, outside or both, as a heading begins; empty where `text` says none of these."""
+    letters = text.upper()
+    found = [side for side in ("INT", "EXT") if side in letters]
+    return f"{'/'.join(found)}." if found else ""
 
 
 def _checked(made: Sequence[E], faults: Sequence[str]) -> Parsed[E]:
@@ -412,14 +432,17 @@ class SceneReply(BaseModel):
 
 
 class PresentSceneReply(SceneReply):
-    """A scene as a capable model fills it in: it also says who is there."""
+    """A scene as a capable model fills it in: it also says who is there, when it is, and who they are by then."""
 
     present: list[Line] = Field(default_factory=list)
+    side: Annotated[Line, Field(description="INT. for a scene inside, EXT. for one outside, INT/EXT. for both")] = ""
+    time: Line = ""
+    then: Line = ""
 
     def entry(self, *, cut: bool) -> SceneEntry:
         """As the other levels have it."""
         there = tuple(dict.fromkeys(name for one in self.present if (name := one.replace(",", "").strip())))
-        return replace(super().entry(cut=cut), present=there)
+        return replace(super().entry(cut=cut), present=there, side=_side(self.side), time=self.time, then=self.then)
 
 
 class BoundSceneReply(SceneReply):

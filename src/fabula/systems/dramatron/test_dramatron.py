@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -24,6 +25,8 @@ from fabula.engine.run import Run, RunContext
 from fabula.models.base import Capabilities, Reply
 from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief
+from fabula.story.export.fountain import render as fountain_of
+from fabula.story.export.meta import Meta
 from fabula.systems import find
 from fabula.systems.dramatron.algorithm import Level, generate
 from fabula.systems.dramatron.examples import FOLDER, example_set
@@ -1214,7 +1217,7 @@ async def robbed(**config: Any) -> tuple[Story, list[Request], Session]:  # noqa
 async def test_a_script_gives_nothing_away_before_it_is_played_and_scenes_have_room() -> None:
     story, asked, _ = await robbed()
     assert "Ghent" not in story.text
-    assert story.scenes[0].text.startswith(f"INT/EXT. Odile's van, outside the museum - Scene 1\n\n{VAN}\n\nWIM\n")
+    assert story.scenes[0].text.startswith(f"INT/EXT. ODILE'S VAN, OUTSIDE THE MUSEUM\n\n{VAN}\n\nWIM\n")
     lengths = [len(re.findall("dog", scene.text)) for scene in story.scenes]
     assert max(lengths) - min(lengths) <= 5
     assert 540 <= story.words <= 660
@@ -1223,11 +1226,13 @@ async def test_a_script_gives_nothing_away_before_it_is_played_and_scenes_have_r
     assert "Ghent" in released.scenes[0].text
 
 
-async def test_headings_of_a_short_script_go_without_descriptions() -> None:
+async def test_headings_of_a_very_short_script_go_without_descriptions_and_a_note_says_so() -> None:
     session = Session(thieves)
-    story, _ = await session.write("improved", Brief("A play of 100 to 120 words."), form="schema")
+    story, asked = await session.write("improved", Brief("A play of 100 to 120 words."), form="schema")
     assert "delivered bread" not in story.text
     assert 100 <= story.words <= 120
+    assert "descriptions are left out of the script" in session.notes()
+    assert "Its heading stands above it already." in prompt(asked[-1])
 
 
 async def test_a_dialogue_is_given_everybody_who_is_there_though_its_beat_names_nobody() -> None:
@@ -1310,7 +1315,8 @@ async def test_who_writes_a_scene_of_a_story_is_told_what_the_author_asks_for_an
     assert "You have it in your case." in first
     assert "With it the story opens" in first
     assert "leave it to them:\n2. She asks whether" in first
-    assert "scenes before this one tell:\n1. You climb the stairs." in second
+    assert f"The story so far:\n\n[Scene 1]\n\n{CLIMB}\n\nThis is scene 2 of 2" in second
+    assert "You climb the stairs." not in second
     assert "With it the story opens" not in second
     assert "you (twenty) - You learn the trade." in second
     assert "You have it in your case." not in second
@@ -1339,6 +1345,209 @@ async def test_a_scene_that_its_author_continued_is_not_revised() -> None:
     session.script = lambda r: "And up." if r.path.endswith("extend") else tuner(r)
     longer, _ = await session.write("improved", mode="story")
     assert longer.scenes[0].text == f"{story.scenes[0].text}\n\nAnd up."
+
+
+async def test_each_scene_of_a_story_is_written_from_those_before_it() -> None:
+    _, asked = await stairs()
+    second = next(prompt(r) for r in asked if "/the-pencil/" in r.path)
+    assert "take as known what they tell, and repeat none of it" in second
+    assert 'in a story called "Forty-One Steps"' in second
+    assert "You want to leave with a clear conscience." not in second  # sheets say what each of them hides
+    session = Session(tuner, edits={"plan": STAIRS, "the-lever": "You wait below."})
+    _, asked = await session.write("improved", mode="story")
+    assert "[Scene 1]\n\nYou wait below." in prompt(next(r for r in asked if "/the-pencil/" in r.path))
+
+
+async def test_a_story_longer_than_its_writers_window_is_shown_by_its_last_scene_and_outlines() -> None:
+    def long(request: Request) -> str:
+        if request.path.endswith("final_reading"):
+            return '{"edits": []}'
+        return f"I stood at {request.path}. " + " ".join(f"Wave {n} came in." for n in range(700))
+
+    session = Session(long, capabilities=Capabilities(context=8_000), edits={"plan": PLAN})
+    _, asked = await session.write("improved", mode="story")
+    last = next(prompt(r) for r in asked if r.path == "drafts/the-morning/scene")
+    assert "The story from there on:\n\n[Scene 2]" in last
+    assert "scenes before this one tell:\n1. Mara reads the letter. She lights the lamp." in last
+    assert "I stood at drafts/the-letter" not in last
+
+
+async def test_a_small_model_writes_scenes_of_a_story_side_by_side_as_before() -> None:
+    session = Session(capabilities=SMALL, edits={"plan": PLAN})
+    _, asked = await session.write("improved", mode="story")
+    assert not any("The story so far" in prompt(request) for request in asked)
+
+
+async def test_the_editor_can_tell_what_the_author_asks_for_from_what_the_plan_adds() -> None:
+    _, asked = await stairs()
+    shown = next(r.messages[-1].content for r in asked if r.path.endswith("final_reading"))
+    assert "asks for, point by point:\n- The widow never learns what was in the piano.\n\nWhat the plan adds" in shown
+    assert "off later:\n- The pencil of scene 1 is given away in scene 2." in shown
+
+
+# a screenplay as a strong player writes it --------------------------------------------------------------------------
+
+BELL = Brief(
+    "A story of about 330 words in three scenes, third person, past tense. In 1944 the bell of the village is dug up "
+    "again; the second scene is the night of 1940 when Griet, Father Maes and Jan buried it, and Jan put a pistol "
+    "inside. Father Maes must never learn it.",
+    "The Bell of Sint Joris",
+)
+DIGGERS = ["Griet", "Father Maes", "Jan"]
+DIGGING = [
+    {
+        "happens": "Diggers strike bronze, and Father Maes says that he will empty the bell himself.",
+        "place": "The orchard behind the bakery",
+        "side": "EXT.",
+        "time": "September 1944",
+        "element": "exposition",
+        "present": DIGGERS,
+        "then": "",
+    },
+    {
+        "happens": "While Father Maes prays, Jan pushes the pistol into the bell, and Griet sees it and says nothing.",
+        "place": "The orchard behind the bakery",
+        "side": "EXT. ",
+        "time": "a night in 1940",
+        "element": "rising action",
+        "present": DIGGERS,
+        "then": "Griet is forty-six and Jan seventeen; Griet knows of no pistol before she sees it.",
+    },
+    {
+        "happens": "Griet has everybody shut their eyes for a prayer, and takes the bundle out under her bread.",
+        "place": "The bakery door",
+        "side": "exterior",
+        "time": "September 1944",
+        "element": "climax",
+        "present": [*DIGGERS, "Lise"],
+        "then": "",
+    },
+]
+ORCHARD = "Six old apple trees. Between the third and the fourth, a pit of wet clay and a rope on a tripod."
+DOOR = "Flour on the step. From here the pit can be seen, and all the village round it."
+SPEECHES = (
+    """GRIET, fifty, the baker, holds a covered basket. FATHER MAES, the old priest, bends over the pit. JAN,
+twenty-one, the mayor's son, has the rope.
+
+FATHER MAES
+Slowly! That was bronze. Whatever we packed her with, I take out with my own two hands.
+
+Jan looks at Griet. She lays her palm on the cloth.
+
+GRIET
+(to the priest)
+You'll spoil your cuffs.""",
+    """No leaves, no moon; a lantern under a bucket. The bell lies on a sledge.
+
+FATHER MAES
+De profundis clamavi ad te, Domine.
+
+Behind his back Jan puts a pistol into the bell, up to the shoulder. Griet sees it. She stuffs her flour sacks in after
+it.
+
+FATHER MAES
+Amen. What knocked?
+
+GRIET
+The clapper.""",
+    """LISE, ten, Griet's girl, counts loaves.
+
+GRIET
+Hats off, all of you, and eyes shut.
+
+Every eye is shut but Jan's. Under the bread goes the bundle. The rope tightens; the bell is up.
+
+FATHER MAES
+(rapping it with his knuckle)
+Nothing in her but her own voice.""",
+)
+
+
+def playwright(request: Request) -> str:
+    """A strong player's replies."""
+    if request.role == "characters":
+        known = [(name, f"{name} is one of those who buried the bell.") for name in (*DIGGERS, "Lise")]
+        return json.dumps({"records": [{"name": name, "description": text} for name, text in known]})
+    if request.role == "scenes":
+        return json.dumps({"records": DIGGING})
+    if request.role == "places":
+        return DOOR if "bakery-door" in request.path else ORCHARD
+    if not request.path.startswith("scene-"):
+        raise AssertionError(request.path)
+    return SPEECHES[int(request.path[len("scene-")]) - 1]
+
+
+async def dug(**config: Any) -> tuple[Story, list[Request], Session]:  # noqa: ANN401 - fields of Config
+    session = Session(playwright)
+    story, asked = await session.write("improved", BELL, form="schema", length_control=False, **config)
+    return story, asked, session
+
+
+async def test_every_sentence_of_a_strong_player_stands_in_the_script_under_a_heading_as_editors_have_them() -> None:
+    story, asked, _ = await dug()
+    heads = [
+        "EXT. THE ORCHARD BEHIND THE BAKERY - SEPTEMBER 1944",
+        "EXT. THE ORCHARD BEHIND THE BAKERY - A NIGHT IN 1940",
+    ]
+    first, second, last = (scene.text for scene in story.scenes)
+    assert first == f"{heads[0]}\n\n{ORCHARD}\n\n{SPEECHES[0]}"
+    assert second == f"{heads[1]}\n\n{SPEECHES[1]}"
+    assert last == f"EXT. THE BAKERY DOOR - SEPTEMBER 1944\n\n{DOOR}\n\n{SPEECHES[2]}"
+    assert len(asked) == 1 + 1 + 2 + 3
+
+
+async def test_a_scripts_action_is_action_for_screenwriting_programs() -> None:
+    story, _, _ = await dug()
+    fountain = fountain_of(
+        story, Meta(title="The Bell", author="", created=datetime(2026, 3, 1, tzinfo=UTC), words=story.words)
+    ).decode()
+    assert "\n\nEXT. THE ORCHARD BEHIND THE BAKERY - A NIGHT IN 1940\n\nNo leaves, no moon" in fountain
+    assert "\n\nJan looks at Griet. She lays her palm on the cloth.\n\nGRIET\n(to the priest)\nYou'll" in fountain
+
+
+async def test_who_writes_a_script_is_told_who_is_new_when_it_is_and_what_the_audience_has_seen() -> None:
+    _, asked, session = await dug()
+    first, second, last = (
+        next(prompt(request) for request in asked if request.path == f"scene-{n}/dialogue") for n in (1, 2, 3)
+    )
+    assert "Seen here for the first time: Griet, Father Maes, Jan." in first
+    assert "for the first time" not in second
+    assert "Seen here for the first time: Lise." in last
+    assert "description of the place stand above it" in first
+    assert "Its heading stands above it already. The audience has seen the place as it was in scene 1:" in second
+    assert f"Time: a night in 1940\nDescription (as it was in scene 1): {ORCHARD}" in second
+    assert "Characters (as of the first scene): Griet is" in second
+    assert "At the time of this scene: Griet is forty-six and Jan seventeen;" in second
+    assert "At the time" not in first
+    assert "person and tense does not hold here" in first
+    assert "**END**" not in first
+    assert '"The Bell of Sint Joris". A story' in first
+    listed = session.journal.newest("scenes") or ""
+    assert "\nInterior or exterior: EXT.\nTime: a night in 1940\nAt that time: Griet is forty-six" in listed
+    assert LENIENT.scenes(listed).entries[1].then == DIGGING[1]["then"]
+    assert len(FAITHFUL.scenes(f"{listed}\n**END**").entries) == 3
+
+
+async def test_who_plans_scenes_has_fields_for_the_time_and_who_they_are_by_then_and_the_arc_by_name() -> None:
+    session = Session(playwright)
+    _, asked = await session.write("improved", BELL, form="schema")
+    scenes = next(prompt(request) for request in asked if request.role == "scenes")
+    assert "exposition, inciting incident, rising action" in scenes
+    assert "Where the storyline says how many scenes there are, follow it" in scenes
+    door = next(prompt(request) for request in asked if request.path == "place-the-bakery-door/place")
+    assert f"Described already: The orchard behind the bakery. {ORCHARD}" in door
+    assert "Time: September 1944" in door
+    assert "in at most 24 words" in door
+
+
+async def test_sheets_of_a_scene_of_other_years_are_as_the_plan_has_them_then() -> None:
+    session = Session(lambda _: "YOU\nDust.", edits={"plan": STAIRS})
+    story, asked = await session.write("improved", BELL)
+    first, second = (next(prompt(r) for r in asked if r.path == f"scene-{n}/dialogue") for n in (1, 2))
+    assert "You have it in your case." in first
+    assert "you (twenty) - You learn the trade." in second
+    assert "You have it in your case." not in second
+    assert story.scenes[0].text.startswith("INT/EXT. THE DRAWING ROOM OF MRS. AALDERS'S FLAT - A THURSDAY IN NOVEMBER")
 
 
 def test_an_abbreviated_title_does_not_end_the_name_of_a_place() -> None:

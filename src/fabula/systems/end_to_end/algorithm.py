@@ -40,7 +40,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     if not ours.final_reading:
         return Story.of(brief).add("Story", await run.keep("story", make, folder="story"))
     whole = await run.draft("story", make, folder="story")
-    (y,) = await final_reading(run, "writer", [whole], brief=brief.text, want=want)
+    (y,) = await final_reading(run, "writer", [whole], brief=brief.titled, want=want)
     return Story.of(brief).add("Story", y)
 
 

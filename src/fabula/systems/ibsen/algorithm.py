@@ -74,8 +74,7 @@ async def perform(brief: Brief, run: Run, config: Config) -> Stage:
     """
     script = await script_for(run, brief, config)
     run.check_cast("actor", script.names)
-    asked = "\n\n".join(filter(None, (brief.title and f"Title: {brief.title}", brief.text)))
-    play = Play(script, config, stages_for(script, brief, config), asked)
+    play = Play(script, config, stages_for(script, brief, config), brief.titled)
     play.embedding.check()
     actors = await side_by_side([introduce(s, play, run.scope("cast", slug(s.name))) for s in script.actors])
     stage = Stage(play, run, {actor.name: actor for actor in actors}, players_of(script, config))

@@ -260,7 +260,7 @@ async def whole_story(now: Progress, run: Run, written: Sequence[Chapter]) -> li
     lines = [f"Setting: {now.setting}"] if now.setting else []
     lines += [f"Goal: {goal}" for goal in now.goals]
     plan = "\n\n".join(["\n".join(lines), *(persona.block for persona in now.characters)])
-    made = await final_reading(run, "narrator", drafts, brief=now.brief.text, plan=plan, want=now.want)
+    made = await final_reading(run, "narrator", drafts, brief=now.brief.titled, plan=plan, want=now.want)
     texts = [paragraphs(text) for text in made]
     for number, (before, text) in enumerate(zip(written, texts, strict=True), 1):
         if run.unless_made_up(partial(ne, before.text, text), instead=False):
