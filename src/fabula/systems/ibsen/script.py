@@ -39,7 +39,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 from itertools import pairwise
 from math import ceil
@@ -84,7 +83,6 @@ _MOST_ACTS: Final = 500  # and goals of one
 _STAGES_A_CALL: Final = 6  # stages of an objective that one call names
 _MOST_STAGES: Final = 60
 _SOMEBODY: Final = "Somebody"
-_PLACE_ENDS: Final = re.compile(r"[:;,]")  # of the clause that names a place
 
 
 # the script and the shape of its file -------------------------------------------------------------------------------
@@ -220,7 +218,10 @@ class SubAct(_Sheet):
     @property
     def when_and_where(self) -> str:
         """Date and place in few words: of the place what names it."""
-        return "; ".join(filter(None, (self.date.strip(), _PLACE_ENDS.split(self.place.strip(), maxsplit=1)[0])))
+        named = self.place
+        for mark in ":;,":
+            named = named.partition(mark)[0]
+        return "; ".join(filter(None, (self.date.strip(), named.strip())))
 
 
 class Script(_Sheet):
