@@ -85,7 +85,7 @@ def cases() -> list[Case]:
                 system,
                 case["preset"],
                 case.get("config", {}),
-                Brief.parse(script["brief"]),
+                Brief.parse(case.get("brief", script["brief"])),
                 script["replies"] | case.get("replies", {}),
                 script["plan"] if case.get("planned") else "",
                 case.get("edits", {}),

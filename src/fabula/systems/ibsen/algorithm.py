@@ -29,7 +29,7 @@ from fabula.systems.ibsen.interview import interviews
 from fabula.systems.ibsen.log import Turn, Window, transcript, turns_of
 from fabula.systems.ibsen.memory import Actor, Mind, Play, compact, introduce, views_of
 from fabula.systems.ibsen.prose import story_of
-from fabula.systems.ibsen.script import NARRATION, PlayerSheet, script_for, split_goals, stages_for
+from fabula.systems.ibsen.script import DOCUMENT, NARRATION, PlayerSheet, script_for, split_goals, stages_for
 from fabula.systems.ibsen.shapes import GoalCheck, LineCheck, Outline, action_shape, script_shape
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ _FOR_OUTLINE: Final = 3  # memories of each actor
 _BY_INSTRUCTION, _BY_TURN = 3, 5  # memories that the instruction, and each recent turn, call to mind
 _SAYINGS: Final = 3
 _INSTRUCTION_WORDS, _LINE_WORDS = 40, 30  # for estimates
+_FEW: Final = 3  # lines left for which nobody's memory is put in order any more (ours)
 _IDLE: Final = 5  # steps in a row without a word of anybody that end the run (ours)
 
 
@@ -73,7 +74,7 @@ async def perform(brief: Brief, run: Run, config: Config) -> Stage:
     """
     script = await script_for(run, brief, config)
     run.check_cast("actor", script.names)
-    play = Play(script, config, stages_for(script, brief, config), brief.text)
+    play = Play(script, config, stages_for(script, brief, config), brief.titled)
     play.embedding.check()
     actors = await side_by_side([introduce(s, play, run.scope("cast", slug(s.name))) for s in script.actors])
     stage = Stage(play, run, {actor.name: actor for actor in actors}, players_of(script, config))
@@ -114,8 +115,9 @@ class Stage:
     async def play_group(self, group: Sequence[SubAct]) -> None:
         """Play the sub-acts of a group in step, until no director is active; each one's log is an artefact."""
         cast = {act.title: [self.actors[name] for name in act.actors] for act in group}
-        before = tuple(goal for director in self.performed for goal in director.goals)
-        directors = [Director(act, self.play, cast[act.title], self.hour, before) for act in group]
+        before = tuple(_dated(director.act, goal) for director in self.performed for goal in director.goals if goal)
+        documents = tuple(dict.fromkeys(text for director in self.performed for text in director.own_documents))
+        directors = [Director(act, self.play, cast[act.title], self.hour, before, documents) for act in group]
         self.directors = {director.act.title: director for director in directors}
         playing = [director for director in directors if director.active]  # without goals there is nothing to play
         if not playing:
@@ -229,7 +231,7 @@ class Stage:
                 sampling=Sampling(max_tokens=run.reply_tokens(player.name, SHORT["step_in"])),
                 player=player,
                 act=director.act,
-                background=self.play.script.background,
+                background=self.play.script.scenery(director.act),
                 history=self.play.shown(director.window.turns, run, player.name),
                 awaited=director.awaited == player.name,
                 places=places,
@@ -260,6 +262,11 @@ class Stage:
                 await director.hear(turn)
 
 
+def _dated(act: SubAct, goal: str) -> str:
+    """What was played, with its date."""
+    return f"{act.date}: {goal}" if act.date else goal
+
+
 def players_of(script: Script, config: Config) -> tuple[PlayerSheet, ...]:
     """The players of the script, and actors whom the settings make players."""
     sheets = {player.name: player for player in script.players}
@@ -281,6 +288,7 @@ class Director:
         cast: the actors of the sub-act.
         start: the hour at which it begins.
         before: the objectives of what was performed before it.
+        documents: letters and other texts of earlier sub-acts, word for word.
         run: where its calls are made, once it is open.
         players: names of those who are here.
         turns: the dialogue log.
@@ -298,6 +306,7 @@ class Director:
     cast: list[Actor]
     start: float
     before: tuple[str, ...] = ()
+    documents: tuple[str, ...] = ()
     run: Run = field(init=False)
     window: Window = field(init=False)
     goals: tuple[str, ...] = field(init=False)
@@ -336,7 +345,7 @@ class Director:
         """Begin: the objectives for the length wanted, and the opening narration."""
         self.run = run
         if self.play.stages > 1:
-            self.goals = await split_goals(self.act, self.play.script.background, self.play.stages, run)
+            self.goals = await split_goals(self.act, self.play.script.whole_background, self.play.stages, run)
         if self.act.background and self.play.config.ours.own_views and self.act.background == self.act.place:
             self.turns.append(Turn.of(NARRATION, self.act.background))  # prompts name the place by itself
         elif self.act.background:
@@ -349,7 +358,8 @@ class Director:
         if turn is None:
             self.interrupted = True
         else:
-            await self.hear(turn)
+            few = self.n + 1 + _FEW >= self.play.config.paper.max_steps
+            await self.hear(turn, final=few and self.goal + 1 == len(self.goals))
         if await self.reached(run):
             self.queue.clear()
             self.goal, self.n = self.goal + 1, 0
@@ -431,6 +441,15 @@ class Director:
         told = {actor.name: actor.sheet.at(self.act).whole for actor in self.cast}
         return {name: told.get(name, "") for name in self.present}
 
+    @property
+    def own_documents(self) -> tuple[str, ...]:
+        """Letters and other texts of this sub-act, word for word, with who has read them."""
+        return tuple(
+            f"{turn.text} (read by {', '.join(name for name in self.present if name not in turn.unheard)})"
+            for turn in self.turns
+            if turn.name == DOCUMENT
+        )
+
     async def make_outline(self, run: Run) -> Outline:
         """What has happened, and what should happen next; both empty where the reply cannot be read."""
         play, goal, ours = self.play, self.goals[self.goal], self.play.config.ours
@@ -444,7 +463,7 @@ class Director:
                 "outline",
                 sampling=play.sampling(run, "director", "outline"),
                 act=self.act if ours.full_sheets else None,
-                background=play.script.background if ours.full_sheets else "",
+                background=play.script.whole_background if ours.full_sheets else "",
                 brief=play.brief if ours.own_views else "",
                 conflict=play.script.conflict if ours.full_sheets else "",
                 telling=play.script.telling if ours.own_views else (),
@@ -460,6 +479,7 @@ class Director:
                 ],
                 goal=goal,
                 before=self.before if ours.own_views else (),
+                documents=(*self.documents, *self.own_documents),
                 following=self.goals[self.goal + 1] if ours.own_views and self.goal + 1 < len(self.goals) else "",
                 left=self.left if ours.own_views else 0,
                 history=self.history(run),
@@ -472,15 +492,19 @@ class Director:
         """The next lines; none where the reply cannot be read."""
         play, own = self.play, self.play.config.ours.own_views
         lines = min(play.config.paper.planned_lines, self.left) if own else play.config.paper.planned_lines
-        hearers = self.present if own and len(self.present) > 1 and not run.aids("director") else ()
+        capable = own and not run.aids("director")
+        hearers = self.present if capable and len(self.present) > 1 else ()
+        roles = (*self.present, NARRATION, *((DOCUMENT,) if capable else ()))
         try:
             made = await run.ask_for(
-                script_shape((*self.present, NARRATION), lines, hearers=hearers),
+                script_shape(roles, lines, hearers=hearers, fixed=capable),
                 "director",
                 "script",
                 sampling=play.sampling(run, "director", "script"),
                 names=self.present,
-                last=self.history(run, _RECENT) if own and not run.aids("director") else (),
+                last=self.history(run, _RECENT) if capable else (),
+                documents=(*self.documents, *self.own_documents) if capable else (),
+                fixed=capable,
                 hearers=hearers,
                 previous=outline.previous_outline,
                 outline=outline.new_outline,
@@ -493,7 +517,7 @@ class Director:
             return []
         kept = made.scripts if play.as_spoken(run, "director") else made.scripts[:lines]
         return [
-            Turn.of(line.role, line.content, unheard=getattr(line, "unheard_by", ()))
+            Turn.of(line.role, line.content, unheard=getattr(line, "unheard_by", ()), fixed=getattr(line, "fixed", ""))
             for line in kept
             if line.content.strip()
         ]
@@ -515,6 +539,7 @@ class Director:
             "own": self.play.config.ours.own_views,
             "actor": actor.sheet.at(self.act),
             "unheard": line.unheard,
+            "fixed": line.fixed,
             "outline": self.outline.new_outline if self.outline else "",
             "history": self.history(run, _RECENT),
         }
@@ -522,24 +547,42 @@ class Director:
         reply = await run.reply("director", "instruct", sampling=sampling, expect=_INSTRUCTION_WORDS, **fields)
         return self.play.tidied(reply.text, reply, run, ("director", "instruct", fields))
 
-    async def hear(self, turn: Turn) -> None:
-        """A turn enters the log and the windows of director and actors; windows that are full are summed up."""
-        turn = replace(turn, goal=min(self.goal, max(len(self.goals) - 1, 0)) if self.goals else turn.goal)
+    async def hear(self, turn: Turn, *, final: bool = False) -> None:
+        """A turn enters the log and the windows of director and actors; windows that are full are summed up.
+
+        With `final`, when few lines are left, those that nobody needs in a later act are not (ours).
+        """
+        goal = min(self.goal, max(len(self.goals) - 1, 0)) if self.goals else turn.goal
+        turn = replace(turn, goal=goal, scene=self.act.when_and_where, fixed="")
         self.turns.append(turn)
         windows: list[tuple[Window, Actor | None]] = [(self.window, None)]
         windows += [(actor.mind.window, actor) for actor in self.cast if actor.name not in turn.unheard]
         for window, _ in windows:
             window.turns.append(turn)
         here = self.run.scope("heard", len(self.turns))
-        await compact(windows, self.play, here, hour=self.hour, background=self.act.background)
+        company = {actor.name: self.company(actor, final=final) for actor in self.cast}
+        windows = [(window, who) for window, who in windows if not (final and who and not company[who.name])]
+        await compact(windows, self.play, here, hour=self.hour, background=self.act.background, company=company)
+
+    def company(self, actor: Actor, *, final: bool) -> frozenset[str]:
+        """Whom an actor still has to do with: here, unless few lines are left (`final`), and in later acts."""
+        script, settled = self.play.script, self.play.config
+        if not settled.ours.spare_notes or settled.paper.interview.strip():
+            return frozenset(script.names)
+        acts = [*(() if final else (self.act,)), *script.after(self.act)]
+        met = {name for act in acts if actor.name in act.actors for name in act.actors}
+        return frozenset((*met, *(player.name for player in script.players))) if met else frozenset()
 
     async def reached(self, run: Run) -> bool:
-        """Whether the objective is reached: not before `min_steps`, in `max_steps` in any case."""
+        """Whether the objective is reached: not before `min_steps`, in `max_steps` in any case.
+
+        With `late_checks` it is asked when no planned line is left.
+        """
         paper = self.play.config.paper
         self.n += 1
         if self.n >= paper.max_steps:
             return True
-        late = self.play.config.ours.late_checks and bool(self.queue) and self.n > paper.min_steps
+        late = self.play.config.ours.late_checks and bool(self.queue)
         if self.n < paper.min_steps or late:
             return False
         try:
@@ -565,9 +608,9 @@ class Director:
         self.window = Window(self.window.most, self.window.keep)
         stages = 1 + max((turn.goal for turn in turns), default=0)
         self.goals = (*self.goals, *("" for _ in range(stages - len(self.goals))))
-        for turn in turns:
+        for number, turn in enumerate(turns, 1):
             self.goal = turn.goal
-            await self.hear(turn)
+            await self.hear(turn, final=number + _FEW >= len(turns))
         self.goal = len(self.goals)
 
 
@@ -582,7 +625,7 @@ async def speak(actor: Actor, director: Director, line: Turn, instruction: str, 
     """
     play, turns = director.play, actor.mind.window.turns
     paper, as_spoken = play.config.paper, play.as_spoken(run, actor.name)
-    fields = _line_fields(actor, director, instruction, run)
+    fields = _line_fields(actor, director, line, instruction, run)
     for attempt in range(LINE_TRIES):
         here = run.again(attempt, "It was no line of this character.")
         text, own = await _line(actor, play, here, fields, turns)
@@ -604,7 +647,7 @@ async def speak(actor: Actor, director: Director, line: Turn, instruction: str, 
     return replace(line, text=Turn.of(actor.name, text).text)
 
 
-def _line_fields(actor: Actor, director: Director, instruction: str, run: Run) -> dict[str, Any]:
+def _line_fields(actor: Actor, director: Director, line: Turn, instruction: str, run: Run) -> dict[str, Any]:
     """What the actor's prompt shows, but for the history."""
     play, mind = director.play, actor.mind
     last = mind.window.turns[-_RECENT:]
@@ -615,9 +658,13 @@ def _line_fields(actor: Actor, director: Director, instruction: str, run: Run) -
     full, own = play.config.ours.full_sheets, play.config.ours.own_views
     instructed = own and instruction and not run.aids(actor.name)
     scene = director.act.background if full and not (own and director.act.background == director.act.place) else ""
+    known = play.script.whole_background if run.aids(actor.name) else play.script.scenery(director.act)
     return {
         "actor": actor.sheet.at(director.act),
-        "background": " ".join(filter(None, (play.script.background, scene))),
+        "now": director.act.when_and_where,
+        "own": own and not run.aids(actor.name),
+        "fixed": line.fixed,
+        "background": " ".join(filter(None, (known, scene))),
         "place": director.act.place if own else "",
         "date": director.act.date if own else "",
         "relations": views_of(mind.relations, named) if full else (),
@@ -643,7 +690,8 @@ def _sayings(actor: Actor, last: Sequence[Turn], play: Play) -> tuple[tuple[str,
 async def _line(actor: Actor, play: Play, run: Run, fields: dict[str, Any], turns: Sequence[Turn]) -> tuple[str, bool]:
     """A line, and whether a person wrote it, who means what they write."""
     shown, as_chat = play.shown(turns, run, actor.name), play.config.paper.chat_history
-    fields = {**fields, "history": shown, "as_chat": as_chat}
+    history = shown if as_chat else play.history(turns, run, actor.name, fields["now"])
+    fields = {**fields, "history": history, "as_chat": as_chat}
     chat = _as_chat(turns, shown, actor.name) if as_chat else ()
     sampling = play.sampling(run, actor.name, "act")
     reply = await run.chat(actor.name, "act", chat, sampling=sampling, expect=_LINE_WORDS, **fields)

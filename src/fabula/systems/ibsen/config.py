@@ -125,8 +125,10 @@ class Ours:
         own_views: everybody knows what they can know: the conflict is for director and writer, a secret for its owner
             too; who does not hear a line does not remember it, and an actor with an instruction does not see the
             outline. Else an actor sees the conflict and the outline, and hears all that is said in its sub-act.
-        late_checks: an objective is checked at `min_steps` and then whenever the planned lines have been played; else
+        late_checks: an objective is checked from `min_steps` on whenever the planned lines have been played; else
             after every line.
+        spare_notes: no summary is asked for that three lines or fewer follow, and no impression of somebody whom the
+            actor does not meet again.
         goal_words: words that one objective yields.
         prose: the play is retold as prose; else the dialogue log is the story.
         final_reading: the prose is read once at its end against brief, script and itself, and small edits come of it,
@@ -151,6 +153,7 @@ class Ours:
     expand_goals: bool = False
     own_views: bool = False
     late_checks: bool = False
+    spare_notes: bool = False
     goal_words: int = 300
     prose: bool = False
     final_reading: bool = False
@@ -200,6 +203,7 @@ class Config(Presets):
                 expand_goals=True,
                 own_views=True,
                 late_checks=True,
+                spare_notes=True,
                 prose=True,
                 final_reading=True,
                 check_plan=True,

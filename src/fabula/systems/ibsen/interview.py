@@ -69,7 +69,7 @@ async def _answer(actor: Actor, question: str, history: Sequence[Turn], play: Pl
         "actor": actor.sheet,
         "relevant": relevant,
         "others": others,
-        "history": play.shown(history, run, actor.name),
+        "history": play.history(history, run, actor.name),
     }
     sampling = play.sampling(run, actor.name, "answer")
     reply = await run.reply(actor.name, "answer", sampling=sampling, expect=_ANSWER_WORDS, **fields)

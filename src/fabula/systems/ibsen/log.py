@@ -21,18 +21,26 @@ _UNHEARD: Final = "unheard by "
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One line of the play: who speaks (or the narration), what, for which objective (from 0), and who misses it."""
+    """One line of the play: who speaks (or the narration), what, for which objective (from 0), and who misses it.
+
+    Attributes:
+        scene: date and place of the sub-act in which it was heard.
+        fixed: of a planned line, the words in it that have to be spoken exactly so.
+    """
 
     name: str
     text: str
     goal: int = 0
     unheard: tuple[str, ...] = ()
+    scene: str = ""
+    fixed: str = ""
 
     @classmethod
-    def of(cls, name: str, text: str, goal: int = 0, unheard: Sequence[str] = ()) -> Turn:
+    def of(cls, name: str, text: str, goal: int = 0, unheard: Sequence[str] = (), fixed: str = "") -> Turn:
         """A turn whose text can stand in a transcript: no blank lines, no mark of another turn."""
         lines = [_unmarked(line) for line in plain(text).splitlines()]
-        return cls(name, "\n".join(line for line in lines if line), goal, tuple(n for n in unheard if n != name))
+        missed = tuple(n for n in unheard if n != name)
+        return cls(name, "\n".join(line for line in lines if line), goal, missed, fixed=fixed)
 
     @property
     def narrated(self) -> bool:

@@ -24,7 +24,7 @@ from fabula.systems.ibsen.log import Window
 from fabula.systems.ibsen.shapes import impressions_shape, points_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from fabula.engine.replies import TextKind
     from fabula.engine.run import Run
@@ -68,6 +68,23 @@ class Play:
         """Turns as a role's prompts show them."""
         most = run.prompt_tokens(role, _SHORT_TURN, _TURN_SHARE)
         return tuple(first_of(turn.marked if role == "director" else str(turn), most) for turn in turns)
+
+    def history(self, turns: Sequence[Turn], run: Run, role: str, now: str = "") -> tuple[str, ...]:
+        """Turns as a role's prompts show them, with date and place wherever another scene begins (ours).
+
+        Where all are of the scene `now`, by its date and place, nothing is added.
+        """
+        shown = self.shown(turns, run, role)
+        if not self.config.ours.own_views or {turn.scene for turn in turns if turn.scene} <= {now}:
+            return shown
+        lines: list[str] = []
+        at = ""
+        for turn, text in zip(turns, shown, strict=True):
+            if turn.scene and turn.scene != at:
+                at = turn.scene
+                lines.append("[Now]" if at == now else f"[Earlier: {at}]" if now else f"[{at}]")
+            lines.append(text)
+        return tuple(lines) if at == now or not now else (*lines, "[Now; the scene begins.]")
 
     def as_spoken(self, run: Run, name: str) -> bool:
         """Whether a line stands as it was spoken: no rule of small models looks at it, and none refuses it (ours)."""
@@ -138,6 +155,8 @@ class Actor:
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What queries call to mind, each so many memories at most: the relevant ones, and the possibly irrelevant."""
         found = self.mind.memories.recall_all(queries, hour, Recall(threshold=play.config.paper.memory_threshold))
+        if play.config.ours.own_views:  # what the window sums up is in mind already
+            found = [one for one in found if one.memory.text not in self.mind.window.points]
         near = tuple(one.memory.shown for one in found if one.similarity >= relevant)
         return near, tuple(one.memory.shown for one in found if one.similarity < relevant)
 
@@ -192,11 +211,18 @@ class _Summary:
 
 
 async def compact(
-    windows: Sequence[tuple[Window, Actor | None]], play: Play, run: Run, *, hour: float, background: str
+    windows: Sequence[tuple[Window, Actor | None]],
+    play: Play,
+    run: Run,
+    *,
+    hour: float,
+    background: str,
+    company: Mapping[str, Collection[str]],
 ) -> None:
     """Sum up the full windows of those who have heard a turn; a window without an actor is a director's.
 
-    With `per_actor_summaries` that is one call a window; else one for all who have heard the same.
+    With `per_actor_summaries` that is one call a window; else one for all who have heard the same. Impressions are
+    renewed of those who are in an actor's `company`.
     """
     config = play.config
     full = [(window, actor) for window, actor in windows if window.full]
@@ -216,7 +242,7 @@ async def compact(
         window.compact(points[summary], add=add, background="" if actor else background)
     await side_by_side(
         [
-            _take_in(actor, points[summary], play, run.scope(slug(actor.name)), hour)
+            _take_in(actor, points[summary], play, run.scope(slug(actor.name)), hour, company[actor.name])
             for (_, actor), summary in zip(full, wanted, strict=True)
             if actor
         ]
@@ -234,7 +260,8 @@ async def _sum_up(summary: _Summary, play: Play, run: Run) -> tuple[str, ...]:
             sampling=play.sampling(run, "memory", "sum_up"),
             owner=summary.owner,
             earlier=summary.earlier,
-            turns=play.shown(summary.old, run, "memory"),
+            turns=play.history(summary.old, run, "memory"),
+            dated=play.config.ours.own_views and any(act.date for act in play.script.acts),
             most=most,
         )
     except ReplyError as error:
@@ -244,13 +271,17 @@ async def _sum_up(summary: _Summary, play: Play, run: Run) -> tuple[str, ...]:
     return tuple(one_line(point).rstrip(".;") for point in made.points)
 
 
-async def _take_in(actor: Actor, points: Sequence[str], play: Play, run: Run, hour: float) -> None:
-    """The points of a summary become memories; after that impressions of those whom they name are renewed."""
+async def _take_in(
+    actor: Actor, points: Sequence[str], play: Play, run: Run, hour: float, company: Collection[str]
+) -> None:
+    """The points of a summary become memories; then impressions of those in `company` whom they name are renewed."""
     for number, point in enumerate(points, 1):
         await _remember(actor, Memory(point, hour), play, run.scope("memory", number))
     if not play.config.paper.impressions:
         return
     for name in play.named_in(" ".join(points), actor.name):
+        if name not in company:
+            continue
         now = actor.mind.impressions.get(name, "")
         fields = {"actor": actor.sheet, "name": name, "now": now, "points": tuple(points)}
         actor.mind.impressions[name] = await _note(run.scope(slug(name)), "impression", fields, play)

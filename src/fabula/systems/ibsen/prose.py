@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fabula.story import Brief
     from fabula.systems.ibsen.log import Turn
     from fabula.systems.ibsen.memory import Play
-    from fabula.systems.ibsen.script import SubAct
+    from fabula.systems.ibsen.script import ActorSheet, SubAct
 
     Performed: TypeAlias = tuple[SubAct, Sequence[Turn], Sequence[str]]  # with the text of its objectives
 
@@ -36,8 +36,8 @@ async def story_of(brief: Brief, play: Play, performed: Sequence[Performed], run
     The dialogue log costs nothing; prose costs 1 call or more for each objective.
     """
     title, performed = play.script.title, sorted(performed, key=lambda one: one[0].told)
-    story = Story.of(brief) if brief.title or not title else Story(title)
-    left = sum(len(_sections(turns)) for _, turns, _ in performed)
+    story = replace(Story.of(brief) if brief.title or not title else Story(title), breaks=play.config.ours.prose)
+    weights = [weight for act, turns, _ in performed for weight in _weights(act, turns)]
     drafts: list[Draft] = []
     for at, (act, turns, goals) in enumerate(performed):
         coming = [goal for _, _, later in performed[at + 1 : at + 2] for goal in later[:1]]
@@ -57,29 +57,33 @@ async def story_of(brief: Brief, play: Play, performed: Sequence[Performed], run
                 turns: Sequence[Turn] = turns,
                 goals: Sequence[str] = (*goals, *coming),
                 before: Story = story,
-                left: int = left,
+                weights: Sequence[float] = tuple(weights),
             ) -> str:
-                return await _retell(brief, play, (act, turns, goals), before, left, own)
+                return await _retell(brief, play, (act, turns, goals), before, weights, own)
 
             if play.config.ours.final_reading:
                 drafts.append(await run.draft(slug(label), retell))
                 story = story.add(label, drafts[-1].text)
             else:
                 story = story.add(label, await run.keep(slug(label), retell, folder="story"))
-            left -= len(_sections(turns))
+            weights = weights[len(_sections(turns)) :]
     if not drafts:
         return story
     about, want = _for_editor(play), words_wanted(brief, play.config)
-    texts = await final_reading(run, "writer", drafts, brief=brief.titled, plan=about, want=want)
-    return Story(story.title, tuple(replace(s, text=text) for s, text in zip(story.scenes, texts, strict=True)))
+    texts = await final_reading(run, "writer", drafts, brief=play.brief, plan=about, want=want)
+    return replace(story, scenes=tuple(replace(s, text=text) for s, text in zip(story.scenes, texts, strict=True)))
 
 
 def _for_editor(play: Play) -> str:
-    """The script as text, for who reads the whole story."""
+    """The script as text, scenes in the order of telling, for who reads the whole story."""
     script = play.script
     cast = "\n".join(f"- {actor.name}: {actor.whole}" for actor in script.actors)
-    acts = "\n".join(f"{number}. {act.title}: {' '.join(act.goals)}" for number, act in enumerate(script.acts, 1))
-    return "\n\n".join(filter(None, (script.background, script.conflict, "\n".join(script.telling), cast, acts)))
+    told = enumerate(sorted(script.acts, key=lambda act: act.told), 1)
+    acts = "\n".join(
+        f"{number}. {act.title}{f' ({act.when_and_where})' if act.date else ''}: {' '.join(act.goals)}"
+        for number, act in told
+    )
+    return "\n\n".join(filter(None, (script.whole_background, script.conflict, "\n".join(script.telling), cast, acts)))
 
 
 def _label(act: SubAct) -> str:
@@ -93,28 +97,45 @@ def _sections(turns: Sequence[Turn]) -> list[tuple[Turn, ...]]:
     return [tuple(turn for turn in turns if turn.goal == goal) for goal in goals]
 
 
-async def _retell(brief: Brief, play: Play, performed: Performed, before: Story, left: int, run: Run) -> str:
-    """One sub-act as prose, objective by objective; `left` sections of the story are still to be written."""
+def _weights(act: SubAct, turns: Sequence[Turn]) -> list[float]:
+    """What the sections of a sub-act weigh: together its importance."""
+    number = len(_sections(turns))
+    return [act.importance / number] * number
+
+
+def _people(act: SubAct, speaking: set[str], play: Play, run: Run) -> list[ActorSheet]:
+    """Sheets for the writer: all who are in the scene, and whoever the story is close to; with aids, who speaks."""
+    script = play.script
+    near = (
+        {*speaking, *act.actors, *script.close} if play.config.ours.own_views and not run.aids("writer") else speaking
+    )
+    return [sheet.at(act) for sheet in script.actors if sheet.name in near]
+
+
+async def _retell(
+    brief: Brief, play: Play, performed: Performed, before: Story, weights: Sequence[float], run: Run
+) -> str:
+    """One sub-act as prose, objective by objective; `weights` are those of all sections from its first one on."""
     act, turns, goals = performed
     want, own_views = words_wanted(brief, play.config), play.config.ours.own_views
     here: list[str] = []
     for number, section in enumerate(_sections(turns), 1):
         texts = [*(scene.text for scene in before.scenes), *here]
-        after = left - number
+        after = len(weights) - number
         written = [count_words(text) for text in texts]
-        fits = want and want.of_sections([1.0] * (after + 1), written, cut=run.aids("writer"))
+        fits = want and want.of_sections(weights[number - 1 :], written, cut=run.aids("writer"))
         labels, previous = (*_LABELS, *play.script.names), texts[-1] if texts else ""
         speaking = {turn.name for turn in section}
         fields: dict[str, Any] = {
-            "brief": brief.text,
-            "background": play.script.background,
+            "brief": play.brief,
+            "background": play.script.whole_background,
             "conflict": play.script.conflict,
             "telling": play.script.telling,
             "act": act,
             "goal": goals[section[0].goal] if own_views and section[0].goal < len(goals) else "",
             "following": goals[section[0].goal + 1] if own_views and section[0].goal + 1 < len(goals) else "",
             "begins": number == 1,
-            "people": [sheet.at(act) for sheet in play.script.actors if sheet.name in speaking],
+            "people": _people(act, speaking, play, run),
             "played": last_of("\n\n".join(map(str, section)), run.prompt_tokens("writer", _PLAYED_TOKENS, _SHARE)),
             "story": last_of("\n\n".join(texts), run.prompt_tokens("writer", _STORY_TOKENS, _SHARE)),
             "last": after == 0,

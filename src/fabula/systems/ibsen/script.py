@@ -3,7 +3,7 @@
 ::
 
     title: The Last Lamp
-    background: A lighthouse on a bare cape, in the autumn of 1962.
+    background: A lighthouse on a bare cape, in the autumn of 1962.  # for all; `setting` is not for actors
     begins: 1962-10-28 18:00          # the clock of memories; a minute passes with every line
     actors:
       - name: Mara
@@ -54,6 +54,7 @@ from fabula.craft.length import asked_range
 from fabula.craft.planning import PlanOptions, plan_for
 from fabula.models.base import Sampling
 from fabula.story import one_line, slug
+from fabula.story.people import mentioned
 from fabula.story.personas import Persona
 from fabula.story.sentences import as_sentence
 from fabula.story.sheets import SheetProblem, read_sheet
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
     from fabula.systems.ibsen.config import Config, Ours
 
 NARRATION: Final = "Narration"
+DOCUMENT: Final = "Document"  # a letter or another text, word for word
 BEGINS: Final = datetime(2000, 1, 1, 12)  # noqa: DTZ001 - the clock of a story has no time zone
 _STAGE, _FOLDER, _SUFFIX = "stage", "plan", "yaml"
 _WHERE: Final = "plan/stage.yaml"
@@ -132,12 +134,14 @@ class ActorSheet(_Sheet):
         relations: one sentence for each name.
         secret: what the character hides; shown to its own actor, the director and the writer.
         knows: what the character knows of the others when the play begins; shown to the same.
+        wants: what the character wants in the sub-act that is played; shown to the same.
     """
 
     name: _Name
     description: _Text = ""
     secret: _Text = ""
     knows: _Text = ""
+    wants: _Text = ""
     relations: Annotated[dict[str, _Text], BeforeValidator(lambda value: value or {})] = {}
     memories: Annotated[tuple[Remembered, ...], _or_none] = ()
     sayings: Annotated[tuple[Saying, ...], _or_none] = ()
@@ -145,9 +149,12 @@ class ActorSheet(_Sheet):
 
     def at(self, act: SubAct) -> ActorSheet:
         """The sheet in a sub-act: at another time somebody was another, and had not yet what they hide and know."""
-        if self.name not in act.then:
-            return self
-        return self.model_copy(update={"description": act.then[self.name], "secret": "", "knows": ""})
+        changed: dict[str, str] = {}
+        if self.name in act.then:
+            changed |= {"description": act.then[self.name], "secret": "", "knows": ""}
+        if self.name in act.wants:
+            changed |= {"wants": act.wants[self.name]}
+        return self.model_copy(update=changed) if changed else self
 
     @property
     def whole(self) -> str:
@@ -156,7 +163,8 @@ class ActorSheet(_Sheet):
             (
                 *filter(None, (self.description,)),
                 *((f"Hides: {as_sentence(self.secret)}",) if self.secret else ()),
-                *((f"Knows: {as_sentence(self.knows)}",) if self.knows else ()),
+                *((f"Knew when the story began: {as_sentence(self.knows)}",) if self.knows else ()),
+                *((f"Wants in this scene: {as_sentence(self.wants)}",) if self.wants else ()),
             )
         )
 
@@ -183,6 +191,8 @@ class SubAct(_Sheet):
         date: when it happens, in words.
         told: its place in the order of telling, from 1, where that is not the order of playing.
         then: of those who were others at that time than their sheets say: who they were.
+        wants: what people want in it.
+        importance: 1 (least) to 10; prose shares the words wanted by it.
         goals: without any the sub-act is never active; players may pass through it.
         player_in: the narration when a player comes.
         player_out: the narration when a player leaves.
@@ -195,6 +205,8 @@ class SubAct(_Sheet):
     date: _Text = ""
     told: int = 0
     then: Annotated[dict[str, _Text], BeforeValidator(lambda value: value or {})] = {}
+    wants: Annotated[dict[str, _Text], BeforeValidator(lambda value: value or {})] = {}
+    importance: Annotated[int, Field(ge=1, le=10)] = 5
     background: _Text = ""
     actors: Annotated[tuple[_Line, ...], _listed] = ()
     goals: Annotated[tuple[_Goal, ...], Field(max_length=_MOST_ACTS), _listed] = ()
@@ -203,17 +215,28 @@ class SubAct(_Sheet):
     next_act: _Line = ""
     meanwhile: bool = False
 
+    @property
+    def when_and_where(self) -> str:
+        """Date and place in few words: of the place what names it."""
+        named = self.place
+        for mark in ":;,":
+            named = named.partition(mark)[0]
+        return "; ".join(filter(None, (self.date.strip(), named.strip())))
+
 
 class Script(_Sheet):
     """A whole script; `acts` in the order of playing.
 
-    `conflict` and `telling`, how the story is told and what it keeps to, are for the director and the writer alone.
+    `conflict`, `telling` (how the story is told and what it keeps to), `setting` (times and places of the whole story)
+    and `close` (to whom the story is close) are for the director and the writer alone; `background` is for everybody.
     """
 
     title: _Line = ""
     background: _Text = ""
+    setting: _Text = ""
     conflict: _Text = ""
     telling: Annotated[tuple[_Text, ...], _listed] = ()
+    close: Annotated[tuple[_Line, ...], _listed] = ()
     begins: _Time = None
     actors: Annotated[tuple[ActorSheet, ...], Field(min_length=1, max_length=_MOST_ACTORS)]
     players: Annotated[tuple[PlayerSheet, ...], _or_none, Field(max_length=_MOST_ACTORS)] = ()
@@ -229,6 +252,20 @@ class Script(_Sheet):
             else:
                 groups.append([act])
         return tuple(map(tuple, groups))
+
+    @property
+    def whole_background(self) -> str:
+        """The background and the setting of the whole story, as the director and the writer know them."""
+        return " ".join(filter(None, (self.background, self.setting)))
+
+    def scenery(self, act: SubAct) -> str:
+        """The background as those in a sub-act know it: with the story's setting only where the sub-act has none."""
+        return self.background if act.place or act.date else self.whole_background
+
+    def after(self, act: SubAct) -> tuple[SubAct, ...]:
+        """The sub-acts of later acts."""
+        at = next(n for n, group in enumerate(self.groups) if act in group)
+        return tuple(later for group in self.groups[at + 1 :] for later in group)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -260,8 +297,9 @@ def _name_problems(script: Script) -> Iterator[SheetProblem]:
         for place, name in places:
             if slug(name) in seen:
                 yield SheetProblem(place, f"There are two called {name!r}. Rename one of them.")
-            if slug(name) == slug(NARRATION):
-                yield SheetProblem(place, f"{name!r} is what the narration is called. Take another name.")
+            if slug(name) in (slug(NARRATION), slug(DOCUMENT)):
+                what = "the narration" if slug(name) == slug(NARRATION) else "a letter in the log"
+                yield SheetProblem(place, f"{name!r} is what {what} is called. Take another name.")
             seen.add(slug(name))
 
 
@@ -357,11 +395,13 @@ def script_of(plan: Plan, ours: Ours, want: WordRange | None = None) -> Script:
         parts = ceil(want.target / (len(plan.scenes) * ours.goal_words)) if want and ours.expand_goals else 1
     return Script.model_construct(
         title=one_line(plan.title),
-        background=setting if ours.own_views else " ".join(filter(None, (setting, conflict))),
+        background="" if ours.own_views else " ".join(filter(None, (setting, conflict))),
+        setting=setting if ours.own_views else "",
         conflict=conflict if ours.own_views else "",
         telling=tuple(filter(None, map(one_line, (plan.manner, plan.form, *plan.demands, *plan.payoffs))))
         if ours.own_views
         else (),
+        close=mentioned(plan.person, {actor.name: actor.called for actor in actors}) if ours.own_views else (),
         actors=actors,
         acts=tuple(
             _act(scene, plan, after, tuple(actor.name for actor in actors), parts, ours)
@@ -412,6 +452,8 @@ def _act(scene: ScenePlan, plan: Plan, after: str, everybody: tuple[str, ...], p
         told=plan.names.index(scene.name) + 1 if ours.own_views and plan.chronology() not in (None, plan.names) else 0,
         date=one_line(scene.when) if ours.own_views else "",
         then={one_line(c.name): text for c, text in _then(scene, plan)} if ours.own_views else {},
+        wants={one_line(one.name): one_line(one.goal) for one in scene.characters if ours.own_views and one.goal},
+        importance=scene.importance if ours.own_views else 5,
         background=one_line(scene.place),
         actors=present,
         goals=tuple(" ".join(events[start:end]) for start, end in pairwise(edges)),
@@ -434,7 +476,7 @@ def _told(event: Event, present: tuple[str, ...]) -> str:
     if not away:
         return text
     listed = f"{', '.join(away[:-1])} and {away[-1]}" if away[1:] else away[0]
-    return f"{text} ({listed} {'do' if away[1:] else 'does'} not witness this.)"
+    return f"{text} (Not witnessed by {listed}.)"
 
 
 # objectives for a length (ours) -------------------------------------------------------------------------------------

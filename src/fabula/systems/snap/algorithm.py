@@ -15,6 +15,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import numpy as np
+from pydantic import BaseModel, Field
 
 from fabula.base.errors import ReplyError, UsageError
 from fabula.craft.cells import cells
@@ -33,8 +34,10 @@ from fabula.craft.conversation.lines import (
 )
 from fabula.craft.conversation.talk import Progress, conversation
 from fabula.craft.conversation.turns import chat_of, turn_of
+from fabula.craft.length import asked_range
 from fabula.craft.memory import tf_idf
-from fabula.craft.narratives import check_people, narrative_of
+from fabula.craft.narratives import FILE as NARRATIVE_FILE
+from fabula.craft.narratives import NARRATIVE, check_people
 from fabula.craft.packing import first_of, last_of, latest
 from fabula.craft.prose import clean_text
 from fabula.engine.events import TABLE
@@ -43,7 +46,7 @@ from fabula.engine.replies.dialogue import read_plan, with_names
 from fabula.engine.run import Run, side_by_side
 from fabula.models.base import Sampling
 from fabula.models.budget import estimate_tokens
-from fabula.story import Story, one_line, slug
+from fabula.story import Story, count_words, one_line, slug
 from fabula.story.people import among, names_in, present_in, same_person
 from fabula.story.personas import Persona, Personas, Scalar, parse_personas, write_personas
 from fabula.story.sentences import sentences
@@ -80,6 +83,7 @@ _ONE_TOKEN: Final = Sampling(temperature=1.0, top_p=1.0, frequency_penalty=0.0, 
 _IDLE: Final = "listens"
 _LAST_LINES: Final = 4  # of the dialogue before that go on with the summary
 _SHEETS: Final = 12  # cells of which a sheet holds the labels
+_TASK_WORDS: Final = 1000  # a brief with more of them is no writing task
 _NEXT: Final = 0.1  # likeness to the next sub-plan below which an exchange is not about it
 _TOKENS_A_WORD: Final = 2
 _ROOM: Final = 0.8  # of a summary model's window, as tokens are estimates
@@ -91,7 +95,7 @@ _SEGMENT_TOKENS, _DIALOGUE_TOKENS = 1200, 1500
 
 async def write(brief: Brief, run: Run, config: Config) -> Story:
     """The narrative as a dialogue, cell by cell (section 4.1), between two agents as in section 5.3."""
-    snap = await open_talk(await narrative_of(run, brief), run, config)
+    snap = await open_talk(await narrative_for(brief, run, config), run, config)
     story = Story.of(brief)
     summaries: Summaries = {}
     heard: tuple[Line, ...] = ()
@@ -119,6 +123,35 @@ async def _talked_through(snap: Snap, run: Run, cell: Cell, summaries: Summaries
 def _dialogue(text: str, parties: Parties) -> tuple[str, tuple[Line, ...]]:
     """A dialogue as its reader has it, without remarks, and its lines."""
     return without_remarks(text), dialogue_of(text, parties)
+
+
+class Narrative(BaseModel):
+    """A writing task as a narrative."""
+
+    narrative: str = Field("", description="the whole narrative; empty where the text is one itself")
+
+
+async def narrative_for(brief: Brief, run: Run, config: Config) -> str:
+    """The author's narrative; where the brief asks for a number of words, the planner's (ours), else the brief's text.
+
+    The planner says whether the brief is a writing task, and writes its narrative: 1 call, kept as `plan/narrative.md`.
+    Where none is asked, a note says so, before anything is paid.
+    """
+    given, words = await run.given(NARRATIVE, folder="plan"), asked_range(brief)
+    if given or words is None or count_words(brief.text) > _TASK_WORDS:
+        return given or brief.text
+    if run.aids("planner") or not config.ours.write_narrative:
+        run.note(
+            "The brief asks for a number of words, so it may be a writing task, and SNAP takes its sentences for the "
+            f"story itself. Write the narrative that is to be talked through into {NARRATIVE_FILE}."
+        )
+        return brief.text
+
+    async def make(own: Run) -> str:
+        made = await own.ask_for(Narrative, "planner", "narrative", text=brief.titled, words=words)
+        return made.narrative.strip() or brief.text
+
+    return await run.keep(NARRATIVE, make, folder="plan")
 
 
 async def open_talk(narrative: str, run: Run, config: Config, parties: Parties | None = None) -> Snap:

@@ -85,6 +85,8 @@ class Ours:
             for another way through the cell; 0 draws all `candidates` from one prompt, as do aids for small models.
         last_word: between two models, the words that end a cell are answered once before the next begins.
         at_start: labels say who somebody is when the cell begins, where it is and when; else what all of it shows.
+        write_narrative: where the brief asks for a number of words, a capable planner first says whether it is a
+            writing task, and writes the narrative of one; else the brief's sentences are the narrative.
         ahead: cells that are read ahead for what somebody has known from the beginning (`private`).
     """
 
@@ -100,6 +102,7 @@ class Ours:
     apart: int = 0
     last_word: bool = False
     at_start: bool = False
+    write_narrative: bool = False
     ahead: int = 0
 
 
@@ -126,6 +129,7 @@ class Config(Presets):
             apart=2,
             last_word=True,
             at_start=True,
+            write_narrative=True,
             ahead=8,
         )
         return cls(paper, ours)

@@ -28,7 +28,7 @@ from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief, Story
 from fabula.systems import find
 from fabula.systems.snap import coherence
-from fabula.systems.snap.algorithm import Characters, open_talk, weighted_sums
+from fabula.systems.snap.algorithm import Characters, narrative_for, open_talk, weighted_sums
 from fabula.systems.snap.coherence import opened
 from fabula.systems.snap.config import PUBLISHED, Paper
 from fabula.systems.snap.learning import rank_one
@@ -965,3 +965,47 @@ async def test_a_story_of_a_capable_model_takes_no_more_calls_than_turns_and_the
     count = Counter(request.path.rpartition("/")[2] for request in troupe.asked)
     called = {"label": 2, "witnesses": 2, "plan": 8, "answer": 4, "play": 4, "summarise": 1}
     assert count == called, "two plans for each agent and cell; two turns each, with the answer to the end"
+
+
+# a writing task instead of a narrative ------------------------------------------------------------------------------
+
+TASK = Brief(
+    "A story of about 450 words, told by the postwoman Ada. It is from Lukas, in prison, to Mila. The secret is kept.",
+    title="Return to Sender",
+)
+
+
+@pytest.mark.parametrize(
+    ("preset", "aids", "calls"), [("improved", "auto", 1), ("improved", "on", 0), ("faithful", "auto", 0)]
+)
+async def test_a_writing_task_is_no_narrative(preset: Preset, aids: Aids, calls: int) -> None:
+    noted: list[str] = []
+    model = ScriptedModel(lambda _: json.dumps({"narrative": STORY}))
+    with Journal() as journal:
+        listeners = [lambda event: noted.append(event.text) if isinstance(event, Noted) else None]
+        run = Run(RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(model), aids=aids, listeners=listeners))
+        narrative = await narrative_for(TASK, run, SYSTEM.config(preset, {}))
+        assert len(model.asked) == calls
+        assert narrative == (STORY if calls else TASK.text)
+        assert journal.newest("narrative") == (STORY if calls else None)
+    if calls:
+        shown = text_of(model.asked[0])
+        assert "Title: Return to Sender" in shown
+        assert "Write about 450 words, between 405 and 495." in shown
+    assert any("Write the narrative that is to be talked through into plan/narrative.md" in n for n in noted) != bool(
+        calls
+    )
+
+
+async def test_what_is_a_narrative_or_is_given_as_one_is_not_asked_for() -> None:
+    itself = ScriptedModel(lambda _: '{"narrative": ""}')
+    with Journal() as journal:
+        run = Run(RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(itself)))
+        assert await narrative_for(TASK, run, SYSTEM.config("improved", {})) == TASK.text
+    silent = ScriptedModel({})
+    with Journal() as journal:
+        run = Run(RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(silent)))
+        assert await narrative_for(Brief(STORY), run, SYSTEM.config("improved", {})) == STORY
+        journal.decide("narrative", "edit", STORY)
+        assert await narrative_for(TASK, run, SYSTEM.config("improved", {})) == STORY
+    assert silent.asked == []
