@@ -264,4 +264,5 @@ async def _write_all(stories: int, parallel: int, preset: Preset, latencies: Lat
 
 def _settings(preset: Preset) -> Mapping[str, object]:
     """Length control adds calls where a drawn reply is short; here each agent is to be one call."""
-    return {"length_control": False} if preset == "improved" else {}
+    parts = dict.fromkeys(("length_control", "draft_first", "plot_by_part", "final_reading"), False)
+    return parts if preset == "improved" else {}

@@ -9,6 +9,7 @@ import os
 import shlex
 import subprocess
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from unittest import mock
@@ -67,7 +68,7 @@ def commands(block: Block) -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def stand_in(spec: str, table: ModelTable, world: Environment) -> ScriptedModel:
+def stand_in(spec: str, table: ModelTable, world: Environment, *, small: bool = False) -> ScriptedModel:
     """What every model of the pages is played by: enough different sentences for any length asked."""
     del table, world
 
@@ -80,7 +81,7 @@ def stand_in(spec: str, table: ModelTable, world: Environment) -> ScriptedModel:
         seed = (request.sampling.seed or 0) % 1000
         return " ".join(f"{_VERSE.format(n=seed + n)} at {request.path} number {n}." for n in range(most // 40 + 1))
 
-    return ScriptedModel(answer, name=spec, capabilities=Capabilities(schema=True))
+    return ScriptedModel(answer, name=spec, capabilities=Capabilities(schema=True, small=small))
 
 
 def _form(schema: dict[str, Any], nth: int = 0) -> Any:  # noqa: ANN401 - JSON data
@@ -104,9 +105,10 @@ def _form(schema: dict[str, Any], nth: int = 0) -> Any:  # noqa: ANN401 - JSON d
 
 @dataclass
 class Reader:
-    """Somebody who follows a page: a folder, and the names that its Python blocks have made so far."""
+    """Somebody who follows a page: a folder, whether with a small model, and the names that Python blocks have made."""
 
     folder: Path
+    small: bool = False
     names: dict[str, Any] = field(default_factory=lambda: {"__name__": "__docs__"})
 
     def follow(self, block: Block) -> str:
@@ -128,7 +130,7 @@ class Reader:
         before = Path.cwd()
         os.chdir(self.folder)
         try:
-            with mock.patch("fabula.project.casting.open_model", stand_in):
+            with mock.patch("fabula.project.casting.open_model", partial(stand_in, small=self.small)):
                 yield
         finally:
             os.chdir(before)

@@ -59,7 +59,7 @@ async def contributed(
     a: Agent, make: Callable[[Run], Awaitable[str]], run: Run, config: Config, drafts: list[Draft]
 ) -> str:
     """The agent's text as an artefact; a part of the story as a draft of it where the whole is read at the end."""
-    if a.kind == "planning" or not config.ours.final_reading:
+    if a.kind == "planning" or not config.ours.final_reading or run.aids(FINALIZER.role):
         return await run.keep(a.name, make, folder=a.folder)
     drafts.append(await run.draft(a.name, make, folder=a.folder))
     return drafts[-1].text
