@@ -11,32 +11,39 @@ from fabula.story import Brief, Scene, Story, count_words, one_line, plain
 # Fragments that a manuscript's reader might trip over, beside any text at all.
 TRAPS = st.sampled_from(
     ["# ", "#", "\n", "\n\n", "\r", "\r\n", " ", "\ufeff", "<!-- scene: a -->", "<!-- scene:  -->", "-->", "<!--", "x",
-     "\u2028", "\x0b", "\x85", "---", "é"]
+     "\u2028", "\x0b", "\x85", "---", "é", "* * *", "* * *\n"]
 )  # fmt: skip
 texts = st.one_of(st.text(), st.lists(TRAPS, max_size=12).map("".join))
 labels = texts.filter(lambda label: "-->" not in label)
 scenes = st.lists(st.tuples(labels, texts), max_size=5)
 
 
-def story_of(title: str, pieces: list[tuple[str, str]]) -> Story:
-    story = Story(title)
+def story_of(title: str, pieces: list[tuple[str, str]], *, breaks: bool = False) -> Story:
+    story = Story(title, breaks=breaks)
     for label, text in pieces:
         story = story.add(label, text)
     return story
 
 
-@given(texts, scenes)
-@example("a\nb", [("a\rb", "x")])
-@example(" ", [("a", "# no title")])
-@example("T", [("", ""), ("", "\ufeff\ufeffx")])
-def test_a_story_reads_back_from_its_manuscript_as_it_was(title: str, pieces: list[tuple[str, str]]) -> None:
-    story = story_of(title, pieces)
+@given(texts, scenes, st.booleans())
+@example("a\nb", [("a\rb", "x")], False)  # noqa: FBT003 - with and without breaks
+@example(" ", [("a", "# no title")], True)  # noqa: FBT003 - with and without breaks
+@example("T", [("", ""), ("", "\ufeff\ufeffx")], False)  # noqa: FBT003 - with and without breaks
+@example("T", [("a", "x\n\n* * *"), ("b", "* * *\n\ny")], False)  # noqa: FBT003 - with and without breaks
+@example("T", [("a", "x\n\n* * *"), ("b", "* * *\n\ny")], True)  # noqa: FBT003 - with and without breaks
+def test_a_story_reads_back_from_its_manuscript_as_it_was(
+    title: str,
+    pieces: list[tuple[str, str]],
+    breaks: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    story = story_of(title, pieces, breaks=breaks)
     try:
         manuscript = story.manuscript()
     except UsageError:
         assert any("<!-- scene:" in scene.text for scene in story.scenes)
         return
     assert Story.parse(manuscript) == Story(one_line(title), story.scenes)
+    assert Story.parse(manuscript).breaks == (breaks and len(pieces) > 1)
 
 
 @given(texts)

@@ -41,7 +41,7 @@ def plans(draw: st.DrawFn) -> Plan:
     called = draw(st.lists(names, max_size=4, unique_by=slug))
     sheets = draw(
         st.lists(
-            st.builds(Character, texts, *[texts] * 6, st.booleans(), *[texts] * 3),
+            st.builds(Character, texts, *[texts] * 6, st.booleans(), *[texts] * 4),
             min_size=len(called),
             max_size=len(called),
         )
@@ -51,8 +51,10 @@ def plans(draw: st.DrawFn) -> Plan:
     for name in draw(st.lists(names, min_size=1, max_size=4, unique_by=slug)):
         here = draw(st.lists(st.sampled_from(called), unique=True)) if called else []
         who = st.lists(st.sampled_from(here), unique=True).map(tuple) if here else st.just(())
-        outline = draw(st.lists(st.builds(Event, texts.filter(tidy), times, who), min_size=1, max_size=3))
-        goals = draw(st.lists(st.tuples(texts, texts, texts), min_size=len(here), max_size=len(here)))
+        outline = draw(
+            st.lists(st.builds(Event, texts.filter(tidy), times, who, who, texts, texts), min_size=1, max_size=3)
+        )
+        goals = draw(st.lists(st.tuples(*[texts] * 6), min_size=len(here), max_size=len(here)))
         scene = ScenePlan(name, tuple(outline), draw(st.sampled_from(ARC)), draw(texts), draw(st.integers(1, 10)))
         present = tuple(Presence(one, *wants) for one, wants in zip(here, goals, strict=True))
         # Only what is told before may be named as earlier, and times only grow: the plan has no contradictions.
@@ -71,9 +73,13 @@ def held(plan: Plan) -> Plan:
         replace(
             scene,
             place=tidy(scene.place),
-            outline=tuple(Event(tidy(event.text), event.time, event.present) for event in scene.outline),
+            outline=tuple(
+                replace(event, text=tidy(event.text), notices=tidy(event.notices), place=tidy(event.place))
+                for event in scene.outline
+            ),
             characters=tuple(
-                Presence(one.name, tidy(one.goal), tidy(one.age), tidy(one.then)) for one in scene.characters
+                Presence(one.name, *map(tidy, (one.goal, one.age, one.then, one.secret, one.personality, one.speech)))
+                for one in scene.characters
             ),
             date=one_line(tidy(scene.date)),
         )
@@ -92,6 +98,7 @@ def held(plan: Plan) -> Plan:
             personality=tidy(c.personality),
             secret=tidy(c.secret),
             knows=tidy(c.knows),
+            truth=tidy(c.truth),
         )
         for c in plan.characters
     ]

@@ -124,7 +124,8 @@ class Gossips:
         names = re.search(r"exactly one of: (.+)\. Give", prompt)
         assert names
         known = names[1].split(", ")
-        turn, place = int(request.path.split("/")[3]), sha256(request.path.encode()).hexdigest()[:8]
+        turn, own = int(request.path.split("/")[3]), sha256(request.path.encode()).hexdigest()
+        place = " ".join(own[at : at + 4] for at in range(0, len(own), 4))  # no two commands are alike
         chosen = self.speakers[(turn + len(self.said)) % len(self.speakers)] % len(known)
         return {"next_speaker": known[chosen], "next_command": f"Say all now, {place}: {gossip}"}
 

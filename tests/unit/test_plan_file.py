@@ -84,11 +84,15 @@ PLAN = Plan(
 
 
 NO_PRESENCE = (
-    "What a character wants here is a text, or has 'goal', 'age' and 'then'. If a text holds a colon, put it in quotes."
+    "What a character wants here is a text, or has 'goal', 'age', 'then', 'secret', 'personality' and 'speech'. "
+    "If a text holds a colon, put it in quotes."
 )
 LONG_DATE = "The date has 201 characters; 200 are the most. Say in a few words when the scene happens."
 NO_TEXT = "A text is wanted here, not a list or a mapping. If it holds a colon, put it in quotes."
-NO_EVENT = "An event is a text, or has 'event', 'time' and 'characters'. If a text holds a colon, put it in quotes."
+NO_EVENT = (
+    "An event is a text, or has 'event', 'time', 'place', 'characters', 'there' and 'notices'. "
+    "If a text holds a colon, put it in quotes."
+)
 
 
 def refusal(text: str) -> list[str]:
@@ -209,7 +213,8 @@ scenes:
         ),
         "p.yaml:16: scene 'B' > characters 2: 'Mira' is none of the plan's characters. Did you mean 'Mara'?",
         (
-            "p.yaml:18: scene 'B' > outline 1: An event is a text, or has 'event', 'time' and 'characters'. "
+            "p.yaml:18: scene 'B' > outline 1: An event is a text, or has 'event', 'time', "
+            "'place', 'characters', 'there' and 'notices'. "
             "If a text holds a colon, put it in quotes."
         ),
         f"p.yaml:20: scene 'B' > outline 2 > time: 'never' {no_time}",
@@ -248,7 +253,8 @@ scenes:
         (scene("outline: [x]\ncharacters:\n  Mara: [x]"),
          [f"p.yaml:7: scene 'The wreck' > characters 1: {NO_PRESENCE}"]),
         (scene("outline: [x]\ncharacters:\n  Mara:\n    gaol: x"),
-         ["p.yaml:7: scene 'The wreck' > characters 1: There is no 'gaol' here. Write 'goal', 'age' or 'then'."]),
+         [("p.yaml:7: scene 'The wreck' > characters 1: There is no 'gaol' here. Write one of these: "
+           "goal, age, then, secret, personality, speech.")]),
         (scene(f"outline: [x]\ndate: {'x' * 201}"),
          [f"p.yaml:6: scene 'The wreck' > date: {LONG_DATE}"]),
         ("demands: ['', x]\n" + scene("outline: [x]"),

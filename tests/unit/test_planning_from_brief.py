@@ -135,8 +135,8 @@ async def test_a_planner_knows_the_title_whom_the_story_calls_you_and_what_stays
     assert "own player" not in cast
     assert "what they want in secret stands in secret" in cast
     first, second = (next(prompt for path, prompt in shown.items() if f"scene/{n}/" in path) for n in (1, 2))
-    assert "so age_then and then stay empty" in first
-    assert "so age_then and then stay empty" not in second
+    assert "so age_then, then and what belongs to them stay empty" in first
+    assert "so age_then, then and what belongs to them stay empty" not in second
     assert "how it escapes them" in first
     _, small = await made(PlanOptions(scenes=3), aids="on")
     assert not any("The Lamp" in request.messages[1].content for request in small.asked)
@@ -260,7 +260,7 @@ async def test_a_time_that_is_none_is_sent_back() -> None:
     plan, model = await made(PlanOptions(scenes=3), plan_telling=at_last)
     assert [scene.time for scene in plan.scenes] == ["1", "2", "3"]
     asked = [request for request in model.asked if request.path.endswith("plan_telling")]
-    assert "give a time as a number (1, 2.5) or as a date" in asked[1].messages[-1].content
+    assert "give a time as a number (1, 2.5), a date" in asked[1].messages[-1].content
 
 
 SOON = {"time": "soon after", "element": "climax", "what": "They leave."}

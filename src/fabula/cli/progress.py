@@ -38,6 +38,7 @@ _MOST_CALLS: Final = 4
 _TAIL: Final = 240
 _MINUTE: Final = 60
 _SHOWN: Final = 120  # letters of a removed piece; `fabula show --removed` has the whole
+_RECORDS: Final = frozenset({"drafts/edits", "drafts/refused"})
 _SOURCES: Final = {"edited": "your text", "pinned": "pinned"}
 
 
@@ -226,7 +227,8 @@ class Progress(LivePicture):
         name = event.path if event.path.startswith(f"{event.folder}/") else f"{event.folder}/{event.path}"
         if shown not in self._rendered:  # a run that starts over, after a retake, repeats what stands
             self._rendered.add(shown)
-            self._show(f"  {name:<24} {words:>6,} words   {_how(event, calls)}")
+            size = f"{words:>6,} words" if name not in _RECORDS else f"{'a record':>12}"
+            self._show(f"  {name:<24} {size}   {_how(event, calls)}")
 
     # showing --------------------------------------------------------------------------------------------------------
 

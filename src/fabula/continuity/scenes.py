@@ -249,7 +249,7 @@ def _pieces(text: str, form: Form, scene_words: int, counts: Counter[str]) -> li
 
 
 def _manuscript(text: str) -> list[tuple[str, int, int]]:
-    found = list(re.finditer(r"^<!-- scene: ((?:(?!-->)[^\n])*) -->\n", text, re.MULTILINE))
+    found = list(re.finditer(r"^(?:\* \* \*\n)?<!-- scene: ((?:(?!-->)[^\n])*) -->\n", text, re.MULTILINE))
     return _between(text, found, keep=False, group=1)
 
 

@@ -78,6 +78,11 @@ class WordRange:
             return f"at most {max(self.high, _LEAST_ASKED)} words"
         return f"about {self.target} words, between {self.low} and {self.high}"
 
+    @property
+    def roughly(self) -> str:
+        """The target alone, for plans: what a part's band is in the end, those before it decide."""
+        return str(self).partition(", between")[0]
+
     def holds(self, words: int) -> bool:
         """Whether `words` lie inside."""
         return self.low <= words <= self.high

@@ -37,19 +37,23 @@ _DATE: Final = re.compile(
     r"(?:-(0?[1-9]|[12][0-9]|3[01])"
     r"(?:[T ]([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?)?)?"
 )
+_CLOCK: Final = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
 
 
 def story_time(text: str) -> StoryTime | None:
     """The parts of a story time, to be compared one by one; `None` where `text` is none.
 
     A number gives one part ("3", "-10", "2.5", "1921"); a date gives one for year, month, day, hour, minute and second,
-    as far as it goes ("1921-05", "1921-05-03", "1921-05-03 14:30", also with a T). So 1921 comes before 1921-05.
+    as far as it goes ("1921-05", "1921-05-03", "1921-05-03 14:30", also with a T). So 1921 comes before 1921-05. A time
+    of day alone ("19:10") is one of a day that has no date: it gives 0, hour and minute.
     """
     text = one_line(text).replace("\u2212", "-")  # the minus sign of typeset text
     if _NUMBER.fullmatch(text):
         return (Decimal(text),)
     if date := _DATE.fullmatch(text):
         return tuple(Decimal(part) for part in date.groups() if part is not None)
+    if clock := _CLOCK.fullmatch(text):
+        return (Decimal(0), *map(Decimal, clock.groups()))
     return None
 
 
@@ -58,13 +62,14 @@ class Character:
     """One character, or a group of minor ones (`group`); section 3.2.1 names the fields.
 
     Attributes:
-        role: in the narrative, for instance "protagonist".
+        role: in the narrative, for instance "protagonist"; for who knows all, and never for their own player.
         setup: who they are when the story begins.
         speech: how they speak.
         goal: what they want over the whole story.
         personality: what they are like, as anybody notices who meets them.
         secret: what they hide from others when the story begins; for their own player and for who knows all.
-        knows: what they know of the others when the story begins; for the same eyes.
+        knows: what they know and believe of the others when the story begins, as they see it; for the same eyes.
+        truth: where they are wrong, and how it is in truth; only for who knows all, and never for their own player.
     """
 
     name: str
@@ -78,12 +83,24 @@ class Character:
     personality: str = ""
     secret: str = ""
     knows: str = ""
+    truth: str = ""
 
     def at(self, presence: Presence) -> Character:
-        """The character as of a scene: where that has another age or situation, what the sheet says of later goes."""
-        if not (presence.age or presence.then):
-            return self
-        return replace(self, age=presence.age, setup=presence.then, goal="", secret="", knows="")
+        """The character as of a scene: where that has another age or situation, what the sheet says of later goes.
+
+        Personality and speech of that time stand for those of the sheet, where the scene has them.
+        """
+        personality, speech = presence.personality or self.personality, presence.speech or self.speech
+        seen = replace(self, personality=personality, speech=speech)
+        if not (presence.age or presence.then or presence.secret):
+            return seen
+        setup, secret = presence.then, presence.secret
+        return replace(seen, age=presence.age, setup=setup, goal="", secret=secret, knows="", truth="")
+
+    @property
+    def own(self) -> Character:
+        """The sheet as the character itself may know it: without its role in the story and what it is wrong about."""
+        return replace(self, role="", truth="")
 
     def introduction(self, here: str = "") -> str:
         """All fields on one line, for prompts of roles that know all; `here` is what it wants in a scene."""
@@ -95,19 +112,25 @@ class Character:
             self.goal and f"Wants: {self.goal}",
             self.secret and f"Hides: {self.secret}",
             self.knows and f"Knows: {self.knows}",
+            self.truth and f"In truth: {self.truth}",
             here and f"Wants here: {here}",
         )
         return self._introduced(who, about)
 
     @property
     def outward(self) -> str:
-        """On one line what anybody notices who meets the character; its past, its goals and its role are its own."""
+        """On one line what anybody notices who meets the character; its past and its goals are its own."""
+        return self.seen()
+
+    def seen(self, *, known: bool = False) -> str:
+        """On one line what anybody notices who meets the character; where that is `known`, also who it is."""
         who = ", ".join(filter(None, ("a group" * self.group, self.gender, self.age)))
         return self._introduced(
             who,
             (
                 self.personality and f"Personality: {self.personality}",
                 self.speech and f"Way of speaking: {self.speech}",
+                self.setup and f"Who they are: {self.setup}" if known else "",
             ),
         )
 
@@ -122,12 +145,18 @@ class Event:
 
     Attributes:
         time: its story time where that differs from its scene's.
-        present: who of the scene's characters is there, and so witnesses it; all of them where nobody is named.
+        present: who of the scene's characters witnesses it; all of them where nobody is named.
+        there: who of the others is there too, can be seen and spoken to, but neither sees nor hears this.
+        notices: what those notice in its place, a short clause.
+        place: where it happens, where its scene has several places.
     """
 
     text: str
     time: str = ""
     present: tuple[str, ...] = ()
+    there: tuple[str, ...] = ()
+    notices: str = ""
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +165,19 @@ class Presence:
 
     Attributes:
         age: its age at the time of this scene, where that is not its sheet's.
-        then: its situation at that time, where that is not its sheet's: who it is, what it knows and hides by then.
+        then: who it is at that time, as everybody knows who meets it, where that is not its sheet's.
+        secret: what only it knows at that time; for its own player and for who knows all.
+        personality: what it is like at that time, where that is not its sheet's.
+        speech: how it speaks at that time, where that is not its sheet's.
     """
 
     name: str
     goal: str = ""
     age: str = ""
     then: str = ""
+    secret: str = ""
+    personality: str = ""
+    speech: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +222,21 @@ class ScenePlan:
     def absent(self, event: Event) -> tuple[str, ...]:
         """Names of who is in this scene, but neither sees nor hears that event of it."""
         return tuple(name for name in self.present if event.present and name not in event.present)
+
+    def unaware(self, event: Event) -> tuple[str, ...]:
+        """Names of who is there when that event happens, but neither sees nor hears it."""
+        return tuple(name for name in self.absent(event) if name in event.there)
+
+    def missed(self, event: Event) -> str:
+        """Who misses an event of this scene and how, for who knows all; empty where nobody does."""
+        there = ", ".join(self.unaware(event))
+        away = ", ".join(name for name in self.absent(event) if name not in event.there)
+        said = (
+            there and f"There, but neither seeing nor hearing it: {there}",
+            there and event.notices and f"What they notice instead: {event.notices.rstrip('.')}",
+            away and f"Not there, or out of hearing: {away}",
+        )
+        return ". ".join(filter(None, said))
 
 
 @dataclass(frozen=True, slots=True)

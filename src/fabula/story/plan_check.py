@@ -150,10 +150,11 @@ def _outline(scene: ScenePlan) -> Iterator[Found]:
             yield ("outline", index), "This event is empty. Write what happens, or take it out."
         if event.time and story_time(event.time) is None:
             yield ("outline", index, "time"), _no_time(event.time)
-        for number, name in enumerate(event.present):
-            if name not in scene.present:
-                what = f"{name!r} is not in this scene. {nearest(name, scene.present)}"
-                yield ("outline", index, "characters", number), what
+        for key, names in (("characters", event.present), ("there", event.there)):
+            for number, name in enumerate(names):
+                if name not in scene.present:
+                    what = f"{name!r} is not in this scene. {nearest(name, scene.present)}"
+                    yield ("outline", index, key, number), what
 
 
 def _present(scene: ScenePlan, cast: Collection[str]) -> Iterator[Found]:

@@ -23,7 +23,8 @@ All of it but the scenes' names and outlines may be left out::
         speech: how they speak
         goal: what they want
         secret: what they hide from the others when the story begins
-        knows: what they know of the others when the story begins
+        knows: what they know and believe of the others when the story begins, as they see it
+        truth: where they are wrong, which their own player is never shown
         group: yes                   # only for a group of minor characters
     scenes:                          # in the order in which they are told
       - name: The letter
@@ -35,15 +36,20 @@ All of it but the scenes' names and outlines may be left out::
         after: The wreck             # scenes that happen earlier; one, or a list
         characters:                  # who is there, and what each wants; or a list of names
           Mara: to read the letter alone
-          Tobias:                    # in a scene of other years: age and situation at its time
+          Tobias:                    # in a scene of other years: as he is at its time
             goal: to be let in
             age: "9"
-            then: not yet her helper, a fisherman's boy
+            then: not yet her helper, a fisherman's boy   # as everybody knows
+            secret: he has seen her burn the letter       # what only he knows then
+            personality: loud and fearless                # this and speech where they differ
         outline:                     # what happens, as it is told
           - Mara opens the letter.
           - event: She remembers the wreck.
             time: 1893               # only where it differs from the scene's
-            characters: [Mara]       # who of them is there; only where that is not everybody
+            place: on the gallery    # only where the scene has several places
+            characters: [Mara]       # who of them sees and hears it; only where that is not everybody
+            there: [Tobias]          # who else is there, but neither sees nor hears it
+            notices: that she stands still   # what those notice in its place
 
 Every value is text until a field wants something else, so a character may be called No. See `yamltext` for what is
 refused. A plan that is read has its names on one line and in Unicode's composed form (NFC), its texts with one kind of

@@ -29,10 +29,12 @@ _SAY_PLAN: Final = "A plan has keys with texts and lists, as in 'title: ...' and
 _SAY_CHARACTER: Final = "A character has a name and more. Write '- name: ...'."
 _SAY_SCENE: Final = "A scene has a name, an outline and more. Write '- name: ...'."
 _SAY_PRESENCE: Final = (
-    "What a character wants here is a text, or has 'goal', 'age' and 'then'. If a text holds a colon, put it in quotes."
+    "What a character wants here is a text, or has 'goal', 'age', 'then', 'secret', 'personality' and 'speech'. "
+    "If a text holds a colon, put it in quotes."
 )
 _SAY_EVENT: Final = (
-    "An event is a text, or has 'event', 'time' and 'characters'. If a text holds a colon, put it in quotes."
+    "An event is a text, or has 'event', 'time', 'place', 'characters', 'there' and 'notices'. "
+    "If a text holds a colon, put it in quotes."
 )
 
 
@@ -91,7 +93,7 @@ def _mapping(value: object, *, wanted: str) -> object:
 def _event(value: object) -> object:
     if isinstance(value, str | None):
         return {"event": value}
-    if isinstance(value, dict) and value.keys() & {"event", "time", "characters"}:
+    if isinstance(value, dict) and value.keys() & _Event.model_fields.keys():
         return value
     return _refuse(_SAY_EVENT)  # most likely a text that holds a colon
 
@@ -109,7 +111,7 @@ def _presence(value: object) -> Presence:
         if not isinstance(wants, dict):
             return Presence(name, wants or "" if isinstance(wants, str | None) else _refuse(_SAY_PRESENCE))
         if unknown := [key for key in wants if key not in _PRESENCE]:
-            _refuse(f"There is no {unknown[0][:_SHOWN]!r} here. Write 'goal', 'age' or 'then'.")
+            _refuse(f"There is no {unknown[0][:_SHOWN]!r} here. Write one of these: {', '.join(_PRESENCE)}.")
         return Presence(name, **{key: _text(text) for key, text in wants.items()})
     name = _name(_text(value))
     return Presence(name if value is None else _some_name(name))
@@ -119,7 +121,7 @@ def _list(key: str, *, one: bool = False) -> BeforeValidator:
     return BeforeValidator(partial(_entries, key=key, one=one))
 
 
-_PRESENCE: Final = ("goal", "age", "then")
+_PRESENCE: Final = ("goal", "age", "then", "secret", "personality", "speech")
 _Text: TypeAlias = Annotated[str, BeforeValidator(_text)]
 _Line: TypeAlias = Annotated[_Text, AfterValidator(one_line)]
 _Name: TypeAlias = Annotated[_Text, AfterValidator(_name)]
@@ -140,13 +142,17 @@ class _Character(_Sheet):
     goal: _Text = ""
     secret: _Text = ""
     knows: _Text = ""
+    truth: _Text = ""
     group: Annotated[bool, BeforeValidator(_yes_or_no)] = False
 
 
 class _Event(_Sheet):
     event: _Text = ""
     time: _Line = ""
+    place: _Text = ""
     characters: Annotated[list[Annotated[_Name, AfterValidator(_some_name)]], _list("characters", one=True)] = []
+    there: Annotated[list[Annotated[_Name, AfterValidator(_some_name)]], _list("there", one=True)] = []
+    notices: _Text = ""
 
 
 class _Scene(_Sheet):
@@ -209,7 +215,7 @@ def plan_of(data: Any) -> Plan:  # noqa: ANN401 - data of any kind
 def _scene_of(sheet: _Scene) -> ScenePlan:
     return ScenePlan(
         sheet.name,
-        tuple(Event(event.event, event.time, tuple(event.characters)) for event in sheet.outline),
+        tuple(map(_event_of, sheet.outline)),
         sheet.element,  # type: ignore[arg-type] # any text: `check_plan` says what is none
         sheet.place,
         sheet.importance,
@@ -218,6 +224,11 @@ def _scene_of(sheet: _Scene) -> ScenePlan:
         tuple(sheet.after),
         sheet.date,
     )
+
+
+def _event_of(sheet: _Event) -> Event:
+    present, there = tuple(sheet.characters), tuple(sheet.there)
+    return Event(sheet.event, sheet.time, present, there, sheet.notices, sheet.place)
 
 
 # writing ------------------------------------------------------------------------------------------------------------
@@ -272,14 +283,15 @@ def _written(scene: ScenePlan) -> Pairs:
 
 def _wanted(presence: Presence) -> Node:
     """What somebody wants in a scene; with their age and situation of then, where that differs from their sheet."""
-    if not (presence.age or presence.then):
+    if not any(getattr(presence, key) for key in _PRESENCE[1:]):
         return _node(presence.goal)
-    return _pairs([("goal", presence.goal), ("age", presence.age), ("then", presence.then)])
+    return _pairs([(key, getattr(presence, key)) for key in _PRESENCE])
 
 
 def _happening(event: Event) -> Node:
     """An event: its text alone, where nothing else is known of it."""
-    if not (event.time or event.present):
+    if event == Event(event.text):
         return _node(event.text)
-    present = Items(tuple(map(_node, event.present)))
-    return _pairs([("event", event.text), ("time", event.time), ("characters", present)])
+    present, there = (Items(tuple(map(_node, names))) for names in (event.present, event.there))
+    head: list[tuple[str, str | Node]] = [("event", event.text), ("time", event.time), ("place", event.place)]
+    return _pairs([*head, ("characters", present), ("there", there), ("notices", event.notices)])

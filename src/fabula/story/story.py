@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,9 @@ _OBEYED = re.compile(
 )
 _IN_NO_FILE = re.compile("[\x00\ud800-\udfff]")
 _WORD_CHARACTER = re.compile(r"\w")
-_MARK = re.compile(r"^<!-- scene: ((?:(?!-->)[^\n])*) -->\n", re.MULTILINE)
+_BREAK = "* * *"
+# A scene's mark; directly on the line before it stands the break that a reader sees, where the story has breaks.
+_MARK = re.compile(r"^(?:\* \* \*\n)?<!-- scene: ((?:(?!-->)[^\n])*) -->\n", re.MULTILINE)
 _NOT_IN_SLUG = re.compile(r"[^a-z0-9]+")
 _RESERVED = frozenset({"con", "prn", "aux", "nul"} | {f"{port}{n}" for port in ("com", "lpt") for n in range(10)})
 # Letters that Unicode does not decompose into an ASCII letter and a mark.
@@ -158,10 +160,15 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """A titled sequence of scenes in the order of telling."""
+    """A titled sequence of scenes in the order of telling.
+
+    Attributes:
+        breaks: whether a reader sees a break (`* * *`) between two scenes; parts that flow into each other have none.
+    """
 
     title: str = ""
     scenes: tuple[Scene, ...] = ()
+    breaks: bool = field(default=False, compare=False)
 
     @classmethod
     def of(cls, brief: Brief) -> Story:
@@ -174,8 +181,8 @@ class Story:
 
     @property
     def text(self) -> str:
-        """All scenes, separated by blank lines, without title or marks: what a reader reads."""
-        return "\n\n".join(scene.text for scene in self.scenes)
+        """All scenes, separated by blank lines, or by breaks, without title or marks: what a reader reads."""
+        return (f"\n\n{_BREAK}\n\n" if self.breaks else "\n\n").join(scene.text for scene in self.scenes)
 
     @property
     def words(self) -> int:
@@ -183,7 +190,7 @@ class Story:
         return sum(scene.words for scene in self.scenes)
 
     def manuscript(self) -> str:
-        """The story as Markdown: the title as heading; before each scene a comment line that names it.
+        """The story as Markdown: the title as heading; before each scene a comment line that names it, and its break.
 
         The comments do not show when rendered; they let a person edit the whole file and fabula find what changed.
         `parse` gives the same story back, with the title on one line and every text as `plain` leaves it.
@@ -198,7 +205,8 @@ class Story:
                 )
             if _MARK.search(plain(scene.text) + "\n"):
                 raise UsageError(f"Scene {scene.label!r} holds a line '<!-- scene: ... -->'; take it out of the text.")
-        return _heading(self.title) + "\n".join(f"<!-- scene: {s.label} -->\n{s.text}\n" for s in self.scenes)
+        between = f"\n{_BREAK}\n" if self.breaks else "\n"
+        return _heading(self.title) + between.join(f"<!-- scene: {s.label} -->\n{s.text}\n" for s in self.scenes)
 
     @classmethod
     def parse(cls, manuscript: str) -> Story:
@@ -208,7 +216,8 @@ class Story:
         if text.startswith("# "):
             head, _, text = text.partition("\n")
             title = one_line(head[2:])
-        return cls(title, tuple(_scenes(plain(text))))
+        text = plain(text)
+        return cls(title, tuple(_scenes(text)), any(mark[0].startswith(_BREAK) for mark in _MARK.finditer(text + "\n")))
 
 
 def _heading(title: str) -> str:

@@ -12,13 +12,14 @@ from fabula.story.plan import Plan, ScenePlan
 from fabula.story.plan_check import check_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from fabula.craft.length import WordRange
     from fabula.craft.planning.replies import PersonChange, SceneChange
     from fabula.engine.run import Run
+    from fabula.story.plan import Event
 
-_SHEET = ("age", "setup", "goal", "secret", "knows")
+_SHEET = ("age", "setup", "goal", "secret", "knows", "truth")
 _SCENE = ("name", "time", "date", "place", "element", "importance")
 
 
@@ -93,6 +94,12 @@ def _scene(scene: ScenePlan, change: SceneChange, others: Sequence[str], cast: C
         fields["name"] = free_name(fields["name"], others)
     there = cast.present(change.characters) if change.characters else scene.characters
     here = {one.name for one in there}
-    kept = (replace(event, present=tuple(n for n in event.present if n in here)) for event in scene.outline)
+    kept = (_among(event, here) for event in scene.outline)
     outline = planned_events(change.events, there, cast) if change.events else tuple(kept)
     return replace(scene, characters=there, outline=outline, **fields)
+
+
+def _among(event: Event, here: Collection[str]) -> Event:
+    """An event without those who are not in its scene."""
+    present, there = (tuple(name for name in names if name in here) for names in (event.present, event.there))
+    return replace(event, present=present, there=there)

@@ -35,7 +35,7 @@ from fabula.craft.planning.shared import (
 )
 from fabula.engine.methods import settings_of
 from fabula.engine.run import side_by_side
-from fabula.story.plan import ARC, Character, Event, Plan, ScenePlan
+from fabula.story.plan import ARC, Character, Event, Plan, ScenePlan, story_time
 from fabula.story.plan_file import parse_plan, write_plan
 
 if TYPE_CHECKING:
@@ -108,6 +108,12 @@ class Telling:
     demands: tuple[str, ...] = ()
     payoffs: tuple[str, ...] = ()
 
+    @property
+    def years(self) -> bool:
+        """Whether its scenes may lie years apart: dates of one year and times of one day do not."""
+        times = [time for told in self.scenes if (time := story_time(told.time))]
+        return any(len(time) == 1 or time[0] != times[0][0] for time in times)
+
     def position(self, number: int) -> str:
         """The place of a scene in both orders (`Plan.position`)."""
         scenes = (ScenePlan(str(n), (), time=told.time) for n, told in enumerate(self.scenes, 1))
@@ -128,10 +134,10 @@ class PlanSoFar:
     conflict: str = ""
     setting: str = ""
     characters: tuple[Character, ...] = ()
+    title: str = ""
     telling: Telling | None = None
     outlines: tuple[tuple[Element, Sequence[str]], ...] = ()
     scenes: tuple[ScenePlan, ...] = ()
-    title: str = ""
 
 
 async def given_plan(run: Run) -> Plan | None:

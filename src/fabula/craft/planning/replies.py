@@ -37,7 +37,8 @@ MOST_IMPORTANCE: Final = 10
 _PHRASE, _SENTENCE = 120, 200
 _OVERLONG: Final = 4  # times the characters asked for: no reply that answers the question
 _NOISE: Final = re.compile(r"[_{}\[\]<>|=`\\@#]|//|\)\)")
-_SELDOM: Final = frozenset({"group", "newcomers", "time", "age_then", "then"})
+_OF_THEN: Final = ("age_then", "then", "secret_then", "personality_then", "speech_then")
+_SELDOM: Final = frozenset({"group", "newcomers", "time", *_OF_THEN, "where", "notices", "away"})
 _LONGEST_WORD, _FEW_WORDS, _LETTERS = 24, 5, 0.8
 
 
@@ -81,7 +82,9 @@ def _moment(text: str) -> str:
         ValueError: it is none.
     """
     if story_time(text) is None:
-        raise ValueError("give a time as a number (1, 2.5) or as a date (1921, 1921-05-03, 1921-05-03 14:30)")
+        raise ValueError(
+            "give a time as a number (1, 2.5), a date (1921, 1921-05-03, 1921-05-03 14:30) or a time of day (19:10)"
+        )
     return text
 
 
@@ -200,6 +203,7 @@ class FullSheet(Sheet):
 
     secret: Phrase = ""
     knows: Phrase = ""
+    truth: Phrase = ""
 
 
 class CastReply(_Reply):
@@ -267,6 +271,9 @@ class Planned(There):
 
     age_then: Line = ""
     then: Line = ""
+    secret_then: Line = ""
+    personality_then: Line = ""
+    speech_then: Line = ""
 
 
 class PlannedNewcomer(Planned):
@@ -280,7 +287,10 @@ class PlannedEvent(_Reply):
     """An event of a scene, and who of those in the scene neither sees nor hears it."""
 
     what: Line
+    where: Line = ""
     missed_by: list[Line]
+    notices: Line = ""
+    away: list[Line] = []
 
 
 class PlannedSceneReply(_Reply):
@@ -324,6 +334,7 @@ class PersonChange(_Change):
     goal: Line = ""
     secret: Line = ""
     knows: Line = ""
+    truth: Line = ""
 
 
 class CheckReply(_Change):

@@ -222,8 +222,7 @@ class CastList:
                 self.characters.append(new)
                 at = len(self.characters) - 1
             name = self.characters[at].name
-            then = (person.age_then, person.then) if isinstance(person, Planned) else ()
-            found.setdefault(name, Presence(name, person.goal, *then))
+            found.setdefault(name, Presence(name, person.goal, *_as_of_then(person)))
         return tuple(found.values())
 
     def find(self, name: str) -> int | None:
@@ -233,17 +232,36 @@ class CastList:
 
 
 def planned_events(events: Sequence[PlannedEvent], there: Sequence[Presence], cast: CastList) -> tuple[Event, ...]:
-    """The events of a scene, each with who witnesses it; one that all miss is everybody's."""
+    """The events of a scene, each with who witnesses it and who is there without; one that all miss is everybody's."""
     found = []
     for event in events:
-        places = map(cast.find, event.missed_by)
-        gone = {cast.names[at] for at in places if at is not None}
-        here = tuple(one.name for one in there if one.name not in gone)
-        found.append(Event(event.what, present=() if len(here) == len(there) else here))
+        away, missing = (
+            {cast.names[at] for name in names if (at := cast.find(name)) is not None}
+            for names in (event.away, event.missed_by)
+        )
+        here = tuple(one.name for one in there if one.name not in away | missing)
+        near = tuple(one.name for one in there if one.name in missing - away)
+        parted = 0 < len(here) < len(there)
+        found.append(
+            Event(
+                event.what,
+                present=here if parted else (),
+                there=near if parted else (),
+                notices=event.notices if parted and near else "",
+                place=event.where,
+            )
+        )
     return tuple(found)
 
 
-_FIELDS: Final = ("role", "gender", "age", "setup", "personality", "speech", "goal", "secret", "knows")
+def _as_of_then(person: There) -> tuple[str, ...]:
+    """What a planned scene says of somebody's time in it."""
+    if not isinstance(person, Planned):
+        return ()
+    return (person.age_then, person.then, person.secret_then, person.personality_then, person.speech_then)
+
+
+_FIELDS: Final = ("role", "gender", "age", "setup", "personality", "speech", "goal", "secret", "knows", "truth")
 
 
 def checked(plan: Plan) -> Plan:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
+from functools import reduce
 from itertools import count, groupby, starmap
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -27,7 +28,7 @@ from fabula.engine.replies import thought_in
 from fabula.engine.roles import is_person
 from fabula.engine.run import side_by_side
 from fabula.story import SLUG_LENGTH, Story, count_words, one_line, slug
-from fabula.story.situation import situation_of
+from fabula.story.situation import known_to_all, named_in_short, place_of, situation_of
 from fabula.systems.character_simulation.replies import (
     Spoken,
     decision_type,
@@ -82,11 +83,11 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     p_p = await plan_for(run, brief, options)
     run.check_cast("character", [character.name for character in p_p.characters])
     order = await sort_scenes(p_p, run, config)
-    p_c = _units_in_time(p_p, order)
+    p_c = _units_in_time(p_p, order, config)
     of_scene: dict[str, list[TimedUnit]] = {}
     for unit in p_c:
         of_scene.setdefault(unit.scene.name, []).append(unit)
-    story = Story(brief.title or p_p.title)
+    story = Story(brief.title or p_p.title, breaks=True)
 
     async def rewrite_step() -> None:
         nonlocal story
@@ -204,6 +205,9 @@ async def chronological_outline(unit: TimedUnit, run: Run, config: Config) -> tu
             people=unit.people,
             open=unit.open,
             when=unit.when if config.ours.staged else "",
+            place=unit.place if config.ours.staged else unit.scene.place,
+            unaware=unit.unaware if config.ours.staged else (),
+            leading=unit.leading if config.ours.staged else "",
             events=unit.planned.events,
             private=config.ours.private,
             numbered=config.ours.numbered,
@@ -253,6 +257,8 @@ class TimedUnit:
         before: for each of them the unit that they come from, if there is one.
         shared: earlier units that all of them were in.
         open: whose set-up others may know: everybody's in a plan that says apart what people hide.
+        noticed: of each of them, what they noticed since the unit that they come from: units that they were near to.
+        leading: the event of the same moment directly before, if everybody here witnessed it.
         outcome: is there once the unit was played.
     """
 
@@ -262,6 +268,8 @@ class TimedUnit:
     before: Mapping[str, TimedUnit]
     shared: tuple[TimedUnit, ...] = ()
     open: frozenset[str] = frozenset()
+    noticed: Mapping[str, tuple[Turn, ...]] = field(default_factory=dict)
+    leading: str = ""
     outcome: asyncio.Future[Outcome] = field(default_factory=asyncio.Future)
 
     @property
@@ -281,35 +289,79 @@ class TimedUnit:
         return replace(self.scene, date="", time=own).when if own and own != self.scene.time else self.scene.when
 
     @property
+    def place(self) -> str:
+        """Where it happens: its events' own places, else its scene's."""
+        return place_of(self.scene, self.planned.events)
+
+    @property
+    def unaware(self) -> tuple[str, ...]:
+        """Names of who is there too, but neither sees nor hears it."""
+        return tuple(dict.fromkeys(name for event in self.planned.events for name in self.scene.unaware(event)))
+
+    @property
     def where_and_when(self) -> str:
-        """Its place and date on one line."""
-        return "; ".join(filter(None, (one_line(self.scene.place), self.when))) or "Another place and time"
+        """Its place, named in short, and its date on one line."""
+        return "; ".join(filter(None, (named_in_short(self.place), self.when))) or "Another place and time"
+
+    def goes_on_for(self, name: str) -> bool:
+        """Whether somebody who is there was already in an earlier unit of the scene."""
+        before = self.before.get(name)
+        return before is not None and before.scene is self.scene
 
     async def agents(self) -> AgentMap:
         """M for this unit (Algorithm 1, lines 5 to 9): everybody who is there, before the first turn.
 
-        An agent that exists already comes as the last unit it was in left it (line 6); any other is new (line 8).
+        An agent that exists already comes as the last unit it was in left it (line 6); any other is new (line 8). What
+        it noticed of units that it was only near to, it has not taken in yet.
         """
-        return {
+        m = {
             name: (await self.before[name].outcome).agents[name] if name in self.before else Agent(name)
             for name in self.planned.present
         }
+        return {name: reduce(Agent.witness, self.noticed.get(name, ()), agent) for name, agent in m.items()}
 
 
-def _units_in_time(plan: Plan, order: Sequence[str]) -> list[TimedUnit]:
+def _units_in_time(plan: Plan, order: Sequence[str], config: Config) -> list[TimedUnit]:
     """All units in the order of time; each follows the latest ones before it that its characters are in."""
     latest_of: dict[str, TimedUnit] = {}
+    noticed: dict[str, tuple[Turn, ...]] = {}
     units = plan.units(order)
     timed: list[TimedUnit] = []
-    told_apart = any(character.secret for character in plan.characters)
     for unit, name in zip(units, _names(plan, units), strict=True):
         situations = {who: situation_of(plan, unit.scene, who, unit.events) for who in unit.present}
+        if not config.ours.private:  # the paper's characters know their narrative role
+            people = {person.name: person for person, _ in plan.people(unit.scene)}
+            situations = {who: replace(one, character=people[who]) for who, one in situations.items()}
         before = {who: latest_of[who] for who in unit.present if who in latest_of}
         shared = tuple(one for one in timed if set(unit.present) <= set(one.planned.present))
-        open_ = frozenset(one.name for one in unit.characters if told_apart and not one.then)
-        timed.append(TimedUnit(unit, name, situations, before, shared, open_))
+        open_ = known_to_all(plan, unit.scene) & set(unit.present)
+        new = {who: noticed.pop(who) for who in unit.present if who in noticed}
+        timed.append(TimedUnit(unit, name, situations, before, shared, open_, new, _leading(unit)))
         latest_of |= dict.fromkeys(unit.present, timed[-1])
+        if config.ours.staged:
+            for who, turn in _noticed_of(timed[-1]):
+                noticed[who] = (*noticed.get(who, ()), turn)
     return timed
+
+
+def _noticed_of(unit: TimedUnit) -> Iterator[tuple[str, Turn]]:
+    """What those notice of a unit who are there, but neither see nor hear it."""
+    for event in unit.planned.events:
+        for who in unit.scene.unaware(event):
+            if event.notices:
+                yield who, replace(Turn.noticed(event.notices), at=unit.where_and_when)
+
+
+def _leading(unit: Unit) -> str:
+    """The event of the scene directly before a unit, at its time, if all who are in the unit witness it.
+
+    What comes after it is not shown: commands would tell characters what is to come.
+    """
+    if not unit.first:
+        return ""
+    event, own = unit.scene.outline[unit.first - 1], unit.events[0].time or unit.scene.time
+    known = set(unit.present) <= set(unit.scene.witnesses(event))
+    return event.text if known and (event.time or unit.scene.time) == own else ""
 
 
 def _names(plan: Plan, units: Sequence[Unit]) -> Iterator[str]:
@@ -570,8 +622,12 @@ class Director:
             sampling=_sampling(s_i.run, s_i.config, "director", most),
             scene=s_i.unit.scene,
             when=s_i.unit.when if ours.staged else "",
+            place=s_i.unit.place if ours.staged else s_i.unit.scene.place,
             people=s_i.unit.people,
             open=s_i.unit.open,
+            unaware=s_i.unit.unaware if ours.staged else (),
+            leading=s_i.unit.leading if ours.staged else "",
+            earlier=await _earlier(s_i) if ours.staged else (),
             before=_before(s_i) if ours.staged else (),
             outline=s_i.outline,
             history=_fitting([str(turn) for turn in h], s_i, "director"),
@@ -584,13 +640,22 @@ class Director:
 
 
 def _before(s_i: SceneInPlay) -> tuple[str, ...]:
-    """What everybody who is there has been through with the others: places, dates and events of earlier units."""
+    """What everybody who is there has been through with the others in other scenes: places, dates and events."""
     lines = [
-        f"{unit.where_and_when}: {' '.join(event.text for event in unit.planned.events)}" for unit in s_i.unit.shared
+        f"{unit.where_and_when}: {' '.join(event.text for event in unit.planned.events)}"
+        for unit in s_i.unit.shared
+        if unit.scene is not s_i.unit.scene
     ]
     if not s_i.config.ours.fit_prompts:
         return tuple(lines)
     return latest(lines, s_i.run.prompt_tokens("director", _BEFORE_TOKENS, _GIST))
+
+
+async def _earlier(s_i: SceneInPlay) -> tuple[str, ...]:
+    """What was played of the scene before this unit and in front of everybody who is there, as far as it fits."""
+    played = [await unit.outcome for unit in s_i.unit.shared if unit.scene is s_i.unit.scene]  # they are over
+    turns = [str(turn) for one in played for turn in one.history]
+    return latest([text for text in turns if text], s_i.run.prompt_tokens("director", _BEFORE_TOKENS, _GIST))
 
 
 # the character agents A -----------------------------------------------------------------------------------------------
@@ -633,7 +698,8 @@ async def _updated(agent: Agent, s_i: SceneInPlay, turn: int, kind: str) -> str:
         "now": now,
         "unseen": _taken_in(agent, s_i),
         "staged": s_i.config.ours.staged,
-        "here": s_i.unit.where_and_when,
+        "here": "; ".join(filter(None, (one_line(s_i.unit.place), s_i.unit.when))) or "Another place and time",
+        "now_at": s_i.unit.where_and_when,
         "with_state": _in_one(s_i),
         "instruction_first": s_i.config.ours.instruction_first,
     }
@@ -697,6 +763,7 @@ def _given_to(agent: Agent, h: Sequence[Turn], direction: Direction, s_i: SceneI
         "state": agent.state,
         "with_state": _in_one(s_i),
         "recent": _fitting([seen for seen in recent if seen], s_i, agent.name),
+        "goes_on": ours.staged and s_i.unit.goes_on_for(agent.name),
         "wants": situation.wants,
         "command": direction.command,
         "event": direction.event if direction.event != direction.command else "",
@@ -743,6 +810,7 @@ class RewriteTask:
         fields = self._inputs(run) | {
             "last": last,
             "staged": ours.staged,
+            "title": self.story.title if ours.staged else "",
             "earlier": ours.staged and self._goes_back(),
             "missing": [turn.text for _, turns in self.played for turn in turns if not turn.name],
             "instruction_first": ours.instruction_first,

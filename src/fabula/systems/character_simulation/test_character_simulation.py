@@ -22,7 +22,7 @@ from fabula.engine.roles import Assignment, Cast, Program
 from fabula.engine.run import Run, RunContext
 from fabula.models.base import Capabilities, Sampling
 from fabula.models.scripted import ScriptedModel
-from fabula.story import SLUG_LENGTH, Brief, plain
+from fabula.story import SLUG_LENGTH, Brief, Story, plain
 from fabula.story.plan import Character, Event, Plan, Presence, ScenePlan
 from fabula.story.plan_file import write_plan
 from fabula.systems import find
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from fabula.engine.methods import Preset
     from fabula.models.base import Reply, Request
     from fabula.models.scripted import Script
-    from fabula.story import Story
 
 SYSTEM = find("character-simulation")
 READ = Prompts(SYSTEM.prompts, common=PROMPTS)
@@ -274,7 +273,7 @@ async def test_the_director_sees_the_outline_in_time_and_all_that_was_played() -
     _, asked = await play(Play(turns=2), ONE)
     last = read_by(asked[-2])
     assert "1. Now: Tobias brings a letter.\n2. Now: Mara reads it." in last
-    assert "Mara: Mara plays turn 1 of the-letter.\nTobias: Tobias plays turn 2 of the-letter." in last
+    assert "Mara plays turn 1 of the-letter.\nTobias plays turn 2 of the-letter." in last
     mara = (
         "- Mara (protagonist, female, 70) - Keeps the light. Way of speaking: Few words. Wants: To see the boats home."
     )
@@ -551,7 +550,7 @@ async def test_a_flashback_is_played_at_its_own_time_and_told_in_its_scene() -> 
     played = list(dict.fromkeys(unit_of(r) for r in asked if r.path.startswith("role-play")))
     assert played == ["the-light", "the-letter", "the-light-3", "the-light-2"]
     rewritten = next(read_by(r) for r in asked if r.path == "the-light/rewrite")
-    assert "Mara: Mara plays turn 1 of the-light.\n\n* * *\n\nMara: Mara plays turn 1 of the-light-3." in rewritten, (
+    assert "Mara plays turn 1 of the-light.\n\n* * *\n\nMara plays turn 1 of the-light-3." in rewritten, (
         "both units, in story time"
     )
     assert events_in(next(r for r in asked if r.path.startswith("outline/the-light/"))) == ["Mara is pulled out."]
@@ -631,7 +630,7 @@ async def test_the_writer_is_given_the_ten_inputs(preset: Preset) -> None:
         "Part of the narrative arc: rising action",
         "Place: The place of The light",
         "Outline, in the order in which it is to be told:\n- The wind turns.\n- Mara lights the lamp.",
-        "Mara: Mara plays turn 1 of the-light.\n\nTobias: Tobias plays turn 2 of the-light.",
+        "Mara plays turn 1 of the-light.\n\nTobias plays turn 2 of the-light.",
     ):
         assert given_ in text, given_
 
@@ -904,7 +903,7 @@ async def test_the_director_is_shown_set_ups_where_secrets_stand_apart_and_what_
     last = prompts["role-play/the-letter/turn/1/decide"]
     assert "- Mara (female, 70) - Way of speaking: Few words. Who they are: Keeps the light." in last
     before = "- The place of The storm; the night of 3 November 1956: Tobias comes up."
-    assert f"# What all who are there have been through together\n{before}\n" in last
+    assert f"# What all who are there went through together in other scenes, as it was planned\n{before}\n" in last
     directed = [text for path, text in prompts.items() if path.endswith("/decide")]
     for hidden in ("She was at the wheel", "cannot swim", "has read it", "A mate", "boats home", "to steer"):
         assert not [text for text in directed if hidden in text], hidden
@@ -942,7 +941,7 @@ async def test_the_writer_knows_who_was_there_where_the_scene_goes_in_time_and_w
     assert "ending of the story so far" not in first_
     assert "happens before" not in first_
     assert "This scene happens before the one that was told last" in second
-    assert "[Only Mara saw and heard this.]\n\nMara: Mara plays turn 1" in second
+    assert "[Only Mara saw and heard this.]\n\nMara plays turn 1" in second
     assert "- Mara steers. (Not there, or out of hearing: Tobias.)" in second
     assert "Time: the night of 3 November 1956" in second
     for told in ("- Tobias never learns it.", "- The wheel, in both scenes.", "A song."):
@@ -1000,9 +999,9 @@ async def test_an_edited_role_play_is_witnessed_and_told(preset: Preset) -> None
     letter = [request.path for request in asked if request.path.startswith("role-play/the-letter/")]
     assert {path.rpartition("/")[2] for path in letter} <= {"memory", "state"}, "they live through it, nobody plays it"
     by_path = {request.path.removeprefix("drafts/"): read_by(request) for request in asked}
-    assert "Mara: Mara burns it.\n\nTobias: No!" in by_path["the-letter/rewrite"]
+    assert "Mara burns it.\n\nTobias: No!" in by_path["the-letter/rewrite"]
     assert "A remark of mine" not in by_path["the-letter/rewrite"]
-    assert "Mara: Mara burns it." in by_path["role-play/the-letter/turn/2/memory"], "Tobias has seen it"
+    assert "\nMara burns it." in by_path["role-play/the-letter/turn/2/memory"], "Tobias has seen it"
     assert len(asked) < len(before)
     assert story.words
     assert "chronological_outline" not in kinds(asked), "outlines do not depend on what was played"
@@ -1147,3 +1146,107 @@ def test_a_temperature_of_0_is_asked_for_and_none_leaves_it_to_the_model() -> No
     assert drawn("faithful") == Sampling(temperature=0.9, frequency_penalty=0.2)
     assert drawn("faithful", temperature="0", frequency_penalty="0") == Sampling(temperature=0.0, frequency_penalty=0.0)
     assert drawn("faithful", temperature="none", frequency_penalty="none") == drawn("improved") == Sampling()
+
+
+# what a strong player stumbled over -----------------------------------------------------------------------------------
+
+BELL = ScenePlan(
+    "The bell",
+    (
+        Event("Maes prays, and Jan kneels at the bell."),
+        Event(
+            "Griet sees the pistol behind him.",
+            "",
+            ("Griet",),
+            ("Maes", "Jan"),
+            "that Griet stands still",
+            "by the cart",
+        ),
+        Event("Maes thanks them both."),
+    ),
+    place="The churchyard, between the wall and the young pear tree",
+    characters=tuple(map(Presence, ("Griet", "Jan", "Maes"))),
+    time="19:10",
+)
+BURIED = Plan(
+    (BELL,),
+    (
+        Character("Griet", "protagonist", knows="The pistol is in the bell.", secret="She says nothing."),
+        Character("Jan", "the one who hid it", setup="The mayor's son.", knows="Believes that nobody saw him."),
+        Character("Maes", "the one who must not learn", truth="He is wrong about it.", knows="Trusts them."),
+    ),
+    person="third person, close to Griet",
+)
+
+
+async def bell(preset: Preset = "improved") -> tuple[Story, list[Request]]:
+    return await play(Play(numbered=preset == "improved", turns=3), BURIED, preset)
+
+
+async def test_no_player_and_no_memory_learns_its_role_in_the_story_or_what_it_is_wrong_about() -> None:
+    _, asked = await bell()
+    own = [read_by(one) for one in asked if kind(one) in {"respond", "memory", "state"}]
+    assert len(own) > 6
+    assert not [text for text in own if "must not learn" in text or "is wrong about" in text or "who hid it" in text]
+    assert "the one who must not learn" in read_by(asked[-2]), "the writer knows"
+    assert "In truth: He is wrong about it." in read_by(asked[-2])
+    _, asked = await bell("faithful")
+    assert any("Narrative role: the one who must not learn" in read_by(one) for one in asked)
+
+
+async def test_who_is_there_without_seeing_is_there_for_the_players_and_remembers_what_was_to_be_noticed() -> None:
+    _, asked = await bell()
+    by_path = {one.path: read_by(one) for one in asked}
+    alone = by_path["role-play/the-bell-2/turn/1/respond"]
+    assert "Nobody else is there." not in alone
+    assert "neither sees nor hears what is done and said now:\n- Jan" in alone
+    assert "Nobody else sees or hears what is done and said." in alone
+    assert "Where: by the cart" in alone
+    assert "The scene goes on; nothing has happened since what Griet remembers." in alone
+    assert "where the memory says otherwise, the memory counts" in alone
+    assert "in the third person and the present tense" in alone
+    directed = by_path["role-play/the-bell-2/turn/1/decide"]
+    assert "Also there, where they can be seen, but neither seeing nor hearing" in directed
+    seen = "Meanwhile, all that was to be noticed: that Griet stands still"
+    for who in ("Jan", "Maes"):
+        memories = [one for one in asked if one.path.startswith("role-play/the-bell-3") and kind(one) == "memory"]
+        assert [one for one in memories if f"Name: {who}\n" in read_by(one) and seen in read_by(one)]
+    assert not [one for one in asked if "Name: Griet\n" in read_by(one) and seen in read_by(one)]
+
+
+async def test_a_unit_is_sorted_and_directed_with_what_it_happens_during_and_what_was_played() -> None:
+    _, asked = await bell()
+    by_path = {one.path: read_by(one) for one in asked}
+    sorted_ = by_path["outline/the-bell-2/chronological_outline"]
+    assert "Maes prays, and Jan kneels at the bell." in sorted_
+    assert "worded as something that happens during it" in sorted_
+    assert "thanks" not in sorted_, "what is to come betrays itself"
+    directed = by_path["role-play/the-bell-2/turn/1/decide"]
+    assert "still going on while it happens: Maes prays, and Jan kneels at the bell." in directed
+    assert "# Played before this in the same scene\nGriet plays turn 1 of the-bell." in directed
+    assert "sees the pistol" not in by_path["outline/the-bell-3/chronological_outline"], "two of them missed it"
+
+
+async def test_a_place_is_named_once_and_in_short_where_it_was_and_a_turn_by_its_name_once() -> None:
+    _, asked = await bell()
+    memories = [read_by(one) for one in asked if kind(one) == "memory" and "the-bell/" in one.path]
+    assert memories
+    assert {text.count("between the wall and the young pear tree") for text in memories} == {1}
+    assert all("## Here and now" in text for text in memories)
+    assert not [one for one in asked if "Griet: Griet" in read_by(one)]
+    assert str(Turn.of("Ann", "Anna goes.")) == "Ann: Anna goes."
+
+
+async def test_the_writer_is_told_the_title_the_end_and_whose_thoughts_are_not_for_telling() -> None:
+    story, asked = await play(Play(numbered=True), PLAN, "improved")
+    first, *_, last = [read_by(one) for one in asked if kind(one) == "rewrite"]
+    assert f"# Title of the story\n{BRIEF.title}" in first
+    assert "It is the last scene: the story ends with it." in last
+    assert "It is the last scene" not in first
+    assert "the thoughts of others in the play are there for you to understand them" in last
+    assert "\n\n* * *\n\nRain fell on the-light" in last.partition("# Story so far")[2], "its reader sees a break"
+    text = story.manuscript()
+    assert text.count("\n* * *\n<!-- scene: ") == len(PLAN.scenes) - 1
+    assert Story.parse(text) == story
+    assert Story.parse(text).text == story.text
+    assert Story.parse(text).words == story.words == sum(scene.words for scene in story.scenes)

@@ -14,6 +14,7 @@ _NAME: Final = "**"
 _NAMED: Final = ":**"
 _REMARK: Final = ">"
 _THINKS: Final = " (thinks)"
+_NOTICED: Final = "noticed"
 _NOT_PLAYED: Final = "> Not played: "
 
 
@@ -45,10 +46,18 @@ class Turn:
         """An event of the outline that happens without having been played."""
         return cls("", " ".join(event.split()))
 
+    @classmethod
+    def noticed(cls, what: str) -> Turn:
+        """What somebody notices of an event that they neither see nor hear; it is no part of a transcript."""
+        return cls("", " ".join(what.split()), command=_NOTICED)
+
     def __str__(self) -> str:
+        if not self.name and self.command == _NOTICED:
+            return f"Meanwhile, all that was to be noticed: {self.text}"
         if not self.name:
             return f"This happened too: {self.text}"
-        return f"{self.name}: {self.text}" if self.text else ""
+        named = self.text.startswith(self.name) and not self.text[len(self.name) :][:1].isalnum()
+        return self.text if named else f"{self.name}: {self.text}" if self.text else ""
 
     def seen_by(self, name: str) -> str:
         """What `name` knows of it: what everybody sees and hears, and of its own turns what it thought."""
