@@ -192,7 +192,7 @@ class ScenePlan:
         characters: who is present; only they witness what happens.
         time: story time: a number, or a date and time of day such as 1921-05-03 14:30; empty where it is not known.
         after: names of scenes that happen earlier.
-        date: when it happens, in words: "the night of 3 November 1962, six years before the first scene".
+        date: when it happens, in words of the story: "the night of 3 November 1962, in the storm".
     """
 
     name: str
