@@ -1409,8 +1409,9 @@ async def test_a_letter_stands_word_for_word_and_reaches_who_reads_it_and_nobody
         shown = played.last(f"role-play/the-mole/step/1/{prompt}")
         assert f"- {LETTER} (read by Ada, The villagers)" in shown
     assert f"Document: {LETTER}" in played.last("role-play/the-mole/step/2/act")
-    assert "A document, and words that the author or the plan fixes, stand word for word." in played.last(
-        "drafts/steam/part/1/retell"
+    assert (
+        "A document, and words that the author or the plan fixes, stand word for word; one that the story so far has"
+        in played.last("drafts/steam/part/1/retell")
     )
     small = await write(preset="improved", stage=ONE, prose=False)
     assert small.paths("script")
