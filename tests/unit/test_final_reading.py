@@ -183,6 +183,14 @@ def test_a_story_longer_than_the_window_is_read_in_stretches() -> None:
     assert all(shown.count(f"[{number}] ") == 1 for number in (1, 2, 3, 4))
 
 
+def test_a_story_that_is_all_the_authors_own_is_not_read() -> None:
+    room = Room([TUESDAY])
+    for name, _ in PARTS:
+        room.journal.decide(name, "edit", f"My own {name}.")
+    assert room.run()[0] == ["My own dusk.", "My own night."]
+    assert not room.asked
+
+
 def test_a_small_model_is_not_asked() -> None:
     room = Room([TUESDAY])
     room.aids = "on"

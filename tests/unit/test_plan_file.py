@@ -368,3 +368,9 @@ def test_a_file_of_an_old_editor_is_read(tmp_path: Path) -> None:
     path = tmp_path / "plan.yaml"
     path.write_bytes(b"\xef\xbb\xbfscenes:\r\n  - name: A\r\n    outline:\r\n      - x\r\n")
     assert read_plan(path) == Plan((ScenePlan("A", (Event("x"),)),))
+
+
+@pytest.mark.parametrize("kind", ["demands", "payoffs"])
+def test_an_empty_entry_after_others_is_named(kind: str) -> None:
+    with pytest.raises(PlanError, match=rf"{kind.removesuffix('s')} 3: This entry is empty"):
+        parse_plan(f"{kind}: [a, b, '']\nscenes:\n  - {{name: A, outline: [It happens.]}}\n", "plan.yaml")

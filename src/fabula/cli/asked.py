@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import ConfigError, UnknownNameError, UsageError
-from fabula.engine.methods import settings_of
+from fabula.engine.methods import FORMER_NAMES, settings_of
 from fabula.engine.roles import role_key
 from fabula.models.base import SAMPLING_FIELDS
 from fabula.project.casting import SERVERS, Environment, full_name, open_cast
@@ -173,7 +173,8 @@ def _config(choices: Choices, settings: Settings) -> dict[str, Any]:
     whole = find(settings.system).config(settings.preset, said)
     known = {setting.name: setting.value for setting in settings_of(whole)}
     flat = [name.rpartition(".")[2] for name in said]  # one spelling in the file, whatever was typed
-    return {name: known[name] for name in flat}
+    now = [name if name in known else FORMER_NAMES.get(name, name) for name in flat]
+    return {name: known[name] for name in now}
 
 
 def _word_range(words: str) -> str:

@@ -116,7 +116,9 @@ async def final_reading(
     place = run.scope(DRAFTS)
 
     async def make(own: Run) -> str:
-        return write_edits([] if own.aids(role) else await _read(own, role, drafts, brief, plan, want))
+        if own.aids(role) or all(draft.given is not None for draft in drafts):  # nothing could come of it
+            return write_edits([])
+        return write_edits(await _read(own, role, drafts, brief, plan, want))
 
     edits = await place.keep_as(
         lambda text: read_edits(text, f"{DRAFTS}/{EDITS}.yaml"), EDITS, make, folder=DRAFTS, suffix="yaml"

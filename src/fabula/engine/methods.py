@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Preset: TypeAlias = Literal["faithful", "improved"]
 
-_FORMER = {"tidy": "clean_replies", "clean": "clean_replies"}
+FORMER_NAMES = {"tidy": "clean_replies", "clean": "clean_replies"}
 """Settings by the names that they had, which older project files have still."""
 
 
@@ -94,7 +94,7 @@ class Method:
         given: dict[str, str] = {}
         for name, value in _spread(values or {}, {setting.group for setting in known.values()}):
             group, dot, last = name.rpartition(".")
-            last = last if last in known else _FORMER.get(last, last)
+            last = last if last in known else FORMER_NAMES.get(last, last)
             setting = known.get(last)
             if setting is None:
                 raise UnknownNameError(f"setting of {self.name}", name, known)

@@ -60,7 +60,13 @@ def check_plan(plan: Plan) -> tuple[Problem, ...]:
 
 def where(plan: Plan, place: Place) -> str:
     """A place for people: ("scenes", 3, "outline", 0) is "scene 'The wreck' > outline 1"."""
-    return name_place(place, lambda kind, n: (plan.scenes if kind == "scenes" else plan.characters)[n].name, "plan")
+    return name_place(place, lambda kind, n: _name_of(plan, kind, n), "plan")
+
+
+def _name_of(plan: Plan, kind: str, n: int) -> str:
+    """The name of a scene or character; demands and payoffs have none."""
+    names = [one.name for one in plan.characters] if kind == "characters" else plan.names if kind == "scenes" else ()
+    return names[n] if n < len(names) else ""
 
 
 def _found(plan: Plan) -> Iterator[Found]:

@@ -632,6 +632,11 @@ async def test_improved_begins_a_short_story_with_a_draft_and_revises_it_twice()
     assert "Notes on" not in asked["drafts/story/revise"]
 
 
+async def test_a_story_can_be_revised_many_times() -> None:
+    _, asked, _ = await improved(draft_first=True, revisions=6)
+    assert "revised it 4 times already" in asked["version-6/revise"]
+
+
 @pytest.mark.parametrize(
     ("settings", "cast", "first"),
     [
