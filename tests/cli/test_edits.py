@@ -67,3 +67,10 @@ def test_an_unknown_edit_and_a_project_without_a_reading(cli: Cli, read: Path) -
     ran = cli("edits", "plain")
     assert ran.code == 2
     assert "There is no final reading in this project." in ran.err
+
+
+def test_a_pinned_part_stays_as_it_is_and_the_list_says_so(cli: Cli, read: Path) -> None:
+    cli("pin", "exposition", "-C", "lamp")
+    ran = cli("edits", "lamp", "--json")
+    assert ran.json["edits"][0]["own"]
+    assert "(that text is pinned or yours: it stays as it is)" in cli("edits", "lamp").out

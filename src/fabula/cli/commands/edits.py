@@ -42,7 +42,11 @@ def edits(
         refused = refuse(found, refuse(found, before, refuse_ or ()), accept or (), back=True)
         if refused != before:
             project.edit(journal, _REFUSED, write_refused(refused))
-    terminal.say("\n\n".join(_shown(edit, refused=edit.id in refused) for edit in found) or "Nothing was changed.")
+        own = {edit.part for edit in found if journal.override(edit.part) is not None}
+    terminal.say(
+        "\n\n".join(_shown(edit, refused=edit.id in refused, own=edit.part in own) for edit in found)
+        or "Nothing was changed."
+    )
     if refused != before:
         changed = counted(len(refused ^ before), "edit")
         terminal.advise(f"{changed} changed. Next: `fabula update {near(project.folder)}`; it asks nobody for this.")
@@ -58,6 +62,7 @@ def edits(
                     "new": edit.new,
                     "why": edit.why,
                     "refused": edit.id in refused,
+                    "own": edit.part in own,
                 }
                 for edit in found
             ]
@@ -75,7 +80,9 @@ def _text(journal: Journal, path: str) -> str:
     return text
 
 
-def _shown(edit: Edit, *, refused: bool) -> str:
-    lines = [f"{edit.id}  {edit.part}{'  (refused)' if refused else ''}", f"  - {one_line(edit.old)}"]
+def _shown(edit: Edit, *, refused: bool, own: bool) -> str:
+    """An edit; `own` says that its part is pinned or the author's own text, where nothing changes any more."""
+    state = "  (that text is pinned or yours: it stays as it is)" if own else "  (refused)" if refused else ""
+    lines = [f"{edit.id}  {edit.part}{state}", f"  - {one_line(edit.old)}"]
     lines += [f"  + {one_line(edit.new)}"] if edit.new else []
     return "\n".join([*lines, *([f"  {one_line(edit.why)}"] if edit.why else [])])
