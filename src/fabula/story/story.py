@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from fabula.base.errors import BriefError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 MAX_BRIEF_BYTES = 200_000
@@ -178,6 +178,11 @@ class Story:
     def add(self, label: str, text: str) -> Story:
         """This story with one more scene at its end; label and text as `one_line` and `plain` leave them."""
         return replace(self, scenes=(*self.scenes, Scene(one_line(label), plain(text))))
+
+    def with_texts(self, texts: Iterable[str]) -> Story:
+        """This story with other texts, one for each of its scenes."""
+        revised = zip(self.scenes, texts, strict=True)
+        return replace(self, scenes=tuple(replace(scene, text=text) for scene, text in revised))
 
     @property
     def text(self) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -293,6 +293,20 @@ class PlannedEvent(_Reply):
     away: list[Line] = []
 
 
+_Scene = TypeVar("_Scene", "PlannedSceneReply", "SceneReply")
+
+
+def _with_somebody(scene: _Scene) -> _Scene:
+    """The scene, if somebody is in it.
+
+    Raises:
+        ValueError: nobody is; such a scene cannot be played.
+    """
+    if not scene.characters and not scene.newcomers:
+        raise ValueError("name at least one character who is in the scene")
+    return scene
+
+
 class PlannedSceneReply(_Reply):
     """A whole scene: what happens, where, and before whom."""
 
@@ -303,12 +317,7 @@ class PlannedSceneReply(_Reply):
     newcomers: list[PlannedNewcomer] = []
     events: Annotated[list[PlannedEvent], Field(min_length=1)]
 
-    @model_validator(mode="after")
-    def _somebody(self) -> Self:
-        """A scene that nobody is in cannot be played."""
-        if not self.characters and not self.newcomers:
-            raise ValueError("name at least one character who is in the scene")
-        return self
+    _somebody = model_validator(mode="after")(_with_somebody)
 
 
 class SceneChange(_Change):
@@ -359,12 +368,7 @@ class SceneReply(_Reply):
     newcomers: list[Newcomer] = []
     importance: Importance = 5
 
-    @model_validator(mode="after")
-    def _somebody(self) -> Self:
-        """A scene that nobody is in cannot be played."""
-        if not self.characters and not self.newcomers:
-            raise ValueError("name at least one character who is in the scene")
-        return self
+    _somebody = model_validator(mode="after")(_with_somebody)
 
 
 class ReadSceneReply(SceneReply):

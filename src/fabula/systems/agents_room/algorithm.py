@@ -71,9 +71,9 @@ async def read_at_the_end(
     """Ours: the story as the finalizer leaves it, who reads the whole once against brief, plan and itself."""
     labels = {agent.label for agent in PLANNING}
     plan = Scratchpad(tuple(entry for entry in s.entries if entry.label in labels))
-    want = asked_range(brief, config.ours.words) if config.ours.length_control else None
+    want = _whole(brief, config)
     texts = await final_reading(run, FINALIZER.role, drafts, brief=brief.titled, plan=plan.render(), want=want)
-    return replace(y, scenes=tuple(replace(scene, text=text) for scene, text in zip(y.scenes, texts, strict=True)))
+    return y.with_texts(texts)
 
 
 # agents (sections 3 and 4.1) ------------------------------------------------------------------------------------------
@@ -283,7 +283,7 @@ def drafts_first(brief: Brief, run: Run, config: Config) -> bool:
         return False
     if any(run.cast_by_name(agent.role) for agent in WRITING):
         return False
-    want = asked_range(brief, ours.words) if ours.length_control else None
+    want = _whole(brief, config)
     return not run.aids("finalizer") and (want is None or want.target <= _ONE_REPLY)
 
 
@@ -387,7 +387,7 @@ def called(
 ) -> Callable[[Run], Awaitable[str]]:
     """a(s): what makes `agent`'s text from the scratchpad."""
     writers = tuple(a for a in agents if a.kind == "writing")
-    whole = asked_range(brief, config.ours.words) if config.ours.length_control else None
+    whole = _whole(brief, config)
 
     async def make(run: Run) -> str:
         if agent.role == FINALIZER.role and agent != FINALIZER:  # ours: a whole version of the story
@@ -506,6 +506,11 @@ def _planning_fields(
             for part, share in zip(parts, shares or [0] * len(parts), strict=True)
         ],
     }
+
+
+def _whole(brief: Brief, config: Config) -> WordRange | None:
+    """The words that the whole story should have, where its length is controlled and something is asked for."""
+    return asked_range(brief, config.ours.words) if config.ours.length_control else None
 
 
 def _informed(run: Run, role: str, config: Config) -> bool:

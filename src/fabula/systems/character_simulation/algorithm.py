@@ -103,8 +103,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
         if drafts:
             want = asked_range(brief, config.ours.words) if config.ours.length_control else None
             texts = await final_reading(run, "writer", drafts, brief=brief.titled, plan=_planned(p_p), want=want)
-            scenes = zip(story.scenes, texts, strict=True)
-            story = replace(story, scenes=tuple(replace(scene, text=text) for scene, text in scenes))
+            story = story.with_texts(texts)
 
     await side_by_side([*(play_unit(unit, run, config) for unit in p_c), rewrite_step()])
     return story

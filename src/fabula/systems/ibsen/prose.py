@@ -71,7 +71,7 @@ async def story_of(brief: Brief, play: Play, performed: Sequence[Performed], run
         return story
     about, want = _for_editor(play), words_wanted(brief, play.config)
     texts = await final_reading(run, "writer", drafts, brief=play.brief, plan=about, want=want)
-    return replace(story, scenes=tuple(replace(s, text=text) for s, text in zip(story.scenes, texts, strict=True)))
+    return story.with_texts(texts)
 
 
 def _for_editor(play: Play) -> str:
