@@ -11,10 +11,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fabula.base.errors import FabulaError, JournalError, ReplyError, UsageError
+from fabula.base.errors import FabulaError, JournalError, PausedError, ReplyError, UsageError
+from fabula.craft.length import asked_range
 from fabula.craft.planning import PROMPTS
 from fabula.engine.events import CallRetried, RunFinished, RunStarted
 from fabula.engine.journal import Journal
+from fabula.engine.methods import settings_of
 from fabula.engine.prompts import Prompts
 from fabula.engine.replies import fault_of
 from fabula.engine.run import Run, RunContext
@@ -22,6 +24,7 @@ from fabula.models.budget import Budget
 from fabula.models.prices import Price
 from fabula.project.casting import Environment, open_cast
 from fabula.project.folder import Project
+from fabula.project.settings import Settings, carried_over
 from fabula.story import Brief, Story
 from fabula.systems import find
 
@@ -34,7 +37,6 @@ if TYPE_CHECKING:
     from fabula.engine.roles import Answer, Cast
     from fabula.engine.run import Mode
     from fabula.project.folder import Change
-    from fabula.project.settings import Settings
 
 T = TypeVar("T")
 
@@ -161,7 +163,7 @@ async def write_in(project: Project, settings: Settings, options: Options, suppl
         async with prepared.opened(journal, supplied=supplied) as context:
             context.on_kept = lambda kept: project.write_kept(journal, kept)
             context.approve = options.approve
-            with recorded_run(prepared, context):
+            with recorded_run(prepared, context, in_the_project(project)):
                 story = await prepared.write(brief, context)
                 project.write_story(journal, story)
                 check_story(story, brief)
@@ -191,13 +193,17 @@ def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
 
 
 @contextmanager
-def recorded_run(prepared: Prepared, context: RunContext) -> Iterator[None]:
-    """The record of a run from its start to its end, however it ends; a frozen run leaves none."""
+def recorded_run(prepared: Prepared, context: RunContext, beside: Mapping[str, Any] | None = None) -> Iterator[None]:
+    """The record of a run from its start to its end, however it ends, with what stood `beside` its settings.
+
+    A frozen run leaves none. A run that waits for a person leaves a remark that says so.
+    """
     settings, options, journal = prepared.settings, prepared.options, context.journal
     recorded = context.mode == "live"
     if recorded:
-        recorded_settings = settings.model_dump(mode="json", exclude_defaults=True)
-        journal.start_run(prepared.method.name, recorded_settings | {"prompts_digest": context.prompts.digest})
+        recorded_settings = settings.as_tables
+        recorded_settings |= {"prompts_digest": context.prompts.digest, **(beside or {})}
+        journal.start_run(prepared.method.name, recorded_settings)
     options.emit(RunStarted(prepared.method.name, prepared.method.roles, None))
     error = "stopped"
     try:
@@ -205,12 +211,57 @@ def recorded_run(prepared: Prepared, context: RunContext) -> Iterator[None]:
         error = ""
     except FabulaError as problem:
         error = str(problem)
+        if recorded and isinstance(problem, PausedError):
+            journal.note(problem.path, error)
         raise
     finally:
         if recorded:
             with suppress(JournalError) if error else nullcontext():  # a broken journal has been reported already
                 journal.end_run(error)
         options.emit(RunFinished(prepared.method.name, error))
+
+
+_FILE, _LENGTH = "fabula_toml", "brief_asks"
+
+
+def in_the_project(project: Project) -> dict[str, Any]:
+    """What fabula.toml and the brief say now; recorded with a run, to tell later what the run was given beyond it."""
+    return {_FILE: project.settings.as_tables, _LENGTH: str(asked_range(project.brief) or "")}
+
+
+def settings_as_last_time(project: Project, system: str = "") -> Settings:
+    """`fabula.toml` with what the last run was given beyond it; what the author changed there since goes before it.
+
+    A length that was given does not outlast another length in the brief. For another `system` than that of the last
+    run only those of its settings and roles are kept that the system has.
+
+    Raises:
+        FabulaError: the settings or the brief cannot be read.
+    """
+    stored = project.settings
+    with project.journal as journal:
+        used = journal.last_settings()
+    if used is None or _FILE not in used:  # nothing was run, or by a fabula that did not record it
+        return stored
+    then, now = used.pop(_FILE), stored.as_tables
+    if used.pop(_LENGTH) != str(asked_range(project.brief) or ""):
+        used.get("config", {}).pop("words", None)
+        then.get("config", {}).pop("words", None)
+    used.pop("prompts_digest")
+    tables = carried_over(used, then, now)
+    chosen = system or tables.get("system", stored.system)
+    if chosen != used.get("system", Settings().system):
+        _keep_what_fits(tables, now, find(chosen))
+    return Settings.of(tables, "the last run")
+
+
+def _keep_what_fits(tables: dict[str, Any], now: dict[str, Any], system: Method) -> None:
+    """Take out of `tables` the settings and roles that are not in fabula.toml `now` and that the system lacks."""
+    known = {setting.name for setting in settings_of(system.config())}
+    for table, names in (("config", known), ("roles", set(system.roles))):
+        if table in tables:
+            stored = now.get(table, {})
+            tables[table] = {name: value for name, value in tables[table].items() if name in names or name in stored}
 
 
 async def dry_run_in(project: Project, settings: Settings, options: Options) -> tuple[DryRun, list[Change]]:
@@ -250,7 +301,8 @@ def write(
         brief: what to write: a text, or the path of a file that holds it.
         folder: of the project; made where it does not exist, gone on with where it does.
         environ: variables that hold keys; empty by default.
-        **settings: fields of `fabula.toml`, for instance `model="openai-chat:llama"`, `config={"variant": "plan"}`.
+        **settings: fields of `fabula.toml`, for instance `model="openai-chat:llama"`, `config={"variant": "plan"}`;
+            what the last run in the folder was given stays in force where nothing else is said.
 
     Raises:
         FabulaError: any of its kinds.
@@ -264,7 +316,7 @@ def write(
     else:
         project = Project.create(where, asked, settings)
     options = Options(environ=environ or {})
-    return _waited_for(write_in(project, project.settings.with_(settings), options)).story
+    return _waited_for(write_in(project, settings_as_last_time(project).with_(settings), options)).story
 
 
 def _waited_for(work: Coroutine[Any, Any, T]) -> T:

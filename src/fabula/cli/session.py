@@ -94,6 +94,13 @@ class Session:
         """Options of a run that asks nobody."""
         return Options(environ=self.terminal.environ, person=People(self.terminal, self.project.folder).answer)
 
+    def written_again(self, expected: DryRun) -> str:
+        """Which texts that stand the run would write again, as a sentence; empty if none."""
+        with self.project.journal as journal:
+            places, known = journal.places(), set(journal.paths())
+        files = [places.get(path, path) for path in dict.fromkeys(expected.stale) if path in known]
+        return f"To be written again: {', '.join(sorted(files))}." if files else ""
+
     def run(self, expected: DryRun | None = None) -> Story:
         """The story, written.
 

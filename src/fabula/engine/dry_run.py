@@ -35,10 +35,17 @@ class PlannedCall:
 
 @dataclass(slots=True)
 class DryRun:
-    """What a dry run has found: the calls that would be asked, and how many are answered by the journal."""
+    """What a dry run has found.
+
+    Attributes:
+        planned: the calls that would be asked.
+        replayed: how many are answered by the journal.
+        stale: paths of the artefacts that would be made, or made again.
+    """
 
     planned: list[PlannedCall] = field(default_factory=list)
     replayed: int = 0
+    stale: list[str] = field(default_factory=list)
 
     @property
     def cost(self) -> float | None:

@@ -297,6 +297,15 @@ class Journal:
         names = ("id", "at", "system", "settings", "ended", "error")
         return [dict(zip(names, row, strict=True)) | {"settings": json.loads(row[3])} for row in rows]
 
+    def last_settings(self) -> dict[str, Any] | None:
+        """The settings of the newest run that came to its end or left something: a call, a text or a remark."""
+        rows = self._all(
+            "SELECT settings FROM run r WHERE error = '' OR EXISTS (SELECT 1 FROM call WHERE run = r.id) "
+            "OR EXISTS (SELECT 1 FROM version WHERE run = r.id) OR EXISTS (SELECT 1 FROM note WHERE run = r.id) "
+            "ORDER BY id DESC LIMIT 1"
+        )
+        return dict(json.loads(rows[0][0])) if rows else None
+
     def note(self, path: str, text: str) -> None:
         """Record a remark."""
         self._write(

@@ -236,6 +236,8 @@ class Run:
                 text = await make(own)
             stale = is_stale(context) or MARK in text
         if context.mode == "dry":
+            if stale:
+                context.dry_run.stale.append(path)
             return unmarked(text), stale
         return await self._kept(Kept(path, folder, text, source, suffix, settled)), False
 

@@ -334,14 +334,14 @@ class Project:
         write_atomically(self.folder / journal.places()[path], plain(text) + "\n")
 
     def save_settings(self, changes: dict[str, Any]) -> None:
-        """Write `changes` into `fabula.toml`; its other fields stay, comments in it do not.
+        """Write `changes` into `fabula.toml`; its other fields stay, comments in it do not. `None` takes a field out.
 
         Raises:
             ConfigError: the file or a change is wrong.
         """
-        Settings.of(changes, "the command line")
-        stored = self.settings.model_dump(exclude_unset=True)
-        write_atomically(self.settings_file, _toml(merged(stored, changes)))
+        tables = _without_none(merged(self.settings.model_dump(exclude_unset=True), changes))
+        Settings.of(tables, "the command line")
+        write_atomically(self.settings_file, _toml(tables))
 
 
 def _path_of(file: Path) -> str:
@@ -363,6 +363,15 @@ def _toml(settings: dict[str, Any]) -> str:
     for name, table in tables.items():
         lines += _table(name, table)
     return "\n".join(lines) + "\n"
+
+
+def _without_none(tables: dict[str, Any]) -> dict[str, Any]:
+    """The tables without what is `None`."""
+    return {
+        name: _without_none(value) if isinstance(value, dict) else value
+        for name, value in tables.items()
+        if value is not None
+    }
 
 
 def _table(name: str, table: dict[str, Any]) -> list[str]:

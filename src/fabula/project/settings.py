@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -101,6 +101,11 @@ class Settings(_Table):
         """As `aids`; but what is to be faithful to a paper has no aids that were not asked for."""
         return "off" if self.aids == "auto" and self.preset == "faithful" else self.aids
 
+    @property
+    def as_tables(self) -> dict[str, Any]:
+        """What differs from the defaults, as nested tables of JSON data."""
+        return self.model_dump(mode="json", exclude_defaults=True)
+
     @classmethod
     def read(cls, path: Path) -> Settings:
         """The settings in a file; the defaults where there is none.
@@ -133,6 +138,36 @@ class Settings(_Table):
     def with_(self, changes: dict[str, Any], where: str = "the command line") -> Settings:
         """These settings with `changes` (nested tables are merged) on top."""
         return Settings.of(merged(self.model_dump(), changes), where)
+
+
+_MISSING: Final = object()
+
+
+def carried_over(used: dict[str, Any], then: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
+    """The tables `now` with what a run `used` beyond the tables of `then`; what changed since `then` goes before it."""
+    result = dict(now)
+    for name in dict.fromkeys((*used, *then)):
+        mine, before, today = used.get(name, _MISSING), then.get(name, _MISSING), now.get(name, _MISSING)
+        if any(isinstance(one, dict) for one in (mine, before, today)):
+            tables = [one if isinstance(one, dict) else {} for one in (mine, before, today)]
+            if inner := carried_over(*tables):
+                result[name] = inner
+        elif mine != before and today == before:
+            result[name] = mine
+    return {name: value for name, value in result.items() if value is not _MISSING}
+
+
+def difference(new: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
+    """The values of the tables `new` that differ from those of `old`; `None` for one that only `old` has."""
+    result: dict[str, Any] = {}
+    for name in dict.fromkeys((*old, *new)):
+        mine, before = new.get(name), old.get(name)
+        if isinstance(mine, dict) or isinstance(before, dict):
+            if inner := difference(mine or {}, before or {}):
+                result[name] = inner
+        elif mine != before:
+            result[name] = mine
+    return result
 
 
 def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:

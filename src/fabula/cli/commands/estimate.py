@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from fabula.app.writing import Options, dry_run
-from fabula.cli.asked import changes_of, check
+from fabula.cli.asked import changes_of, check, settings_for
 from fabula.cli.bill import calls_table, planned
 from fabula.cli.opening import project_of, terminal_of
-from fabula.cli.options import Choices, Common, Limits, bundled
+from fabula.cli.options import Choices, Common, Limits, Memory, bundled
 from fabula.cli.people import People
 from fabula.cli.progress import counted, duration
 from fabula.cli.session import Session
@@ -25,6 +25,7 @@ from fabula.story import Brief
 def estimate(
     common: Common,
     choices: Choices,
+    memory: Memory,
     where: Annotated[str, typer.Argument(help="Project folder, or a brief file.", show_default="this folder")] = "",
 ) -> None:
     """Say what writing would ask and cost, without asking anybody."""
@@ -38,7 +39,7 @@ def estimate(
         found = asyncio.run(dry_run(Brief.read(Path(where)), settings, options))
     else:
         project = project_of(common, where)
-        settings = project.settings.with_(changes_of(choices, project.settings))
+        settings = settings_for(project, choices, terminal, forget=memory.forget)
         check(settings, terminal.environ)
         found = Session(terminal, project, settings, Limits()).dry_run()[0]
         with project.journal as journal:
