@@ -196,7 +196,7 @@ def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
 def recorded_run(prepared: Prepared, context: RunContext, beside: Mapping[str, Any] | None = None) -> Iterator[None]:
     """The record of a run from its start to its end, however it ends, with what stood `beside` its settings.
 
-    A frozen run leaves none. A run that waits for a person leaves a remark that says so.
+    A frozen run leaves none. At its end the record says what was asked and not got, and for which place it waits.
     """
     settings, options, journal = prepared.settings, prepared.options, context.journal
     recorded = context.mode == "live"
@@ -205,23 +205,25 @@ def recorded_run(prepared: Prepared, context: RunContext, beside: Mapping[str, A
         recorded_settings |= {"prompts_digest": context.prompts.digest, **(beside or {})}
         journal.start_run(prepared.method.name, recorded_settings)
     options.emit(RunStarted(prepared.method.name, prepared.method.roles, None))
+    found: dict[str, Any] = {"lengths": context.lengths, "shortfalls": context.shortfalls}
     error = "stopped"
     try:
         yield
         error = ""
     except FabulaError as problem:
         error = str(problem)
-        if recorded and isinstance(problem, PausedError):
-            journal.note(problem.path, error)
+        if isinstance(problem, PausedError):
+            found["waits"] = problem.path
         raise
     finally:
         if recorded:
             with suppress(JournalError) if error else nullcontext():  # a broken journal has been reported already
-                journal.end_run(error)
+                journal.end_run(error, found)
         options.emit(RunFinished(prepared.method.name, error))
 
 
 _FILE, _LENGTH = "fabula_toml", "brief_asks"
+_BESIDE = ("prompts_digest", "lengths", "shortfalls", "waits")  # what a run records beside its settings
 
 
 def in_the_project(project: Project) -> dict[str, Any]:
@@ -247,8 +249,7 @@ def settings_as_last_time(project: Project, system: str = "") -> Settings:
     if used.pop(_LENGTH) != str(asked_range(project.brief) or ""):
         used.get("config", {}).pop("words", None)
         then.get("config", {}).pop("words", None)
-    used.pop("prompts_digest")
-    tables = carried_over(used, then, now)
+    tables = carried_over({name: value for name, value in used.items() if name not in _BESIDE}, then, now)
     chosen = system or tables.get("system", stored.system)
     if chosen != used.get("system", Settings().system):
         _keep_what_fits(tables, now, find(chosen))

@@ -96,9 +96,9 @@ def performers_of(choices: Performers, base: Settings, changes: dict[str, Any] |
     if casting.everyone:
         changes["model"] = casting.everyone
     roles: dict[str, dict[str, Any]] = {role: {"model": model} for role, model in casting.roles.items()}
-    for role in roles:
+    for role, table in roles.items():
         if base.roles.get(role, RoleTable()).play:
-            roles[role]["play"] = ""  # the model that is named for a role plays it, whoever played it before
+            table["play"] = ""  # the model that is named for a role plays it, whoever played it before
     for value in choices.play or ():
         role, player = _pair(value, "--play", "ROLE=me or ROLE=file.py:function")
         roles.setdefault(_role(role), {})["play"] = _player(player)

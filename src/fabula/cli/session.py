@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from fabula.app.standing import shortfalls
 from fabula.app.writing import Options, dry_run_in, write_in
 from fabula.base.errors import FabulaError
 from fabula.cli.bill import Bill, bill_table, dollars, usage_data
@@ -157,11 +158,14 @@ class Session:
         asked = sum(self.bill.calls.values())
         with self.project.journal as journal:
             places, spent = journal.places(), journal.spent()
+            missed = shortfalls(journal, self.project.brief, self.settings, story.words)
         terminal.say(f"{file}: {story.words:,} words")
         if asked:
             terminal.say("\n" + bill_table(self.bill.roles))
         if self.bill.replayed:
             terminal.say(f"From the journal, at no cost: {counted(self.bill.replayed, 'call')}.")
+        if missed:
+            terminal.say("Not as asked:\n" + "\n".join(f"  {sentence}" for sentence in missed))
         plans = [name for name in places.values() if name.startswith("plan/")]
         example = next((name for name in plans if "character" in name), plans[0] if plans else "")
         if example:
@@ -178,6 +182,7 @@ class Session:
                 "words": story.words,
                 "scenes": [{"label": scene.label, "words": scene.words} for scene in story.scenes],
                 "files": places,
+                "not_as_asked": missed,
                 "asked": asked,
                 "replayed": self.bill.replayed,
                 "bill": {role: usage_data(usage) for role, usage in self.bill.roles.items()},

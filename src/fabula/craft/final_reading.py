@@ -175,7 +175,7 @@ async def _asked(run: Run, role: str, **fields: Any) -> list[EditReply]:  # noqa
     try:
         return (await run.ask_for(EditsReply, role, "final_reading", **fields)).edits
     except ReplyError as error:
-        run.note(f"The whole was not revised, since the reply of {role!r} could not be read: {error}")
+        run.falls_short(f"The whole was not revised, since the reply of {role!r} could not be read: {error}")
         return []
 
 

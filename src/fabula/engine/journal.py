@@ -287,9 +287,12 @@ class Journal:
         self._run = int(self._all("SELECT max(id) FROM run")[0][0])
         return self._run
 
-    def end_run(self, error: str = "") -> None:
-        """Record how the run ended; an empty `error` means that the story is whole."""
-        self._write(("UPDATE run SET ended = ?, error = ? WHERE id = ?", (self._now(), error, self._run)))
+    def end_run(self, error: str = "", found: dict[str, Any] | None = None) -> None:
+        """Record how the run ended, and what it `found` beside its settings; an empty `error`: the story is whole."""
+        settings = json.loads(self._all("SELECT settings FROM run WHERE id = ?", self._run)[0][0])
+        shown = json.dumps(settings | (found or {}), sort_keys=True, default=str)
+        row = (self._now(), error, shown, self._run)
+        self._write(("UPDATE run SET ended = ?, error = ?, settings = ? WHERE id = ?", row))
 
     def runs(self) -> list[dict[str, Any]]:
         """All runs, oldest first: id, at, system, settings, ended (None while running or killed), error."""
@@ -298,10 +301,10 @@ class Journal:
         return [dict(zip(names, row, strict=True)) | {"settings": json.loads(row[3])} for row in rows]
 
     def last_settings(self) -> dict[str, Any] | None:
-        """The settings of the newest run that came to its end or left something: a call, a text or a remark."""
+        """The settings of the newest run that came to its end, waits for a person, or left a call or a text."""
         rows = self._all(
             "SELECT settings FROM run r WHERE error = '' OR EXISTS (SELECT 1 FROM call WHERE run = r.id) "
-            "OR EXISTS (SELECT 1 FROM version WHERE run = r.id) OR EXISTS (SELECT 1 FROM note WHERE run = r.id) "
+            "OR EXISTS (SELECT 1 FROM version WHERE run = r.id) OR json_extract(settings, '$.waits') IS NOT NULL "
             "ORDER BY id DESC LIMIT 1"
         )
         return dict(json.loads(rows[0][0])) if rows else None
@@ -458,6 +461,14 @@ class Journal:
     def takes(self, path: str) -> int:
         """How often a person asked for another take of an artefact."""
         return int(self._all("SELECT count(*) FROM standing WHERE path = ? AND kind = 'retake'", path)[0][0])
+
+    def retaken(self, path: str) -> bool:
+        """Whether another take of an artefact was asked for since its newest text."""
+        sql = (
+            "SELECT 1 FROM standing WHERE path = ? AND kind = 'retake' "
+            "AND at >= (SELECT max(at) FROM version WHERE path = ?)"
+        )
+        return bool(self._all(sql, path, path))
 
     def approved(self, path: str, text: str) -> bool:
         """Whether a person approved this very text of an artefact."""

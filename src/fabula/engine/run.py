@@ -166,6 +166,16 @@ class Run:
             self.context.journal.note(self.at, text)
         self.context.emit(Noted(self.at, text))
 
+    def falls_short(self, text: str) -> None:
+        """Leave a remark on what the author asked for and does not get, for the end of the command and its status."""
+        self.context.shortfalls.append(text)
+        self.note(text)
+
+    def asks_words(self, low: int, high: int) -> None:
+        """Record how many words are asked of the text that is written here, also where it is asked for again."""
+        place = self.path[: self.path.index("again")] if "again" in self.path else self.path
+        self.context.lengths["/".join(place)] = (low, high)
+
     def removed(self, rule: RuleName, text: str) -> None:
         """Record that a rule took `text` out of a reply asked for here; `fabula show --removed` lists it."""
         if not text.strip():
