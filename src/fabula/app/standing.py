@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fabula.craft.length import WordRange, asked_range
+from fabula.craft.length import WordRange, asked_range, parse_range
+from fabula.craft.wording import LARGEST, impossible_length
 from fabula.engine.events import RECORD
 from fabula.engine.methods import settings_of
 from fabula.engine.run import DRAFTS
@@ -15,6 +16,7 @@ from fabula.systems import find
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from fabula.engine.dry_run import DryRun
     from fabula.engine.journal import Journal
     from fabula.project.folder import Change
     from fabula.project.settings import Settings
@@ -103,9 +105,34 @@ def waiting(journal: Journal) -> str:
 
 def words_asked(brief: Brief, settings: Settings) -> WordRange | None:
     """How many words the whole story should have, as its settings or its brief say."""
+    return asked_range(brief, _words_set(settings))
+
+
+def check_words(settings: Settings) -> None:
+    """Check the settings of the system and the length among them.
+
+    Raises:
+        FabulaError: a setting is not known or does not fit.
+    """
+    if words := _words_set(settings):
+        parse_range(words)
+
+
+def _words_set(settings: Settings) -> str:
     config = find(settings.system).config(settings.preset, settings.config)
     named = {setting.name: setting.value for setting in settings_of(config)}
-    return asked_range(brief, named.get("words") or "")
+    return str(named.get("words") or "")
+
+
+def not_obeyed(expected: DryRun, brief: Brief, settings: Settings) -> list[str]:
+    """What the author asks for and a run that begins now will not do, in sentences."""
+    found = list(expected.shortfalls)
+    said = "" if _words_set(settings) else impossible_length(brief.text)
+    if said:
+        found.append(
+            f"The brief's {said!r} is no length that can be written, so none is asked for: give 1 to {LARGEST:,} words."
+        )
+    return found
 
 
 def shortfalls(journal: Journal, brief: Brief, settings: Settings, words: int) -> list[str]:

@@ -128,11 +128,22 @@ class Prepared:
             cast=cast,
             seed=self.settings.seed,
             aids=self.settings.aids_in_force,
+            chosen=self._chosen,
             mode=mode,
             listeners=self.options.listeners if mode != "dry" else (),
             budget=Budget(self.options.budget_tokens, self.options.budget_usd),
             prices={name: Price(p.input, p.output, p.cached) for name, p in self.settings.prices.items()},
         )
+
+    @property
+    def _chosen(self) -> tuple[str, ...]:
+        """The settings that were given and say something else than no."""
+        if self.other is not None:
+            return ()
+        whole = self.method.config(self.settings.preset, self.settings.config)
+        tables = self.settings.config.items()
+        given = {name for group, value in tables for name in (value if isinstance(value, dict) else (group,))}
+        return tuple(setting.name for setting in settings_of(whole) if setting.value and setting.name in given)
 
     def _cast(self) -> Cast:
         def retried(model: str, attempt: int, wait: float, reason: str) -> None:
@@ -284,6 +295,7 @@ async def _dry_run(prepared: Prepared, journal: Journal, brief: Brief, pending: 
     async with prepared.opened(journal, dry=True) as context:
         context.pending = pending
         await prepared.write(brief, context)
+    context.dry_run.shortfalls = context.shortfalls
     return context.dry_run
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.app.standing import check_words
 from fabula.app.writing import settings_as_last_time
 from fabula.base.errors import ConfigError, UnknownNameError, UsageError
 from fabula.engine.methods import FORMER_NAMES, settings_of
@@ -185,9 +186,9 @@ def _checked_names(choices: Performers) -> dict[str, Any]:
     return found
 
 
-def _pair(value: str, option: str, form: str) -> tuple[str, str]:
+def _pair(value: str, option: str, form: str, *, empty: bool = False) -> tuple[str, str]:
     name, equals, rest = value.partition("=")
-    if not equals or not name.strip() or not rest.strip():
+    if not equals or not name.strip() or not (rest.strip() or empty):
         raise UsageError(f"{option} {value!r} is not of the form {form}.")
     return name.strip(), rest.strip()
 
@@ -222,10 +223,10 @@ def _addresses(url: str, casting: Casting, base: Settings) -> dict[str, Any]:
 
 def _config(choices: Choices, settings: Settings) -> dict[str, Any]:
     """The fields of the system's `Config` that are set, converted to their types."""
-    said = dict(_pair(value, "--set", "FIELD=VALUE") for value in choices.set_ or ())
+    said = dict(_pair(value, "--set", "FIELD=VALUE", empty=True) for value in choices.set_ or ())
     said = {name.replace("-", "_"): value for name, value in said.items()}
     if choices.words is not None:
-        said["words"] = _word_range(choices.words)
+        said["words"] = choices.words
     if "orchestrator" in said:
         said["orchestrator"] = _player(said["orchestrator"])
     whole = find(settings.system).config(settings.preset, said)
@@ -235,13 +236,6 @@ def _config(choices: Choices, settings: Settings) -> dict[str, Any]:
     return {name: known[name] for name in now}
 
 
-def _word_range(words: str) -> str:
-    from fabula.craft.length import parse_range  # noqa: PLC0415 - only where a length is asked for
-
-    parse_range(words)
-    return words
-
-
 def check(settings: Settings, environ: Mapping[str, str]) -> None:
     """Find now what a run would stumble over: system, settings, roles, models, players, prompts. Asks nobody.
 
@@ -249,7 +243,7 @@ def check(settings: Settings, environ: Mapping[str, str]) -> None:
         FabulaError: what is wrong, by its name.
     """
     system = find(settings.system)
-    system.config(settings.preset, settings.config)
+    check_words(settings)
     if settings.prompts and not Path(settings.prompts).is_dir():
         raise ConfigError(f"--prompts {settings.prompts} is not a folder. Give a folder of .jinja files.")
     open_cast(settings, system.roles, Environment(environ, person=_nobody), system.open_role)

@@ -41,11 +41,13 @@ class DryRun:
         planned: the calls that would be asked.
         replayed: how many are answered by the journal.
         stale: paths of the artefacts that would be made, or made again.
+        shortfalls: what the author asks for and will not get, in sentences.
     """
 
     planned: list[PlannedCall] = field(default_factory=list)
     replayed: int = 0
     stale: list[str] = field(default_factory=list)
+    shortfalls: list[str] = field(default_factory=list)
 
     @property
     def cost(self) -> float | None:

@@ -19,7 +19,7 @@ from fabula.engine.context import Mode, RunContext
 from fabula.engine.dry_run import PlannedCall, example, placeholder
 from fabula.engine.events import CallFinished, CallStarted, Kept, Noted, Removed, Repaired, TextArrived
 from fabula.engine.journal import call_key
-from fabula.engine.roles import Person, answered_by, drawn, is_person
+from fabula.engine.roles import Person, answered_by, drawn, is_person, role_key
 from fabula.engine.staleness import (
     MARK,
     Branch,
@@ -123,6 +123,23 @@ class Run:
         """Whether a role gets the help for small models (`fabula.engine.aids`)."""
         return gets_aids(self._assignment(role).performer, self.context.aids)
 
+    def too_small_for(self, setting: str, role: str) -> bool:
+        """Whether a role gets the help for small models, with which a setting is not obeyed.
+
+        Where the author chose that setting, a remark says so; with `aids = "off"` it is obeyed.
+        """
+        if not self.aids(role):
+            return False
+        why = f"{role} is played by a small model, which gets other help."
+        self.disobeys(setting, f"{why} Give that role a stronger model, or say --aids off.")
+        return True
+
+    def disobeys(self, setting: str, why: str) -> None:
+        """Say once that a setting is not obeyed, where the author chose it and did not leave it to the preset."""
+        said = f"The setting {setting} is not obeyed: {why}"
+        if setting in self.context.chosen and said not in self.context.shortfalls:
+            self.falls_short(said)
+
     def by_person(self, role: str) -> bool:
         """Whether a person plays a role, who would rather write a text than fill in a form with lists in lists."""
         return isinstance(self._assignment(role).performer, Person)
@@ -159,6 +176,12 @@ class Run:
         """
         if not self.context.dry_run.planned:  # a dry run that would ask for the plan does not know its people
             self.context.cast.check_cast(kind, names)
+        for name in names:
+            if role_key(name) in self.context.cast.known:
+                self.falls_short(
+                    f"The {kind} {name!r} is named like the role {role_key(name)!r}, so whoever plays that role plays "
+                    f"both. Give the {kind} another name to cast them apart."
+                )
 
     def note(self, text: str) -> None:
         """Leave a remark in the record and with the listeners."""

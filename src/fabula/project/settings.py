@@ -17,7 +17,7 @@ DEFAULT_MODEL = "embedded:smollm2"
 
 
 class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class RoleTable(_Table):
@@ -85,7 +85,7 @@ class Settings(_Table):
 
     system: str = "agents-room"
     preset: Literal["faithful", "improved"] = "improved"
-    seed: int = 1
+    seed: int = Field(default=1, ge=-(2**63), lt=2**63)
     aids: Literal["auto", "on", "off"] = "auto"
     model: str = DEFAULT_MODEL
     prompts: str = ""

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from fabula.app.standing import not_obeyed
 from fabula.app.writing import Options, dry_run
 from fabula.cli.asked import changes_of, check, settings_for
 from fabula.cli.bill import calls_table, planned
@@ -36,9 +37,11 @@ def estimate(
         check(settings, terminal.environ)
         people = People(terminal, Path())
         options = Options(environ=terminal.environ, person=people.answer)
-        found = asyncio.run(dry_run(Brief.read(Path(where)), settings, options))
+        brief = Brief.read(Path(where))
+        found = asyncio.run(dry_run(brief, settings, options))
     else:
         project = project_of(common, where)
+        brief = project.brief
         settings = settings_for(project, choices, terminal, forget=memory.forget)
         check(settings, terminal.environ)
         found = Session(terminal, project, settings, Limits()).dry_run()[0]
@@ -51,5 +54,7 @@ def estimate(
         terminal.say(f"In the journal, at no cost: {counted(found.replayed, 'call')}.")
     if seconds:
         terminal.say(f"About {duration(seconds)} of model time, at this project's pace so far.")
+    for sentence in not_obeyed(found, brief, settings):
+        terminal.advise(sentence)
     terminal.advise("An estimate: replies may be shorter or longer, and some texts need a second try.")
     terminal.document(planned(found) | {"seconds": seconds})

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabula.app.standing import not_obeyed
 from fabula.cli.asked import check, settings_for
 from fabula.cli.bill import calls_table, changes_list, planned
 from fabula.cli.opening import project_of, terminal_of
@@ -38,6 +39,8 @@ def update(
     session = Session(terminal, project, settings, limits)
     expected, changes = session.dry_run()
     _show_plan(terminal, expected, changes)
+    for sentence in not_obeyed(expected, project.brief, settings):
+        terminal.advise(sentence)
     if texts := session.written_again(expected):
         terminal.say(texts)
     if dry_run or (expected.planned and not yes and not _confirmed(terminal, near(project.folder))):

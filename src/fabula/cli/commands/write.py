@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabula.app.standing import not_obeyed
 from fabula.base.errors import ProjectError, UnknownNameError, UsageError
 from fabula.base.files import read_text
 from fabula.cli.asked import changes_of, check, settings_for
@@ -69,6 +70,8 @@ def write(
     expected = None if common.quiet or limits.frozen else session.dry_run()[0]
     if expected is not None and not common.json:
         terminal.message(_opening(project, settings, expected))
+        for sentence in not_obeyed(expected, project.brief, settings):
+            terminal.advise(sentence)
         if texts := session.written_again(expected):
             terminal.advise(texts)
     session.report(session.run(expected))
