@@ -22,6 +22,7 @@ from fabula.models.budget import Budget
 from fabula.models.prices import Price
 from fabula.project.casting import Environment, open_cast
 from fabula.project.folder import Project
+from fabula.project.settings import Settings
 from fabula.story import Brief, Story
 from fabula.systems import find
 
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from fabula.engine.roles import Answer, Cast
     from fabula.engine.run import Mode
     from fabula.project.folder import Change
-    from fabula.project.settings import Settings
 
 T = TypeVar("T")
 
@@ -256,6 +256,7 @@ def write(
         FabulaError: any of its kinds.
     """
     where = Path(folder)
+    settings = Settings.of(settings, "write").at(Path.cwd()).model_dump(exclude_unset=True)
     asked = Brief.read(brief) if isinstance(brief, Path) else Brief.parse(brief)
     if (where / "brief.md").exists():
         project = Project.open(where)

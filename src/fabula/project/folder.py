@@ -22,6 +22,7 @@ from fabula.base.errors import ProjectError, UnknownNameError, UsageError
 from fabula.base.files import read_text, write_atomically, write_error
 from fabula.engine.journal import Journal
 from fabula.project.settings import Settings, merged
+from fabula.project.trust import Trust, acts_in
 from fabula.story import Brief, Story, plain, slug
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class Project:
         project._make_folders()
         write_atomically(project.brief_file, brief.write())
         write_atomically(project.settings_file, _toml(settings or {}))
+        project._trust(settings or {})
         return project
 
     @classmethod
@@ -110,8 +112,8 @@ class Project:
 
     @property
     def settings(self) -> Settings:
-        """What `fabula.toml` says."""
-        return Settings.read(self.settings_file)
+        """What `fabula.toml` says; paths in it start at the project."""
+        return Settings.read(self.settings_file).at(self.folder)
 
     @property
     def brief(self) -> Brief:
@@ -340,8 +342,16 @@ class Project:
             ConfigError: the file or a change is wrong.
         """
         Settings.of(changes, "the command line")
-        stored = self.settings.model_dump(exclude_unset=True)
+        stored = Settings.read(self.settings_file).model_dump(exclude_unset=True)
         write_atomically(self.settings_file, _toml(merged(stored, changes)))
+        self._trust(changes)
+
+    def _trust(self, settings: dict[str, Any]) -> None:
+        """Remember that a person has given these settings. Where that cannot be written, they are asked later."""
+        acts = acts_in(settings, self.folder)
+        if acts:
+            with suppress(ProjectError):
+                Trust().give(self.settings_file, acts)
 
 
 def _path_of(file: Path) -> str:
