@@ -118,3 +118,21 @@ def test_a_person_who_was_cast_is_waited_for_again(cli: Cli, project: Path) -> N
     assert cli("write", "lamp", "--play", "climax=me", "--seed", "4", stdin="").code == 0
     ran = cli("status", "lamp", "--json")
     assert ran.json["settings"]["roles"]["climax"]["play"] == "me"
+
+
+def test_what_a_person_typed_is_trusted_again_and_what_somebody_elses_record_says_is_not(
+    cli: Cli, project: Path, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(here / "mine"))
+    (here / "player.py").write_text("def said(request):\n    return 'The wind took the window and Mara held on.'\n")
+    cli("write", "lamp", "--play", "climax=player.py:said")
+    assert cli("update", "lamp", "--dry-run").code == 0
+    monkeypatch.setenv("XDG_STATE_HOME", str(here / "of-another-reader"))
+    for settings in (project / "fabula.toml", None):
+        ran = cli("update", "lamp", "--dry-run")
+        assert ran.code == 2
+        assert "player.py:said, and you have not allowed it. If you trust who wrote it, say `fabula trust" in ran.err
+        if settings:
+            settings.unlink()
+    assert cli("trust", "lamp").code == 0
+    assert "has not allowed" not in cli("update", "lamp", "--dry-run").err

@@ -115,7 +115,7 @@ SETTINGS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("given", SETTINGS)
 def test_settings_are_written_as_they_are_read(tmp_path: Path, given: dict[str, Any]) -> None:
     home = Project.create(tmp_path / "tale", BRIEF, given)
-    assert home.settings == Settings.of(given, "here")
+    assert Settings.read(home.settings_file) == Settings.of(given, "here")
     tomllib.loads(read(home, "fabula.toml"))
 
 

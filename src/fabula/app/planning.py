@@ -85,6 +85,7 @@ async def plan_in(project: Project, settings: Settings, options: Options) -> Pla
         async with prepared.opened(journal) as context:
             context.on_kept = lambda kept: project.write_kept(journal, kept)
             context.approve = options.approve
+            project.trust(settings.typed)
             with recorded_run(prepared, context, in_the_project(project)):
                 plan, read = await _plan(project, settings, context)
                 if read and not options.frozen:

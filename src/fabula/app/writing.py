@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fabula.base.errors import FabulaError, JournalError, PausedError, ReplyError, UsageError
+from fabula.base.errors import FabulaError, JournalError, PausedError, ReplyError, UsageError, first_error
 from fabula.craft.length import asked_range
 from fabula.craft.planning import PROMPTS
 from fabula.engine.events import CallRetried, RunFinished, RunStarted
@@ -174,6 +174,7 @@ async def write_in(project: Project, settings: Settings, options: Options, suppl
         async with prepared.opened(journal, supplied=supplied) as context:
             context.on_kept = lambda kept: project.write_kept(journal, kept)
             context.approve = options.approve
+            project.trust(settings.typed)  # the next run does the same without its being typed
             with recorded_run(prepared, context, in_the_project(project)):
                 story = await prepared.write(brief, context)
                 project.write_story(journal, story)
@@ -194,13 +195,6 @@ def check_story(story: Story, brief: Brief) -> None:
             "the roles a stronger model; `fabula show --prompts` has what was asked and answered.",
             reply=text,
         )
-
-
-def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The first of fabula's own errors in a group of errors, however deep; else the very first."""
-    ours, _ = group.split(FabulaError)
-    first = (ours or group).exceptions[0]
-    return first_error(first) if isinstance(first, BaseExceptionGroup) else first
 
 
 @contextmanager
@@ -264,7 +258,7 @@ def settings_as_last_time(project: Project, system: str = "") -> Settings:
     chosen = system or tables.get("system", stored.system)
     if chosen != used.get("system", Settings().system):
         _keep_what_fits(tables, now, find(chosen))
-    return Settings.of(tables, "the last run")
+    return Settings.of(tables, "the last run").said_by(project.settings_file)  # the record may be somebody else's, too
 
 
 def _keep_what_fits(tables: dict[str, Any], now: dict[str, Any], system: Method) -> None:
@@ -322,6 +316,7 @@ def write(
         FabulaError: any of its kinds.
     """
     where = Path(folder)
+    settings = Settings.of(settings, "write").at(Path.cwd()).model_dump(exclude_unset=True)
     asked = Brief.read(brief) if isinstance(brief, Path) else Brief.parse(brief)
     if (where / "brief.md").exists():
         project = Project.open(where)

@@ -126,7 +126,9 @@ def open_cast(settings: Settings, roles: tuple[str, ...], env: Environment, open
         UnknownNameError: a role that the system does not have (with an `open_role`, only one that is spelled much like
             a role), or an unknown model.
         ConfigError: a person is cast where nobody can be asked, or a script or function cannot be read.
+        TrustError: a settings file casts a program, or names an address, that nobody has allowed it.
     """
+    settings.check_trusted()
     opened: dict[str, Model] = {}
 
     def opening(spec: str) -> Model:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -21,13 +21,15 @@ from fabula.base.errors import JournalError, ProjectError, UnknownNameError, Usa
 from fabula.base.files import held, read_text, remove_leftovers, write_atomically, write_error
 from fabula.engine.journal import Journal
 from fabula.project.settings import Settings, merged
+from fabula.project.trust import Trust, acts_in
 from fabula.project.written import Written
 from fabula.story import Brief, Story, plain, slug
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from fabula.engine.events import Kept
+    from fabula.project.trust import Act
 
 MAX_FILE: Final = 2_000_000
 FOLDERS: Final = ("plan", "role-play", "drafts", "story")
@@ -87,6 +89,7 @@ class Project:
         project._make_folders()
         write_atomically(project.settings_file, given)
         write_atomically(project.brief_file, brief.write())  # last: with it, the folder is a project
+        project.trust(acts_in(settings or {}, folder))
         return project
 
     @classmethod
@@ -128,8 +131,8 @@ class Project:
 
     @property
     def settings(self) -> Settings:
-        """What `fabula.toml` says."""
-        return Settings.read(self.settings_file)
+        """What `fabula.toml` says; paths in it start at the project."""
+        return Settings.read(self.settings_file).at(self.folder)
 
     @property
     def brief(self) -> Brief:
@@ -426,9 +429,16 @@ class Project:
         Raises:
             ConfigError: the file or a change is wrong.
         """
-        tables = _without_none(merged(self.settings.model_dump(exclude_unset=True), changes))
+        tables = _without_none(merged(Settings.read(self.settings_file).model_dump(exclude_unset=True), changes))
         Settings.of(tables, "the command line")
         write_atomically(self.settings_file, _toml(tables))
+        self.trust(acts_in(changes, self.folder))
+
+    def trust(self, acts: Collection[Act]) -> None:
+        """Remember that a person has given what could do this. Where that cannot be written, it is asked later."""
+        if acts:
+            with suppress(ProjectError):
+                Trust().give(self.settings_file, acts)
 
 
 def _path_of(file: Path) -> str:

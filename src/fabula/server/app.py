@@ -196,7 +196,7 @@ def _problem(pending: PendingTurn) -> Problem:
     """What a client gets for a turn that failed; what should not happen goes to the log too."""
     error = pending.problem
     problem = problem_of(error)
-    if problem is SURPRISE and not isinstance(error, asyncio.CancelledError):  # who went away gets nothing
+    if problem.status >= 500 and not isinstance(error, asyncio.CancelledError):  # noqa: PLR2004 - who went away gets nothing
         _LOG.error("A turn failed: %s: %s", type(error).__name__, error)
     return problem
 

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from fabula.base.errors import (
+    BriefError,
     BudgetError,
+    ConfigError,
     ContextLengthError,
     FabulaError,
+    ModelError,
     ModelTimeoutError,
     ModelUnavailableError,
     OverloadedError,
+    PlanError,
     RefusalError,
     ReplyError,
     UnknownNameError,
     UsageError,
+    first_error,
 )
 from fabula.server.projects import TooLongError
 from fabula.server.scenes import SceneError
@@ -78,19 +83,43 @@ SURPRISE: Final = Problem(
 )
 NOT_JSON: Final = Problem(400, "The body is no valid JSON object.", code="invalid_json")
 
+# The errors' own messages name addresses, files and variables of this machine; they go to the server's log.
+_STANDS: Final = "The conversation stands as before."
 _MODELS: Final[tuple[tuple[type[FabulaError], Problem], ...]] = (
-    (ContextLengthError, Problem(400, "", code="context_length_exceeded")),
-    (BudgetError, Problem(429, "", "insufficient_quota", "insufficient_quota")),
-    (OverloadedError, Problem(503, "", SERVER, "overloaded", retry_after=5)),
-    (ModelTimeoutError, Problem(504, "", SERVER, "timeout")),
-    (RefusalError, Problem(502, "", SERVER, "refusal")),
-    (ModelUnavailableError, Problem(503, "", SERVER, "model_unavailable")),
-    (ReplyError, Problem(502, "", SERVER, "unreadable_reply")),
+    (
+        ContextLengthError,
+        Problem(400, f"What is said has no room in the language model. {_STANDS}", code="context_length_exceeded"),
+    ),
+    (
+        BudgetError,
+        Problem(429, f"What may be spent is spent. {_STANDS}", "insufficient_quota", "insufficient_quota"),
+    ),
+    (
+        OverloadedError,
+        Problem(503, f"The language model is busy. {_STANDS} Try again.", SERVER, "overloaded", retry_after=5),
+    ),
+    (ModelTimeoutError, Problem(504, f"The language model took too long. {_STANDS} Try again.", SERVER, "timeout")),
+    (RefusalError, Problem(502, f"The language model declined to answer. {_STANDS}", SERVER, "refusal")),
+    (
+        ModelUnavailableError,
+        Problem(503, f"The language model cannot be reached. {_STANDS} Try again later.", SERVER, "model_unavailable"),
+    ),
+    (
+        ReplyError,
+        Problem(502, f"The language model's answer is of no use. {_STANDS} Try again.", SERVER, "unreadable_reply"),
+    ),
+    (
+        ModelError,
+        Problem(502, f"The language model did not answer. {_STANDS} Try again.", SERVER, "model_error"),
+    ),
 )
+_OF_THIS_MACHINE: Final = (BriefError, ConfigError, PlanError)  # files that no client knows of are wrong
 
 
 def _asked_wrong(error: UsageError) -> Problem:
     """What a client gets for a request that cannot be answered as it is."""
+    if isinstance(error, _OF_THIS_MACHINE):
+        return SURPRISE
     if isinstance(error, UnknownNameError):
         return Problem(404, str(error), code="model_not_found", param="model")
     if isinstance(error, TooLongError):
@@ -101,7 +130,9 @@ def _asked_wrong(error: UsageError) -> Problem:
 
 
 def problem_of(error: BaseException | None) -> Problem:
-    """What a client gets for an error that ended a turn."""
+    """What a client gets for an error that ended a turn; of several side by side, for the first of ours."""
+    if isinstance(error, BaseExceptionGroup):
+        return problem_of(first_error(error))
     if isinstance(error, UsageError):
         return _asked_wrong(error)
     if isinstance(error, TimeoutError):
@@ -109,7 +140,7 @@ def problem_of(error: BaseException | None) -> Problem:
     for kind, problem in _MODELS:
         if isinstance(error, kind):
             after = getattr(error, "retry_after", None) or problem.retry_after
-            return Problem(problem.status, str(error), problem.type, problem.code, retry_after=after)
+            return replace(problem, retry_after=after)
     return SURPRISE  # also where a project or its journal cannot be used: the message names folders of this machine
 
 

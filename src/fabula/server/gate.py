@@ -39,6 +39,10 @@ class Bounds:
         turns: answers that are made at once.
         answer: seconds that one may take.
         patience: seconds without a piece after which a stream shows that it lives.
+        connections: held at once; fewer where the system allows fewer open files.
+        head: seconds in which a request's head must have come.
+        idle: seconds that a connection waits for its next request.
+        unread: seconds after which a client that does not read is left.
     """
 
     body: int = 2_000_000
@@ -47,6 +51,10 @@ class Bounds:
     turns: int = 256
     answer: float = 600.0
     patience: float = 10.0
+    connections: int = 1000
+    head: float = 10.0
+    idle: float = 30.0
+    unread: float = 60.0
 
 
 @dataclass

@@ -1,0 +1,149 @@
+"""Connections of the web server with bounds: how long a request's head may take, an idle client stays, a slow one reads.
+
+uvicorn waits for ever for the first byte of a request and for a client that does not read, and takes as many connections
+as there are. Here each wait has its time, and there are only so many connections: a new one takes the place of the one
+that has been idle for longest, and where all are at work it is told to come again.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from fabula.server.faults import SERVER, Problem
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+    from fabula.server.gate import Bounds
+
+_LOG: Final = logging.getLogger("fabula.server")
+_SPARE: Final = 192  # open files that are kept for journals, logs, models and connections that are just accepted
+_LEAST: Final = 8
+_QUIET: Final = 60.0  # seconds between two complaints that no connection can be accepted
+_FULL: Final = Problem(
+    503, "The server has as many connections as it takes. Try again.", SERVER, "too_many_connections"
+)
+_NO_HTTP: Final = Problem(400, "This is no HTTP request that the server can read.", code="invalid_http")
+_LATE: Final = Problem(408, "The request did not come in time. Send it at once.", code="timeout")
+
+
+def most_connections(wanted: int) -> int:
+    """So many connections as wanted, or as the limit of open files leaves room for."""
+    try:
+        import resource  # noqa: PLC0415 - not on every system
+
+        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    except (ImportError, OSError, ValueError):
+        return wanted
+    return wanted if files < 0 else max(min(wanted, files - _SPARE), _LEAST)
+
+
+def bounded(bounds: Bounds) -> type[H11Protocol]:
+    """The protocol of connections that are held to `bounds`; all of one server know each other."""
+    most = most_connections(bounds.connections)
+    waiting: dict[Bounded, None] = {}  # those that have no request at work, the one that waits for longest first
+
+    class Bounded(H11Protocol):
+        _head: asyncio.TimerHandle | None = None
+        _unread: asyncio.TimerHandle | None = None
+
+        @property
+        def _works(self) -> bool:
+            return self.cycle is not None and not self.cycle.response_complete
+
+        def connection_made(self, transport: Any) -> None:  # noqa: ANN401 - asyncio's transport
+            super().connection_made(transport)
+            if len(self.connections) > most:
+                oldest = next(iter(waiting), None)
+                if oldest is None:
+                    self._end(_FULL)
+                    return
+                oldest._end(None)  # noqa: SLF001 - of this class
+            self._wait()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._begin()
+            self._unread = _cancelled(self._unread)
+            super().connection_lost(exc)
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self._works:
+                self._begin()
+            elif self._head is None and not self.transport.is_closing():
+                self._wait()  # the head of a next request has begun
+
+        def on_response_complete(self) -> None:
+            super().on_response_complete()
+            if not self._works and not self.transport.is_closing():
+                waiting[self] = None
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            _cancelled(self._unread)
+            self._unread = self.loop.call_later(bounds.unread, self.transport.abort)
+
+        def resume_writing(self) -> None:
+            super().resume_writing()
+            self._unread = _cancelled(self._unread)
+
+        def send_400_response(self, msg: str) -> None:
+            del msg
+            self._end(_NO_HTTP)
+
+        def _wait(self) -> None:
+            """A request is to come, and its head in time."""
+            waiting[self] = None
+            self._head = self.loop.call_later(bounds.head, lambda: self._end(_LATE))
+
+        def _begin(self) -> None:
+            """A request has come, or none will."""
+            waiting.pop(self, None)
+            self._head = _cancelled(self._head)
+
+        def _end(self, problem: Problem | None) -> None:
+            """Close the connection, with a reason where there is one that nobody waits for."""
+            self._begin()
+            if problem is not None and not self._works:
+                self.transport.write(_written(problem))
+            self.transport.close()
+
+    return Bounded
+
+
+def _cancelled(timer: asyncio.TimerHandle | None) -> None:
+    if timer is not None:
+        timer.cancel()
+
+
+def _written(problem: Problem) -> bytes:
+    """A whole response."""
+    headers = problem.headers | {"content-length": str(len(problem.bytes)), "connection": "close"}
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    return f"HTTP/1.1 {problem.status} {HTTPStatus(problem.status).phrase}\r\n{lines}\r\n".encode() + problem.bytes
+
+
+def quiet_accepting(loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
+    """Complain once a minute where no connection can be accepted, not once for each; gives what ends that."""
+    before, said = loop.get_exception_handler(), [-_QUIET]
+
+    def heard(loop_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        if "accept" not in str(context.get("message", "")):
+            (before or type(loop_).default_exception_handler)(loop_, context)  # type: ignore[arg-type] # one takes the loop as self
+        elif loop_.time() - said[0] >= _QUIET:
+            said[0] = loop_.time()
+            _LOG.error("No connection can be accepted: %s. It is tried again.", context.get("exception"))
+
+    loop.set_exception_handler(heard)
+
+    def end() -> None:
+        with suppress(RuntimeError):
+            loop.set_exception_handler(before)
+
+    return end
