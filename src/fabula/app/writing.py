@@ -28,6 +28,7 @@ from fabula.systems import find
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 
+    from fabula.engine.announced import Announced
     from fabula.engine.dry_run import DryRun
     from fabula.engine.events import Event, Kept, Listener
     from fabula.engine.methods import Method
@@ -50,6 +51,7 @@ class Options:
         budget_usd: cap on its cost in US dollars.
         listeners: hear every event.
         approve: see `RunContext.approve`.
+        announced: what was announced of this run, and who is asked before it asks for more; nothing by default.
         person: answers for roles played by a person.
         environ: variables that hold keys and folders.
         frozen: replay only; a call that is not recorded is an error.
@@ -59,6 +61,7 @@ class Options:
     budget_usd: float | None = None
     listeners: Sequence[Listener] = ()
     approve: Callable[[Kept], Awaitable[str]] | None = None
+    announced: Announced | None = None
     person: Answer | None = None
     environ: Mapping[str, str] = field(default_factory=dict)
     frozen: bool = False
@@ -160,7 +163,7 @@ async def write_in(project: Project, settings: Settings, options: Options, suppl
         project.begin(journal)
         async with prepared.opened(journal, supplied=supplied) as context:
             context.on_kept = lambda kept: project.write_kept(journal, kept)
-            context.approve = options.approve
+            context.approve, context.announced = options.approve, options.announced
             with recorded_run(prepared, context):
                 story = await prepared.write(brief, context)
                 project.write_story(journal, story)

@@ -12,6 +12,7 @@ from fabula.models.budget import Budget
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+    from fabula.engine.announced import Announced
     from fabula.engine.events import Event, Kept, Listener
     from fabula.engine.journal import Journal
     from fabula.engine.prompts import Prompts
@@ -32,6 +33,7 @@ class RunContext:
         aids: help for small models (see `fabula.engine.aids`): "auto" gives it to models known to be small.
         on_kept: called with each kept artefact before the run goes on (the project writes its files there).
         approve: called with each made artefact; gives its text back, changed or not, or raises `PausedError`.
+        announced: what was announced of this run; more is asked for first. `None`: nothing was.
         pending: texts of edits that are not recorded yet, by path; a dry run counts with them.
     """
 
@@ -47,6 +49,7 @@ class RunContext:
     aids: Aids = "auto"
     on_kept: Callable[[Kept], None] | None = None
     approve: Callable[[Kept], Awaitable[str]] | None = None
+    announced: Announced | None = None
     pending: Mapping[str, str] = field(default_factory=dict)
     ordinals: Counter[tuple[str, str]] = field(default_factory=Counter)
     dry_run: DryRun = field(default_factory=DryRun)
