@@ -31,6 +31,7 @@ from fabula.systems import find
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 
+    from fabula.engine.announced import Announced
     from fabula.engine.dry_run import DryRun
     from fabula.engine.events import Event, Kept, Listener
     from fabula.engine.methods import Method
@@ -52,6 +53,7 @@ class Options:
         budget_usd: cap on its cost in US dollars.
         listeners: hear every event.
         approve: see `RunContext.approve`.
+        announced: what was announced of this run, and who is asked before it asks for more; nothing by default.
         person: answers for roles played by a person.
         environ: variables that hold keys and folders.
         frozen: replay only; a call that is not recorded is an error.
@@ -61,6 +63,7 @@ class Options:
     budget_usd: float | None = None
     listeners: Sequence[Listener] = ()
     approve: Callable[[Kept], Awaitable[str]] | None = None
+    announced: Announced | None = None
     person: Answer | None = None
     environ: Mapping[str, str] = field(default_factory=dict)
     frozen: bool = False
@@ -173,7 +176,7 @@ async def write_in(project: Project, settings: Settings, options: Options, suppl
         project.begin(journal)
         async with prepared.opened(journal, supplied=supplied) as context:
             context.on_kept = lambda kept: project.write_kept(journal, kept)
-            context.approve = options.approve
+            context.approve, context.announced = options.approve, options.announced
             project.trust(settings.typed)  # the next run does the same without its being typed
             with recorded_run(prepared, context, in_the_project(project)):
                 story = await prepared.write(brief, context)

@@ -12,6 +12,7 @@ from fabula.models.budget import Budget
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
+    from fabula.engine.announced import Announced
     from fabula.engine.events import Event, Kept, Listener
     from fabula.engine.journal import Journal
     from fabula.engine.prompts import Prompts
@@ -35,6 +36,7 @@ class RunContext:
         chosen: names of the method's settings that were given, beside those of its preset.
         lengths: the least and most words asked of the texts that were made, by the place where they were written.
         shortfalls: what the author asked for and did not get, in sentences.
+        announced: what was announced of this run; more is asked for first. `None`: nothing was.
         pending: texts of edits that are not recorded yet, by path; a dry run counts with them.
     """
 
@@ -50,6 +52,7 @@ class RunContext:
     aids: Aids = "auto"
     on_kept: Callable[[Kept], None] | None = None
     approve: Callable[[Kept], Awaitable[str]] | None = None
+    announced: Announced | None = None
     pending: Mapping[str, str] = field(default_factory=dict)
     chosen: Collection[str] = ()
     lengths: dict[str, tuple[int, int]] = field(default_factory=dict)

@@ -543,6 +543,8 @@ class Run:
                 f"The journal holds no reply for {request.path} (role {request.role!r}, {performer.identity}, ordinal "
                 f"{ordinal}): prompt, model or sampling differ from the recorded run. Run without --frozen to ask."
             )
+        if context.announced is not None:
+            await context.announced.allow(request.path, context.budget.spent_usd)
         reply = await self._ask_model(request)
         context.journal.record(key, request, ordinal, reply)
         context.emit(CallFinished(request.path, request.role, reply.model, reply.usage, replayed=False))

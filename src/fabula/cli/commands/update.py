@@ -46,7 +46,9 @@ def update(
     if dry_run or (expected.planned and not yes and not _confirmed(terminal, near(project.folder))):
         terminal.document({"done": False, **planned(expected, changes)})
         return
-    session.report(session.run(expected))
+    again = f"`fabula update {near(project.folder)} --yes`"
+    announced = None if yes else lambda: session.announced(expected, again, exact=True)
+    session.report(session.run(expected, announced))
 
 
 def _show_plan(terminal: Terminal, expected: DryRun, changes: list[Change]) -> None:

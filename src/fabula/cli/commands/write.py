@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,7 @@ from fabula.app.standing import not_obeyed
 from fabula.base.errors import ProjectError, UnknownNameError, UsageError
 from fabula.base.files import read_text
 from fabula.cli.asked import changes_of, check, settings_for
+from fabula.cli.bill import amount
 from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Choices, Common, Limits, Memory, bundled
 from fabula.cli.progress import counted
@@ -41,6 +43,9 @@ class Sources:
     personas: Annotated[
         str, typer.Option(metavar="FILE", help="Write with these personas (systems that make plan/personas.yaml).")
     ] = ""
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask when more has to be asked than announced.")] = (
+        False
+    )
     save: Annotated[bool, typer.Option("--save", help="Store these settings in the project's fabula.toml.")] = False
 
 
@@ -68,13 +73,16 @@ def write(
         project.save_settings(difference(settings.as_tables, project.settings.as_tables))
     session = Session(terminal, project, settings, limits)
     expected = None if common.quiet or limits.frozen else session.dry_run()[0]
+    announced = None
     if expected is not None and not common.json:
         terminal.message(_opening(project, settings, expected))
         for sentence in not_obeyed(expected, project.brief, settings):
             terminal.advise(sentence)
         if texts := session.written_again(expected):
             terminal.advise(texts)
-    session.report(session.run(expected))
+        if not sources.yes:
+            announced = partial(session.announced, expected, f"`fabula write {near(project.folder)} --yes`")
+    session.report(session.run(expected, announced))
 
 
 def _target(new: _New, common: Common, sources: Sources, where: str) -> tuple[Project, Settings]:
@@ -162,6 +170,5 @@ def _lay(project: Project, name: str, text: str, given: str, terminal: Terminal)
 
 def _opening(project: Project, settings: Settings, expected: DryRun) -> str:
     kept = f", {counted(expected.replayed, 'call')} in the journal" if expected.replayed else ""
-    calls = f"about {counted(len(expected.planned), 'call')} to make" if expected.planned else "nothing to ask"
     aided = ", with help for small models" if any(call.aids for call in expected.planned) else ""
-    return f"{settings.system} ({settings.preset}), {settings.model}{aided}, in {near(project.folder)}: {calls}{kept}"
+    return f"{settings.system} ({settings.preset}), {settings.model}{aided}, in {near(project.folder)}: {amount(expected)}{kept}"
