@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fabula.story import Brief
 
 TOO_SHORT, TOO_LONG = "too short", "too long"
+UNUSED = "not used any more"
 CHANGED = "changed by you, not taken over yet"
 
 
@@ -38,8 +39,8 @@ class Text:
     states: tuple[str, ...]
 
 
-def texts(journal: Journal, changes: Collection[Change] = (), stale: Collection[str] = ()) -> list[Text]:
-    """The artefacts that a person may want to read, in order of file; `stale` ones the next run writes again."""
+def texts(journal: Journal, changes: Collection[Change] = (), coming: DryRun | None = None) -> list[Text]:
+    """The artefacts that a person may want to read, in order of file, and what a `coming` run makes of them."""
     lengths, waits = lengths_asked(journal), waiting(journal)
     changed = {change.path for change in changes}
     found = []
@@ -47,7 +48,7 @@ def texts(journal: Journal, changes: Collection[Change] = (), stale: Collection[
         if file.endswith(f".{RECORD}"):
             continue
         versions = journal.versions(path)
-        states = _states(journal, path, stale=path in stale)
+        states = _states(journal, path, coming)
         if path in changed:
             states = [CHANGED]
         elif path == waits and not {"edited", "pinned", "approved"} & set(states):
@@ -68,8 +69,8 @@ def _length_missed(words: int, asked: tuple[int, int] | None) -> list[str]:
     return [TOO_SHORT if words < asked[0] else TOO_LONG]
 
 
-def _states(journal: Journal, path: str, *, stale: bool) -> list[str]:
-    """What was decided about an artefact that holds still, and whether it is written again."""
+def _states(journal: Journal, path: str, coming: DryRun | None) -> list[str]:
+    """What was decided about an artefact that holds still, and whether it is written again or no longer used."""
     found = []
     override, newest = journal.override(path), journal.newest(path) or ""
     if override is not None:
@@ -77,8 +78,11 @@ def _states(journal: Journal, path: str, *, stale: bool) -> list[str]:
         found.append("to be continued" if source == "continued" and text == newest else source)
     elif journal.approved(path, newest):
         found.append("approved")
-    if stale:
+    if coming is not None and path in coming.stale:
         found.append("retaken, not written yet" if journal.retaken(path) else "stale")
+    elif coming is not None and path not in coming.reached and not coming.made_up:
+        made = any(version.source == "made" for version in journal.versions(path))
+        found.append(UNUSED if made or not journal.places().get(path, "").startswith("story/") else "your own")
     return found
 
 

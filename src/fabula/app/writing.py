@@ -24,6 +24,7 @@ from fabula.models.budget import Budget
 from fabula.models.prices import Price
 from fabula.project.casting import Environment, open_cast
 from fabula.project.folder import Project
+from fabula.project.remarks import remarks_on
 from fabula.project.settings import Settings, carried_over
 from fabula.story import Brief, Story
 from fabula.systems import find
@@ -180,9 +181,9 @@ async def write_in(project: Project, settings: Settings, options: Options, suppl
             project.trust(settings.typed)  # the next run does the same without its being typed
             with recorded_run(prepared, context, in_the_project(project)):
                 story = await prepared.write(brief, context)
-                project.write_story(journal, story)
+                whole = project.write_story(journal, story)
                 check_story(story, brief)
-    return Outcome(story, context.budget)
+    return Outcome(whole, context.budget)
 
 
 def check_story(story: Story, brief: Brief) -> None:
@@ -280,6 +281,7 @@ async def dry_run_in(project: Project, settings: Settings, options: Options) -> 
         project.check_journal(journal)
         changes = project.changes(journal)
         dry = await _dry_run(prepared, journal, project.brief, {change.path: change.text for change in changes})
+        dry.of_files = remarks_on(project, journal, changes, None if dry.made_up else dry.reached)
     return dry, changes
 
 

@@ -114,4 +114,5 @@ def planned(expected: DryRun, changes: Sequence[Change] = ()) -> dict[str, Any]:
         "tokens": expected.tokens,
         "cost": expected.cost,
         "replayed": expected.replayed,
+        "of_files": expected.of_files,
     }

@@ -261,6 +261,7 @@ class Run:
         """An artefact's text without marks, and whether a dry run knows that it will be another."""
         path = "/".join((*self.path, name))
         context, own = self.context, self.within(name)
+        context.dry_run.reached.add(path)
         text, source = context.override(path) or ("", "made")
         with own_line():
             if source == "continued":
@@ -303,6 +304,7 @@ class Run:
     async def given(self, name: str, *, folder: str, suffix: str = "md") -> str | None:
         """The author's own text of the artefact `name`: edited, pinned or given as a file; `None` if there is none."""
         path = "/".join((*self.path, name))
+        self.context.dry_run.reached.add(path)
         override = self.context.override(path)
         if override is None or override[1] == "continued":
             return None
@@ -591,6 +593,7 @@ class Run:
             return recorded
         set_stale(context)
         old = context.journal.last_at(request.path, ordinal)
+        context.dry_run.made_up |= old is None and sketch is not None
         most = request.sampling.max_tokens or DEFAULT_REPLY_TOKENS
         words = expect or int(most * _WORDS_PER_TOKEN)
         reply = old or Reply(sketch if sketch is not None else placeholder(words, request.path))

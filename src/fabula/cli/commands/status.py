@@ -35,7 +35,7 @@ def status(common: Common, where: Where = "") -> None:
     words = Story.parse(project.story_file.read_text(encoding="utf-8")).words if project.story_file.exists() else 0
     with project.journal as journal:
         changes = project.changes(journal)
-        rows = texts(journal, changes, coming.stale if coming else ())
+        rows = texts(journal, changes, coming)
         runs, spent, waits = journal.runs(), journal.spent(), waiting(journal)
         missed = [] if problem else shortfalls(journal, brief, settings, words)
     asked = None if problem else words_asked(brief, settings)
@@ -48,6 +48,8 @@ def status(common: Common, where: Where = "") -> None:
         terminal.say("\n" + _texts_table(rows))
     if missed:
         terminal.say("\nNot as asked:\n" + "\n".join(f"  {sentence}" for sentence in missed))
+    if coming is not None and coming.of_files:
+        terminal.say("\nYour files:\n" + "\n".join(f"  {sentence}" for sentence in coming.of_files))
     if spent:
         terminal.say("\nSpent so far:\n" + bill_table(spent))
     terminal.say("\n" + _next(near(project.folder), coming, problem, changes, started=bool(runs)))
@@ -72,6 +74,7 @@ def status(common: Common, where: Where = "") -> None:
             ],
             "changed": [change.file for change in changes],
             "not_as_asked": missed,
+            "of_files": coming.of_files if coming else [],
             "waits": waits,
             "to_ask": None if coming is None else len(coming.planned),
             "problem": problem,

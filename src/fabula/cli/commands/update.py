@@ -54,6 +54,8 @@ def update(
 def _show_plan(terminal: Terminal, expected: DryRun, changes: list[Change]) -> None:
     if changes:
         terminal.say("Changed by you:\n" + changes_list(changes))
+    for sentence in expected.of_files:
+        terminal.say(sentence)
     if not expected.planned:
         terminal.say("Nothing has to be asked again.")
         return

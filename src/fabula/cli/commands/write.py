@@ -76,7 +76,7 @@ def write(
     announced = None
     if expected is not None and not common.json:
         terminal.message(_opening(project, settings, expected))
-        for sentence in not_obeyed(expected, project.brief, settings):
+        for sentence in (*expected.of_files, *not_obeyed(expected, project.brief, settings)):
             terminal.advise(sentence)
         if texts := session.written_again(expected):
             terminal.advise(texts)
@@ -171,4 +171,5 @@ def _lay(project: Project, name: str, text: str, given: str, terminal: Terminal)
 def _opening(project: Project, settings: Settings, expected: DryRun) -> str:
     kept = f", {counted(expected.replayed, 'call')} in the journal" if expected.replayed else ""
     aided = ", with help for small models" if any(call.aids for call in expected.planned) else ""
-    return f"{settings.system} ({settings.preset}), {settings.model}{aided}, in {near(project.folder)}: {amount(expected)}{kept}"
+    where = near(project.folder)
+    return f"{settings.system} ({settings.preset}), {settings.model}{aided}, in {where}: {amount(expected)}{kept}"
