@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import JournalError, ProjectError, UnknownNameError, UsageError
-from fabula.base.files import held, read_text, remove_leftovers, write_atomically, write_error
+from fabula.base.files import held, make_folder, read_text, remove_leftovers, write_atomically, write_error
 from fabula.engine.journal import Journal
 from fabula.project.settings import Settings, merged
 from fabula.project.written import Written
@@ -48,10 +48,11 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class _Standing:
-    """A file with a text in it, and the artefact that it is of."""
+    """A file, the artefact that it is of, and its text: whole, and as far as it counts."""
 
     path: str
     file: str
+    whole: str
     text: str
 
 
@@ -105,11 +106,7 @@ class Project:
 
     def _make_folders(self, *more: str) -> None:
         for name in ("", ".fabula", *_MADE_AT_ONCE, *more):
-            folder = self.folder / name
-            try:
-                folder.mkdir(mode=0o700 if name == ".fabula" else 0o777, parents=True, exist_ok=True)
-            except OSError as error:
-                raise ProjectError(f"Cannot make the folder {folder}: {error.strerror}. Choose another one.") from error
+            make_folder(self.folder / name, mode=0o700 if name == ".fabula" else 0o777)
 
     @property
     def settings_file(self) -> Path:
@@ -154,7 +151,7 @@ class Project:
         """
         self._make_folders()
         with held(self.folder / ".fabula", f"The project {self.folder}"):
-            remove_leftovers(self.folder / name for name in ("", ".fabula", *FOLDERS))
+            remove_leftovers([self.folder, *(inner for inner in self.folder.iterdir() if inner.is_dir())])
             yield
 
     # edits ----------------------------------------------------------------------------------------------------------
@@ -193,7 +190,8 @@ class Project:
         known = {file: path for path, file in places.items()}
         for name in self._files():
             path = known.get(name) or self._written.artefact(name) or _path_of(Path(name))
-            yield _Standing(path, name, plain(read_text(self.folder / name, MAX_FILE)))
+            whole = read_text(self.folder / name, MAX_FILE)
+            yield _Standing(path, name, whole, plain(whole))
 
     def _files(self) -> Iterator[str]:
         """The artefacts' files; hidden ones are editors' and our own half-written files."""
@@ -280,7 +278,12 @@ class Project:
                         f"{stands.file} is empty, which says nothing: it gets its text back when the story is written."
                     )
             elif stands.text == newest:
-                stand += [] if self._written.settled(stands.file, newest) else [stands]
+                if self._written.settled(stands.file, newest):
+                    continue
+                if stands.whole == f"{newest}\n":
+                    stand.append(stands)
+                else:
+                    self._write(stands.file, stands.path, newest + "\n")
             elif self._written.ours(stands.file, stands.text):
                 if newest is not None and _has(journal, stands):
                     self._write(stands.file, stands.path, newest + "\n")
