@@ -268,39 +268,42 @@ class Project:
         A text of ours that the journal does not know, because it lost its end, becomes a version there.
         """
         self._written.load()
-        places = journal.places()
         lost, stand = [], []
-        for stands in [*self._standing(places)]:
+        for stands in [*self._standing(journal.places())]:
             newest = _newest(journal, stands.path)
-            if not stands.text:
-                if self._written.artefact(stands.file):
-                    self.tell(
-                        f"{stands.file} is empty, which says nothing: it gets its text back when the story is written."
-                    )
-            elif stands.text == newest:
-                if self._written.settled(stands.file, newest):
-                    continue
-                if stands.whole == f"{newest}\n":
-                    stand.append(stands)
-                else:
-                    self._write(stands.file, stands.path, newest + "\n")
+            if not stands.text and self._written.artefact(stands.file):
+                self.tell(
+                    f"{stands.file} is empty, which says nothing: it gets its text back when the story is written."
+                )
+            elif stands.text == newest and stands.whole == f"{newest}\n":
+                stand += [] if self._written.settled(stands.file, newest) else [stands]
+            elif stands.text == newest and self._written.settled(stands.file, newest):
+                pass  # the author's line ends
+            elif newest is not None and (stands.text == newest or self._is_older(journal, stands)):
+                self._write(stands.file, stands.path, newest + "\n")
             elif self._written.ours(stands.file, stands.text):
-                if newest is not None and _has(journal, stands):
-                    self._write(stands.file, stands.path, newest + "\n")
-                else:
-                    lost.append(stands)
+                lost.append(stands)
         self._written.wrote(*((one.file, one.path, one.text) for one in stand))
         if lost:
-            with journal.transaction():
-                for one in lost:
-                    journal.keep(one.path, one.text, "made")
-                    if one.path not in places:
-                        journal.place(one.path, one.file)
-            self.tell(
-                f"The journal has lost the calls that {_some([one.file for one in lost])} came from: what a run needs "
-                "of them is asked again. The texts that stand are kept: see `fabula history ARTEFACT`."
-            )
+            self._keep_lost(journal, lost)
         self._written.compact()
+
+    def _is_older(self, journal: Journal, stands: _Standing) -> bool:
+        """Whether fabula wrote a text that is not the newest of its artefact any more."""
+        return self._written.ours(stands.file, stands.text) and _has(journal, stands)
+
+    def _keep_lost(self, journal: Journal, lost: list[_Standing]) -> None:
+        """Make versions of texts that the journal has lost."""
+        places = journal.places()
+        with journal.transaction():
+            for one in lost:
+                journal.keep(one.path, one.text, "made")
+                if one.path not in places:
+                    journal.place(one.path, one.file)
+        self.tell(
+            f"The journal has lost the calls that {_some([one.file for one in lost])} came from: what a run needs of "
+            "them is asked again. The texts that stand are kept: see `fabula history ARTEFACT`."
+        )
 
     def take_over(self, journal: Journal, changes: list[Change]) -> None:
         """Record changed files as edits, and write each artefact's file. What is pinned is pinned with its new text."""
