@@ -1,4 +1,4 @@
-"""Nothing that the author does to the files of a story is ignored: it means something, or a sentence says it does not."""
+"""Nothing that the author does to the files of a story is ignored: it has a meaning, or a sentence says it has none."""
 
 from __future__ import annotations
 

@@ -89,8 +89,8 @@ def held(folder: Path, what: str) -> Iterator[None]:
         ProjectError: another process holds it, or it cannot be written or locked.
     """
     file = folder / "lock"
+    make_folder(folder, mode=0o700)
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         whole = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
         raise ProjectError(f"Cannot write in {folder}: {error.strerror}. Check its permissions.") from error
@@ -155,14 +155,14 @@ def _same(handle: int, file: Path) -> bool:
         return False
 
 
-def make_folder(folder: Path, way_out: str = "Choose another one.") -> None:
+def make_folder(folder: Path, way_out: str = "Choose another one.", *, mode: int = 0o777) -> None:
     """Make a folder with those above it, where it is not there; `way_out` says what to do where it cannot be.
 
     Raises:
         ProjectError: it cannot be made.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=mode, parents=True, exist_ok=True)
     except OSError as error:
         raise ProjectError(f"Cannot make the folder {folder}: {error.strerror}. {way_out}") from error
 

@@ -196,8 +196,9 @@ def _check_bounds(found: object, value: object, name: str) -> None:
     """
     numbers = [one for one in (found if isinstance(found, tuple) else (found,)) if type(one) in (int, float)]
     most = _HOTTEST if name.endswith("temperature") else inf
-    if not all(0 <= one <= most and isfinite(one) for one in numbers):
-        bounds = f"from 0 to {most:g}" if isfinite(most) else "0 or more"
+    least = -1 if isinstance(found, float) and most == inf else 0  # a likeness (a cosine) may be below 0
+    if not all(least <= one <= most and isfinite(one) for one in numbers):
+        bounds = f"from 0 to {most:g}" if isfinite(most) else f"{least} or more"
         raise ConfigError(f"{name} = {value!r} does not fit: it has to be a number, {bounds}.")
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import JournalError, ProjectError, UnknownNameError, UsageError
-from fabula.base.files import held, read_text, remove_leftovers, write_atomically, write_error
+from fabula.base.files import held, make_folder, read_text, remove_leftovers, write_atomically, write_error
 from fabula.engine.journal import Journal
 from fabula.project.remarks import of_empty, of_renamed
 from fabula.project.settings import Settings, merged
@@ -51,10 +51,11 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class _Standing:
-    """A file with a text in it, and the artefact that it is of."""
+    """A file, the artefact that it is of, and its text: whole, and as far as it counts."""
 
     path: str
     file: str
+    whole: str
     text: str
 
 
@@ -111,11 +112,7 @@ class Project:
 
     def _make_folders(self, *more: str) -> None:
         for name in ("", ".fabula", *_MADE_AT_ONCE, *more):
-            folder = self.folder / name
-            try:
-                folder.mkdir(mode=0o700 if name == ".fabula" else 0o777, parents=True, exist_ok=True)
-            except OSError as error:
-                raise ProjectError(f"Cannot make the folder {folder}: {error.strerror}. Choose another one.") from error
+            make_folder(self.folder / name, mode=0o700 if name == ".fabula" else 0o777)
 
     @property
     def settings_file(self) -> Path:
@@ -160,7 +157,7 @@ class Project:
         """
         self._make_folders()
         with held(self.folder / ".fabula", f"The project {self.folder}"):
-            remove_leftovers(self.folder / name for name in ("", ".fabula", *FOLDERS))
+            remove_leftovers([self.folder, *(inner for inner in self.folder.iterdir() if inner.is_dir())])
             yield
 
     # edits ----------------------------------------------------------------------------------------------------------
@@ -204,7 +201,8 @@ class Project:
         renamed = self.renamed(journal, places)
         for name in self._files():
             path = known.get(name) or renamed.get(name) or self._written.artefact(name) or _path_of(Path(name))
-            yield _Standing(path, name, plain(read_text(self.folder / name, MAX_FILE)))
+            whole = read_text(self.folder / name, MAX_FILE)
+            yield _Standing(path, name, whole, plain(whole))
 
     def renamed(self, journal: Journal, places: dict[str, str]) -> dict[str, str]:
         """The artefacts of files that the author gave another name, by that name: under theirs there is none."""
@@ -358,34 +356,23 @@ class Project:
         A text of ours that the journal does not know, because it lost its end, becomes a version there.
         """
         self._written.load()
-        places = journal.places()
-        self._take_names_back(journal, places)
-        places = journal.places()
+        self._take_names_back(journal, journal.places())
         lost, stand = [], []
-        for stands in [*self._standing(journal, places)]:
+        for stands in [*self._standing(journal, journal.places())]:
             newest = _newest(journal, stands.path)
             if self._is_emptied(stands):
                 self._say(of_empty(stands.file))
-            elif not stands.text:
-                continue
-            elif stands.text == newest:
+            elif stands.text == newest and stands.whole == f"{newest}\n":
                 stand += [] if self._written.settled(stands.file, newest) else [stands]
+            elif stands.text == newest and self._written.settled(stands.file, newest):
+                pass  # the author's line ends
+            elif newest is not None and (stands.text == newest or self._is_older(journal, stands)):
+                self._write(stands.file, stands.path, newest + "\n")
             elif self._written.ours(stands.file, stands.text):
-                if newest is not None and _has(journal, stands):
-                    self._write(stands.file, stands.path, newest + "\n")
-                else:
-                    lost.append(stands)
+                lost.append(stands)
         self._written.wrote(*((one.file, one.path, one.text) for one in stand))
         if lost:
-            with journal.transaction():
-                for one in lost:
-                    journal.keep(one.path, one.text, "made")
-                    if one.path not in places:
-                        journal.place(one.path, one.file)
-            self.tell(
-                f"The journal has lost the calls that {_some([one.file for one in lost])} came from: what a run needs "
-                "of them is asked again. The texts that stand are kept: see `fabula history ARTEFACT`."
-            )
+            self._keep_lost(journal, lost)
         self._written.compact()
 
     def _take_names_back(self, journal: Journal, places: dict[str, str]) -> None:
@@ -397,6 +384,23 @@ class Project:
             else:
                 self._rename(name, places[path], path)
             self._say(of_renamed(name, places[path], own=own))
+
+    def _is_older(self, journal: Journal, stands: _Standing) -> bool:
+        """Whether fabula wrote a text that is not the newest of its artefact any more."""
+        return self._written.ours(stands.file, stands.text) and _has(journal, stands)
+
+    def _keep_lost(self, journal: Journal, lost: list[_Standing]) -> None:
+        """Make versions of texts that the journal has lost."""
+        places = journal.places()
+        with journal.transaction():
+            for one in lost:
+                journal.keep(one.path, one.text, "made")
+                if one.path not in places:
+                    journal.place(one.path, one.file)
+        self.tell(
+            f"The journal has lost the calls that {_some([one.file for one in lost])} came from: what a run needs of "
+            "them is asked again. The texts that stand are kept: see `fabula history ARTEFACT`."
+        )
 
     def take_over(self, journal: Journal, changes: list[Change]) -> None:
         """Record changed files as edits, and write each artefact's file. What is pinned is pinned with its new text."""
