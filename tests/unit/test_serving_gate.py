@@ -297,7 +297,7 @@ async def test_pictures_and_several_answers_are_refused(server: Here) -> None:
     picture = [{"type": "image_url", "image_url": {"url": "http://192.0.2.1/x.png"}}]
     response = await server.say(messages=[{"role": "user", "content": picture}])
     assert "'image_url'" in fault(response, 400)["message"]
-    assert fault(await server.say("One.", n=2), 422)["param"] == "n"
+    assert fault(await server.say("One.", n=2), 400)["param"] == "n"
     assert (await server.say("One.", n=1, temperature=2, tools=[], seed=4)).status_code == 200
 
 
