@@ -5,7 +5,11 @@ The bodies have the fields and the shape that the programs' public sources give 
 
 from __future__ import annotations
 
+import asyncio
 import json
+import sys
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import openai
@@ -15,9 +19,12 @@ from serving import BOTH, MODEL, TOKEN, Here, here, there
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
-    from pathlib import Path
 
     from serving import There
+
+sys.path.append(str(Path(__file__).parents[2]))  # as in test_benchmarks.py
+
+from benchmarks.hostile import worst
 
 TALK = "USER: One ticket to the mainland, please.\nASSISTANT: (nods) There is no boat tonight."
 PRELUDE = [
@@ -179,7 +186,7 @@ async def test_a_last_message_of_the_character_moves_nothing(server: Here, named
 async def test_a_command_is_no_turn(server: Here, command: str) -> None:
     error = (await server.say(command)).json()["error"]
     assert error["code"] == "no_turn"
-    assert error["message"].startswith(f"{command.split()[0]} is a command and no part of a conversation")
+    assert error["message"].startswith(f"{command.split(maxsplit=1)[0]} is a command and no part of a conversation")
     assert server.logs() == []
     assert (await server.say("/ that was the wind")).status_code == 200
     assert (await server.say("Half of it, 1/2.")).status_code == 200
@@ -293,3 +300,43 @@ def test_the_vercel_ai_sdk_is_answered(served: There) -> None:
         form_ = {"type": "json_schema", "json_schema": {"name": "response", "schema": {"type": "object"}}}
         refused = client.post("/chat/completions", json=body | {"response_format": form_})
     assert refused.json()["error"]["param"] == "response_format"
+
+
+# bodies that are costly ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [
+        ("2 MB in one message", 413),
+        ("2 MB of blanks", 400),
+        ("history that is far too long", 413),
+        ("empty messages", 413),
+        ("a message of 100,000 parts", 413),
+        ("deep JSON", 413),
+        ("fields without end", 413),
+        ("a form without end", 413),
+        ("history of long messages", 200),
+        ("history of 5,000 messages", 200),
+        ("2 MB said by the character", 200),
+    ],
+)
+async def test_a_costly_body_takes_no_time_of_others(server: Here, kind: str, status: int) -> None:
+    """The server's one thread is never held for as long as others would notice; counted in its own CPU time."""
+    held, done = [0.0], asyncio.Event()
+
+    async def watch() -> None:
+        while not done.is_set():
+            begun = time.thread_time()
+            await asyncio.sleep(0)
+            held.append(time.thread_time() - begun)
+
+    body = worst()[kind]
+    watcher = asyncio.create_task(watch())
+    response = await server.client.post(
+        "/v1/chat/completions", content=body, headers={"content-type": "application/json"}
+    )
+    done.set()
+    await watcher
+    assert response.status_code == status
+    assert max(held) < 0.1

@@ -255,7 +255,7 @@ async def test_where_the_client_goes_away_the_turn_is_not_made(
 
 
 async def test_what_is_no_json_is_told(server: Here) -> None:
-    for body in (b"{", b"\xff\xfe", b"[" * 100_000, b'{"model": ' + b"9" * 10_000 + b"}", b"null and more"):
+    for body in (b"{", b"\xff\xfe", b"[" * 10_000, b'{"model": ' + b"9" * 10_000 + b"}", b"null and more"):
         response = await server.client.post(CHAT, content=body, headers={"content-type": "application/json"})
         assert fault(response, 400)["code"] == "invalid_json"
     fault(await server.client.post(CHAT, headers={"content-type": "application/json"}), 422)

@@ -55,7 +55,7 @@ def bounded(bounds: Bounds) -> type[H11Protocol]:
 
         @property
         def _works(self) -> bool:
-            return self.cycle is not None and not self.cycle.response_complete
+            return bool(self.cycle) and not self.cycle.response_complete
 
         def connection_made(self, transport: Any) -> None:  # noqa: ANN401 - asyncio's transport
             super().connection_made(transport)
@@ -69,7 +69,7 @@ def bounded(bounds: Bounds) -> type[H11Protocol]:
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._begin()
-            self._unread = _cancelled(self._unread)
+            self._unread = _stopped(self._unread)
             super().connection_lost(exc)
 
         def data_received(self, data: bytes) -> None:
@@ -86,12 +86,12 @@ def bounded(bounds: Bounds) -> type[H11Protocol]:
 
         def pause_writing(self) -> None:
             super().pause_writing()
-            _cancelled(self._unread)
+            _stopped(self._unread)
             self._unread = self.loop.call_later(bounds.unread, self.transport.abort)
 
         def resume_writing(self) -> None:
             super().resume_writing()
-            self._unread = _cancelled(self._unread)
+            self._unread = _stopped(self._unread)
 
         def send_400_response(self, msg: str) -> None:
             del msg
@@ -105,7 +105,7 @@ def bounded(bounds: Bounds) -> type[H11Protocol]:
         def _begin(self) -> None:
             """A request has come, or none will."""
             waiting.pop(self, None)
-            self._head = _cancelled(self._head)
+            self._head = _stopped(self._head)
 
         def _end(self, problem: Problem | None) -> None:
             """Close the connection, with a reason where there is one that nobody waits for."""
@@ -117,9 +117,11 @@ def bounded(bounds: Bounds) -> type[H11Protocol]:
     return Bounded
 
 
-def _cancelled(timer: asyncio.TimerHandle | None) -> None:
+def _stopped(timer: asyncio.TimerHandle | None) -> asyncio.TimerHandle | None:
+    """No timer, where there may have been one."""
     if timer is not None:
         timer.cancel()
+    return None
 
 
 def _written(problem: Problem) -> bytes:
@@ -135,7 +137,7 @@ def quiet_accepting(loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
 
     def heard(loop_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         if "accept" not in str(context.get("message", "")):
-            (before or type(loop_).default_exception_handler)(loop_, context)  # type: ignore[arg-type] # one takes the loop as self
+            (before or type(loop_).default_exception_handler)(loop_, context)
         elif loop_.time() - said[0] >= _QUIET:
             said[0] = loop_.time()
             _LOG.error("No connection can be accepted: %s. It is tried again.", context.get("exception"))

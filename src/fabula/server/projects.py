@@ -14,7 +14,7 @@ from fabula.craft.conversation import Parties
 from fabula.craft.conversation.session import LONGEST
 from fabula.engine.run import Run
 from fabula.server.clients import NoTurnError, check_no_command
-from fabula.server.histories import PREFIX, Branches, Group, exchange_of, same
+from fabula.server.histories import PREFIX, Branches, Group, exchange_of, prepare, same
 from fabula.server.scenes import AND, MOST, Scene, hyphened, joined, naming, ordered, spoken, unnamed
 from fabula.server.turns import Outcome
 from fabula.server.wire import LONGEST_ID, LONGEST_MODEL
@@ -146,6 +146,7 @@ class Served:
         asked = unnamed(wanted.turn, parties)
         if wanted.session:
             return await self._named(session_name(wanted.session), parties, scene, asked, on_text)
+        await prepare(asked.history)
         choice = self.branches.take(Group(parties, wanted.user, scene.key), asked.history, said)
         try:
             async with self._session(choice.name, parties) as session:

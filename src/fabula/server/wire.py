@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 LONGEST_ID: Final = 200
 LONGEST_MODEL: Final = 500
-MOST_MESSAGES: Final = 20_000
+MOST_MESSAGES: Final = 5000
+_MOST_PARTS: Final = 1000  # of a message
 _NAMED: Final = 30  # fields that are not used
-_UNSET: Final = (None, [], {}, "", False)
+_UNSET: Final[tuple[object, ...]] = (None, [], {}, "", False)
 _OURS: Final = frozenset({"user", "assistant"})
 
 
@@ -48,7 +49,7 @@ class ChatMessage(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
-    content: str | list[ContentPart] | None = None
+    content: str | Annotated[list[ContentPart], Field(max_length=_MOST_PARTS)] | None = None
 
     @property
     def text(self) -> str:
