@@ -13,13 +13,10 @@ import tempfile
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from benchmarks.serving import Heard, server_process, status_of
 from benchmarks.table import Row, Table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 TITLE: Final = "a session beside a client that sends the worst"
 MOST: Final = 100.0  # milliseconds that 99 turns of 100 of others may take
@@ -104,7 +101,7 @@ async def _beside(kind: str, port: int, token: str, sizes: Sizes, name: str) -> 
             said = {"role": "user", "content": f"Tell me more of the letter, for the time number {turn}."}
             body = json.dumps({"model": _MODEL, "messages": [said]}).encode()
             writer.write(_head(token, len(body), name) + body)
-            if await status_of(reader) == 200:  # noqa: PLR2004 - OK
+            if await status_of(reader) == 200:
                 heard.seconds.append(time.perf_counter() - asked)
             else:
                 heard.errors += 1

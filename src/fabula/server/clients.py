@@ -85,15 +85,15 @@ def chore_in(messages: Sequence[ChatMessage]) -> Chore | None:
         return Chore("plain title", _talk_of("", heard[:1] if instructed else []))
     if (instructed or len(heard) <= 1) and _SUMMARY.search(asked) and heard:
         raise NoTurnError(
-            "This asks for a summary. Characters of a story give none, and remember the whole of it by themselves: turn "
-            "the summaries of your program off."
+            "This asks for a summary. Characters of a story give none, and remember the whole of it by themselves: "
+            "turn the summaries of your program off."
         )
     if instructed and _OWN_PART.search(asked) and heard:
         raise NoTurnError("This asks for your own part. You play it yourself: say something.")
     if heard and heard[-1].role == "assistant":
         raise NoTurnError(
-            "The last message is the character's own, and the story waits for you. Say something; where a part of it has "
-            "ended, a single full stop goes on without a word."
+            "The last message is the character's own, and the story waits for you. Say something; where a part of it "
+            "has ended, a single full stop goes on without a word."
         )
     return None
 
@@ -106,8 +106,8 @@ def check_no_command(said: str) -> None:
     """
     if command := _COMMAND.match(said.lstrip()[:50]):
         raise NoTurnError(
-            f"{command[0].strip()} is a command and no part of a conversation; this server knows none. Say it without the "
-            "slash if it is to be heard."
+            f"{command[0].strip()} is a command and no part of a conversation; this server knows none. Say it without "
+            "the slash if it is to be heard."
         )
 
 
