@@ -54,12 +54,12 @@ def status(server: There) -> int:
     return httpx.get(f"{server.address}/models", headers=HEADERS, timeout=10, trust_env=False).status_code
 
 
-def test_300_idle_sockets_keep_nobody_out(server: There, caplog: pytest.LogCaptureFixture) -> None:
-    with contextlib.ExitStack() as stack:
+def test_300_idle_sockets_keep_nobody_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with there(tmp_path, bounds=Bounds(connections=20, head=5)) as server, contextlib.ExitStack() as stack:
         idle = [stack.enter_context(opened(server)) for _ in range(300)]
         begun = time.monotonic()
         assert status(server) == 200
-        assert time.monotonic() - begun < 0.4, "before the idle ones are given up"
+        assert time.monotonic() - begun < 4, "before the idle ones are given up"
         assert sum(rest(one) == b"" for one in idle) >= 280, "the oldest have made room"
     assert not caplog.records
 

@@ -1,8 +1,8 @@
-"""Connections of the web server with bounds: how long a request's head may take, an idle client stays, a slow one reads.
+"""Connections of the web server with bounds: how long a head may take, an idle client stays, a slow one reads.
 
-uvicorn waits for ever for the first byte of a request and for a client that does not read, and takes as many connections
-as there are. Here each wait has its time, and there are only so many connections: a new one takes the place of the one
-that has been idle for longest, and where all are at work it is told to come again.
+uvicorn waits for ever for the first byte of a request and for a client that does not read, and takes as many
+connections as there are. Here each wait has its time, and there are only so many connections: a new one takes the
+place of the one that has been idle for longest, and where all are at work it is told to come again.
 """
 
 from __future__ import annotations
@@ -44,82 +44,105 @@ def most_connections(wanted: int) -> int:
     return wanted if files < 0 else max(min(wanted, files - _SPARE), _LEAST)
 
 
-def bounded(bounds: Bounds) -> type[H11Protocol]:
-    """The protocol of connections that are held to `bounds`; all of one server know each other."""
-    most = most_connections(bounds.connections)
-    waiting: dict[Bounded, None] = {}  # those that have no request at work, the one that waits for longest first
+class Bounded(H11Protocol):
+    """A connection that is held to bounds.
 
-    class Bounded(H11Protocol):
-        _head: asyncio.TimerHandle | None = None
-        _unread: asyncio.TimerHandle | None = None
+    Attributes:
+        bounds: in which seconds what must come.
+        most: connections that one server has.
+        waiting: those of them that have no request at work, the one that waits for longest first.
+    """
 
-        @property
-        def _works(self) -> bool:
-            return self.cycle is not None and not self.cycle.response_complete
+    bounds: Bounds
+    most: int
+    waiting: dict[Bounded, None]
+    _head: asyncio.TimerHandle | None = None
+    _unread: asyncio.TimerHandle | None = None
 
-        def connection_made(self, transport: Any) -> None:  # noqa: ANN401 - asyncio's transport
-            super().connection_made(transport)
-            if len(self.connections) > most:
-                oldest = next(iter(waiting), None)
-                if oldest is None:
-                    self._end(_FULL)
-                    return
-                oldest._end(None)  # noqa: SLF001 - of this class
-            self._wait()
+    @property
+    def _works(self) -> bool:
+        return bool(self.cycle) and not self.cycle.response_complete
 
-        def connection_lost(self, exc: Exception | None) -> None:
+    def connection_made(self, transport: Any) -> None:  # noqa: ANN401 - asyncio's transport
+        """Take it, in the place of one that waits where there are too many."""
+        super().connection_made(transport)
+        if len(self.connections) > self.most:
+            oldest = next(iter(self.waiting), None)
+            if oldest is None:
+                self._end(_FULL)
+                return
+            oldest._end(None)  # noqa: SLF001 - of this class
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing is waited for any more."""
+        self._begin()
+        self._unread = _stopped(self._unread)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """The head of a request is waited for until it is whole."""
+        super().data_received(data)
+        if self._works:
             self._begin()
-            self._unread = _cancelled(self._unread)
-            super().connection_lost(exc)
+        elif self._head is None and not self.transport.is_closing():
+            self._wait()  # the head of a next request has begun
 
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            if self._works:
-                self._begin()
-            elif self._head is None and not self.transport.is_closing():
-                self._wait()  # the head of a next request has begun
+    def on_response_complete(self) -> None:
+        """From now on another may take its place."""
+        super().on_response_complete()
+        if not self._works and not self.transport.is_closing():
+            self.waiting[self] = None
 
-        def on_response_complete(self) -> None:
-            super().on_response_complete()
-            if not self._works and not self.transport.is_closing():
-                waiting[self] = None
+    def pause_writing(self) -> None:
+        """The client does not read; it has its time to."""
+        super().pause_writing()
+        _stopped(self._unread)
+        self._unread = self.loop.call_later(self.bounds.unread, self.transport.abort)
 
-        def pause_writing(self) -> None:
-            super().pause_writing()
-            _cancelled(self._unread)
-            self._unread = self.loop.call_later(bounds.unread, self.transport.abort)
+    def resume_writing(self) -> None:
+        """The client reads again."""
+        super().resume_writing()
+        self._unread = _stopped(self._unread)
 
-        def resume_writing(self) -> None:
-            super().resume_writing()
-            self._unread = _cancelled(self._unread)
+    def send_400_response(self, msg: str) -> None:
+        """Say that this is no HTTP, in the shape of all errors."""
+        del msg
+        self._end(_NO_HTTP)
 
-        def send_400_response(self, msg: str) -> None:
-            del msg
-            self._end(_NO_HTTP)
+    def _wait(self) -> None:
+        """A request is to come, and its head in time."""
+        self.waiting[self] = None
+        self._head = self.loop.call_later(self.bounds.head, lambda: self._end(_LATE))
 
-        def _wait(self) -> None:
-            """A request is to come, and its head in time."""
-            waiting[self] = None
-            self._head = self.loop.call_later(bounds.head, lambda: self._end(_LATE))
+    def _begin(self) -> None:
+        """A request has come, or none will."""
+        self.waiting.pop(self, None)
+        self._head = _stopped(self._head)
 
-        def _begin(self) -> None:
-            """A request has come, or none will."""
-            waiting.pop(self, None)
-            self._head = _cancelled(self._head)
-
-        def _end(self, problem: Problem | None) -> None:
-            """Close the connection, with a reason where there is one that nobody waits for."""
-            self._begin()
-            if problem is not None and not self._works:
-                self.transport.write(_written(problem))
-            self.transport.close()
-
-    return Bounded
+    def _end(self, problem: Problem | None) -> None:
+        """Close the connection, with a reason where there is one that nobody waits for."""
+        self._begin()
+        if problem is not None and not self._works:
+            self.transport.write(_written(problem))
+        self.transport.close()
 
 
-def _cancelled(timer: asyncio.TimerHandle | None) -> None:
+def bounded(bounds: Bounds) -> type[Bounded]:
+    """The protocol of one server's connections, which are held to `bounds`."""
+
+    class Own(Bounded):
+        pass
+
+    Own.bounds, Own.most, Own.waiting = bounds, most_connections(bounds.connections), {}
+    return Own
+
+
+def _stopped(timer: asyncio.TimerHandle | None) -> asyncio.TimerHandle | None:
+    """No timer, where there may have been one."""
     if timer is not None:
         timer.cancel()
+    return None
 
 
 def _written(problem: Problem) -> bytes:
@@ -135,7 +158,7 @@ def quiet_accepting(loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
 
     def heard(loop_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         if "accept" not in str(context.get("message", "")):
-            (before or type(loop_).default_exception_handler)(loop_, context)  # type: ignore[arg-type] # one takes the loop as self
+            (before or type(loop_).default_exception_handler)(loop_, context)
         elif loop_.time() - said[0] >= _QUIET:
             said[0] = loop_.time()
             _LOG.error("No connection can be accepted: %s. It is tried again.", context.get("exception"))

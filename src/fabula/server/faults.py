@@ -24,11 +24,14 @@ from fabula.base.errors import (
     UsageError,
     first_error,
 )
-from fabula.server.projects import TooLongError
+from fabula.server.clients import NoTurnError
+from fabula.server.projects import PLAYER, TooLongError
 from fabula.server.scenes import SceneError
+from fabula.server.wire import UnableError
 
 INVALID: Final = "invalid_request_error"
 SERVER: Final = "server_error"
+_LISTED: Final = 50  # names that a message lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +121,14 @@ _OF_THIS_MACHINE: Final = (BriefError, ConfigError, PlanError)  # files that no 
 
 def _asked_wrong(error: UsageError) -> Problem:
     """What a client gets for a request that cannot be answered as it is."""
-    if isinstance(error, _OF_THIS_MACHINE):
-        return SURPRISE
     if isinstance(error, UnknownNameError):
-        return Problem(404, str(error), code="model_not_found", param="model")
+        known = f" Known: {', '.join(error.known[:_LISTED])}." if "Known:" not in str(error) else ""
+        param = "metadata.player" if error.kind == PLAYER else "model"
+        return Problem(404, str(error) + known, code="model_not_found", param=param)
     if isinstance(error, TooLongError):
         return Problem(413, str(error), code="message_too_long", param="messages")
-    if isinstance(error, SceneError):
-        return Problem(400, str(error), code="invalid_metadata", param=error.param)
-    return Problem(400, str(error), param="messages")
+    codes = {NoTurnError: "no_turn", UnableError: "unsupported_value", SceneError: "invalid_metadata"}
+    return Problem(400, str(error), code=codes.get(type(error)), param=getattr(error, "param", "messages"))
 
 
 def problem_of(error: BaseException | None) -> Problem:
@@ -134,7 +136,7 @@ def problem_of(error: BaseException | None) -> Problem:
     if isinstance(error, BaseExceptionGroup):
         return problem_of(first_error(error))
     if isinstance(error, UsageError):
-        return _asked_wrong(error)
+        return SURPRISE if isinstance(error, _OF_THIS_MACHINE) else _asked_wrong(error)
     if isinstance(error, TimeoutError):
         return Problem(504, "The answer took too long. The conversation stands as before.", SERVER, "timeout")
     for kind, problem in _MODELS:
@@ -144,11 +146,21 @@ def problem_of(error: BaseException | None) -> Problem:
     return SURPRISE  # also where a project or its journal cannot be used: the message names folders of this machine
 
 
-def of_status(status: int, detail: str) -> Problem:
-    """What the web framework complains of."""
+_NOTHING: Final = "There is nothing at this address."
+_ELSEWHERE: Final = {
+    "/v1/completions": "Characters answer in conversations and complete no texts.",
+    "/v1/responses": "The Responses API is not spoken here; set your program to chat completions.",
+    "/v1/embeddings": "There are no embeddings here.",
+    "/chat/completions": "The base URL ends in /v1.",
+    "/models": "The base URL ends in /v1.",
+}
+
+
+def of_status(status: int, detail: str, path: str = "") -> Problem:
+    """What the web framework complains of, at a path."""
     codes = {404: "unknown_url", 405: "method_not_allowed", 400: "invalid_json"}
     messages = {
         400: NOT_JSON.message,
-        404: "There is nothing at this address. Conversations are at POST /v1/chat/completions.",
+        404: f"{_ELSEWHERE.get(path, _NOTHING)} Conversations are at POST /v1/chat/completions.",
     }
     return Problem(status, messages.get(status, f"{detail}."), code=codes.get(status))
