@@ -243,6 +243,7 @@ async def dry_run_in(
     """What a run would ask and cost now, and the changed files it would take over. Asks nobody, writes nothing."""
     prepared = Prepared(settings, options)
     with project.journal as journal:
+        project.check_journal(journal)
         changes = project.changes(journal)
         dry = await _dry_run(
             prepared, journal, project.brief, {change.path: change.text for change in changes}, supplied
