@@ -19,7 +19,7 @@ from fabula.engine.context import Mode, RunContext
 from fabula.engine.dry_run import PlannedCall, example, placeholder
 from fabula.engine.events import CallFinished, CallStarted, Kept, Noted, Removed, Repaired, TextArrived
 from fabula.engine.journal import call_key
-from fabula.engine.roles import Person, answered_by, drawn, is_person
+from fabula.engine.roles import Person, answered_by, drawn, is_person, role_key
 from fabula.engine.staleness import (
     MARK,
     Branch,
@@ -138,6 +138,23 @@ class Run:
         """Whether a role gets the help for small models (`fabula.engine.aids`)."""
         return gets_aids(self._assignment(role).performer, self.context.aids)
 
+    def too_small_for(self, setting: str, role: str) -> bool:
+        """Whether a role gets the help for small models, with which a setting is not obeyed.
+
+        Where the author chose that setting, a remark says so; with `aids = "off"` it is obeyed.
+        """
+        if not self.aids(role):
+            return False
+        why = f"{role} is played by a small model, which gets other help."
+        self.disobeys(setting, f"{why} Give that role a stronger model, or say --aids off.")
+        return True
+
+    def disobeys(self, setting: str, why: str) -> None:
+        """Say once that a setting is not obeyed, where the author chose it and did not leave it to the preset."""
+        said = f"The setting {setting} is not obeyed: {why}"
+        if setting in self.context.chosen and said not in self.context.shortfalls:
+            self.falls_short(said)
+
     def by_person(self, role: str) -> bool:
         """Whether a person plays a role, who would rather write a text than fill in a form with lists in lists."""
         return isinstance(self._assignment(role).performer, Person)
@@ -174,12 +191,28 @@ class Run:
         """
         if not self.context.dry_run.planned:  # a dry run that would ask for the plan does not know its people
             self.context.cast.check_cast(kind, names)
+        for name in names:
+            if role_key(name) in self.context.cast.known:
+                self.falls_short(
+                    f"The {kind} {name!r} is named like the role {role_key(name)!r}, so whoever plays that role plays "
+                    f"both. Give the {kind} another name to cast them apart."
+                )
 
     def note(self, text: str) -> None:
         """Leave a remark in the record and with the listeners."""
         if self.context.mode == "live":
             self.context.journal.note(self.at, text)
         self.context.emit(Noted(self.at, text))
+
+    def falls_short(self, text: str) -> None:
+        """Leave a remark on what the author asked for and does not get, for the end of the command and its status."""
+        self.context.shortfalls.append(text)
+        self.note(text)
+
+    def asks_words(self, low: int, high: int) -> None:
+        """Record how many words are asked of the text that is written here, also where it is asked for again."""
+        place = self.path[: self.path.index("again")] if "again" in self.path else self.path
+        self.context.lengths["/".join(place)] = (low, high)
 
     def removed(self, rule: RuleName, text: str) -> None:
         """Record that a rule took `text` out of a reply asked for here; `fabula show --removed` lists it."""
@@ -243,6 +276,7 @@ class Run:
         """An artefact's text without marks, and whether a dry run knows that it will be another."""
         path = "/".join((*self.path, name))
         context, own = self.context, self.within(name)
+        context.dry_run.reached.add(path)
         text, source = context.override(path) or ("", "made")
         with own_line():
             if source == "continued":
@@ -251,6 +285,8 @@ class Run:
                 text = await make(own)
             stale = is_stale(context) or MARK in text
         if context.mode == "dry":
+            if stale:
+                context.dry_run.stale.append(path)
             return unmarked(text), stale
         return await self._kept(Kept(path, folder, text, source, suffix, settled)), False
 
@@ -283,6 +319,7 @@ class Run:
     async def given(self, name: str, *, folder: str, suffix: str = "md") -> str | None:
         """The author's own text of the artefact `name`: edited, pinned or given as a file; `None` if there is none."""
         path = "/".join((*self.path, name))
+        self.context.dry_run.reached.add(path)
         override = self.context.override(path)
         if override is None or override[1] == "continued":
             return None
@@ -589,6 +626,8 @@ class Run:
                 f"The journal holds no reply for {request.path} (role {request.role!r}, {performer.identity}, ordinal "
                 f"{ordinal}): prompt, model or sampling differ from the recorded run. Run without --frozen to ask."
             )
+        if context.announced is not None:
+            await context.announced.allow(request.path, context.budget.spent_usd)
         reply = await self._ask_model(request)
         context.journal.record(key, request, ordinal, reply)
         context.emit(CallFinished(request.path, request.role, reply.model, reply.usage, replayed=False))
@@ -635,6 +674,7 @@ class Run:
             return recorded
         set_stale(context)
         old = context.journal.last_at(request.path, ordinal)
+        context.dry_run.made_up |= old is None and sketch is not None
         most = request.sampling.max_tokens or DEFAULT_REPLY_TOKENS
         words = expect or int(most * _WORDS_PER_TOKEN)
         reply = old or Reply(sketch if sketch is not None else placeholder(words, request.path))
