@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,12 +15,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from fabula.base.errors import FabulaError, JournalError, PausedError, ReplyError, UsageError, first_error
 from fabula.craft.length import asked_range
 from fabula.craft.planning import PROMPTS
+from fabula.engine.dry_run import DryRun
 from fabula.engine.events import CallRetried, RunFinished, RunStarted
 from fabula.engine.journal import Journal
 from fabula.engine.methods import settings_of
 from fabula.engine.prompts import Prompts
 from fabula.engine.replies import fault_of
 from fabula.engine.run import Run, RunContext
+from fabula.engine.trail import Trail, digest_of
 from fabula.models.budget import Budget
 from fabula.models.prices import Price
 from fabula.project.casting import Environment, open_cast
@@ -33,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 
     from fabula.engine.announced import Announced
-    from fabula.engine.dry_run import DryRun
     from fabula.engine.events import Event, Kept, Listener
     from fabula.engine.methods import Method
     from fabula.engine.roles import Answer, Cast
@@ -156,6 +158,25 @@ class Prepared:
         environment = Environment(self.options.environ, time.monotonic, retried, self.options.person)
         return open_cast(self.settings, self.method.roles, environment, self.method.open_role)
 
+    def trail(self, brief: Brief, context: RunContext) -> Trail | None:
+        """The trail of the project's last finished run, to be followed and left anew; none for a frozen run."""
+        if context.mode == "frozen":
+            return None
+        roles = (*self.method.roles, *context.cast.roles)
+        performers = (context.cast.assignment(role).performer for role in dict.fromkeys(roles))
+        inputs = digest_of(
+            (
+                self.method.name,
+                self.settings.model_dump_json(),
+                context.prompts.digest,
+                brief.write(),
+                *(f"{p.identity} {json.dumps(asdict(p.capabilities), default=sorted)}" for p in performers),
+            )
+        )
+        journal = context.journal
+        pending = {path: digest_of([text]) for path, text in context.pending.items()}
+        return Trail(inputs, journal.decided() | pending, journal.trail())
+
     async def write(self, brief: Brief, context: RunContext) -> Story:
         """The story; of several errors side by side, the first of ours is raised."""
         system = find(self.settings.system)
@@ -176,6 +197,7 @@ async def write_in(project: Project, settings: Settings, options: Options, suppl
     with project.recorded() as journal:
         project.begin(journal)
         async with prepared.opened(journal, supplied=supplied) as context:
+            context.trail = prepared.trail(brief, context)
             context.on_kept = lambda kept: project.write_kept(journal, kept)
             context.approve, context.announced = options.approve, options.announced
             project.trust(settings.typed)  # the next run does the same without its being typed
@@ -183,7 +205,15 @@ async def write_in(project: Project, settings: Settings, options: Options, suppl
                 story = await prepared.write(brief, context)
                 whole = project.write_story(journal, story)
                 check_story(story, brief)
+                leave_trail(context)
     return Outcome(whole, context.budget)
+
+
+def leave_trail(context: RunContext) -> None:
+    """Record the trail of a run that came to its end, for the next one to follow."""
+    trail = context.trail
+    if trail is not None and (left := trail.left(context.dry_run.reached, context.shortfalls)) is not None:
+        context.journal.leave_trail(left)
 
 
 def check_story(story: Story, brief: Brief) -> None:
@@ -274,13 +304,16 @@ def _keep_what_fits(tables: dict[str, Any], now: dict[str, Any], system: Method)
             tables[table] = {name: value for name, value in tables[table].items() if name in names or name in stored}
 
 
-async def dry_run_in(project: Project, settings: Settings, options: Options) -> tuple[DryRun, list[Change]]:
+async def dry_run_in(
+    project: Project, settings: Settings, options: Options, supplied: Supplied | None = None
+) -> tuple[DryRun, list[Change]]:
     """What a run would ask and cost now, and the changed files it would take over. Asks nobody, writes nothing."""
     prepared = Prepared(settings, options)
     with project.journal as journal:
         project.check_journal(journal)
         changes = project.changes(journal)
-        dry = await _dry_run(prepared, journal, project.brief, {change.path: change.text for change in changes})
+        pending = {change.path: change.text for change in changes}
+        dry = await _dry_run(prepared, journal, project.brief, pending, supplied)
         dry.of_files = remarks_on(project, journal, changes, None if dry.made_up else dry.reached)
     return dry, changes
 
@@ -291,9 +324,14 @@ async def dry_run(brief: Brief, settings: Settings, options: Options) -> DryRun:
         return await _dry_run(Prepared(settings, options), journal, brief, {})
 
 
-async def _dry_run(prepared: Prepared, journal: Journal, brief: Brief, pending: Mapping[str, str]) -> DryRun:
-    async with prepared.opened(journal, dry=True) as context:
+async def _dry_run(
+    prepared: Prepared, journal: Journal, brief: Brief, pending: Mapping[str, str], supplied: Supplied | None = None
+) -> DryRun:
+    async with prepared.opened(journal, dry=True, supplied=supplied) as context:
         context.pending = pending
+        context.trail = prepared.trail(brief, context)
+        if context.trail is not None and (same := context.trail.unchanged) is not None:
+            return DryRun(replayed=same.calls, reached=set(same.reached), shortfalls=list(same.shortfalls))
         await prepared.write(brief, context)
     context.dry_run.shortfalls = context.shortfalls
     return context.dry_run

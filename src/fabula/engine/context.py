@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fabula.engine.journal import Journal
     from fabula.engine.prompts import Prompts
     from fabula.engine.roles import Cast
+    from fabula.engine.trail import Trail
     from fabula.models.prices import Price
 
 Mode: TypeAlias = Literal["live", "frozen", "dry"]
@@ -38,6 +39,7 @@ class RunContext:
         shortfalls: what the author asked for and did not get, in sentences.
         announced: what was announced of this run; more is asked for first. `None`: nothing was.
         pending: texts of edits that are not recorded yet, by path; a dry run counts with them.
+        trail: what the last finished run did, to be followed as far as this one is the same; `None` follows nothing.
     """
 
     journal: Journal
@@ -59,6 +61,7 @@ class RunContext:
     shortfalls: list[str] = field(default_factory=list)
     ordinals: Counter[tuple[str, str]] = field(default_factory=Counter)
     dry_run: DryRun = field(default_factory=DryRun)
+    trail: Trail | None = None
 
     def emit(self, event: Event) -> None:
         """Hand an event to every listener."""
@@ -67,4 +70,15 @@ class RunContext:
 
     def override(self, path: str) -> tuple[str, str] | None:
         """The text that stands in for an artefact, and why: "pinned", "edited" or "continued"; `None` if none does."""
+        self.come_to(path)
         return (self.pending[path], "edited") if path in self.pending else self.journal.override(path)
+
+    def takes(self, path: str) -> int:
+        """How often a person asked for another take of an artefact."""
+        self.come_to(path)
+        return self.journal.takes(path)
+
+    def come_to(self, path: str) -> None:
+        """Say that what a person decided about an artefact is about to be read."""
+        if self.trail is not None:
+            self.trail.come_to(path)
