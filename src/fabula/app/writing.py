@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from fabula.app.remarks import remarks_on
 from fabula.base.errors import FabulaError, JournalError, PausedError, ReplyError, UsageError, first_error
 from fabula.craft.length import asked_range
 from fabula.craft.planning import PROMPTS
@@ -27,7 +28,6 @@ from fabula.models.budget import Budget
 from fabula.models.prices import Price
 from fabula.project.casting import Environment, open_cast
 from fabula.project.folder import Project
-from fabula.project.remarks import remarks_on
 from fabula.project.settings import Settings, carried_over
 from fabula.story import Brief, Story
 from fabula.systems import find
