@@ -314,7 +314,7 @@ async def dry_run_in(
         changes = project.changes(journal)
         pending = {change.path: change.text for change in changes}
         dry = await _dry_run(prepared, journal, project.brief, pending, supplied)
-        dry.of_files = remarks_on(project, journal, changes, None if dry.made_up else dry.reached)
+        dry.of_files = remarks_on(project, journal, changes, None if dry.guessed else dry.reached)
     return dry, changes
 
 
@@ -333,7 +333,7 @@ async def _dry_run(
         if context.trail is not None and (same := context.trail.unchanged) is not None:
             return DryRun(replayed=same.calls, reached=set(same.reached), shortfalls=list(same.shortfalls))
         await prepared.write(brief, context)
-    context.dry_run.shortfalls = context.shortfalls
+    context.dry_run.shortfalls = list(dict.fromkeys(context.shortfalls))
     return context.dry_run
 
 

@@ -41,7 +41,7 @@ class DryRun:
         planned: the calls that would be asked.
         replayed: how many are answered by the journal.
         reached: paths of all artefacts that are of use to a run, or would be if they were there.
-        made_up: whether a typed reply was, so that what it would name is not known.
+        guessed: whether a typed reply was made up, so that the artefacts it would name are not known.
         stale: paths of the artefacts that would be made, or made again.
         shortfalls: what the author asks for and will not get, in sentences.
         of_files: what the author should know of the files, in sentences.
@@ -50,7 +50,7 @@ class DryRun:
     planned: list[PlannedCall] = field(default_factory=list)
     replayed: int = 0
     reached: set[str] = field(default_factory=set)
-    made_up: bool = False
+    guessed: bool = False
     stale: list[str] = field(default_factory=list)
     shortfalls: list[str] = field(default_factory=list)
     of_files: list[str] = field(default_factory=list)

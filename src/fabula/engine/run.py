@@ -674,7 +674,7 @@ class Run:
             return recorded
         set_stale(context)
         old = context.journal.last_at(request.path, ordinal)
-        context.dry_run.made_up |= old is None and sketch is not None
+        context.dry_run.guessed |= old is None and sketch is not None
         most = request.sampling.max_tokens or DEFAULT_REPLY_TOKENS
         words = expect or int(most * _WORDS_PER_TOKEN)
         reply = old or Reply(sketch if sketch is not None else placeholder(words, request.path))
