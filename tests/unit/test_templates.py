@@ -26,7 +26,7 @@ BOMBS = {
     "a power": "{{ 9 ** 9 ** 9 }}",
     "doubled": "{% set ns = namespace(x='xx') %}{% for a in range(60) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}",
     "added": "{% set ns = namespace(x='xx') %}{% for a in range(60) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
-    "replaced": "{% set n = namespace(x='xx') %}{% for a in range(9) %}{% set n.x = n.x|replace('x', n.x) %}{% endfor %}",
+    "replaced": "{% set n = namespace(x='xx') %}{% for a in range(9) %}{% set n.x=n.x|replace('x', n.x) %}{% endfor %}",
     "replaced by a method": "{% set ns = namespace(x='x' * 9999) %}{{ ns.x.replace('', ns.x).replace('x', ns.x) }}",
     "joined": "{{ (['x' * 999999] * 9999) | join('x' * 999999) | length }}",
     "filled": "{{ '%999999999d' % 1 }}",
