@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fabula.base.errors import FabulaError, JournalError, PausedError, ReplyError, UsageError, first_error
+from fabula.base.errors import FabulaError, JournalError, PausedError, ReplyError, UsageError
 from fabula.craft.length import asked_range
 from fabula.craft.planning import PROMPTS
 from fabula.engine.dry_run import DryRun
@@ -229,6 +229,13 @@ def check_story(story: Story, brief: Brief) -> None:
             "the roles a stronger model; `fabula show --prompts` has what was asked and answered.",
             reply=text,
         )
+
+
+def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The first of fabula's own errors in a group of errors, however deep; else the very first."""
+    ours, _ = group.split(FabulaError)
+    first = (ours or group).exceptions[0]
+    return first_error(first) if isinstance(first, BaseExceptionGroup) else first
 
 
 @contextmanager

@@ -171,10 +171,3 @@ class PausedError(FabulaError):
     def __init__(self, message: str, *, path: str) -> None:
         super().__init__(message)
         self.path = path
-
-
-def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The first of fabula's own errors in a group of errors, however deep; else the very first."""
-    ours, _ = group.split(FabulaError)
-    first = (ours or group).exceptions[0]
-    return first_error(first) if isinstance(first, BaseExceptionGroup) else first
