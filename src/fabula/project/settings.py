@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from fabula.base.errors import ConfigError
 from fabula.models.base import Sampling
+from fabula.models.providers import may_hold_key
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 DEFAULT_MODEL = "embedded:smollm2"
+_SECRET = re.compile(r"key|token|secret|password|auth|base_url", re.IGNORECASE)  # fields whose values no error shows
 
 
 class _Table(BaseModel):
@@ -63,6 +66,16 @@ class ModelTable(_Table):
     threads: int | None = Field(default=None, gt=0)
     context: int = Field(default=8192, ge=256)
     adapters: dict[str, str] = Field(default_factory=dict)
+
+    @field_validator("base_url")
+    @classmethod
+    def _without_key(cls, address: str) -> str:
+        if may_hold_key(address):
+            raise ValueError(
+                "an address goes without a user (@), a query (?) and a fragment (#), which may hold a key; set the key "
+                "in the environment, and name its variable in key_env"
+            )
+        return address
 
 
 class PriceTable(_Table):
@@ -126,9 +139,13 @@ class Settings(_Table):
         try:
             return cls.model_validate(data)
         except ValidationError as error:
-            first = error.errors()[0]
-            field = ".".join(str(part) for part in first["loc"])
-            raise ConfigError(f"{where}: {field}: {first['msg']} (got {first['input']!r}).") from error
+            first = error.errors(include_url=False)[0]
+        field = ".".join(str(part) for part in first["loc"])
+        secret = _SECRET.search(str(first["loc"][-1])) if first["loc"] else None
+        got = "" if secret else f" (got {first['input']!r})"
+        raise ConfigError(
+            f"{where}: {field}: {first['msg']}{got}."
+        )  # outside the block: pydantic's error holds the value
 
     def with_(self, changes: dict[str, Any], where: str = "the command line") -> Settings:
         """These settings with `changes` (nested tables are merged) on top."""
