@@ -19,7 +19,7 @@ from fabula.engine.prompts import Prompts
 from fabula.engine.replies import fault_of
 from fabula.engine.run import Run, RunContext
 from fabula.models.budget import Budget
-from fabula.models.prices import Price
+from fabula.models.prices import priced
 from fabula.project.casting import Environment, open_cast
 from fabula.project.folder import Project
 from fabula.story import Brief, Story
@@ -48,6 +48,7 @@ class Options:
     Attributes:
         budget_tokens: cap on prompt and reply tokens of this run.
         budget_usd: cap on its cost in US dollars.
+        whole: a budget that its calls count in beside; by default that of the settings, for all runs of a project.
         listeners: hear every event.
         approve: see `RunContext.approve`.
         person: answers for roles played by a person.
@@ -57,6 +58,7 @@ class Options:
 
     budget_tokens: int | None = None
     budget_usd: float | None = None
+    whole: Budget | None = None
     listeners: Sequence[Listener] = ()
     approve: Callable[[Kept], Awaitable[str]] | None = None
     person: Answer | None = None
@@ -128,8 +130,12 @@ class Prepared:
             aids=self.settings.aids_in_force,
             mode=mode,
             listeners=self.options.listeners if mode != "dry" else (),
-            budget=Budget(self.options.budget_tokens, self.options.budget_usd),
-            prices={name: Price(p.input, p.output, p.cached) for name, p in self.settings.prices.items()},
+            budget=Budget(
+                self.options.budget_tokens,
+                self.options.budget_usd,
+                self.options.whole or project_budget(self.settings, journal),
+            ),
+            prices=self.settings.known_prices,
         )
 
     def _cast(self) -> Cast:
@@ -147,6 +153,18 @@ class Prepared:
             return await system.write(brief, Run(context), config)
         except BaseExceptionGroup as group:  # calls side by side failed; the first of ours says enough
             raise first_error(group) from group
+
+
+def project_budget(settings: Settings, journal: Journal) -> Budget | None:
+    """The budget for all runs of a project, with what its journal says is spent; `None` where none is set."""
+    caps = settings.budget
+    if caps.tokens is None and caps.usd is None:
+        return None
+    advice = (f"`{name} = {{}}` or more under [budget] in fabula.toml" for name in ("tokens", "usd"))
+    budget = Budget(caps.tokens, caps.usd, of=" of the project", raise_with=(next(advice), next(advice)))
+    for _, performer, usage in journal.payments():
+        budget.charge(priced(usage, performer, settings.known_prices))
+    return budget
 
 
 async def write_in(project: Project, settings: Settings, options: Options, supplied: Supplied | None = None) -> Outcome:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from fabula.base.errors import ConfigError
 from fabula.models.base import Sampling
+from fabula.models.prices import Price
 from fabula.models.providers import may_hold_key
 
 if TYPE_CHECKING:
@@ -86,6 +87,13 @@ class PriceTable(_Table):
     cached: float | None = Field(default=None, ge=0)
 
 
+class BudgetTable(_Table):
+    """`[budget]`: most tokens and US dollars of all runs of the project together."""
+
+    tokens: int | None = Field(default=None, ge=0)
+    usd: float | None = Field(default=None, ge=0)
+
+
 class AuthorTable(_Table):
     """`[author]`: for title pages of exports."""
 
@@ -107,7 +115,13 @@ class Settings(_Table):
     roles: dict[str, RoleTable] = Field(default_factory=dict)
     models: dict[str, ModelTable] = Field(default_factory=dict)
     prices: dict[str, PriceTable] = Field(default_factory=dict)
+    budget: BudgetTable = Field(default_factory=BudgetTable)
     author: AuthorTable = Field(default_factory=AuthorTable)
+
+    @property
+    def known_prices(self) -> dict[str, Price]:
+        """The prices that are set, by name of the model."""
+        return {name: Price(table.input, table.output, table.cached) for name, table in self.prices.items()}
 
     @property
     def aids_in_force(self) -> Literal["auto", "on", "off"]:
