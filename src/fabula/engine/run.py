@@ -17,7 +17,7 @@ from fabula.engine import replies
 from fabula.engine.aids import PROMPT_SHARE, USUAL_WINDOW, gets_aids
 from fabula.engine.context import Mode, RunContext
 from fabula.engine.dry_run import PlannedCall, example, placeholder
-from fabula.engine.events import CallFinished, CallStarted, Kept, Noted, Removed, Repaired, TextArrived
+from fabula.engine.events import CallFinished, CallLost, CallStarted, Kept, Noted, Removed, Repaired, TextArrived
 from fabula.engine.journal import call_key
 from fabula.engine.roles import Person, Program, drawn, is_person
 from fabula.engine.staleness import (
@@ -540,7 +540,7 @@ class Run:
             if reply.finish != "refusal" and not replies.is_refusal(reply.text):
                 return replace(reply, text=readable(reply.text), model=model.identity)
             self.note(f"{model.identity} declined at {request.path}; asked again with another seed.")
-        context.journal.lose(request, model.identity, used or NOTHING_USED)
+        self._lose(request, model, used or NOTHING_USED)
         raise RefusalError(
             f"{model.identity} declined {REFUSAL_TRIES} times to answer as {request.role!r} at {request.path}. "
             "Change the brief or give this role another model.",
@@ -561,8 +561,7 @@ class Run:
         except ModelError as error:
             lost = _counted_by_server(error.tokens, price)
             context.budget.settle(held, lost)
-            if (lost := lost if before is None else before + lost) != NOTHING_USED:
-                context.journal.lose(request, model.identity, lost)
+            self._lose(request, model, lost if before is None else before + lost)
             raise
         finally:
             context.budget.release(held)
@@ -573,6 +572,12 @@ class Run:
         )
         context.budget.settle(held, usage)
         return replace(reply, usage=usage if before is None else replace(before + usage, first=usage.first))
+
+    def _lose(self, request: Request, model: Model, usage: Usage) -> None:
+        """Record what was paid for a call that came to nothing."""
+        if usage != NOTHING_USED:
+            self.context.journal.lose(request, model.identity, usage)
+            self.context.emit(CallLost(request.path, request.role, model.identity, usage))
 
     def _dry(
         self, request: Request, recorded: Reply | None, ordinal: int, expect: int | None, sketch: str | None

@@ -161,6 +161,15 @@ class Settings(_Table):
             f"{where}: {field}: {first['msg']}{got}."
         )  # outside the block: pydantic's error holds the value
 
+    def with_costs_of(self, path: Path) -> Settings:
+        """These settings with the prices and the budget of a `fabula.toml`, where it is there.
+
+        Raises:
+            ConfigError: the file is no TOML or a field is wrong.
+        """
+        costs = Settings.read(path)
+        return self.model_copy(update={"budget": costs.budget, "prices": {**costs.prices, **self.prices}})
+
     def with_(self, changes: dict[str, Any], where: str = "the command line") -> Settings:
         """These settings with `changes` (nested tables are merged) on top."""
         return Settings.of(merged(self.model_dump(), changes), where)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fabula.app.writing import paid_in
 from fabula.base.errors import FabulaError
 from fabula.cli.asked import check
-from fabula.cli.bill import bill_table, dollars, total, usage_data
+from fabula.cli.bill import bill_table, budget_data, dollars, project_line, total, usage_data
 from fabula.cli.opening import authored, project_of, terminal_of
 from fabula.cli.options import Common, Limits, Where, bundled
 from fabula.cli.progress import counted
@@ -40,7 +41,7 @@ def status(common: Common, where: Where = "") -> None:
     with project.journal as journal:
         changes = project.changes(journal)
         rows = [_row(journal, path, file, changes) for path, file in authored(journal).items()]
-        runs, spent = journal.runs(), journal.spent()
+        runs, spent, in_all = journal.runs(), journal.spent(), paid_in(journal, settings)
     coming, problem = _coming(terminal, project, settings)
     words = Story.parse(project.story_file.read_text(encoding="utf-8")).words if project.story_file.exists() else 0
     terminal.say(f"{brief.title or near(project.folder)}: {settings.system} ({settings.preset}), {settings.model}")
@@ -51,6 +52,8 @@ def status(common: Common, where: Where = "") -> None:
         terminal.say("\n" + table(text_rows, right=(1, 2)))
     if spent:
         terminal.say("\nSpent so far:\n" + bill_table(spent))
+    if said := project_line(in_all, settings.budget):
+        terminal.say(said)
     terminal.say("\n" + _next(near(project.folder), coming, problem, changes, started=bool(runs)))
     terminal.document(
         {
@@ -69,6 +72,7 @@ def status(common: Common, where: Where = "") -> None:
             "last_run": {name: runs[-1][name] for name in ("at", "ended", "error")} if runs else None,
             "spent": {role: usage_data(usage) for role, usage in spent.items()},
             "total": usage_data(total(spent)),
+            "budget": budget_data(in_all, settings.budget),
         }
     )
 
