@@ -158,7 +158,7 @@ class Settings(_Table):
         secret = _SECRET.search(str(first["loc"][-1])) if first["loc"] else None
         got = "" if secret else f" (got {first['input']!r})"
         raise ConfigError(
-            f"{where}: {field}: {first['msg']}{got}."
+            f"{where}: {field}: {first['msg'].removeprefix('Value error, ')}{got}."
         )  # outside the block: pydantic's error holds the value
 
     def with_costs_of(self, path: Path) -> Settings:
