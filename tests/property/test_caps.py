@@ -91,7 +91,7 @@ def performer(kind: str, case: Case, till: Till, rng: random.Random) -> Model:
     """Somebody for a role: a server that counts or does not, a person who may hand back to it, a program."""
     name = f"openai-chat:{rng.choice(['dear', 'cheap'] if kind != 'unpriced' else ['unpriced'])}"
     script = case.model()
-    server = Server(name, script, till, random.Random(rng.random()), counts=kind != "silent")  # noqa: S311
+    server = Server(name, script, till, random.Random(rng.random()), counts=kind != "silent")  # noqa: S311 - a test
     model = Limited(server, tries=3, sleep=at_once)
     if kind == "program":
         return Program("p.py:f", lambda request: _said(script, request))

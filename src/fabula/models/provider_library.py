@@ -140,7 +140,7 @@ class Wire:
     async def close(self) -> None:
         """End the reading of responses that a library has left in the middle."""
         for reading in self._reading:
-            with suppress(Exception):  # the connection is broken, or has been given back
+            with suppress(RuntimeError, OSError, httpx2.HTTPError):  # the connection is broken, or has been given back
                 await reading.aclose()
 
     @property
