@@ -102,10 +102,15 @@ SAID = "The lamp went out, and nobody spoke."
     ("prompt", "reply", "estimated"), [(0, 0, "both"), (10, 0, "reply"), (0, 9, "prompt"), (10, 9, "none")]
 )
 def test_what_a_server_does_not_count_is_counted_here_and_marked(prompt: int, reply: int, estimated: str) -> None:
-    usage = counted(ASKED, Reply(SAID, Usage(prompt=prompt, reply=reply)))
+    usage = counted(ASKED, Reply(SAID, Usage(prompt=prompt, reply=reply)), "openai-chat:m")
     asked, said = estimate_tokens(ASKED.messages[0].content), estimate_tokens(SAID)
     assert (usage.prompt, usage.reply) == (prompt or asked, reply or said)
     assert usage.estimated == {"both": asked + said, "reply": said, "prompt": asked, "none": 0}[estimated]
+
+
+def test_what_says_that_it_cost_nothing_took_nothing_on_this_machine_only() -> None:
+    assert counted(ASKED, Reply(SAID), "scripted:a.toml") == Reply(SAID).usage
+    assert counted(ASKED, Reply(SAID), "openai-chat:m").estimated > 0
 
 
 def test_of_what_is_counted_here_a_share_more_is_kept_back_from_a_cap() -> None:

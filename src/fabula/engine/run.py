@@ -565,7 +565,7 @@ class Run:
             raise
         finally:
             context.budget.release(held)
-        usage = counted(request, reply)
+        usage = counted(request, reply, model.name)
         usage = replace(usage, cost=paid(usage, price, own=own))
         usage = (
             usage if not any(reply.lost) else replace(usage + _counted_by_server(reply.lost, price), first=usage.first)

@@ -9,8 +9,8 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from fabula.base.errors import BudgetError, UsageError
-from fabula.models.base import Usage
-from fabula.models.prices import cost, listed_window
+from fabula.models.base import NOTHING_USED, Usage
+from fabula.models.prices import FREE, cost, listed_window, price_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,9 +52,14 @@ def prompt_tokens(request: Request) -> int:
     return sum(estimate_tokens(message.content) for message in request.messages)
 
 
-def counted(request: Request, reply: Reply) -> Usage:
-    """What a call took; tokens that the server did not count are counted here, and marked as estimated."""
+def counted(request: Request, reply: Reply, model_name: str) -> Usage:
+    """What a call took; tokens that a server did not count are counted here, and marked as estimated.
+
+    A reply that says itself that it cost nothing, of a model on this machine, took nothing.
+    """
     usage = reply.usage
+    if usage == NOTHING_USED and price_of(model_name, {}) == FREE:
+        return usage
     prompt = usage.prompt or prompt_tokens(request)
     written = usage.reply or estimate_tokens(reply.text)
     estimated = (0 if usage.prompt else prompt) + (0 if usage.reply else written)
