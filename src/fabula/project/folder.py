@@ -1,31 +1,31 @@
 """A project: a folder of plain files that a writer can open, edit, diff and commit, and its journal.
 
     fabula.toml   brief.md   plan/*.md|yaml|csv   role-play/*.md   drafts/*.md|yaml   story/NN-*.md   story.md
-    .fabula/journal.db
+    .fabula/journal.db   .fabula/written
 
 Files are the interface for edits: a file that differs from what was last written there is the author's edit.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.base.errors import ProjectError, UnknownNameError, UsageError
-from fabula.base.files import read_text, write_atomically, write_error
+from fabula.base.errors import JournalError, ProjectError, UnknownNameError, UsageError
+from fabula.base.files import held, make_folder, read_text, remove_leftovers, write_atomically, write_error
 from fabula.engine.journal import Journal
 from fabula.project.settings import Settings, merged
+from fabula.project.written import Written
 from fabula.story import Brief, Story, plain, slug
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from fabula.engine.events import Kept
 
@@ -46,14 +46,28 @@ class Change:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """A file, the artefact that it is of, and its text: whole, and as far as it counts."""
+
+    path: str
+    file: str
+    whole: str
+    text: str
+
+
 class Project:
-    """A project folder. `lock` before running; `journal` opens its record."""
+    """A project folder. `lock` before running; `journal` opens its record.
+
+    Attributes:
+        tell: is given each sentence that the author should read about the files, by who takes them over.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.tell: Callable[[str], object] = lambda _: None
         self._order: list[str] = []
-        self._written: dict[str, str] = {}
-        self._story_before: str | None = None
+        self._written = Written(folder / ".fabula" / "written")
 
     @classmethod
     def create(cls, folder: Path, brief: Brief, settings: dict[str, Any] | None = None) -> Project:
@@ -62,13 +76,18 @@ class Project:
         Raises:
             ProjectError: it is a project already, or the folder cannot be written.
         """
-        project = cls(folder)
-        if project.settings_file.exists() or project.brief_file.exists():
+        project, given = cls(folder), _toml(settings or {})
+        if project.brief_file.exists():
             raise ProjectError(f"{folder} is a project already. Use it with `fabula write {folder}`, or name another.")
+        if project.settings_file.exists() and read_text(project.settings_file, MAX_FILE) != given:
+            raise ProjectError(
+                f"{folder} has a fabula.toml with other settings but no brief.md. Remove that file, or name another "
+                "folder."
+            )
         Settings.of(settings or {}, "the command line")
         project._make_folders()
-        write_atomically(project.brief_file, brief.write())
-        write_atomically(project.settings_file, _toml(settings or {}))
+        write_atomically(project.settings_file, given)
+        write_atomically(project.brief_file, brief.write())  # last: with it, the folder is a project
         return project
 
     @classmethod
@@ -87,11 +106,7 @@ class Project:
 
     def _make_folders(self, *more: str) -> None:
         for name in ("", ".fabula", *_MADE_AT_ONCE, *more):
-            folder = self.folder / name
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise ProjectError(f"Cannot make the folder {folder}: {error.strerror}. Choose another one.") from error
+            make_folder(self.folder / name, mode=0o700 if name == ".fabula" else 0o777)
 
     @property
     def settings_file(self) -> Path:
@@ -120,41 +135,24 @@ class Project:
 
     @property
     def journal(self) -> Journal:
-        """The journal, closed; use it as a context manager."""
+        """The journal, closed; use it as a context manager. Where nothing can be written and none is, an empty one."""
+        file = self.folder / ".fabula" / "journal.db"
+        if not os.access(self.folder, os.W_OK) and not file.exists():
+            return Journal()
         self._make_folders()
-        return Journal(self.folder / ".fabula" / "journal.db")
+        return Journal(file)
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the project for this process.
+        """Hold the project for this process; what killed ones left half-written goes.
 
         Raises:
             ProjectError: another process holds it.
         """
         self._make_folders()
-        file = self.folder / ".fabula" / "lock"
-        try:
-            handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
-        except OSError as error:
-            raise ProjectError(f"Cannot write in {self.folder}: {error.strerror}. Check its permissions.") from error
-        try:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                who = os.pread(handle, 20, 0).decode(errors="replace").strip() or "another process"
-                raise ProjectError(
-                    f"The project {self.folder} is in use by process {who}. Wait for it to end, or stop it."
-                ) from error
-            except OSError as error:
-                raise ProjectError(
-                    f"Cannot lock {file}: {error.strerror}. Keep the project on a disk that can lock files."
-                ) from error
-            with suppress(OSError):  # the number only names the process to others; a full disk may refuse it
-                os.ftruncate(handle, 0)
-                os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+        with held(self.folder / ".fabula", f"The project {self.folder}"):
+            remove_leftovers([self.folder, *(inner for inner in self.folder.iterdir() if inner.is_dir())])
             yield
-        finally:
-            os.close(handle)
 
     # edits ----------------------------------------------------------------------------------------------------------
 
@@ -165,6 +163,7 @@ class Project:
             UsageError: two files that hold the same artefact were changed in different ways, or `story.md` lost
                 scene marks.
         """
+        self._written.load()
         places = journal.places()
         found: dict[str, Change] = {}
         for change in chain(self._changed_files(journal, places), self._changed_scenes(journal, places, found)):
@@ -177,16 +176,22 @@ class Project:
         return [found[path] for path in sorted(found)]
 
     def _changed_files(self, journal: Journal, places: dict[str, str]) -> Iterator[Change]:
-        known = {file: path for path, file in places.items()}
-        for name in self._files():
-            text = plain(read_text(self.folder / name, MAX_FILE))
-            path = known.get(name) or _path_of(Path(name))
-            if not text or text == _newest(journal, path):
+        for stands in self._standing(places):
+            path, name, text = stands.path, stands.file, stands.text
+            if not text or text == _newest(journal, path) or self._written.ours(name, text):
                 continue
             own = places.get(path, name)
             if own != name and (self.folder / own).is_file():
                 raise UsageError(f"{own} and {name} are both files of {path!r}. Keep one, or give {name} another name.")
             yield Change(path, name, text)
+
+    def _standing(self, places: dict[str, str]) -> Iterator[_Standing]:
+        """What stands in the artefacts' files, emptied ones included."""
+        known = {file: path for path, file in places.items()}
+        for name in self._files():
+            path = known.get(name) or self._written.artefact(name) or _path_of(Path(name))
+            whole = read_text(self.folder / name, MAX_FILE)
+            yield _Standing(path, name, whole, plain(whole))
 
     def _files(self) -> Iterator[str]:
         """The artefacts' files; hidden ones are editors' and our own half-written files."""
@@ -198,7 +203,7 @@ class Project:
     def _changed_scenes(self, journal: Journal, places: dict[str, str], found: dict[str, Change]) -> Iterator[Change]:
         """What was changed in `story.md`; `found` holds the changed files."""
         text = self._story_text()
-        if text is None or not plain(text):
+        if text is None or not plain(text) or self._written.ours(STORY, text):
             return
         files = {path: change.file for path, change in found.items()} | places
         parts = {slug(path): path for path, file in files.items() if file.startswith("story/")}
@@ -219,49 +224,130 @@ class Project:
                 yield Change(path, STORY, scene.text)
 
     @contextmanager
-    def recorded(self) -> Iterator[Journal]:
+    def recorded(self, *, keeping: bool = False) -> Iterator[Journal]:
         """The open journal of a project that this process alone changes; edits found in its files are taken over first.
+
+        Args:
+            keeping: the texts are to stay as they are, also where the journal has lost what they came from.
 
         Raises:
             ProjectError: another process is at work on it.
-            JournalError: the journal cannot be used.
+            JournalError: the journal cannot be used, or has lost everything.
         """
         with self.lock(), self.journal as journal:
+            if not keeping:
+                self.check_journal(journal)
+            self._settle(journal)
             self.take_over(journal, self.changes(journal))
             yield journal
 
+    def check_journal(self, journal: Journal) -> None:
+        """Refuse to go on where texts stand that fabula wrote, and the journal holds no call at all.
+
+        Raises:
+            JournalError: all would be asked and paid again; says how to keep the texts.
+        """
+        self._written.load()
+        if journal.count():
+            return
+        lost = [
+            stands.file
+            for stands in self._standing(journal.places())
+            if stands.text and self._written.ours(stands.file, stands.text) and not _has(journal, stands)
+        ]
+        if lost:
+            raise JournalError(
+                f"The journal of {self.folder} is gone, with the calls that {_some(lost)} came from: going on would "
+                "ask and pay for them again. Keep the texts as they are with `fabula pin --all`, put back a copy of "
+                ".fabula/journal.db, or move the texts away to have them written anew."
+            )
+
+    def _settle(self, journal: Journal) -> None:
+        """End what a killed process had begun: each file that fabula wrote gets its newest text.
+
+        A text of ours that the journal does not know, because it lost its end, becomes a version there.
+        """
+        self._written.load()
+        lost, stand = [], []
+        for stands in [*self._standing(journal.places())]:
+            newest = _newest(journal, stands.path)
+            if not stands.text and self._written.artefact(stands.file):
+                self.tell(
+                    f"{stands.file} is empty, which says nothing: it gets its text back when the story is written."
+                )
+            elif stands.text == newest and stands.whole == f"{newest}\n":
+                stand += [] if self._written.settled(stands.file, newest) else [stands]
+            elif stands.text == newest and self._written.settled(stands.file, newest):
+                pass  # the author's line ends
+            elif newest is not None and (stands.text == newest or self._is_older(journal, stands)):
+                self._write(stands.file, stands.path, newest + "\n")
+            elif self._written.ours(stands.file, stands.text):
+                lost.append(stands)
+        self._written.wrote(*((one.file, one.path, one.text) for one in stand))
+        if lost:
+            self._keep_lost(journal, lost)
+        self._written.compact()
+
+    def _is_older(self, journal: Journal, stands: _Standing) -> bool:
+        """Whether fabula wrote a text that is not the newest of its artefact any more."""
+        return self._written.ours(stands.file, stands.text) and _has(journal, stands)
+
+    def _keep_lost(self, journal: Journal, lost: list[_Standing]) -> None:
+        """Make versions of texts that the journal has lost."""
+        places = journal.places()
+        with journal.transaction():
+            for one in lost:
+                journal.keep(one.path, one.text, "made")
+                if one.path not in places:
+                    journal.place(one.path, one.file)
+        self.tell(
+            f"The journal has lost the calls that {_some([one.file for one in lost])} came from: what a run needs of "
+            "them is asked again. The texts that stand are kept: see `fabula history ARTEFACT`."
+        )
+
     def take_over(self, journal: Journal, changes: list[Change]) -> None:
         """Record changed files as edits, and write each artefact's file. What is pinned is pinned with its new text."""
+        with journal.transaction():
+            for change in changes:
+                override = journal.override(change.path)
+                journal.decide(change.path, "edit", change.text)
+                if override is not None and override[1] == "pinned":
+                    journal.decide(change.path, "pin", change.text)
+                journal.keep(change.path, change.text, "edited")
+                journal.place(change.path, journal.places().get(change.path, change.file))
+            if any(change.file == STORY for change in changes):
+                journal.keep(STORY, self._story_text() or "", "edited")
         for change in changes:
-            override = journal.override(change.path)
-            journal.decide(change.path, "edit", change.text)
-            if override is not None and override[1] == "pinned":
-                journal.decide(change.path, "pin", change.text)
-            journal.keep(change.path, change.text, "edited")
-            file = journal.places().get(change.path, change.file)
-            journal.place(change.path, file)
-            write_atomically(self.folder / file, change.text + "\n")
-        if any(change.file == STORY for change in changes):
-            journal.keep(STORY, self._story_text() or "", "edited")
+            self._write(journal.places()[change.path], change.path, change.text + "\n")
+
+    def _write(self, file: str, path: str, text: str) -> None:
+        """Write a file of ours, known as ours at every instant."""
+        self._written.intend(file, path, text)
+        write_atomically(self.folder / file, text)
+        self._written.wrote((file, path, text))
 
     # writing --------------------------------------------------------------------------------------------------------
 
     def begin(self, journal: Journal) -> None:
         """Note what stands on disk before a run, so that an edit made while it runs is not overwritten."""
         self._order = []
-        self._story_before = self._story_text()
-        self._written = {path: _newest(journal, path) or "" for path in journal.places()}
+        self._written.load()
+        stand = [one for one in self._standing(journal.places()) if one.text and one.text == _newest(journal, one.path)]
+        notes = [(one.file, one.path, one.text) for one in stand]
+        if story := self._story_text():  # what was changed in it was taken over before
+            notes.append((STORY, STORY, story))
+        self._written.wrote(*(note for note in notes if not self._written.settled(note[0], note[2])))
 
     def write_kept(self, journal: Journal, kept: Kept) -> None:
         """Write an artefact's file; a file that the author changed meanwhile is left for the next `update`."""
-        file = self._file_of(journal, kept)
+        file, text = self._file_of(journal, kept), plain(kept.text)
         target = self.folder / file
-        before = self._written.get(kept.path)
-        if target.exists() and plain(read_text(target, MAX_FILE)) not in (before, plain(kept.text), ""):
-            return
+        if target.exists():
+            stands = plain(read_text(target, MAX_FILE))
+            if stands == text or (stands and not self._written.ours(file, stands)):
+                return
         self._make_folders(kept.folder)
-        write_atomically(target, plain(kept.text) + "\n")
-        self._written[kept.path] = plain(kept.text)
+        self._write(file, kept.path, text + "\n")
 
     def _file_of(self, journal: Journal, kept: Kept) -> str:
         """The file of an artefact; story parts are numbered in the order in which they were kept."""
@@ -274,11 +360,14 @@ class Project:
         old = journal.places().get(kept.path)
         if old != file:
             if old and (self.folder / old).exists() and not (self.folder / file).exists():
-                self._rename(old, file)
+                self._rename(old, file, kept.path)
             journal.place(kept.path, file)
         return file
 
-    def _rename(self, old: str, new: str) -> None:
+    def _rename(self, old: str, new: str, path: str) -> None:
+        text = plain(read_text(self.folder / old, MAX_FILE))
+        if self._written.ours(old, text):
+            self._written.intend(new, path, text)
         try:
             (self.folder / old).replace(self.folder / new)
         except OSError as error:
@@ -291,11 +380,13 @@ class Project:
 
     def write_story(self, journal: Journal, story: Story) -> None:
         """Write `story.md`; where the author changed it since `begin`, it is left for the next `update`."""
-        if self._story_text() != self._story_before:
+        stands = self._story_text()
+        if stands and plain(stands) and not self._written.ours(STORY, stands):
             return
         manuscript = story.manuscript()
-        write_atomically(self.story_file, manuscript)
         journal.keep(STORY, manuscript, "made")
+        if stands != manuscript:
+            self._write(STORY, STORY, manuscript)
 
     def _story_text(self) -> str | None:
         return read_text(self.story_file, MAX_FILE) if self.story_file.exists() else None
@@ -328,10 +419,12 @@ class Project:
             raise UsageError(f"The new text of {path!r} is empty. Give some text, or use `fabula retake`.")
         self.take_over(journal, [Change(path, journal.places()[path], text)])
 
-    def put_back(self, journal: Journal, path: str, text: str, source: str) -> None:
-        """Make an earlier text of an artefact its newest version again, and write its file; no decision is recorded."""
-        journal.keep(path, text, source)
-        write_atomically(self.folder / journal.places()[path], plain(text) + "\n")
+    def write_newest(self, journal: Journal, paths: Iterable[str]) -> None:
+        """Write the newest texts of artefacts into their files; those that have none are left out."""
+        places = journal.places()
+        for path in paths:
+            if path in places and (text := _newest(journal, path)):
+                self._write(places[path], path, text + "\n")
 
     def save_settings(self, changes: dict[str, Any]) -> None:
         """Write `changes` into `fabula.toml`; its other fields stay, comments in it do not.
@@ -348,6 +441,17 @@ def _path_of(file: Path) -> str:
     """The artefact of a file that fabula did not write: its name, below its folder where that is no common one."""
     name = slug(_NUMBER.sub("", file.stem))
     return name if file.parts[0] in _MADE_AT_ONCE else f"{file.parts[0]}/{name}"
+
+
+def _has(journal: Journal, stands: _Standing) -> bool:
+    """Whether the journal knows a text as one that its artefact has had."""
+    return any(plain(version.text) == stands.text for version in journal.versions(stands.path))
+
+
+def _some(files: list[str]) -> str:
+    """The first of some files, and how many there are."""
+    shown = ", ".join(files[:3])
+    return shown if len(files) <= 3 else f"{shown} and {len(files) - 3} more"  # noqa: PLR2004 - as many as are shown
 
 
 def _newest(journal: Journal, path: str) -> str | None:
