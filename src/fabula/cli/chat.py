@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.base.errors import FabulaError, UnknownNameError, UsageError, first_error
+from fabula.app.writing import first_error
+from fabula.base.errors import FabulaError, UnknownNameError, UsageError
 from fabula.base.files import write_atomically
 from fabula.cli.bill import usage_data
 from fabula.cli.progress import counted

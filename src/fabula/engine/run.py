@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from fabula.base.errors import JournalMissError, RefusalError, ReplyError, UsageError
+from fabula.base.errors import JournalMissError, ModelError, RefusalError, ReplyError, UsageError
 from fabula.engine import replies
 from fabula.engine.aids import PROMPT_SHARE, USUAL_WINDOW, gets_aids
 from fabula.engine.context import Mode, RunContext
 from fabula.engine.dry_run import PlannedCall, example, placeholder
-from fabula.engine.events import CallFinished, CallStarted, Kept, Noted, Removed, Repaired, TextArrived
+from fabula.engine.events import CallFinished, CallLost, CallStarted, Kept, Noted, Removed, Repaired, TextArrived
 from fabula.engine.journal import call_key
-from fabula.engine.roles import Person, answered_by, drawn, is_person, role_key
+from fabula.engine.roles import Person, Program, drawn, is_person, role_key
 from fabula.engine.staleness import (
     MARK,
     Branch,
@@ -33,9 +33,9 @@ from fabula.engine.staleness import (
     unmarked,
 )
 from fabula.engine.trail import Step
-from fabula.models.base import Message, Reply, Request, Sampling
-from fabula.models.budget import estimate_tokens, prompt_tokens
-from fabula.models.prices import cost, paid, price_of
+from fabula.models.base import NOTHING_USED, Message, Reply, Request, Sampling, Usage
+from fabula.models.budget import counted, estimate_tokens, longest_reply, prompt_tokens
+from fabula.models.prices import cost, is_overridden, paid, price_of
 from fabula.story import readable
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 
     from fabula.engine.replies.rules import RuleName
     from fabula.engine.roles import Assignment
-    from fabula.models.base import OnText, Usage
+    from fabula.models.base import Model, OnText
+    from fabula.models.prices import Price
 
 __all__ = ["DRAFTS", "Branch", "Draft", "Mode", "Run", "RunContext", "apart", "branches", "side_by_side"]
 
@@ -634,35 +635,69 @@ class Run:
         return reply
 
     async def _ask_model(self, request: Request) -> Reply:
-        """Ask within the budget; a refusal is asked again with the next seed, and all tries are on the bill."""
+        """Ask whoever answers: a person where one stands in and does not hand back, else the model.
+
+        A refusal is asked again with the next seed, and all tries are on the bill.
+        """
         context, performer = self.context, self._assignment(request.role).performer
         listening: OnText | None = None
         if context.listeners:
             listening = lambda text: context.emit(TextArrived(request.path, text))  # noqa: E731 - a one-line adapter
+        started = CallStarted(request.path, request.role, performer.identity, request.sampling.max_tokens)
+        model = performer
+        if isinstance(performer, Person):
+            context.emit(started)
+            said = await performer.says(request, listening)
+            if said is not None:
+                return replace(said, text=readable(said.text))
+            model = performer.model or performer
         used = None
         for attempt in range(REFUSAL_TRIES):
             tried = replace(request, sampling=replace(request.sampling, seed=(request.sampling.seed or 0) + attempt))
-            context.emit(CallStarted(request.path, request.role, performer.identity, request.sampling.max_tokens))
-            most = request.sampling.max_tokens or DEFAULT_REPLY_TOKENS
-            price = price_of(performer.name, context.prices)
-            held = context.budget.reserve(request.role, performer.name, prompt_tokens(request), most, price)
-            try:
-                reply = await performer.ask(tried, listening)
-            except BaseException:
-                context.budget.release(held)
-                raise
-            usage = replace(reply.usage, cost=paid(reply.usage, price, own=performer.name not in context.prices))
-            context.budget.settle(held, usage)
-            used = usage if used is None else used + usage
-            if is_person(reply.model) or (reply.finish != "refusal" and not replies.is_refusal(reply.text)):
-                usage = replace(used, first=reply.usage.first)
-                return replace(reply, text=readable(reply.text), usage=usage, model=answered_by(reply, performer))
-            self.note(f"{performer.identity} declined at {request.path}; asked again with another seed.")
+            context.emit(started)
+            reply = await self._paid(model, tried, listening, used)
+            used = reply.usage
+            if reply.finish != "refusal" and not replies.is_refusal(reply.text):
+                return replace(reply, text=readable(reply.text), model=model.identity)
+            self.note(f"{model.identity} declined at {request.path}; asked again with another seed.")
+        self._lose(request, model, used or NOTHING_USED)
         raise RefusalError(
-            f"{performer.identity} declined {REFUSAL_TRIES} times to answer as {request.role!r} at {request.path}. "
+            f"{model.identity} declined {REFUSAL_TRIES} times to answer as {request.role!r} at {request.path}. "
             "Change the brief or give this role another model.",
-            model=performer.name,
+            model=model.name,
         )
+
+    async def _paid(self, model: Model, request: Request, listening: OnText | None, before: Usage | None) -> Reply:
+        """A model's reply within the budget, with what it took and what tries `before` did; a program costs nothing."""
+        context = self.context
+        if isinstance(model, Program):
+            return await model.ask(request, listening)
+        price = price_of(model.name, context.prices)
+        own = not is_overridden(model.name, context.prices)
+        most, usual = longest_reply(request, model), None if request.sampling.max_tokens else DEFAULT_REPLY_TOKENS
+        held = await context.budget.admit(request.role, model.name, prompt_tokens(request), most, price, usual=usual)
+        try:
+            reply = await model.ask(request, listening)
+        except ModelError as error:
+            lost = _counted_by_server(error.tokens, price)
+            context.budget.settle(held, lost)
+            self._lose(request, model, lost if before is None else before + lost)
+            raise
+        finally:
+            context.budget.release(held)
+        usage = counted(request, reply, model.name)
+        usage = replace(usage, cost=paid(usage, price, own=own))
+        usage = (
+            usage if not any(reply.lost) else replace(usage + _counted_by_server(reply.lost, price), first=usage.first)
+        )
+        context.budget.settle(held, usage)
+        return replace(reply, usage=usage if before is None else replace(before + usage, first=usage.first))
+
+    def _lose(self, request: Request, model: Model, usage: Usage) -> None:
+        """Record what was paid for a call that came to nothing."""
+        if usage != NOTHING_USED:
+            self.context.journal.lose(request, model.identity, usage)
+            self.context.emit(CallLost(request.path, request.role, model.identity, usage))
 
     def _dry(
         self, request: Request, recorded: Reply | None, ordinal: int, expect: int | None, sketch: str | None
@@ -684,6 +719,12 @@ class Run:
         usage = replace(reply.usage, prompt=prompt, cached=0, reply=tokens)
         self._plan(request.path, request.role, usage)
         return reply
+
+
+def _counted_by_server(tokens: tuple[int, int], price: Price | None) -> Usage:
+    """What a server counted of tries that came to nothing."""
+    usage = Usage(prompt=tokens[0], reply=tokens[1])
+    return replace(usage, cost=paid(usage, price, own=False)) if any(tokens) else NOTHING_USED
 
 
 def _like(request: Request) -> str:

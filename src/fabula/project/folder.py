@@ -103,8 +103,8 @@ class Project:
         Settings.of(settings or {}, "the command line")
         project._make_folders()
         write_atomically(project.settings_file, given)
-        write_atomically(project.brief_file, brief.write())  # last: with it, the folder is a project
         project.trust(acts_in(settings or {}, folder))
+        write_atomically(project.brief_file, brief.write())  # last: with it, the folder is a project
         return project
 
     @classmethod
