@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fabula.app.remarks import remarks_on
-from fabula.base.errors import FabulaError, JournalError, PausedError, ReplyError, UsageError, first_error
+from fabula.base.errors import FabulaError, JournalError, PausedError, ReplyError, UsageError
 from fabula.craft.length import asked_range
 from fabula.craft.planning import PROMPTS
 from fabula.engine.dry_run import DryRun
