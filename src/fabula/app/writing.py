@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fabula.base.errors import FabulaError, JournalError, ReplyError, UsageError
 from fabula.craft.planning import PROMPTS
+from fabula.engine.dry_run import DryRun
 from fabula.engine.events import CallRetried, RunFinished, RunStarted
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 
     from fabula.engine.announced import Announced
-    from fabula.engine.dry_run import DryRun
+    from fabula.engine.dry_run import Temper
     from fabula.engine.events import Event, Kept, Listener
     from fabula.engine.methods import Method
     from fabula.engine.roles import Answer, Cast
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _LEAST_WORDS = 3
+_WALKED_TWICE = 300  # calls; of more, terse and generous replies make up for each other
 
 
 @dataclass(frozen=True)
@@ -234,8 +237,21 @@ async def dry_run(brief: Brief, settings: Settings, options: Options) -> DryRun:
 async def _dry_run(prepared: Prepared, journal: Journal, brief: Brief, pending: Mapping[str, str]) -> DryRun:
     async with prepared.opened(journal, dry=True) as context:
         context.pending = pending
-        await prepared.write(brief, context)
-    return context.dry_run
+        return await rehearsed(context, lambda one: prepared.write(brief, one))
+
+
+async def rehearsed(context: RunContext, write: Callable[[RunContext], Awaitable[Story]]) -> DryRun:
+    """What `write` would ask; where much of it is made up, by two walks, so that terse and generous models are in it."""
+    tempers: tuple[Temper, ...] = ("terse first", "generous first")
+    walks: list[DryRun] = []
+    for temper in tempers:
+        walks.append(DryRun(temper=temper))
+        await write(replace(context, ordinals=Counter(), dry_run=walks[-1]))
+        if not walks[0].made_up or len(walks[0].planned) > _WALKED_TWICE:
+            break
+    most, *others = sorted(walks, key=lambda walk: -len(walk.planned))
+    most.other = others[0] if others else None
+    return most
 
 
 def write(

@@ -16,7 +16,7 @@ from fabula.base.errors import JournalMissError, RefusalError, ReplyError, Usage
 from fabula.engine import replies
 from fabula.engine.aids import PROMPT_SHARE, USUAL_WINDOW, gets_aids
 from fabula.engine.context import Mode, RunContext
-from fabula.engine.dry_run import PlannedCall, example, placeholder
+from fabula.engine.dry_run import PlannedCall, placeholder, sketched, usual
 from fabula.engine.events import CallFinished, CallStarted, Kept, Noted, Removed, Repaired, TextArrived
 from fabula.engine.journal import call_key
 from fabula.engine.roles import Person, answered_by, drawn, is_person
@@ -40,6 +40,7 @@ from fabula.story import readable
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+    from fabula.engine.dry_run import Expected, Sketch
     from fabula.engine.replies.rules import RuleName
     from fabula.engine.roles import Assignment
     from fabula.models.base import OnText
@@ -53,7 +54,7 @@ More: TypeAlias = "Callable[[Run, str], Awaitable[str]]"
 REFUSAL_TRIES = 3
 _LIKELIEST = 20  # tokens whose probabilities are asked for
 DEFAULT_REPLY_TOKENS = 4096  # target length of Agents' Room, section 5
-_WORDS_PER_TOKEN = 0.75
+_WORDS_PER_TOKEN = 0.7
 _UNSET = Sampling()
 _USUAL_TEMPERATURE, _WARMER, _WARMEST = 0.7, 0.15, 1.0
 _REMARK = (
@@ -305,7 +306,7 @@ class Run:
         /,
         *,
         sampling: Sampling | None = None,
-        expect: int | None = None,
+        expect: int | str | None = None,
         **fields: object,
     ) -> str:
         """The text of a role's reply to a prompt; one call, or none if it is recorded.
@@ -314,7 +315,7 @@ class Run:
             role: who is asked.
             prompt: name of the prompt file.
             sampling: values of the system; what the cast sets for the role goes before them.
-            expect: words the reply should have, for estimates only.
+            expect: words the reply should have, or how it looks (`#1. {5}`: five words stand there); for estimates only.
             **fields: fill the prompt's fields.
 
         Raises:
@@ -330,7 +331,7 @@ class Run:
         /,
         *,
         sampling: Sampling | None = None,
-        expect: int | None = None,
+        expect: int | str | None = None,
         **fields: object,
     ) -> Reply:
         """As `ask`, with usage and the way the reply ended."""
@@ -344,13 +345,13 @@ class Run:
         /,
         *,
         sampling: Sampling | None = None,
-        expect: int | None = None,
+        expect: int | str | None = None,
         **fields: object,
     ) -> Reply:
         """As `reply`, with what was said: messages between the prompt and what it says last (its block `closing`)."""
         return await self._opened(self._request(role, prompt, sampling, fields, said=said, opening=True), expect)
 
-    async def _opened(self, request: Request, expect: int | None) -> Reply:
+    async def _opened(self, request: Request, expect: int | str | None) -> Reply:
         """The reply with the first words that the model was given of it."""
         reply = await self._answer(request, expect)
         opening = request.messages[-1]
@@ -371,7 +372,7 @@ class Run:
         /,
         *,
         sampling: Sampling | None = None,
-        expect: int | None = None,
+        expect: int | str | None = None,
         **fields: object,
     ) -> tuple[str, ...]:
         """`n` independent replies to one prompt, asked side by side; `n` calls."""
@@ -381,11 +382,20 @@ class Run:
         return tuple(reply.text for reply in replies_)
 
     async def ask_for(
-        self, shape: type[T], role: str, prompt: str, /, *, sampling: Sampling | None = None, **fields: object
+        self,
+        shape: type[T],
+        role: str,
+        prompt: str,
+        /,
+        *,
+        sampling: Sampling | None = None,
+        expect: Expected | None = None,
+        **fields: object,
     ) -> T:
         """A reply of type `shape` (pydantic model, dataclass, any annotated type), repaired at most `repairs` times.
 
-        Uses the engine's JSON-schema mode where it has one, else asks for JSON in the text.
+        Uses the engine's JSON-schema mode where it has one, else asks for JSON in the text. `expect` is for estimates
+        only: by the names of its fields, how many entries a list has, how many words a text, and what is true.
 
         Raises:
             ReplyError: no reply could be read; the run can be resumed.
@@ -397,8 +407,11 @@ class Run:
         else:
             asked = f"{request.messages[-1].content}\n\n{replies.json_instruction(schema)}"
             request = replace(request, messages=(*request.messages[:-1], Message("user", asked)))
-        sketch = json.dumps(example(schema, request.path))
-        return await self._read(request, lambda text: replies.read_json(text, shape), sketch)
+        return await self._read(
+            request,
+            lambda text: replies.read_json(text, shape),
+            lambda words: json.dumps(usual(schema, request.path, expect or {}, words)),
+        )
 
     async def choose(
         self, options: Sequence[str], role: str, prompt: str, /, *, sampling: Sampling | None = None, **fields: object
@@ -411,7 +424,7 @@ class Run:
         request = self._request(role, prompt, sampling, fields)
         if self._assignment(role).performer.capabilities.choices:
             request = replace(request, choices=tuple(options))
-        return await self._read(request, lambda text: replies.read_choice(text, options), options[0])
+        return await self._read(request, lambda text: replies.read_choice(text, options), lambda _: options[0])
 
     async def weigh(
         self, options: Sequence[str], role: str, prompt: str, /, *, sampling: Sampling | None = None, **fields: object
@@ -420,9 +433,9 @@ class Run:
         request = self._request(role, prompt, sampling, fields)
         able = self._assignment(role).performer.capabilities.choices
         request = replace(request, logprobs=_LIKELIEST, choices=tuple(options) if able else ())
-        return await self._answer(request, None, sketch=options[0])
+        return await self._answer(request, None, sketch=lambda _: options[0])
 
-    async def _read(self, request: Request, read: Callable[[str], T], sketch: str) -> T:
+    async def _read(self, request: Request, read: Callable[[str], T], sketch: Sketch) -> T:
         """Ask, read, and send back what could not be read, at most `repairs` times."""
         for attempt in range(self.context.repairs + 1):
             reply = await self._answer(request, None, sketch=sketch)
@@ -488,7 +501,11 @@ class Run:
         return self.context.ordinals[counted] - 1
 
     async def _answer(
-        self, request: Request, expect: int | None, ordinal: int | None = None, sketch: str | None = None
+        self,
+        request: Request,
+        expect: int | str | None,
+        ordinal: int | None = None,
+        sketch: Sketch | None = None,
     ) -> Reply:
         """The recorded reply, or a new one that is recorded before it is used."""
         context, performer = self.context, self._assignment(request.role).performer
@@ -547,21 +564,24 @@ class Run:
         )
 
     def _dry(
-        self, request: Request, recorded: Reply | None, ordinal: int, expect: int | None, sketch: str | None
+        self,
+        request: Request,
+        recorded: Reply | None,
+        ordinal: int,
+        expect: int | str | None,
+        sketch: Sketch | None,
     ) -> Reply:
         """Stand in for a call in a dry run: the recorded reply, or an old or made-up one that counts as asked."""
         context, performer = self.context, self._assignment(request.role).performer
         if recorded is not None and not is_stale(context):
             context.dry_run.replayed += 1
+            if isinstance(expect, int) and recorded.finish == "stop":
+                context.dry_run.seen(request.role, expect, recorded.text)
             return recorded
         set_stale(context)
-        old = context.journal.last_at(request.path, ordinal)
-        most = request.sampling.max_tokens or DEFAULT_REPLY_TOKENS
-        words = expect or int(most * _WORDS_PER_TOKEN)
-        reply = old or Reply(sketch if sketch is not None else placeholder(words, request.path))
-        made = int(words / _WORDS_PER_TOKEN) if sketch is None else estimate_tokens(sketch)
-        tokens = old.usage.reply if old and old.usage.reply else min(most, made)
-        prompt = prompt_tokens(request)
+        old, prompt = context.journal.last_at(request.path, ordinal), prompt_tokens(request)
+        reply = old or self._made_up(request, prompt, expect, sketch)
+        tokens = reply.usage.reply or estimate_tokens(reply.text)
         usage = replace(reply.usage, prompt=prompt, cached=0, reply=tokens)
         price = price_of(performer.name, context.prices)
         paid = None if price is None else cost(price, usage)
@@ -569,6 +589,24 @@ class Run:
             PlannedCall(request.path, request.role, performer.identity, prompt, tokens, paid, self.aids(request.role))
         )
         return reply
+
+    def _made_up(self, request: Request, prompt: int, expect: int | str | None, sketch: Sketch | None) -> Reply:
+        """What stands for a reply that was never asked: of its usual length, and cut where the model would be."""
+        dry, able = self.context.dry_run, self._assignment(request.role).performer.capabilities
+        dry.made_up += 1
+        limits = [
+            request.sampling.max_tokens,
+            able.reply or DEFAULT_REPLY_TOKENS,
+            able.context and able.context - prompt,
+        ]
+        most = int(max(min(limit for limit in limits if limit), 1) * _WORDS_PER_TOKEN)
+        share = dry.share(request.role, request.path)
+        if sketch is not None:
+            return Reply(sketch(lambda words: min(round(words * share), most)))
+        if isinstance(expect, str):
+            return Reply(sketched(expect, share, request.path))
+        words = round((expect or most) * share)
+        return Reply(placeholder(min(words, most), request.path), finish="length" if words > most else "stop")
 
 
 def _with_remark(messages: Sequence[Message], remark: str) -> tuple[Message, ...]:
