@@ -116,6 +116,7 @@ async def turn_of(
     temperature: float,
     tries: int = 1,
     fallbacks: Sequence[str] = (),
+    expect: int | str = _WORDS,
 ) -> Said:
     """What `moment.who` does and says: the first usable draw of at most `tries`.
 
@@ -129,6 +130,7 @@ async def turn_of(
         temperature: of the first draw; each further one is warmer.
         tries: draws at most.
         fallbacks: what happens by the plan, the nearest first. One of them is done where no draw is usable.
+        expect: the turn's words, or how it looks, for estimates.
 
     Raises:
         ReplyError: no draw has any text, and there is no fallback.
@@ -149,7 +151,7 @@ async def turn_of(
             temperature=round(temperature + _WARMER * attempt, 2), max_tokens=run.reply_tokens(role, _SHORT)
         )
         try:
-            reply = await place.chat(role, prompt, chat, sampling=sampling, expect=_WORDS, lead=draw.lead, **fields)
+            reply = await place.chat(role, prompt, chat, sampling=sampling, expect=expect, lead=draw.lead, **fields)
             text = reply.text
         except RefusalError:  # it was asked three times
             if not fallbacks:
