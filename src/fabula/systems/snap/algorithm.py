@@ -258,14 +258,13 @@ class Snap:
 
     async def answer(self, run: Run, moment: Moment) -> Said:
         """One turn of the agent (Table 8); 1 call, more where a draw is not usable."""
-        ahead = [step.title for step in moment.steps[moment.step - 1 : moment.step + 1]] if moment.step else [_IDLE]
-        return await self._turn(run, moment, "npc", "answer", ahead)
+        return await self._turn(run, moment, "npc", "answer")
 
     async def play(self, run: Run, moment: Moment) -> Said:
         """One turn of the player's character by a model, an agent like the other (section 5.3)."""
-        return await self._turn(run, moment, "player", "play", [_IDLE])
+        return await self._turn(run, moment, "player", "play")
 
-    async def _turn(self, run: Run, moment: Moment, role: str, prompt: str, fallbacks: Sequence[str]) -> Said:
+    async def _turn(self, run: Run, moment: Moment, role: str, prompt: str) -> Said:
         """What a cell gives to whoever speaks in it (section 4.2), as a prompt and the messages of a chat."""
         paper, ours, view = self.config.paper, self.config.ours, moment.view
         fields = {
@@ -303,7 +302,7 @@ class Snap:
             chat=chat_of(moment, run.prompt_tokens(role, _DIALOGUE_TOKENS)),
             temperature=paper.turn_temperature,
             tries=ours.tries,
-            fallbacks=fallbacks if ours.lenient else (),
+            fallback=_IDLE if ours.lenient else "",
         )
 
     def progress(self, state: State, words: str, answer: Said) -> Progress:

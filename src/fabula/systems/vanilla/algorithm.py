@@ -141,7 +141,7 @@ class Vanilla:
             chat=chat_of(moment, run.prompt_tokens(role, _DIALOGUE_TOKENS)),
             temperature=self.config.paper.turn_temperature,
             tries=ours.tries,
-            fallbacks=["says nothing"] if ours.lenient else [],
+            fallback="says nothing" if ours.lenient else "",
         )
 
     def progress(self, state: State, words: str, answer: Said) -> Progress:
