@@ -34,7 +34,7 @@ _FEW: Final = 2  # words that anybody may say twice
 _WORDS: Final = 25  # of a turn, for estimates
 _SHORT: Final = 96  # tokens of a turn, with aids
 _SENTENCES: Final = 1  # of a message, with aids
-_WARMER: Final = 0.3
+_WARMER, _WARMER_WITH_AIDS = 0.3, 0.6  # each further draw; a small model says the same again at less
 _STOPS: Final = 4  # texts at which a reply ends; some servers take no more
 _BARE: Final = re.compile(r"\w+")
 _APOSTROPHE: Final = re.compile("['\u2019]")
@@ -150,10 +150,12 @@ async def turn_of(
     """
     draw = Draw(moment.who, moment.parties.names, aids=run.aids(role))
     stop: tuple[str, ...] = ()
+    warmer = _WARMER_WITH_AIDS if draw.aids else _WARMER
     if draw.aids:
         rules = run.render(prompt, **_without_story({**fields, "begun": ""})) if tries > 1 else ""
         draw = replace(draw, before=said_before(moment.lines, moment.who), rules=rules, sentences=_SENTENCES)
-        stop = tuple(f"\n{mark}{name}:" for name in moment.partners for mark in ("", "["))[:_STOPS]
+        # A small model plays on by itself; what would be left out need not be waited for.
+        stop = ("\n\n", "\n[", *(f"\n{name}:" for name in (moment.who, *moment.partners)))[:_STOPS]
     draws: list[Said] = []
     text = ""
     continues = draw.aids and run.context.cast.assignment(role).performer.capabilities.continues
@@ -163,7 +165,7 @@ async def turn_of(
             moment.hearing.begin(draw, draw.lead if continues else "")
         place = run.scope("again", attempt) if attempt else run
         sampling = Sampling(
-            temperature=round(temperature + _WARMER * attempt, 2), max_tokens=run.reply_tokens(role, _SHORT), stop=stop
+            temperature=round(temperature + warmer * attempt, 2), max_tokens=run.reply_tokens(role, _SHORT), stop=stop
         )
         asked = {**fields, "begun": "" if continues else draw.begun.text, "lead": draw.lead}
         try:
