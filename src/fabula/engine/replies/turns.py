@@ -27,9 +27,10 @@ _STAGE: Final = re.compile(
 )
 # How what the patterns above find may begin, at the end of a text that goes on.
 _LEAVING: Final = re.compile(
-    r"\b(?:as(?: an?(?: large)?)?|i(?:['\u2019]m| am)?(?: just| only| very| so)?(?: an?)?|my(?: training)?|stay|remain|staying|"
-    r"(?:the|this|next|my)(?: director(?:['\u2019]s)?| script| dialogue| role)?|(?:stay|remain|staying) in|your|"
-    r"(?:as an?|(?:i['\u2019]m|i am)(?: just| only)? an?) (?:language|virtual)|open|chat)\Z",
+    r"\b(?:as(?: an?(?: large)?)?|i(?:['\u2019]m| am)?(?: just| only| very| so)?(?: an?)?|my(?: training)?|"
+    r"stay|remain|staying|(?:the|this|next|my)(?: director(?:['\u2019]s)?| script| dialogue| role)?|"
+    r"(?:stay|remain|staying) in|your|(?:as an?|(?:i['\u2019]m|i am)(?: just| only)? an?) (?:language|virtual)|"
+    r"open|chat)\Z",
     re.IGNORECASE,
 )
 _APOLOGY: Final = re.compile(
