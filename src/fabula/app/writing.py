@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,6 +19,7 @@ from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.replies import fault_of
 from fabula.engine.run import Run, RunContext
+from fabula.engine.trail import Trail, digest_of
 from fabula.models.budget import Budget
 from fabula.models.prices import Price
 from fabula.project.casting import Environment, open_cast
@@ -139,6 +141,25 @@ class Prepared:
         environment = Environment(self.options.environ, time.monotonic, retried, self.options.person)
         return open_cast(self.settings, self.method.roles, environment, self.method.open_role)
 
+    def trail(self, brief: Brief, context: RunContext) -> Trail | None:
+        """The trail of the project's last finished run, to be followed and left anew; none for a frozen run."""
+        if context.mode == "frozen":
+            return None
+        roles = (*self.method.roles, *context.cast.roles)
+        performers = (context.cast.assignment(role).performer for role in dict.fromkeys(roles))
+        inputs = digest_of(
+            (
+                self.method.name,
+                self.settings.model_dump_json(),
+                context.prompts.digest,
+                brief.write(),
+                *(f"{p.identity} {json.dumps(asdict(p.capabilities), default=sorted)}" for p in performers),
+            )
+        )
+        journal = context.journal
+        pending = {path: digest_of([text]) for path, text in context.pending.items()}
+        return Trail(inputs, journal.decided() | pending, journal.trail())
+
     async def write(self, brief: Brief, context: RunContext) -> Story:
         """The story; of several errors side by side, the first of ours is raised."""
         system = find(self.settings.system)
@@ -159,12 +180,15 @@ async def write_in(project: Project, settings: Settings, options: Options, suppl
     with project.recorded() as journal:
         project.begin(journal)
         async with prepared.opened(journal, supplied=supplied) as context:
+            context.trail = prepared.trail(brief, context)
             context.on_kept = lambda kept: project.write_kept(journal, kept)
             context.approve = options.approve
             with recorded_run(prepared, context):
                 story = await prepared.write(brief, context)
                 project.write_story(journal, story)
                 check_story(story, brief)
+                if context.trail is not None and (left := context.trail.left()) is not None:
+                    journal.leave_trail(left)
     return Outcome(story, context.budget)
 
 
@@ -213,12 +237,16 @@ def recorded_run(prepared: Prepared, context: RunContext) -> Iterator[None]:
         options.emit(RunFinished(prepared.method.name, error))
 
 
-async def dry_run_in(project: Project, settings: Settings, options: Options) -> tuple[DryRun, list[Change]]:
+async def dry_run_in(
+    project: Project, settings: Settings, options: Options, supplied: Supplied | None = None
+) -> tuple[DryRun, list[Change]]:
     """What a run would ask and cost now, and the changed files it would take over. Asks nobody, writes nothing."""
     prepared = Prepared(settings, options)
     with project.journal as journal:
         changes = project.changes(journal)
-        dry = await _dry_run(prepared, journal, project.brief, {change.path: change.text for change in changes})
+        dry = await _dry_run(
+            prepared, journal, project.brief, {change.path: change.text for change in changes}, supplied
+        )
     return dry, changes
 
 
@@ -228,10 +256,16 @@ async def dry_run(brief: Brief, settings: Settings, options: Options) -> DryRun:
         return await _dry_run(Prepared(settings, options), journal, brief, {})
 
 
-async def _dry_run(prepared: Prepared, journal: Journal, brief: Brief, pending: Mapping[str, str]) -> DryRun:
-    async with prepared.opened(journal, dry=True) as context:
+async def _dry_run(
+    prepared: Prepared, journal: Journal, brief: Brief, pending: Mapping[str, str], supplied: Supplied | None = None
+) -> DryRun:
+    async with prepared.opened(journal, dry=True, supplied=supplied) as context:
         context.pending = pending
-        await prepared.write(brief, context)
+        context.trail = prepared.trail(brief, context)
+        if context.trail is not None and (same := context.trail.unchanged) is not None:
+            context.dry_run.replayed = same
+        else:
+            await prepared.write(brief, context)
     return context.dry_run
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fabula.engine.journal import Journal
     from fabula.engine.prompts import Prompts
     from fabula.engine.roles import Cast
+    from fabula.engine.trail import Trail
     from fabula.models.prices import Price
 
 Mode: TypeAlias = Literal["live", "frozen", "dry"]
@@ -33,6 +34,7 @@ class RunContext:
         on_kept: called with each kept artefact before the run goes on (the project writes its files there).
         approve: called with each made artefact; gives its text back, changed or not, or raises `PausedError`.
         pending: texts of edits that are not recorded yet, by path; a dry run counts with them.
+        trail: what the last finished run did, to be followed as far as this one is the same; `None` follows nothing.
     """
 
     journal: Journal
@@ -50,6 +52,7 @@ class RunContext:
     pending: Mapping[str, str] = field(default_factory=dict)
     ordinals: Counter[tuple[str, str]] = field(default_factory=Counter)
     dry_run: DryRun = field(default_factory=DryRun)
+    trail: Trail | None = None
 
     def emit(self, event: Event) -> None:
         """Hand an event to every listener."""
@@ -58,4 +61,15 @@ class RunContext:
 
     def override(self, path: str) -> tuple[str, str] | None:
         """The text that stands in for an artefact, and why: "pinned", "edited" or "continued"; `None` if none does."""
+        self.come_to(path)
         return (self.pending[path], "edited") if path in self.pending else self.journal.override(path)
+
+    def takes(self, path: str) -> int:
+        """How often a person asked for another take of an artefact."""
+        self.come_to(path)
+        return self.journal.takes(path)
+
+    def come_to(self, path: str) -> None:
+        """Say that what a person decided about an artefact is about to be read."""
+        if self.trail is not None:
+            self.trail.come_to(path)

@@ -17,6 +17,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias
 
 from fabula.base.errors import JournalDamagedError, JournalError, JournalVersionError
+from fabula.engine.trail import Record, Step
 from fabula.models.base import Reply, Usage
 
 if TYPE_CHECKING:
@@ -51,6 +52,12 @@ CREATE TABLE note (id INTEGER PRIMARY KEY, run INTEGER NOT NULL, path TEXT NOT N
 _REMOVALS: Final = """
 CREATE TABLE IF NOT EXISTS removal (id INTEGER PRIMARY KEY, path TEXT NOT NULL, rule TEXT NOT NULL, text TEXT NOT NULL,
                                     run INTEGER NOT NULL, at TEXT NOT NULL, UNIQUE (path, rule, text));
+"""
+_TRAIL: Final = """
+CREATE TABLE IF NOT EXISTS trail (inputs TEXT NOT NULL, decided TEXT NOT NULL, calls INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS trail_step (path TEXT NOT NULL, number INTEGER NOT NULL, key TEXT NOT NULL,
+                                       like TEXT NOT NULL, role TEXT NOT NULL, opening TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS trail_text (path TEXT NOT NULL, number INTEGER NOT NULL, text TEXT NOT NULL);
 """
 _REPLIES: Final = "SELECT t.body, c.finish, c.performer, c.detail FROM call c JOIN text t ON t.hash = c.reply"
 _VERSIONS: Final = "SELECT t.body, v.source, v.at FROM version v JOIN text t ON t.hash = v.text WHERE v.path = ?"
@@ -185,6 +192,8 @@ class Journal:
             db.executescript(f"BEGIN;{_SCHEMA}{stamp}COMMIT;")
         if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'removal'").fetchone():
             db.executescript(_REMOVALS)  # not in the journals of a fabula that left notes of what it took out
+        if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'trail'").fetchone():
+            db.executescript(_TRAIL)  # not in the journals of a fabula that replayed every call by its prompt
 
     @property
     def older(self) -> bool:
@@ -462,6 +471,54 @@ class Journal:
             "LEFT JOIN text t ON t.hash = d.text ORDER BY d.id"
         )
         return [Decision(*row) for row in rows]
+
+    def decided(self) -> dict[str, str]:
+        """A digest of what stands decided about each artefact; an approval changes no text and is left out."""
+        found: dict[str, list[object]] = {}
+        rows = self._all(
+            "SELECT path, kind, text FROM standing WHERE kind NOT IN ('approve', 'pin-all') ORDER BY path, id"
+        )
+        for path, *decision in rows:
+            found.setdefault(path, []).append(decision)
+        return {path: _digest(json.dumps(decisions)) for path, decisions in found.items()}
+
+    # trails ---------------------------------------------------------------------------------------------------------
+
+    def leave_trail(self, record: Record) -> None:
+        """Record the trail of a finished run in place of the one before."""
+        texts = [(*place, _digest(text)) for place, text in record.texts.items()]
+        steps = [(*place, step.key, step.like, step.role, step.opening) for place, step in record.steps.items()]
+        start = (record.inputs, json.dumps(dict(record.decided)), record.calls)
+        self._write(
+            *(self._text(text) for text in set(record.texts.values())),
+            ("DELETE FROM trail", ()),
+            ("DELETE FROM trail_step", ()),
+            ("DELETE FROM trail_text", ()),
+            ("INSERT INTO trail VALUES (?, ?, ?)", start),
+            *(("INSERT INTO trail_step VALUES (?, ?, ?, ?, ?, ?)", step) for step in steps),
+            *(("INSERT INTO trail_text VALUES (?, ?, ?)", text) for text in texts),
+        )
+
+    def trail(self) -> Record | None:
+        """The trail of the last finished run."""
+        begun = self._all("SELECT inputs, decided, calls FROM trail")
+        if not begun:
+            return None
+        inputs, decided, calls = begun[0]
+        steps = self._all("SELECT path, number, key, like, role, opening FROM trail_step")
+        texts = self._all("SELECT s.path, s.number, t.body FROM trail_text s JOIN text t ON t.hash = s.text")
+        replies = self._all(
+            "SELECT c.key, t.body, c.finish, c.performer, c.detail FROM trail_step s JOIN call c ON c.key = s.key "
+            "JOIN text t ON t.hash = c.reply"
+        )
+        return Record(
+            inputs,
+            json.loads(decided),
+            calls,
+            {(path, number): Step(*step) for path, number, *step in steps},
+            {(path, number): text for path, number, text in texts},
+            {key: _reply(*reply) for key, *reply in replies},
+        )
 
 
 def _within(path: str, under: str) -> bool:

@@ -32,6 +32,7 @@ from fabula.engine.staleness import (
     side_by_side,
     unmarked,
 )
+from fabula.engine.trail import Step
 from fabula.models.base import Message, Reply, Request, Sampling
 from fabula.models.budget import estimate_tokens, prompt_tokens
 from fabula.models.prices import cost, paid, price_of
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
     from fabula.engine.replies.rules import RuleName
     from fabula.engine.roles import Assignment
-    from fabula.models.base import OnText
+    from fabula.models.base import OnText, Usage
 
 __all__ = ["DRAFTS", "Branch", "Draft", "Mode", "Run", "RunContext", "apart", "branches", "side_by_side"]
 
@@ -102,8 +103,22 @@ class Run:
         """Why the reply to a prompt with these fields is none, as a sentence for who wrote it; empty if it is one."""
         if self.context.dry_run.planned:  # what a dry run reads is made up
             return ""
-        asked, instructions = self.render(prompt, **fields), self.context.prompts.instructions(prompt)
-        return replies.fault_of(text, asked, instructions, least=least)
+
+        def found() -> str:
+            asked, instructions = self.render(prompt, **fields), self.context.prompts.instructions(prompt)
+            return replies.fault_of(text, asked, instructions, least=least)
+
+        return self.worked_out(f"fault of {prompt}", found)
+
+    def worked_out(self, what: str, compute: Callable[[], str]) -> str:
+        """What `compute` makes of a reply that was asked for here; not worked out anew on the trail of a finished run.
+
+        It must hang on nothing but what this run has read; `what` says what it is for.
+        """
+        trail = self.context.trail
+        if trail is None:
+            return compute()
+        return trail.text(f"{self.at}#{what}", compute, old=self.context.mode == "dry")
 
     @property
     def at(self) -> str:
@@ -253,17 +268,17 @@ class Run:
             made = [version.text for version in journal.versions(path) if version.source == "made"]
             before = journal.newest(of_draft) if made and made[-1] == given else None
             return Draft(name, given, given) if before is None else Draft(name, before)
-        text = await replace(drafts, take=self.take + journal.takes(path)).keep(name, make, folder=DRAFTS)
+        text = await replace(drafts, take=self.take + self.context.takes(path)).keep(name, make, folder=DRAFTS)
         return Draft(name, text, given)
 
     def within_draft(self, name: str) -> Run:
         """As `within`, for the draft `name`."""
-        drafts, takes = self.scope(DRAFTS), self.context.journal.takes("/".join((*self.path, name)))
+        drafts, takes = self.scope(DRAFTS), self.context.takes("/".join((*self.path, name)))
         return replace(drafts, take=self.take + takes).within(name)
 
     def within(self, name: str) -> Run:
         """The run in which `keep` has the artefact `name` made, to ask for what goes with a text that was given."""
-        return replace(self.scope(name), take=self.take + self.context.journal.takes("/".join((*self.path, name))))
+        return replace(self.scope(name), take=self.take + self.context.takes("/".join((*self.path, name))))
 
     async def given(self, name: str, *, folder: str, suffix: str = "md") -> str | None:
         """The author's own text of the artefact `name`: edited, pinned or given as a file; `None` if there is none."""
@@ -334,6 +349,8 @@ class Run:
         **fields: object,
     ) -> Reply:
         """As `ask`, with usage and the way the reply ended."""
+        if (reply := self._followed(prompt)) is not None:
+            return reply
         return await self._opened(self._request(role, prompt, sampling, fields, opening=True), expect)
 
     async def chat(
@@ -348,15 +365,15 @@ class Run:
         **fields: object,
     ) -> Reply:
         """As `reply`, with what was said: messages between the prompt and what it says last (its block `closing`)."""
+        if (reply := self._followed(prompt)) is not None:
+            return reply
         return await self._opened(self._request(role, prompt, sampling, fields, said=said, opening=True), expect)
 
     async def _opened(self, request: Request, expect: int | None) -> Reply:
         """The reply with the first words that the model was given of it."""
-        reply = await self._answer(request, expect)
-        opening = request.messages[-1]
-        if opening.role != "assistant" or is_person(reply.model):  # a person writes the whole text
-            return reply
-        return replace(reply, text=f"{opening.content}{reply.text}")
+        last = request.messages[-1]
+        opening = last.content if last.role == "assistant" else ""
+        return _with_opening(await self._answer(request, expect), opening)
 
     def render(self, prompt: str, /, **fields: object) -> str:
         """The text of a prompt without its opening, to recognise echoes of it in a reply; nobody is asked."""
@@ -375,10 +392,19 @@ class Run:
         **fields: object,
     ) -> tuple[str, ...]:
         """`n` independent replies to one prompt, asked side by side; `n` calls."""
+        followed: list[Reply] = []
+        while len(followed) < n and (reply := self._followed(prompt)) is not None:
+            followed.append(reply)
+        if len(followed) == n:
+            return tuple(reply.text for reply in followed)
         request = self._request(role, prompt, sampling, fields)
-        numbered = [(request, self._ordinal(request)) for _ in range(n)]
-        replies_ = await side_by_side(self._answer(request, expect, ordinal) for request, ordinal in numbered)
-        return tuple(reply.text for reply in replies_)
+        like, trail = _like(request), self.context.trail
+        numbered = [
+            (self._ordinal(request, like), trail.place(request.path) if trail else None)
+            for _ in range(n - len(followed))
+        ]
+        made = await side_by_side(self._answer(request, expect, ordinal, place=place) for ordinal, place in numbered)
+        return tuple(reply.text for reply in (*followed, *made))
 
     async def ask_for(
         self, shape: type[T], role: str, prompt: str, /, *, sampling: Sampling | None = None, **fields: object
@@ -390,6 +416,8 @@ class Run:
         Raises:
             ReplyError: no reply could be read; the run can be resumed.
         """
+        if (followed := self._followed_as(prompt, lambda text: replies.read_json(text, shape))) is not None:
+            return followed
         schema = replies.schema_of(shape, short=self.aids(role))
         request = self._request(role, prompt, sampling, fields)
         if self._assignment(role).performer.capabilities.schema:
@@ -408,6 +436,8 @@ class Run:
         Raises:
             ReplyError: no reply named exactly one of them.
         """
+        if (followed := self._followed_as(prompt, lambda text: replies.read_choice(text, options))) is not None:
+            return followed
         request = self._request(role, prompt, sampling, fields)
         if self._assignment(role).performer.capabilities.choices:
             request = replace(request, choices=tuple(options))
@@ -440,6 +470,51 @@ class Run:
         )
 
     # one call -------------------------------------------------------------------------------------------------------
+
+    def _followed(self, prompt: str) -> Reply | None:
+        """The reply that the last finished run had here, while this one is on its trail.
+
+        In a dry run also a stale one, which is planned as it was: its prompt would be of about that size.
+        """
+        context, found = self.context, self._next(prompt)
+        if found is None or context.trail is None:
+            return None
+        (step, reply), path = found, "/".join((*self.path, prompt))
+        context.trail.took(step, context.trail.place(path))
+        context.ordinals[path, step.like] += 1
+        if context.mode == "live":
+            context.emit(CallFinished(path, step.role, reply.model, reply.usage, replayed=True))
+        elif is_stale(context):
+            self._plan(path, step.role, reply.usage)
+        else:
+            context.dry_run.replayed += 1
+        return _with_opening(reply, step.opening)
+
+    def _next(self, prompt: str) -> tuple[Step, Reply] | None:
+        """The step of the last finished run that is this run's next one here."""
+        context = self.context
+        if context.trail is None or not (context.trail.followed or (context.mode == "dry" and is_stale(context))):
+            return None
+        return context.trail.step("/".join((*self.path, prompt)))
+
+    def _plan(self, path: str, role: str, usage: Usage) -> None:
+        """Plan a call in a dry run."""
+        performer, planned = self._assignment(role).performer, self.context.dry_run.planned
+        price = price_of(performer.name, self.context.prices)
+        paid = None if price is None else cost(price, replace(usage, cached=0))
+        planned.append(PlannedCall(path, role, performer.identity, usage.prompt, usage.reply, paid, self.aids(role)))
+
+    def _followed_as(self, prompt: str, read: Callable[[str], T]) -> T | None:
+        """As `_followed`, read; a reply that had to be repaired is read in the usual way, with its repairs."""
+        found = self._next(prompt)
+        if found is None:
+            return None
+        try:
+            value = read(found[1].text)
+        except replies.ReplyProblem:
+            return None
+        self._followed(prompt)
+        return value
 
     def _request(
         self,
@@ -477,26 +552,32 @@ class Run:
         seeded_by = "/".join(str(name) for name in (self.context.seed, self.at, self.take, *names))
         return int.from_bytes(sha256(seeded_by.encode()).digest()[:4]) >> 1
 
-    def _ordinal(self, request: Request) -> int:
+    def _ordinal(self, request: Request, like: str) -> int:
         """How many identical requests were made at this path before; counted before dispatch, so order is fixed."""
-        same = sha256(repr((request.sampling, request.choices, request.adapter, request.logprobs)).encode())
-        same.update(json.dumps([request.schema, [(m.role, len(m.content)) for m in request.messages]]).encode())
-        for message in request.messages:  # as they are: long prompts as JSON would take a tenth of a replayed call
-            same.update(message.content.encode("utf-8", "surrogatepass"))
-        counted = (request.path, same.hexdigest())
+        counted = (request.path, like)
         self.context.ordinals[counted] += 1
         return self.context.ordinals[counted] - 1
 
     async def _answer(
-        self, request: Request, expect: int | None, ordinal: int | None = None, sketch: str | None = None
+        self,
+        request: Request,
+        expect: int | None,
+        ordinal: int | None = None,
+        sketch: str | None = None,
+        place: tuple[str, int] | None = None,
     ) -> Reply:
-        """The recorded reply, or a new one that is recorded before it is used."""
+        """The recorded reply, or a new one that is recorded before it is used; `place` is the trail's for it."""
         context, performer = self.context, self._assignment(request.role).performer
-        ordinal = self._ordinal(request) if ordinal is None else ordinal
+        like = _like(request)
+        ordinal = self._ordinal(request, like) if ordinal is None else ordinal
         if request.sampling.seed is None:
             seed = self._number(request.path, ordinal)
             request = replace(request, sampling=replace(request.sampling, seed=seed))
         key = call_key(request, performer.identity, ordinal, self.take)
+        if context.trail is not None:
+            last = request.messages[-1]
+            opening = last.content if last.role == "assistant" else ""
+            context.trail.took(Step(key, like, request.role, opening), place or context.trail.place(request.path))
         recorded = context.journal.recorded(key)
         if context.mode == "dry":
             return self._dry(request, recorded, ordinal, expect, sketch)
@@ -548,7 +629,7 @@ class Run:
         self, request: Request, recorded: Reply | None, ordinal: int, expect: int | None, sketch: str | None
     ) -> Reply:
         """Stand in for a call in a dry run: the recorded reply, or an old or made-up one that counts as asked."""
-        context, performer = self.context, self._assignment(request.role).performer
+        context = self.context
         if recorded is not None and not is_stale(context):
             context.dry_run.replayed += 1
             return recorded
@@ -561,12 +642,22 @@ class Run:
         tokens = old.usage.reply if old and old.usage.reply else min(most, made)
         prompt = prompt_tokens(request)
         usage = replace(reply.usage, prompt=prompt, cached=0, reply=tokens)
-        price = price_of(performer.name, context.prices)
-        paid = None if price is None else cost(price, usage)
-        context.dry_run.planned.append(
-            PlannedCall(request.path, request.role, performer.identity, prompt, tokens, paid, self.aids(request.role))
-        )
+        self._plan(request.path, request.role, usage)
         return reply
+
+
+def _like(request: Request) -> str:
+    """What identical requests at one path have in common, without the seed that sets them apart."""
+    same = sha256(repr((request.sampling, request.choices, request.adapter, request.logprobs)).encode())
+    same.update(json.dumps([request.schema, [(m.role, len(m.content)) for m in request.messages]]).encode())
+    for message in request.messages:  # as they are: long prompts as JSON would take a tenth of a replayed call
+        same.update(message.content.encode("utf-8", "surrogatepass"))
+    return same.hexdigest()
+
+
+def _with_opening(reply: Reply, opening: str) -> Reply:
+    """A reply with the first words that its model was given of it; a person writes the whole text."""
+    return replace(reply, text=f"{opening}{reply.text}") if opening and not is_person(reply.model) else reply
 
 
 def _with_remark(messages: Sequence[Message], remark: str) -> tuple[Message, ...]:
