@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
 
 from fabula.base.errors import ConfigError
 from fabula.models.base import Sampling
+from fabula.models.prices import Price
+from fabula.models.providers import may_hold_key
 from fabula.project.trust import Act, Trust, acts_in
 
 DEFAULT_MODEL = "embedded:smollm2"
 FILE_MODELS: Final = ("scripted", "replay", "embedded", "seq2seq")  # what comes after the colon may be a file
+_SECRET: Final = re.compile(r"key|token|secret|password|auth|base_url", re.IGNORECASE)  # whose values no error shows
 
 
 class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class RoleTable(_Table):
@@ -65,6 +69,16 @@ class ModelTable(_Table):
     context: int = Field(default=8192, ge=256)
     adapters: dict[str, str] = Field(default_factory=dict)
 
+    @field_validator("base_url")
+    @classmethod
+    def _without_key(cls, address: str) -> str:
+        if may_hold_key(address):
+            raise ValueError(
+                "an address goes without a user (@), a query (?) and a fragment (#), which may hold a key; set the key "
+                "in the environment, and name its variable in key_env"
+            )
+        return address
+
 
 class PriceTable(_Table):
     """`[prices."NAME"]`: US dollars for a million tokens."""
@@ -72,6 +86,13 @@ class PriceTable(_Table):
     input: float = Field(ge=0)
     output: float = Field(ge=0)
     cached: float | None = Field(default=None, ge=0)
+
+
+class BudgetTable(_Table):
+    """`[budget]`: most tokens and US dollars of all runs of the project together."""
+
+    tokens: int | None = Field(default=None, ge=0)
+    usd: float | None = Field(default=None, ge=0)
 
 
 class AuthorTable(_Table):
@@ -99,7 +120,7 @@ class Settings(_Table):
 
     system: str = "agents-room"
     preset: Literal["faithful", "improved"] = "improved"
-    seed: int = 1
+    seed: int = Field(default=1, ge=-(2**63), lt=2**63)
     aids: Literal["auto", "on", "off"] = "auto"
     model: str = DEFAULT_MODEL
     prompts: str = ""
@@ -108,13 +129,24 @@ class Settings(_Table):
     roles: dict[str, RoleTable] = Field(default_factory=dict)
     models: dict[str, ModelTable] = Field(default_factory=dict)
     prices: dict[str, PriceTable] = Field(default_factory=dict)
+    budget: BudgetTable = Field(default_factory=BudgetTable)
     author: AuthorTable = Field(default_factory=AuthorTable)
     _said: _Said = PrivateAttr(default_factory=_Said)
+
+    @property
+    def known_prices(self) -> dict[str, Price]:
+        """The prices that are set, by name of the model."""
+        return {name: Price(table.input, table.output, table.cached) for name, table in self.prices.items()}
 
     @property
     def aids_in_force(self) -> Literal["auto", "on", "off"]:
         """As `aids`; but what is to be faithful to a paper has no aids that were not asked for."""
         return "off" if self.aids == "auto" and self.preset == "faithful" else self.aids
+
+    @property
+    def as_tables(self) -> dict[str, Any]:
+        """What differs from the defaults, as nested tables of JSON data."""
+        return self.model_dump(mode="json", exclude_defaults=True)
 
     @classmethod
     def read(cls, path: Path) -> Settings:
@@ -141,14 +173,36 @@ class Settings(_Table):
         try:
             return cls.model_validate(data)
         except ValidationError as error:
-            first = error.errors()[0]
-            field = ".".join(str(part) for part in first["loc"])
-            raise ConfigError(f"{where}: {field}: {first['msg']} (got {first['input']!r}).") from error
+            first = error.errors(include_url=False)[0]
+        field = ".".join(str(part) for part in first["loc"])
+        secret = _SECRET.search(str(first["loc"][-1])) if first["loc"] else None
+        got = "" if secret else f" (got {first['input']!r})"
+        raise ConfigError(
+            f"{where}: {field}: {first['msg'].removeprefix('Value error, ')}{got}."
+        )  # outside the block: pydantic's error holds the value
+
+    def with_costs_of(self, path: Path) -> Settings:
+        """These settings with the prices and the budget of a `fabula.toml`, where it is there.
+
+        Raises:
+            ConfigError: the file is no TOML or a field is wrong.
+        """
+        costs = Settings.read(path)
+        return self.model_copy(update={"budget": costs.budget, "prices": {**costs.prices, **self.prices}})
 
     def with_(self, changes: dict[str, Any], where: str = "the command line") -> Settings:
         """These settings with `changes` (nested tables are merged) on top, which a person has typed."""
         typed = self._said.typed | acts_in(changes, Path())
         return self._from(Settings.of(merged(self.model_dump(), changes), where), _Said(self._said.file, typed))
+
+    def said_by(self, file: Path) -> Settings:
+        """These settings as those that a file says: what they could do needs the trust that was given to it."""
+        return self._from(self, _Said(file))
+
+    @property
+    def typed(self) -> frozenset[Act]:
+        """What could be done by what a person has put on top of a file's settings."""
+        return self._said.typed
 
     @classmethod
     def _from(cls, settings: Settings, said: _Said) -> Settings:
@@ -183,6 +237,36 @@ class Settings(_Table):
         cast = {self.model, *(role.model for role in tables)}
         said = self.model_dump() | {"models": {n: t.model_dump() for n, t in self.models.items() if n in cast}}
         Trust().check(self._said.file, acts_in(said, self._said.file.parent) - self._said.typed)
+
+
+_MISSING: Final = object()
+
+
+def carried_over(used: dict[str, Any], then: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
+    """The tables `now` with what a run `used` beyond the tables of `then`; what changed since `then` goes before it."""
+    result = dict(now)
+    for name in dict.fromkeys((*used, *then)):
+        mine, before, today = used.get(name, _MISSING), then.get(name, _MISSING), now.get(name, _MISSING)
+        if any(isinstance(one, dict) for one in (mine, before, today)):
+            tables = [one if isinstance(one, dict) else {} for one in (mine, before, today)]
+            if inner := carried_over(*tables):
+                result[name] = inner
+        elif mine != before and today == before:
+            result[name] = mine
+    return {name: value for name, value in result.items() if value is not _MISSING}
+
+
+def difference(new: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
+    """The values of the tables `new` that differ from those of `old`; `None` for one that only `old` has."""
+    result: dict[str, Any] = {}
+    for name in dict.fromkeys((*old, *new)):
+        mine, before = new.get(name), old.get(name)
+        if isinstance(mine, dict) or isinstance(before, dict):
+            if inner := difference(mine or {}, before or {}):
+                result[name] = inner
+        elif mine != before:
+            result[name] = mine
+    return result
 
 
 def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:

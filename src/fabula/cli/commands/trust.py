@@ -8,11 +8,13 @@ from typing import Annotated, Final
 
 import typer
 
+from fabula.app.writing import settings_as_last_time
 from fabula.base.errors import ConfigError, UsageError
 from fabula.base.files import read_text
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
 from fabula.cli.session import near
+from fabula.project.folder import Project
 from fabula.project.trust import Act, Trust, acts_in
 
 _LARGEST: Final = 2_000_000
@@ -49,7 +51,7 @@ def trust(
         terminal.say(f"{near(file)} is {'no longer' if gone else 'not'} trusted.")
         terminal.document({"file": str(file), "forgotten": gone})
         return
-    acts = sorted(acts_in(_tables(file), file.parent))
+    acts = sorted(acts_in(_tables(file), file.parent) | _as_last_time(file.parent))
     if acts:
         known.give(file, acts)
         terminal.say(f"From now on {near(file)} may\n" + _lines(acts))
@@ -64,7 +66,16 @@ def _file(where: Path) -> Path:
     return where / "fabula.toml" if where.is_dir() or not where.suffix else where
 
 
+def _as_last_time(folder: Path) -> frozenset[Act]:
+    """What the project in a folder could do by what its last run was given beyond its settings file."""
+    if not (folder / "brief.md").is_file():
+        return frozenset()
+    return acts_in(settings_as_last_time(Project.open(folder)).model_dump(), folder)
+
+
 def _tables(file: Path) -> dict[str, object]:
+    if not file.exists() and (file.parent / "brief.md").is_file():  # a project with no settings of its own
+        return {}
     try:
         return tomllib.loads(read_text(file, _LARGEST).removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError as error:
