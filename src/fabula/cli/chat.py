@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.writing import first_error
 from fabula.base.errors import FabulaError, UnknownNameError, UsageError
-from fabula.base.files import write_atomically
+from fabula.base.files import PRIVATE, write_atomically
 from fabula.cli.bill import usage_data
 from fabula.cli.progress import counted
 from fabula.cli.session import near
@@ -70,7 +70,7 @@ class Chat:
         finally:
             self._end_line()
             if self.session.turns and self.session.files is not None:
-                write_atomically(self.session.files.transcript, self._markdown())
+                write_atomically(self.session.files.transcript, self._markdown(), mode=PRIVATE)
         self._farewell()
 
     async def _alone(self, most: int) -> None:
@@ -221,7 +221,7 @@ class Chat:
         if self.session.files is None:
             return
         target = _free(rest) if rest else self.session.files.transcript
-        write_atomically(target, self._markdown())
+        write_atomically(target, self._markdown(), mode=PRIVATE)
         self.terminal.message(f"Saved as {near(target)}.")
 
     async def _help(self, _: str) -> None:
