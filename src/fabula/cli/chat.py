@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import FabulaError, UnknownNameError, UsageError
-from fabula.base.files import write_atomically
+from fabula.base.files import PRIVATE, write_atomically
 from fabula.cli.bill import usage_data
 from fabula.cli.progress import counted
 from fabula.cli.session import near
@@ -66,7 +66,7 @@ class Chat:
         finally:
             self._end_line()
             if self.session.turns and self.session.files is not None:
-                write_atomically(self.session.files.transcript, self._markdown())
+                write_atomically(self.session.files.transcript, self._markdown(), mode=PRIVATE)
         self._farewell()
 
     async def _alone(self, most: int) -> None:
