@@ -131,7 +131,7 @@ def test_a_folder_or_file_without_permission_is_named(
     there = home.folder / closed
 
     def refusing(real: Any) -> Any:  # noqa: ANN401 - any function of a path
-        def refused(path: Any = ".", *args: Any, **more: Any) -> Any:  # noqa: ANN401
+        def refused(path: Any = ".", *args: Any, **more: Any) -> Any:  # noqa: ANN401 - as each of them
             within = isinstance(path, (str, os.PathLike)) and there in Path(path).parents
             looked_at = isinstance(path, (str, os.PathLike)) and Path(path) == there and real is not stat
             if within or looked_at:  # root may do everything, so the system does not refuse it
