@@ -106,9 +106,11 @@ class ModelError(FabulaError):
         model: name of the model asked.
         retry_after: seconds the server asked us to wait, if it said so.
         retryable: whether the same call may succeed later.
+        tokens: of prompt and reply that the server counted, and may charge, though it gave no reply.
     """
 
     retryable = False
+    tokens: tuple[int, int] = (0, 0)
 
     def __init__(self, message: str, *, model: str = "", retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -171,10 +173,3 @@ class PausedError(FabulaError):
     def __init__(self, message: str, *, path: str) -> None:
         super().__init__(message)
         self.path = path
-
-
-def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The first of fabula's own errors in a group of errors, however deep; else the very first."""
-    ours, _ = group.split(FabulaError)
-    first = (ours or group).exceptions[0]
-    return first_error(first) if isinstance(first, BaseExceptionGroup) else first

@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from fabula.app.writing import first_error
 from fabula.base.errors import (
     BriefError,
     BudgetError,
@@ -22,7 +23,6 @@ from fabula.base.errors import (
     ReplyError,
     UnknownNameError,
     UsageError,
-    first_error,
 )
 from fabula.server.clients import NoTurnError
 from fabula.server.projects import PLAYER, TooLongError
