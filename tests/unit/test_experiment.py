@@ -25,6 +25,7 @@ from fabula.models.prices import Price
 from fabula.models.scripted import ScriptedModel
 from fabula.project.folder import Project
 from fabula.project.settings import Settings
+from fabula.project.trust import Trust, acts_in
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.systems import find
 
@@ -234,6 +235,7 @@ async def test_a_failed_run_is_a_record_and_is_tried_again_only_when_asked(home:
 async def test_a_program_that_breaks_fails_its_run_and_no_other(home: Path) -> None:
     (home / "own.py").write_text("def speak(request):\n    return 1 / 0\n", encoding="utf-8")
     entry = '{ system = "end-to-end", label = "own", settings = { roles = { writer = { play = "own.py:speak" } } } }'
+    Trust().give(home / "exp.toml", acts_in({"play": "own.py:speak"}, home))
     results = await do(home, BASE.replace('["end-to-end"]', f'[{entry}, "end-to-end"]'))
     assert [run.outcome.state for run in results.runs] == ["failed", "done", "failed", "done"]
     assert "which plays the role 'writer', failed: ZeroDivisionError: division by zero (own.py, line 2)." in (

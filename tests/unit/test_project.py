@@ -115,7 +115,7 @@ SETTINGS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("given", SETTINGS)
 def test_settings_are_written_as_they_are_read(tmp_path: Path, given: dict[str, Any]) -> None:
     home = Project.create(tmp_path / "tale", BRIEF, given)
-    assert home.settings == Settings.of(given, "here")
+    assert Settings.read(home.settings_file) == Settings.of(given, "here")
     tomllib.loads(read(home, "fabula.toml"))
 
 
@@ -409,8 +409,8 @@ def test_a_lost_scene_mark_is_named_and_no_text_moves_to_another_part(home: Proj
 
 def test_a_renamed_scene_mark_is_named(home: Project, journal: Journal) -> None:
     written(home, journal)
-    put(home, STORY, read(home, STORY) + "\n<!-- scene: Epilogue -->\nYears later.\n")
-    message = r"story.md has a scene that is not in story/: 'epilogue'\. .* or move story.md away; it is written again"
+    put(home, STORY, read(home, STORY).replace("<!-- scene: Climax -->", "<!-- scene: The storm -->"))
+    message = r"story.md lacks the scene 'climax'\. .* or move story.md away; it is written again"
     with pytest.raises(UsageError, match=message):
         home.changes(journal)
 

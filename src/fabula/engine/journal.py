@@ -63,7 +63,8 @@ CREATE TABLE IF NOT EXISTS loss (id INTEGER PRIMARY KEY, path TEXT NOT NULL, rol
                                  performer TEXT NOT NULL, usage TEXT NOT NULL, run INTEGER NOT NULL, at TEXT NOT NULL)
 """
 _TRAIL: Final = """
-CREATE TABLE IF NOT EXISTS trail (inputs TEXT NOT NULL, decided TEXT NOT NULL, calls INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS trail (inputs TEXT NOT NULL, decided TEXT NOT NULL, calls INTEGER NOT NULL,
+                                  reached TEXT NOT NULL, shortfalls TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS trail_step (path TEXT NOT NULL, number INTEGER NOT NULL, key TEXT NOT NULL,
                                        like TEXT NOT NULL, role TEXT NOT NULL, opening TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS trail_text (path TEXT NOT NULL, number INTEGER NOT NULL, text TEXT NOT NULL);
@@ -391,9 +392,12 @@ class Journal:
         self._run = int(self._all("SELECT max(id) FROM run")[0][0])
         return self._run
 
-    def end_run(self, error: str = "") -> None:
-        """Record how the run ended; an empty `error` means that the story is whole."""
-        self._write(("UPDATE run SET ended = ?, error = ? WHERE id = ?", (self._now(), error, self._run)))
+    def end_run(self, error: str = "", found: dict[str, Any] | None = None) -> None:
+        """Record how the run ended, and what it `found` beside its settings; an empty `error`: the story is whole."""
+        settings = json.loads(self._all("SELECT settings FROM run WHERE id = ?", self._run)[0][0])
+        shown = json.dumps(settings | (found or {}), sort_keys=True, default=str)
+        row = (self._now(), error, shown, self._run)
+        self._write(("UPDATE run SET ended = ?, error = ?, settings = ? WHERE id = ?", row))
 
     def runs(self) -> list[dict[str, Any]]:
         """All runs, oldest first: id, at, system, settings, ended (None while running or killed), error."""
@@ -401,6 +405,15 @@ class Journal:
         names = ("id", "at", "system", "settings", "ended", "error")
         with self._reading("the settings of a run"):
             return [dict(zip(names, row, strict=True)) | {"settings": json.loads(row[3])} for row in rows]
+
+    def last_settings(self) -> dict[str, Any] | None:
+        """The settings of the newest run that came to its end, waits for a person, or left a call or a text."""
+        rows = self._all(
+            "SELECT settings FROM run r WHERE error = '' OR EXISTS (SELECT 1 FROM call WHERE run = r.id) "
+            "OR EXISTS (SELECT 1 FROM version WHERE run = r.id) OR json_extract(settings, '$.waits') IS NOT NULL "
+            "ORDER BY id DESC LIMIT 1"
+        )
+        return dict(json.loads(rows[0][0])) if rows else None
 
     def note(self, path: str, text: str) -> None:
         """Record a remark."""
@@ -599,6 +612,14 @@ class Journal:
         """How often a person asked for another take of an artefact."""
         return int(self._all("SELECT count(*) FROM standing WHERE path = ? AND kind = 'retake'", path)[0][0])
 
+    def retaken(self, path: str) -> bool:
+        """Whether another take of an artefact was asked for since its newest text."""
+        sql = (
+            "SELECT 1 FROM standing WHERE path = ? AND kind = 'retake' "
+            "AND at >= (SELECT max(at) FROM version WHERE path = ?)"
+        )
+        return bool(self._all(sql, path, path))
+
     def approved(self, path: str, text: str) -> bool:
         """Whether a person approved this very text of an artefact."""
         sql = "SELECT 1 FROM standing WHERE path = ? AND kind = 'approve' AND text = ?"
@@ -628,13 +649,14 @@ class Journal:
         """Record the trail of a finished run in place of the one before."""
         texts = [(*place, _digest(text)) for place, text in record.texts.items()]
         steps = [(*place, step.key, step.like, step.role, step.opening) for place, step in record.steps.items()]
-        start = (record.inputs, json.dumps(dict(record.decided)), record.calls)
+        found = (json.dumps(sorted(record.reached)), json.dumps(list(record.shortfalls)))
+        start = (record.inputs, json.dumps(dict(record.decided)), record.calls, *found)
         self._write(
             *(self._text(text) for text in set(record.texts.values())),
             ("DELETE FROM trail", ()),
             ("DELETE FROM trail_step", ()),
             ("DELETE FROM trail_text", ()),
-            ("INSERT INTO trail VALUES (?, ?, ?)", start),
+            ("INSERT INTO trail VALUES (?, ?, ?, ?, ?)", start),
             *(("INSERT INTO trail_step VALUES (?, ?, ?, ?, ?, ?)", step) for step in steps),
             *(("INSERT INTO trail_text VALUES (?, ?, ?)", text) for text in texts),
         )
@@ -643,10 +665,10 @@ class Journal:
         """The trail of the last finished run."""
         if not self._all("SELECT 1 FROM sqlite_master WHERE name = 'trail'"):  # an older journal, only read
             return None
-        begun = self._all("SELECT inputs, decided, calls FROM trail")
+        begun = self._all("SELECT inputs, decided, calls, reached, shortfalls FROM trail")
         if not begun:
             return None
-        inputs, decided, calls = begun[0]
+        inputs, decided, calls, reached, shortfalls = begun[0]
         steps = self._all("SELECT path, number, key, like, role, opening FROM trail_step")
         texts = self._all("SELECT s.path, s.number, t.body FROM trail_text s JOIN text t ON t.hash = s.text")
         replies = self._all(
@@ -660,6 +682,8 @@ class Journal:
             {(path, number): Step(*step) for path, number, *step in steps},
             {(path, number): text for path, number, text in texts},
             {key: self._reply(*reply) for key, *reply in replies},
+            tuple(json.loads(reached)),
+            tuple(json.loads(shortfalls)),
         )
 
 

@@ -11,30 +11,33 @@ from __future__ import annotations
 import json
 import os
 import re
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import JournalError, ProjectError, UnknownNameError, UsageError
-from fabula.base.files import held, make_folder, read_text, remove_leftovers, write_atomically, write_error
+from fabula.base.files import held, inside, make_folder, read_text, remove_leftovers, write_atomically, write_error
 from fabula.engine.journal import Journal
+from fabula.project.remarks import of_empty, of_renamed
 from fabula.project.settings import Settings, merged
+from fabula.project.telling import NUMBER, ORDER, TITLE, Own, file_after, in_order, is_likely, is_own, with_own
+from fabula.project.trust import Trust, acts_in
 from fabula.project.written import Written
 from fabula.story import Brief, Story, plain, slug
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from fabula.engine.events import Kept
+    from fabula.project.trust import Act
 
 MAX_FILE: Final = 2_000_000
 FOLDERS: Final = ("plan", "role-play", "drafts", "story")
 SUFFIXES: Final = (".md", ".yaml", ".csv")
 _MADE_AT_ONCE: Final = ("plan", "story")  # the others are made with their first file
 STORY: Final = "story.md"
-_NUMBER: Final = re.compile(r"^\d+-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +63,14 @@ class Project:
     """A project folder. `lock` before running; `journal` opens its record.
 
     Attributes:
+        told: sentences about the files that the author has read.
         tell: is given each sentence that the author should read about the files, by who takes them over.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.tell: Callable[[str], object] = lambda _: None
+        self.told: set[str] = set()
         self._order: list[str] = []
         self._written = Written(folder / ".fabula" / "written")
 
@@ -87,6 +92,7 @@ class Project:
         Settings.of(settings or {}, "the command line")
         project._make_folders()
         write_atomically(project.settings_file, given)
+        project.trust(acts_in(settings or {}, folder))
         write_atomically(project.brief_file, brief.write())  # last: with it, the folder is a project
         return project
 
@@ -96,13 +102,23 @@ class Project:
 
         Raises:
             ProjectError: there is none.
+            UsageError: a link in it leaves it, so that somebody else's files would be read, sent or written.
         """
         project = cls(folder)
+        project._check_links()
         if not project.brief_file.is_file():
             raise ProjectError(
                 f"{folder} is no fabula project: it has no brief.md. Make one with `fabula new {folder}`."
             )
         return project
+
+    def _check_links(self) -> None:
+        for name in (self.settings_file.name, self.brief_file.name, STORY, *FOLDERS, ".fabula", "chat", "reports"):
+            place = self.folder / name
+            inner = place.glob("*") if place.is_dir() else ()
+            for path in (place, *inner):
+                if path.is_symlink():
+                    inside(self.folder, path.relative_to(self.folder).as_posix())
 
     def _make_folders(self, *more: str) -> None:
         for name in ("", ".fabula", *_MADE_AT_ONCE, *more):
@@ -125,8 +141,8 @@ class Project:
 
     @property
     def settings(self) -> Settings:
-        """What `fabula.toml` says."""
-        return Settings.read(self.settings_file)
+        """What `fabula.toml` says; paths in it start at the project."""
+        return Settings.read(self.settings_file).at(self.folder)
 
     @property
     def brief(self) -> Brief:
@@ -166,7 +182,11 @@ class Project:
         self._written.load()
         places = journal.places()
         found: dict[str, Change] = {}
-        for change in chain(self._changed_files(journal, places), self._changed_scenes(journal, places, found)):
+        for change in chain(
+            self._changed_files(journal, places),
+            self._changed_scenes(journal, places, found),
+            self._changed_telling(journal),
+        ):
             other = found.setdefault(change.path, change)
             if other.text != change.text:
                 raise UsageError(
@@ -176,7 +196,7 @@ class Project:
         return [found[path] for path in sorted(found)]
 
     def _changed_files(self, journal: Journal, places: dict[str, str]) -> Iterator[Change]:
-        for stands in self._standing(places):
+        for stands in self._standing(journal, places):
             path, name, text = stands.path, stands.file, stands.text
             if not text or text == _newest(journal, path) or self._written.ours(name, text):
                 continue
@@ -185,13 +205,63 @@ class Project:
                 raise UsageError(f"{own} and {name} are both files of {path!r}. Keep one, or give {name} another name.")
             yield Change(path, name, text)
 
-    def _standing(self, places: dict[str, str]) -> Iterator[_Standing]:
+    def _standing(self, journal: Journal, places: dict[str, str]) -> Iterator[_Standing]:
         """What stands in the artefacts' files, emptied ones included."""
         known = {file: path for path, file in places.items()}
+        renamed = self.renamed(journal, places)
         for name in self._files():
-            path = known.get(name) or self._written.artefact(name) or _path_of(Path(name))
+            path = known.get(name) or renamed.get(name) or self._written.artefact(name) or _path_of(Path(name))
             whole = read_text(self.folder / name, MAX_FILE)
             yield _Standing(path, name, whole, plain(whole))
+
+    def renamed(self, journal: Journal, places: dict[str, str]) -> dict[str, str]:
+        """The artefacts of files that the author gave another name, by that name: under theirs there is none."""
+        gone = {path: file for path, file in places.items() if not (self.folder / file).is_file()}
+        found: dict[str, str] = {}
+        for name in self._files() if gone else ():
+            if name in places.values():
+                continue
+            text = plain(read_text(self.folder / name, MAX_FILE))
+            of = [p for p, file in gone.items() if Path(file).parent == Path(name).parent and p not in found.values()]
+            likely = [p for p in of if is_likely(text, _newest(journal, p) or "")]
+            if text and likely:
+                found[name] = likely[0]
+        return found
+
+    def own_texts(self, journal: Journal, used: Collection[str]) -> list[Own]:
+        """The author's own texts in the story: files in `story/` that are no part of it, and that are there.
+
+        Args:
+            journal: of the project.
+            used: paths of the artefacts that the story is made of.
+        """
+        places = journal.places()
+        return [
+            Own(path, file, _newest(journal, path) or "")
+            for path, file in places.items()
+            if path not in used and is_own(journal, path, file) and (self.folder / file).is_file()
+        ]
+
+    def emptied(self, journal: Journal) -> list[str]:
+        """The files of artefacts that the author emptied."""
+        return [one.file for one in self._standing(journal, journal.places()) if self._is_emptied(one)]
+
+    def _is_emptied(self, stands: _Standing) -> bool:
+        return not stands.text and bool(self._written.artefact(stands.file))
+
+    def unread(self) -> Iterator[str]:
+        """What lies in the folders of texts and is none: folders, and files of other kinds."""
+        for folder in FOLDERS:
+            for file in sorted((self.folder / folder).glob("*")):
+                kept = file.name.startswith(".") or file.name.endswith(("~", ".bak", ".swp"))  # by an editor
+                if not kept and (file.is_dir() or file.suffix not in SUFFIXES):
+                    yield f"{folder}/{file.name}"
+
+    def _say(self, sentence: str) -> None:
+        """Tell the author something about the files, once."""
+        if sentence not in self.told:
+            self.told.add(sentence)
+            self.tell(sentence)
 
     def _files(self) -> Iterator[str]:
         """The artefacts' files; hidden ones are editors' and our own half-written files."""
@@ -205,23 +275,51 @@ class Project:
         text = self._story_text()
         if text is None or not plain(text) or self._written.ours(STORY, text):
             return
-        files = {path: change.file for path, change in found.items()} | places
+        files = places | {path: change.file for path, change in found.items() if path not in places}
         parts = {slug(path): path for path, file in files.items() if file.startswith("story/")}
         # Parts may have been written again since story.md was, when a run was stopped: only what differs from what
         # stood in story.md before is the author's edit. A label may stand twice where a room calls an agent twice.
         before = {(slug(scene.label), scene.text) for scene in Story.parse(journal.newest(STORY) or "").scenes}
         scenes = Story.parse(text).scenes
         lost = {label for label, _ in before} - {slug(scene.label) for scene in scenes}
-        for label in sorted(lost | {slug(scene.label) for scene in scenes} - set(parts)):
-            problem = "lacks the scene" if label in lost else "has a scene that is not in story/:"
+        for label in sorted(lost):
             raise UsageError(
-                f"story.md {problem} {label!r}. Keep its lines <!-- scene: ... --> as they were, or move story.md "
-                "away; it is written again from story/."
+                f"story.md lacks the scene {label!r}. Keep its lines <!-- scene: ... --> as they were, or move "
+                "story.md away; it is written again from story/. A text of your own goes with its file in story/."
             )
+        last = ""
         for scene in scenes:
-            path = parts[slug(scene.label)]
-            if scene.text and (slug(scene.label), scene.text) not in before and scene.text != _newest(journal, path):
+            label = slug(scene.label)
+            if label not in parts:  # a scene of the author's own, or the second half of one that was split
+                if not before:
+                    raise UsageError(
+                        f"story.md has a scene that is not in story/: {label!r}. Keep its lines <!-- scene: ... --> as "
+                        "they were, or move story.md away; it is written again from story/."
+                    )
+                if label in files:
+                    raise UsageError(
+                        f"story.md has a new scene {label!r}, as {files[label]} is called. Name it otherwise."
+                    )
+                last = files[label] = file_after(last, label, files.values())
+                parts[label] = label
+                if scene.text:
+                    yield Change(label, last, scene.text)
+                continue
+            path, last = parts[label], files[parts[label]]
+            if scene.text and (label, scene.text) not in before and scene.text != _newest(journal, path):
                 yield Change(path, STORY, scene.text)
+
+    def _changed_telling(self, journal: Journal) -> Iterator[Change]:
+        """Another title, or another order of the same scenes, in `story.md`."""
+        text, before = self._story_text(), journal.newest(STORY)
+        if not text or not plain(text) or before is None or self._written.ours(STORY, text):
+            return
+        old, new = Story.parse(before), Story.parse(text)
+        if new.title != old.title:
+            yield Change(TITLE, STORY, new.title)
+        labels, told = [scene.label for scene in new.scenes], [scene.label for scene in old.scenes]
+        if [label for label in labels if label in told] != [label for label in told if label in labels]:
+            yield Change(ORDER, STORY, "\n".join(labels))
 
     @contextmanager
     def recorded(self, *, keeping: bool = False) -> Iterator[Journal]:
@@ -252,7 +350,7 @@ class Project:
             return
         lost = [
             stands.file
-            for stands in self._standing(journal.places())
+            for stands in self._standing(journal, journal.places())
             if stands.text and self._written.ours(stands.file, stands.text) and not _has(journal, stands)
         ]
         if lost:
@@ -268,13 +366,12 @@ class Project:
         A text of ours that the journal does not know, because it lost its end, becomes a version there.
         """
         self._written.load()
+        self._take_names_back(journal, journal.places())
         lost, stand = [], []
-        for stands in [*self._standing(journal.places())]:
+        for stands in [*self._standing(journal, journal.places())]:
             newest = _newest(journal, stands.path)
-            if not stands.text and self._written.artefact(stands.file):
-                self.tell(
-                    f"{stands.file} is empty, which says nothing: it gets its text back when the story is written."
-                )
+            if self._is_emptied(stands):
+                self._say(of_empty(stands.file))
             elif stands.text == newest and stands.whole == f"{newest}\n":
                 stand += [] if self._written.settled(stands.file, newest) else [stands]
             elif stands.text == newest and self._written.settled(stands.file, newest):
@@ -287,6 +384,16 @@ class Project:
         if lost:
             self._keep_lost(journal, lost)
         self._written.compact()
+
+    def _take_names_back(self, journal: Journal, places: dict[str, str]) -> None:
+        """Give the parts' files their names back; a text of the author's own stands where its new name says."""
+        for name, path in self.renamed(journal, places).items():
+            own = is_own(journal, path, name)
+            if own:
+                journal.place(path, name)
+            else:
+                self._rename(name, places[path], path)
+            self._say(of_renamed(name, places[path], own=own))
 
     def _is_older(self, journal: Journal, stands: _Standing) -> bool:
         """Whether fabula wrote a text that is not the newest of its artefact any more."""
@@ -307,7 +414,12 @@ class Project:
 
     def take_over(self, journal: Journal, changes: list[Change]) -> None:
         """Record changed files as edits, and write each artefact's file. What is pinned is pinned with its new text."""
+        beside = [change for change in changes if change.path in (TITLE, ORDER)]
+        changes = [change for change in changes if change not in beside]
         with journal.transaction():
+            for change in beside:
+                journal.decide(change.path, "edit", change.text)
+                journal.keep(change.path, change.text, "edited")
             for change in changes:
                 override = journal.override(change.path)
                 journal.decide(change.path, "edit", change.text)
@@ -315,7 +427,7 @@ class Project:
                     journal.decide(change.path, "pin", change.text)
                 journal.keep(change.path, change.text, "edited")
                 journal.place(change.path, journal.places().get(change.path, change.file))
-            if any(change.file == STORY for change in changes):
+            if any(change.file == STORY for change in (*beside, *changes)):
                 journal.keep(STORY, self._story_text() or "", "edited")
         for change in changes:
             self._write(journal.places()[change.path], change.path, change.text + "\n")
@@ -332,7 +444,11 @@ class Project:
         """Note what stands on disk before a run, so that an edit made while it runs is not overwritten."""
         self._order = []
         self._written.load()
-        stand = [one for one in self._standing(journal.places()) if one.text and one.text == _newest(journal, one.path)]
+        stand = [
+            one
+            for one in self._standing(journal, journal.places())
+            if one.text and one.text == _newest(journal, one.path)
+        ]
         notes = [(one.file, one.path, one.text) for one in stand]
         if story := self._story_text():  # what was changed in it was taken over before
             notes.append((STORY, STORY, story))
@@ -378,15 +494,24 @@ class Project:
         if not (self.folder / file).exists() or plain(read_text(self.folder / file, MAX_FILE)) != plain(text):
             write_atomically(self.folder / file, plain(text) + "\n")
 
-    def write_story(self, journal: Journal, story: Story) -> None:
-        """Write `story.md`; where the author changed it since `begin`, it is left for the next `update`."""
+    def write_story(self, journal: Journal, story: Story) -> Story:
+        """Write `story.md`, and give the story as it stands there: with the author's own texts, title and order.
+
+        Where the author changed it since `begin`, it is left for the next `update`.
+        """
+        story = with_own(story, self.own_texts(journal, self._order), journal.places())
+        if (title := journal.override(TITLE)) is not None:
+            story = replace(story, title=title[0])
+        if (order := journal.override(ORDER)) is not None:
+            story = in_order(story, order[0].split("\n"))
         stands = self._story_text()
         if stands and plain(stands) and not self._written.ours(STORY, stands):
-            return
+            return story
         manuscript = story.manuscript()
         journal.keep(STORY, manuscript, "made")
         if stands != manuscript:
             self._write(STORY, STORY, manuscript)
+        return story
 
     def _story_text(self) -> str | None:
         return read_text(self.story_file, MAX_FILE) if self.story_file.exists() else None
@@ -427,19 +552,26 @@ class Project:
                 self._write(places[path], path, text + "\n")
 
     def save_settings(self, changes: dict[str, Any]) -> None:
-        """Write `changes` into `fabula.toml`; its other fields stay, comments in it do not.
+        """Write `changes` into `fabula.toml`; its other fields stay, comments in it do not. `None` takes a field out.
 
         Raises:
             ConfigError: the file or a change is wrong.
         """
-        Settings.of(changes, "the command line")
-        stored = self.settings.model_dump(exclude_unset=True)
-        write_atomically(self.settings_file, _toml(merged(stored, changes)))
+        tables = _without_none(merged(Settings.read(self.settings_file).model_dump(exclude_unset=True), changes))
+        Settings.of(tables, "the command line")
+        write_atomically(self.settings_file, _toml(tables))
+        self.trust(acts_in(changes, self.folder))
+
+    def trust(self, acts: Collection[Act]) -> None:
+        """Remember that a person has given what could do this. Where that cannot be written, it is asked later."""
+        if acts:
+            with suppress(ProjectError):
+                Trust().give(self.settings_file, acts)
 
 
 def _path_of(file: Path) -> str:
     """The artefact of a file that fabula did not write: its name, below its folder where that is no common one."""
-    name = slug(_NUMBER.sub("", file.stem))
+    name = slug(NUMBER.sub("", file.stem))
     return name if file.parts[0] in _MADE_AT_ONCE else f"{file.parts[0]}/{name}"
 
 
@@ -467,6 +599,15 @@ def _toml(settings: dict[str, Any]) -> str:
     for name, table in tables.items():
         lines += _table(name, table)
     return "\n".join(lines) + "\n"
+
+
+def _without_none(tables: dict[str, Any]) -> dict[str, Any]:
+    """The tables without what is `None`."""
+    return {
+        name: _without_none(value) if isinstance(value, dict) else value
+        for name, value in tables.items()
+        if value is not None
+    }
 
 
 def _table(name: str, table: dict[str, Any]) -> list[str]:

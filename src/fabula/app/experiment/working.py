@@ -183,7 +183,7 @@ class _Session:
     async def _story(self, trial: Trial, models: SharedModels) -> None:
         """Write the story of a run in its project, going on where it stopped."""
         project = self._project(trial)
-        settings = project.settings
+        settings = trial.settings  # as the project's, which says them too; the experiment's file is the one to trust
         options = Options(
             listeners=[lambda event: self.how.hear(trial.id, event)],
             environ=self.how.environ,

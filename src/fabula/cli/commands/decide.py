@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fabula.base.errors import UsageError
+from fabula.cli.asked import settings_for
 from fabula.cli.opening import authored, project_of, terminal_of
-from fabula.cli.options import Artefact, Common, Limits, Where, bundled
+from fabula.cli.options import Artefact, Choices, Common, Limits, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
 from fabula.project.folder import STORY
@@ -87,7 +88,7 @@ def retake(common: Common, artefact: Artefact) -> None:
 def continue_(common: Common, artefact: Artefact) -> None:
     """Have more written after an artefact's text."""
     terminal, project = terminal_of(common), project_of(common)
-    session = Session(terminal, project, project.settings, Limits())
+    session = Session(terminal, project, settings_for(project, Choices(), terminal), Limits())
     session.dry_run()  # what stands in the way of any run is reported as that
     with project.recorded() as journal:
         path = project.artefact(journal, artefact)
