@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 
     from fabula.engine.announced import Announced
+    from fabula.engine.dry_run import Temper
     from fabula.engine.events import Event, Kept, Listener
     from fabula.engine.methods import Method
     from fabula.engine.roles import Answer, Cast
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _LEAST_WORDS = 3
+_WALKED_TWICE = 300  # calls; of more, terse and generous replies make up for each other
 
 
 @dataclass(frozen=True)
@@ -364,7 +367,7 @@ async def dry_run_in(
         changes = project.changes(journal)
         pending = {change.path: change.text for change in changes}
         dry = await _dry_run(prepared, journal, project.brief, pending, supplied)
-        dry.of_files = remarks_on(project, journal, changes, None if dry.made_up else dry.reached)
+        dry.of_files = remarks_on(project, journal, changes, None if dry.guessed else dry.reached)
     return dry, changes
 
 
@@ -382,9 +385,24 @@ async def _dry_run(
         context.trail = prepared.trail(brief, context)
         if context.trail is not None and (same := context.trail.unchanged) is not None:
             return DryRun(replayed=same.calls, reached=set(same.reached), shortfalls=list(same.shortfalls))
-        await prepared.write(brief, context)
-    context.dry_run.shortfalls = context.shortfalls
-    return context.dry_run
+        return await rehearsed(context, lambda one: prepared.write(brief, one))
+
+
+async def rehearsed(context: RunContext, write: Callable[[RunContext], Awaitable[Story]]) -> DryRun:
+    """What `write` would ask; where much of it is made up, by two walks, so that terse and generous models are in it."""
+    tempers: tuple[Temper, ...] = ("terse first", "generous first")
+    walks: list[DryRun] = []
+    for temper in tempers:
+        walks.append(DryRun(temper=temper))
+        trail = context.trail.anew() if context.trail is not None else None
+        walk = replace(context, ordinals=Counter(), dry_run=walks[-1], trail=trail, shortfalls=[])
+        await write(walk)
+        walks[-1].shortfalls = walk.shortfalls
+        if not walks[0].made_up or len(walks[0].planned) > _WALKED_TWICE:
+            break
+    most, *others = sorted(walks, key=lambda walk: -len(walk.planned))
+    most.other = others[0] if others else None
+    return most
 
 
 def write(

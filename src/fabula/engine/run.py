@@ -16,7 +16,7 @@ from fabula.base.errors import JournalMissError, ModelError, RefusalError, Reply
 from fabula.engine import replies
 from fabula.engine.aids import PROMPT_SHARE, USUAL_WINDOW, gets_aids
 from fabula.engine.context import Mode, RunContext
-from fabula.engine.dry_run import PlannedCall, example, placeholder
+from fabula.engine.dry_run import PlannedCall, placeholder, sketched, usual
 from fabula.engine.events import CallFinished, CallLost, CallStarted, Kept, Noted, Removed, Repaired, TextArrived
 from fabula.engine.journal import call_key
 from fabula.engine.roles import Person, Program, drawn, is_person, role_key
@@ -41,6 +41,7 @@ from fabula.story import readable
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+    from fabula.engine.dry_run import Expected, Sketch
     from fabula.engine.replies.rules import RuleName
     from fabula.engine.roles import Assignment
     from fabula.models.base import Model, OnText
@@ -55,7 +56,7 @@ More: TypeAlias = "Callable[[Run, str], Awaitable[str]]"
 REFUSAL_TRIES = 3
 _LIKELIEST = 20  # tokens whose probabilities are asked for
 DEFAULT_REPLY_TOKENS = 4096  # target length of Agents' Room, section 5
-_WORDS_PER_TOKEN = 0.75
+_WORDS_PER_TOKEN = 0.7
 _UNSET = Sampling()
 _USUAL_TEMPERATURE, _WARMER, _WARMEST = 0.7, 0.15, 1.0
 _REMARK = (
@@ -358,7 +359,7 @@ class Run:
         /,
         *,
         sampling: Sampling | None = None,
-        expect: int | None = None,
+        expect: int | str | None = None,
         **fields: object,
     ) -> str:
         """The text of a role's reply to a prompt; one call, or none if it is recorded.
@@ -367,7 +368,7 @@ class Run:
             role: who is asked.
             prompt: name of the prompt file.
             sampling: values of the system; what the cast sets for the role goes before them.
-            expect: words the reply should have, for estimates only.
+            expect: words the reply should have, or how it looks (`#1. {5}`: five words stand there); for estimates only.
             **fields: fill the prompt's fields.
 
         Raises:
@@ -383,7 +384,7 @@ class Run:
         /,
         *,
         sampling: Sampling | None = None,
-        expect: int | None = None,
+        expect: int | str | None = None,
         **fields: object,
     ) -> Reply:
         """As `ask`, with usage and the way the reply ended."""
@@ -399,7 +400,7 @@ class Run:
         /,
         *,
         sampling: Sampling | None = None,
-        expect: int | None = None,
+        expect: int | str | None = None,
         **fields: object,
     ) -> Reply:
         """As `reply`, with what was said: messages between the prompt and what it says last (its block `closing`)."""
@@ -407,7 +408,7 @@ class Run:
             return reply
         return await self._opened(self._request(role, prompt, sampling, fields, said=said, opening=True), expect)
 
-    async def _opened(self, request: Request, expect: int | None) -> Reply:
+    async def _opened(self, request: Request, expect: int | str | None) -> Reply:
         """The reply with the first words that the model was given of it."""
         last = request.messages[-1]
         opening = last.content if last.role == "assistant" else ""
@@ -426,7 +427,7 @@ class Run:
         /,
         *,
         sampling: Sampling | None = None,
-        expect: int | None = None,
+        expect: int | str | None = None,
         **fields: object,
     ) -> tuple[str, ...]:
         """`n` independent replies to one prompt, asked side by side; `n` calls."""
@@ -445,11 +446,20 @@ class Run:
         return tuple(reply.text for reply in (*followed, *made))
 
     async def ask_for(
-        self, shape: type[T], role: str, prompt: str, /, *, sampling: Sampling | None = None, **fields: object
+        self,
+        shape: type[T],
+        role: str,
+        prompt: str,
+        /,
+        *,
+        sampling: Sampling | None = None,
+        expect: Expected | None = None,
+        **fields: object,
     ) -> T:
         """A reply of type `shape` (pydantic model, dataclass, any annotated type), repaired at most `repairs` times.
 
-        Uses the engine's JSON-schema mode where it has one, else asks for JSON in the text.
+        Uses the engine's JSON-schema mode where it has one, else asks for JSON in the text. `expect` is for estimates
+        only: by the names of its fields, how many entries a list has, how many words a text, and what is true.
 
         Raises:
             ReplyError: no reply could be read; the run can be resumed.
@@ -463,8 +473,11 @@ class Run:
         else:
             asked = f"{request.messages[-1].content}\n\n{replies.json_instruction(schema)}"
             request = replace(request, messages=(*request.messages[:-1], Message("user", asked)))
-        sketch = json.dumps(example(schema, request.path))
-        return await self._read(request, lambda text: replies.read_json(text, shape), sketch)
+        return await self._read(
+            request,
+            lambda text: replies.read_json(text, shape),
+            lambda words: json.dumps(usual(schema, request.path, expect or {}, words)),
+        )
 
     async def choose(
         self, options: Sequence[str], role: str, prompt: str, /, *, sampling: Sampling | None = None, **fields: object
@@ -479,7 +492,7 @@ class Run:
         request = self._request(role, prompt, sampling, fields)
         if self._assignment(role).performer.capabilities.choices:
             request = replace(request, choices=tuple(options))
-        return await self._read(request, lambda text: replies.read_choice(text, options), options[0])
+        return await self._read(request, lambda text: replies.read_choice(text, options), lambda _: options[0])
 
     async def weigh(
         self, options: Sequence[str], role: str, prompt: str, /, *, sampling: Sampling | None = None, **fields: object
@@ -488,9 +501,9 @@ class Run:
         request = self._request(role, prompt, sampling, fields)
         able = self._assignment(role).performer.capabilities.choices
         request = replace(request, logprobs=_LIKELIEST, choices=tuple(options) if able else ())
-        return await self._answer(request, None, sketch=options[0])
+        return await self._answer(request, None, sketch=lambda _: options[0])
 
-    async def _read(self, request: Request, read: Callable[[str], T], sketch: str) -> T:
+    async def _read(self, request: Request, read: Callable[[str], T], sketch: Sketch) -> T:
         """Ask, read, and send back what could not be read, at most `repairs` times."""
         for attempt in range(self.context.repairs + 1):
             reply = await self._answer(request, None, sketch=sketch)
@@ -599,9 +612,9 @@ class Run:
     async def _answer(
         self,
         request: Request,
-        expect: int | None,
+        expect: int | str | None,
         ordinal: int | None = None,
-        sketch: str | None = None,
+        sketch: Sketch | None = None,
         place: tuple[str, int] | None = None,
     ) -> Reply:
         """The recorded reply, or a new one that is recorded before it is used; `place` is the trail's for it."""
@@ -700,25 +713,46 @@ class Run:
             self.context.emit(CallLost(request.path, request.role, model.identity, usage))
 
     def _dry(
-        self, request: Request, recorded: Reply | None, ordinal: int, expect: int | None, sketch: str | None
+        self,
+        request: Request,
+        recorded: Reply | None,
+        ordinal: int,
+        expect: int | str | None,
+        sketch: Sketch | None,
     ) -> Reply:
         """Stand in for a call in a dry run: the recorded reply, or an old or made-up one that counts as asked."""
         context = self.context
         if recorded is not None and not is_stale(context):
             context.dry_run.replayed += 1
+            if isinstance(expect, int) and recorded.finish == "stop":
+                context.dry_run.seen(request.role, expect, recorded.text)
             return recorded
         set_stale(context)
-        old = context.journal.last_at(request.path, ordinal)
-        context.dry_run.made_up |= old is None and sketch is not None
-        most = request.sampling.max_tokens or DEFAULT_REPLY_TOKENS
-        words = expect or int(most * _WORDS_PER_TOKEN)
-        reply = old or Reply(sketch if sketch is not None else placeholder(words, request.path))
-        made = int(words / _WORDS_PER_TOKEN) if sketch is None else estimate_tokens(sketch)
-        tokens = old.usage.reply if old and old.usage.reply else min(most, made)
-        prompt = prompt_tokens(request)
+        old, prompt = context.journal.last_at(request.path, ordinal), prompt_tokens(request)
+        context.dry_run.guessed |= old is None and sketch is not None
+        reply = old or self._made_up(request, prompt, expect, sketch)
+        tokens = reply.usage.reply or estimate_tokens(reply.text)
         usage = replace(reply.usage, prompt=prompt, cached=0, reply=tokens)
         self._plan(request.path, request.role, usage)
         return reply
+
+    def _made_up(self, request: Request, prompt: int, expect: int | str | None, sketch: Sketch | None) -> Reply:
+        """What stands for a reply that was never asked: of its usual length, and cut where the model would be."""
+        dry, able = self.context.dry_run, self._assignment(request.role).performer.capabilities
+        dry.made_up += 1
+        limits = [
+            request.sampling.max_tokens,
+            able.reply or DEFAULT_REPLY_TOKENS,
+            able.context and able.context - prompt,
+        ]
+        most = int(max(min(limit for limit in limits if limit), 1) * _WORDS_PER_TOKEN)
+        share = dry.share(request.role, request.path)
+        if sketch is not None:
+            return Reply(sketch(lambda words: min(round(words * share), most)))
+        if isinstance(expect, str):
+            return Reply(sketched(expect, share, request.path))
+        words = round((expect or most) * share)
+        return Reply(placeholder(min(words, most), request.path), finish="length" if words > most else "stop")
 
 
 def _counted_by_server(tokens: tuple[int, int], price: Price | None) -> Usage:

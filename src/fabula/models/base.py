@@ -144,6 +144,7 @@ class Reply:
 class Capabilities:
     """What a model can do beyond text, and how many calls it serves at once.
 
+    `context`: tokens of prompt and reply together, and `reply`: of a reply, where they are known.
     `continues`: a reply goes on with the assistant message that ends a request, instead of answering it.
     `stands_in`: the reply says who answered; the identity is that of another model, whose calls these are.
     `instructed`: it does what a prompt says; one that is not does the one thing it was trained for, to any text.
