@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from fabula.app.item_files import item_of
+from fabula.app.writing import leave_trail
 from fabula.base.errors import ModelError
 from fabula.craft.planning import PROMPTS
 from fabula.engine.prompts import Prompts
@@ -109,8 +110,7 @@ async def run_case(case: Case, model: Model, journal: Journal, **context: Any) -
     ready = RunContext(journal, prompts, Cast.of(model), **context)
     ready.trail = trail_of(case, model, ready)
     story = await case.system.write(case.brief, Run(ready), case.system.config(case.preset, case.config))
-    if ready.trail is not None and (left := ready.trail.left()) is not None:
-        journal.leave_trail(left)
+    leave_trail(ready)
     return story
 
 

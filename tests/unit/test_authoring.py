@@ -273,7 +273,7 @@ def test_settings_of_one_call_are_laid_over_the_projects(tmp_path: Path) -> None
     write("Write about Mara.", folder=folder, **SETTINGS)
     short = write("Write about Mara.", folder=folder, config={"variant": "plan"})
     assert [scene.label for scene in short.scenes] == ["Story"]
-    with pytest.raises(ConfigError, match="the command line: presett"):
+    with pytest.raises(ConfigError, match="write: presett"):
         write("Write about Mara.", folder=folder, presett="x")
 
 

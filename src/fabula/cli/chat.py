@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.app.writing import first_error
 from fabula.base.errors import FabulaError, UnknownNameError, UsageError
-from fabula.base.files import write_atomically
+from fabula.base.files import PRIVATE, write_atomically
 from fabula.cli.bill import usage_data
 from fabula.cli.progress import counted
 from fabula.cli.session import near
@@ -69,7 +70,7 @@ class Chat:
         finally:
             self._end_line()
             if self.session.turns and self.session.files is not None:
-                write_atomically(self.session.files.transcript, self._markdown())
+                write_atomically(self.session.files.transcript, self._markdown(), mode=PRIVATE)
         self._farewell()
 
     async def _alone(self, most: int) -> None:
@@ -109,7 +110,7 @@ class Chat:
         """A move; where it fails and a person is there to try another, the conversation goes on."""
         self._prepares = False
         try:
-            turn = await move()
+            turn = await _single(move)
         except UsageError as problem:
             self._end_line()
             self.terminal.message(str(problem))
@@ -220,7 +221,7 @@ class Chat:
         if self.session.files is None:
             return
         target = _free(rest) if rest else self.session.files.transcript
-        write_atomically(target, self._markdown())
+        write_atomically(target, self._markdown(), mode=PRIVATE)
         self.terminal.message(f"Saved as {near(target)}.")
 
     async def _help(self, _: str) -> None:
@@ -318,6 +319,14 @@ class Chat:
     def _markdown(self) -> str:
         parties = self.session.parties
         return f"# {parties.player} and {', '.join(parties.others)}\n\n{self.session.transcript}\n"
+
+
+async def _single(move: Callable[[], Awaitable[Turn | None]]) -> Turn | None:
+    """A move; of several errors side by side, the first of ours is raised."""
+    try:
+        return await move()
+    except BaseExceptionGroup as group:
+        raise first_error(group) from group
 
 
 def _free(name: str) -> Path:

@@ -83,6 +83,7 @@ async def write_prose(
     want = prose.want
     if want is None:
         return await writer.first(None)
+    run.asks_words(want.low, want.high)
     if writer.aids:
         fitted = await write_to_length(writer.first, writer.extend, want, keep_end=prose.last)
     else:

@@ -47,6 +47,8 @@ class Record:
         steps: its calls, by path and number there.
         texts: what rules made of its replies, by path and purpose, and number there.
         replies: the replies of the steps, by key.
+        reached: paths of the artefacts that the run made use of.
+        shortfalls: what the author had asked for and did not get, in sentences.
     """
 
     inputs: str
@@ -55,6 +57,8 @@ class Record:
     steps: Mapping[tuple[str, int], Step] = field(default_factory=dict)
     texts: Mapping[tuple[str, int], str] = field(default_factory=dict)
     replies: Mapping[str, Reply] = field(default_factory=dict)
+    reached: tuple[str, ...] = ()
+    shortfalls: tuple[str, ...] = ()
 
 
 class Trail:
@@ -84,9 +88,13 @@ class Trail:
         self._inside = False
 
     @property
-    def unchanged(self) -> int | None:
-        """The calls of the run before, where this run would be the same from its beginning to its end."""
-        return self._before.calls if self.followed and not self._changed else None
+    def unchanged(self) -> Record | None:
+        """What the run before left, where this run would be the same from its beginning to its end."""
+        return self._before if self.followed and not self._changed else None
+
+    def anew(self) -> Trail:
+        """The same trail for a run that begins once more."""
+        return Trail(self._inputs, self._decided, self._before)
 
     def come_to(self, path: str) -> None:
         """Leave the trail before anything about an artefact is read about which a person has decided something."""
@@ -136,13 +144,21 @@ class Trail:
 
     # at the end -----------------------------------------------------------------------------------------------------
 
-    def left(self) -> Record | None:
-        """What the finished run leaves; `None` where it followed the trail to its end."""
+    def left(self, reached: Iterable[str], shortfalls: Iterable[str]) -> Record | None:
+        """What the finished run leaves, with what it found; `None` where it followed the trail to its end."""
         if self.followed:
             return None
         steps = {place: step for place, step in self._steps.items() if place[0] not in self._shared}
         texts = {place: text for place, text in self._texts.items() if place[0] not in self._shared}
-        return Record(self._inputs, self._decided, self._calls, steps, texts)
+        return Record(
+            self._inputs,
+            self._decided,
+            self._calls,
+            steps,
+            texts,
+            reached=tuple(reached),
+            shortfalls=tuple(shortfalls),
+        )
 
 
 def _task() -> object:

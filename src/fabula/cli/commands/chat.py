@@ -17,7 +17,7 @@ from fabula.cli.asked import changes_of, check
 from fabula.cli.bill import Bill
 from fabula.cli.chat import Chat
 from fabula.cli.opening import project_of, terminal_of
-from fabula.cli.options import Choices, Common, bundled
+from fabula.cli.options import Caps, Choices, Common, bundled
 from fabula.cli.people import People
 from fabula.cli.session import near, stoppable
 from fabula.craft.conversation import Parties, SessionFiles
@@ -72,6 +72,7 @@ def chat(
     common: Common,
     choices: Choices,
     talking: Talking,
+    caps: Caps,
     where: Annotated[
         str,
         typer.Argument(
@@ -92,7 +93,7 @@ def chat(
     name, parties = _session(project, talking, named)
     settings = _of_log(project, name, choices, settings, terminal)
     again = f"`fabula chat {near(project.folder)} --session {name}`"
-    asyncio.run(stoppable(_talk(terminal, project, settings, talking, (name, parties, freedom)), again))
+    asyncio.run(stoppable(_talk(terminal, project, settings, talking, caps, (name, parties, freedom)), again))
 
 
 async def _talk(
@@ -100,6 +101,7 @@ async def _talk(
     project: Project,
     settings: Settings,
     talking: Talking,
+    caps: Caps,
     wanted: tuple[str, Parties | None, Freedom | None],
 ) -> None:
     """The conversation, until the person or the story ends it."""
@@ -107,7 +109,10 @@ async def _talk(
     name, parties, freedom = wanted
     chat_ = Chat(terminal, project, bill, talking.greeting or 0)
     options = Options(
-        listeners=(chat_.hear, bill), environ=terminal.environ, person=People(terminal, project.folder).answer
+        whole=caps.budget,
+        listeners=(chat_.hear, bill),
+        environ=terminal.environ,
+        person=People(terminal, project.folder).answer,
     )
     async with conversing(project, settings, options) as open_:
         session = await open_.session(name, parties, freedom)

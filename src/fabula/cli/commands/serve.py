@@ -16,7 +16,7 @@ from fabula.app.writing import Options
 from fabula.base.errors import UsageError
 from fabula.cli.asked import changes_of, check
 from fabula.cli.opening import project_of, terminal_of
-from fabula.cli.options import Choices, Common, bundled
+from fabula.cli.options import Caps, Choices, Common, bundled
 from fabula.cli.session import stoppable
 from fabula.project.settings import Settings
 from fabula.server.gate import Bounds
@@ -67,6 +67,7 @@ def serve(
     common: Common,
     choices: Choices,
     listen: Listening,
+    caps: Caps,
     projects: Annotated[
         list[str] | None,
         typer.Argument(metavar="[PROJECT]...", help="Project folders, or character cards.", show_default="this folder"),
@@ -83,7 +84,9 @@ def serve(
     opened = [_project(common, choices, folder, listen.as_.strip()) for folder in folders]
     offered = [(project, _settings(choices, project, terminal)) for project in opened]
     tokens, made = _tokens(terminal, listen.token_env)
-    offer = Offer(offered, Options(environ=terminal.environ), tokens, listen.bounds, listen.as_.strip())
+    offer = Offer(
+        offered, Options(environ=terminal.environ, whole=caps.budget), tokens, listen.bounds, listen.as_.strip()
+    )
     _ = offer.names  # two that are alike are found before anything is asked
     asyncio.run(stoppable(_served(terminal, offer, listen, made), "the same command"))
 

@@ -129,6 +129,7 @@ async def turn_of(
     temperature: float,
     tries: int = 1,
     fallback: str = "",
+    expect: int | str = _WORDS,
 ) -> Said:
     """What `moment.who` does and says: the first usable draw of at most `tries`.
 
@@ -144,6 +145,7 @@ async def turn_of(
         temperature: of the first draw; each further one is warmer.
         tries: draws at most.
         fallback: what anybody may do, where no draw is usable; nothing of the plan, which may be another's deed.
+        expect: the turn's words, or how it looks, for estimates.
 
     Raises:
         ReplyError: no draw has any text, and there is no fallback.
@@ -169,7 +171,7 @@ async def turn_of(
         )
         asked = {**fields, "begun": "" if continues else draw.begun.text, "lead": draw.lead}
         try:
-            text = (await place.chat(role, prompt, chat, sampling=sampling, expect=_WORDS, **asked)).text
+            text = (await place.chat(role, prompt, chat, sampling=sampling, expect=expect, **asked)).text
         except RefusalError:  # it was asked three times
             if not (fallback or draw.begun.text):
                 raise

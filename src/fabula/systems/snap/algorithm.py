@@ -77,7 +77,9 @@ if TYPE_CHECKING:
 PERSONAS: Final = "personas"
 SCORES: Final = "scores"
 _NOBODY: Final = "# Nobody was found in this cell. Write a list `personas:` with a `name:` for each character.\n"
-_PLAN_WORDS: Final = 300  # for estimates
+# For estimates: a plan, and after how many exchanges a point of it has come up.
+_USUAL_PLAN: Final = "\n".join(f"#{number}. {{6}}\n- {{25}}" for number in range(1, 6))
+_EXCHANGES: Final = 1.3
 _LOW, _HIGH = 1, 5
 _SCORES: Final = tuple(str(score) for score in range(_LOW, _HIGH + 1))
 _ONE_TOKEN: Final = Sampling(temperature=1.0, top_p=1.0, frequency_penalty=0.0, presence_penalty=0.0, max_tokens=1)
@@ -149,7 +151,9 @@ async def narrative_for(brief: Brief, run: Run, config: Config) -> str:
         return brief.text
 
     async def make(own: Run) -> str:
-        made = await own.ask_for(Narrative, "planner", "narrative", text=brief.titled, words=words)
+        made = await own.ask_for(
+            Narrative, "planner", "narrative", expect={"narrative": words.target}, text=brief.titled, words=words
+        )
         return made.narrative.strip() or brief.text
 
     return await run.keep(NARRATIVE, make, folder="plan")
@@ -309,6 +313,7 @@ class Snap:
             temperature=paper.turn_temperature,
             tries=ours.tries,
             fallback=_IDLE if ours.lenient else "",
+            expect=_usual_turn(moment, counts=bool(fields["counts"])),
         )
 
     def progress(self, state: State, words: str, answer: Said) -> Progress:
@@ -735,7 +740,7 @@ async def plan_of(run: Run, task: PlanTask, config: Config) -> tuple[Step, ...]:
 async def _candidate(run: Run, number: int, *, sampling: Sampling, others: Sequence[str], **fields: object) -> str:
     """The reply of the planner for a candidate; with `others` another way through the cell than theirs is asked for."""
     own = run.scope("candidate", number)
-    return await own.ask("planner", "plan", sampling=sampling, expect=_PLAN_WORDS, others=others, **fields)
+    return await own.ask("planner", "plan", sampling=sampling, expect=_USUAL_PLAN, others=others, **fields)
 
 
 def _plan_in(text: str, most: int | None = None) -> tuple[Step, ...]:
@@ -881,6 +886,14 @@ def _mean(texts: Sequence[str]) -> float:
 
 
 # following the plan (ours: enforce, turns_per_step) -------------------------------------------------------------------
+
+
+def _usual_turn(moment: Moment, *, counts: bool) -> str:
+    """How a turn looks, for estimates: points of the plan come up one after the other, and after the last it is over."""
+    dealt = min(int(len(moment.lines) / 2 / _EXCHANGES), len(moment.steps))
+    done = f"\nDONE {', '.join(map(str, range(1, dealt + 1))) or 'none'}" if counts else ""
+    over = "\nEOD" if dealt and dealt == len(moment.steps) else ""
+    return f"[{moment.who}: {{25}}]{done}{over}"
 
 
 def turns_allowed(turns_per_step: int, freedom: Freedom) -> int:
