@@ -196,7 +196,7 @@ async def test_an_unknown_price_leaves_what_the_model_said_of_its_cost(room: Roo
 
 async def test_what_no_file_can_hold_is_marked_in_a_reply(room: Room) -> None:
     run = room.run({"poet": "Half \ud83d and nothing \x00."})
-    assert await run.ask("poet", "say", what="it") == "Half \ufffd and nothing \ufffd."
+    assert await run.ask("poet", "say", what="it") == "Half \ufffd and nothing ."
 
 
 # refusals -------------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias
 
+from fabula.base.characters import readable
 from fabula.base.errors import JournalDamagedError, JournalError, JournalVersionError
 from fabula.models.base import Reply, Usage
 
@@ -400,12 +401,12 @@ class Journal:
     def versions(self, path: str) -> list[Version]:
         """The versions of an artefact, oldest first."""
         rows = self._all(f"{_VERSIONS} ORDER BY v.id", path)
-        return [Version(path, n, text, source, at) for n, (text, source, at) in enumerate(rows, 1)]
+        return [Version(path, n, readable(text), source, at) for n, (text, source, at) in enumerate(rows, 1)]
 
     def newest(self, path: str) -> str | None:
         """The newest text of an artefact."""
         rows = self._all(f"{_VERSIONS} ORDER BY v.id DESC LIMIT 1", path)
-        return str(rows[0][0]) if rows else None
+        return readable(str(rows[0][0])) if rows else None
 
     def paths(self) -> list[str]:
         """The paths of all artefacts that have a text, in alphabetical order."""
@@ -443,7 +444,7 @@ class Journal:
                 *kinds,
             )
             if rows and rows[0][0] in sources:
-                return str(rows[0][1]), sources[rows[0][0]]
+                return readable(str(rows[0][1])), sources[rows[0][0]]
         return None
 
     def takes(self, path: str) -> int:

@@ -502,7 +502,7 @@ class Run:
             return self._dry(request, recorded, ordinal, expect, sketch)
         if recorded is not None:
             context.emit(CallFinished(request.path, request.role, recorded.model, recorded.usage, replayed=True))
-            return recorded
+            return replace(recorded, text=readable(recorded.text))  # an older fabula kept some signs
         if context.mode == "frozen":
             raise JournalMissError(
                 f"The journal holds no reply for {request.path} (role {request.role!r}, {performer.identity}, ordinal "
