@@ -106,7 +106,8 @@ async def run_case(case: Case, model: Model, journal: Journal, **context: Any) -
     prompts = context.pop("prompts", None) or prompts_in(case.system.prompts)
     case.given_in(journal)
     ready = RunContext(journal, prompts, Cast.of(model), **context)
-    return await case.system.write(case.brief, Run(ready), case.system.config(case.preset, case.config))
+    with ready.recording_failures():
+        return await case.system.write(case.brief, Run(ready), case.system.config(case.preset, case.config))
 
 
 async def dry_run_case(case: Case, model: Model, journal: Journal, **context: Any) -> RunContext:  # noqa: ANN401 - fields of Hands
@@ -157,8 +158,9 @@ def measurements() -> list[Measurement]:
 async def measure_case(case: Measurement, model: Model, journal: Journal, **context: Any) -> Report:  # noqa: ANN401 - fields of Hands
     """The case's report, with `model` in every role."""
     prompts = context.pop("prompts", None) or Prompts(case.evaluator.prompts, common=PROMPTS)
-    run = Run(RunContext(journal, prompts, Cast.of(model), **context))
-    return await case.evaluator.evaluate(case.items, run, case.evaluator.config(case.preset, case.config))
+    ready = RunContext(journal, prompts, Cast.of(model), **context)
+    with ready.recording_failures():
+        return await case.evaluator.evaluate(case.items, Run(ready), case.evaluator.config(case.preset, case.config))
 
 
 async def dry_run_measure(case: Measurement, model: Model, journal: Journal) -> RunContext:

@@ -201,7 +201,8 @@ def recorded_run(prepared: Prepared, context: RunContext) -> Iterator[None]:
     options.emit(RunStarted(prepared.method.name, prepared.method.roles, None))
     error = "stopped"
     try:
-        yield
+        with context.recording_failures():
+            yield
         error = ""
     except FabulaError as problem:
         error = str(problem)

@@ -3,8 +3,6 @@
 The one place that says which; replies, the author's files, cards, chats and what is printed all go through it.
 """
 
-# ruff: noqa: RUF001 - the pattern looks for signs that look like others
-
 from __future__ import annotations
 
 import re

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -52,6 +53,9 @@ CREATE TABLE note (id INTEGER PRIMARY KEY, run INTEGER NOT NULL, path TEXT NOT N
 _REMOVALS: Final = """
 CREATE TABLE IF NOT EXISTS removal (id INTEGER PRIMARY KEY, path TEXT NOT NULL, rule TEXT NOT NULL, text TEXT NOT NULL,
                                     run INTEGER NOT NULL, at TEXT NOT NULL, UNIQUE (path, rule, text));
+"""
+_FAILURES: Final = """
+CREATE TABLE IF NOT EXISTS failure (id INTEGER PRIMARY KEY, path TEXT NOT NULL, run INTEGER NOT NULL, at TEXT NOT NULL);
 """
 _REPLIES: Final = "SELECT t.body, c.finish, c.performer, c.detail FROM call c JOIN text t ON t.hash = c.reply"
 _VERSIONS: Final = "SELECT t.body, v.source, v.at FROM version v JOIN text t ON t.hash = v.text WHERE v.path = ?"
@@ -143,6 +147,7 @@ class Journal:
         self._path, self._now = path, now
         self._run = 0
         self._db: sqlite3.Connection | None = None
+        self._given_up: Counter[str] | None = None
 
     def __enter__(self) -> Self:
         self.open()
@@ -186,6 +191,8 @@ class Journal:
             db.executescript(f"BEGIN;{_SCHEMA}{stamp}COMMIT;")
         if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'removal'").fetchone():
             db.executescript(_REMOVALS)  # not in the journals of a fabula that left notes of what it took out
+        if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'failure'").fetchone():
+            db.executescript(_FAILURES)
 
     @property
     def older(self) -> bool:
@@ -321,6 +328,18 @@ class Journal:
             for path, rule, text, at in rows
             if not under or _within(path, under)
         ]
+
+    def give_up(self, path: str) -> None:
+        """Record that a run ended because no try at `path` came to anything: the next run makes them anew."""
+        insert = "INSERT INTO failure (path, run, at) VALUES (?, ?, ?)"
+        self._write((insert, (path, self._run, self._now())))
+        self._given_up = None
+
+    def given_up(self, path: str) -> int:
+        """How many runs ended because no try at `path` came to anything."""
+        if self._given_up is None:
+            self._given_up = Counter(path for (path,) in self._all("SELECT path FROM failure"))
+        return self._given_up[path]
 
     # calls ----------------------------------------------------------------------------------------------------------
 

@@ -78,7 +78,8 @@ class Draft:
 class Run:
     """A place in a run: the context it shares, and the path that names where we are.
 
-    `draw` counts what was asked for here before in vain, and `remark` says what was wrong with it (`again`).
+    `draw` counts what was asked for here before in vain, and `remark` says what was wrong with it (`again`);
+    `given_up` counts the earlier runs that ended because nothing of use came of all tries here (`tries`).
     """
 
     context: RunContext
@@ -86,6 +87,7 @@ class Run:
     take: int = 0
     remark: str = ""
     draw: int = 0
+    given_up: int = 0
 
     def scope(self, *names: str | int) -> Run:
         """A run one or more steps further down: `run.scope("scene", 3)` is at `scene/3`."""
@@ -97,6 +99,28 @@ class Run:
         A small model is not told, since it would go on from that. `draw` counts from 0, which asks as it is.
         """
         return replace(self.scope("again", draw), remark=_REMARK.format(fault), draw=draw) if draw else self
+
+    def tries(self, name: str) -> Run:
+        """The run for a bounded number of tries at `name`, which end in `no_use`.
+
+        Where they ended an earlier run, which is recorded, they are made anew: with other seeds, and warmer. So the
+        same command goes on from a failure, and a replay walks the same way.
+        """
+        given_up = self.context.journal.given_up("/".join((*self.path, name)))
+        if not given_up:
+            return self
+        fault = self.remark or _REMARK.format("It was not what is asked for.")
+        return replace(self, given_up=self.given_up + given_up, draw=max(self.draw, given_up), remark=fault)
+
+    def no_use(self, name: str, problem: str, role: str, reply: str) -> ReplyError:
+        """The error that gives up the tries at `name`: `problem` is a sentence, what follows says how to go on."""
+        at = "/".join((*self.path, name))
+        return ReplyError(
+            f"{problem} The same command asks anew from there. If that does not help, give the role {role!r} a "
+            f"stronger model (--model {role}=...).",
+            reply=reply,
+            at=at,
+        )
 
     def fault(self, text: str, prompt: str, fields: Mapping[str, Any], *, least: int = 1) -> str:
         """Why the reply to a prompt with these fields is none, as a sentence for who wrote it; empty if it is one."""
@@ -391,14 +415,15 @@ class Run:
             ReplyError: no reply could be read; the run can be resumed.
         """
         schema = replies.schema_of(shape, short=self.aids(role))
-        request = self._request(role, prompt, sampling, fields)
+        run = self.tries(prompt)
+        request = run._request(role, prompt, sampling, fields)  # noqa: SLF001 - a run as this one
         if self._assignment(role).performer.capabilities.schema:
             request = replace(request, schema=schema)
         else:
             asked = f"{request.messages[-1].content}\n\n{replies.json_instruction(schema)}"
             request = replace(request, messages=(*request.messages[:-1], Message("user", asked)))
         sketch = json.dumps(example(schema, request.path))
-        return await self._read(request, lambda text: replies.read_json(text, shape), sketch)
+        return await run._read(request, lambda text: replies.read_json(text, shape), sketch)  # noqa: SLF001
 
     async def choose(
         self, options: Sequence[str], role: str, prompt: str, /, *, sampling: Sampling | None = None, **fields: object
@@ -408,10 +433,11 @@ class Run:
         Raises:
             ReplyError: no reply named exactly one of them.
         """
-        request = self._request(role, prompt, sampling, fields)
+        run = self.tries(prompt)
+        request = run._request(role, prompt, sampling, fields)  # noqa: SLF001 - a run as this one
         if self._assignment(role).performer.capabilities.choices:
             request = replace(request, choices=tuple(options))
-        return await self._read(request, lambda text: replies.read_choice(text, options), options[0])
+        return await run._read(request, lambda text: replies.read_choice(text, options), options[0])  # noqa: SLF001
 
     async def weigh(
         self, options: Sequence[str], role: str, prompt: str, /, *, sampling: Sampling | None = None, **fields: object
@@ -424,20 +450,24 @@ class Run:
 
     async def _read(self, request: Request, read: Callable[[str], T], sketch: str) -> T:
         """Ask, read, and send back what could not be read, at most `repairs` times."""
+        planned = self.context.dry_run.planned
         for attempt in range(self.context.repairs + 1):
+            before = len(planned)
             reply = await self._answer(request, None, sketch=sketch)
             try:
                 return read(reply.text)
-            except replies.ReplyProblem as problem:
-                reason = str(problem)
+            except replies.ReplyProblem as unreadable:
+                reason = str(unreadable)
+            if len(planned) > before:  # an old reply that stands in for one that will be asked for
+                return read(sketch)
             self.context.emit(Repaired(request.path, attempt + 1, reason))
             asked = (Message("assistant", reply.text), Message("user", replies.repair_instruction(reason)))
             request = replace(request, messages=(*request.messages, *asked))
-        raise ReplyError(
+        problem = (
             f"The reply of role {request.role!r} at {request.path} could not be read after {self.context.repairs} "
-            f"repairs: {reason} Run again with another --seed, or give this role a stronger model.",
-            reply=reply.text,
+            f"repairs: {reason}"
         )
+        raise self.no_use(request.path.rpartition("/")[2], problem, request.role, reply.text)
 
     # one call -------------------------------------------------------------------------------------------------------
 
@@ -474,7 +504,8 @@ class Run:
 
     def _number(self, *names: object) -> int:
         """A 31-bit number that is fixed by the run's seed, this path, the take, and `names`."""
-        seeded_by = "/".join(str(name) for name in (self.context.seed, self.at, self.take, *names))
+        take = self.take + self.given_up
+        seeded_by = "/".join(str(name) for name in (self.context.seed, self.at, take, *names))
         return int.from_bytes(sha256(seeded_by.encode()).digest()[:4]) >> 1
 
     def _ordinal(self, request: Request) -> int:
@@ -496,7 +527,7 @@ class Run:
         if request.sampling.seed is None:
             seed = self._number(request.path, ordinal)
             request = replace(request, sampling=replace(request.sampling, seed=seed))
-        key = call_key(request, performer.identity, ordinal, self.take)
+        key = call_key(request, performer.identity, ordinal, self.take + self.given_up)
         recorded = context.journal.recorded(key)
         if context.mode == "dry":
             return self._dry(request, recorded, ordinal, expect, sketch)
@@ -553,7 +584,7 @@ class Run:
             context.dry_run.replayed += 1
             return recorded
         set_stale(context)
-        old = context.journal.last_at(request.path, ordinal)
+        old = None if self.given_up else context.journal.last_at(request.path, ordinal)  # given up: of no use
         most = request.sampling.max_tokens or DEFAULT_REPLY_TOKENS
         words = expect or int(most * _WORDS_PER_TOKEN)
         reply = old or Reply(sketch if sketch is not None else placeholder(words, request.path))

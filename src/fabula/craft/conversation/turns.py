@@ -138,7 +138,7 @@ async def turn_of(
         rules = run.render(prompt, **_without_story(fields)) if tries > 1 else ""
         draw = replace(draw, before=said_before(moment.lines, moment.who), rules=rules, sentences=_SENTENCES)
     draws: list[Said] = []
-    text = ""
+    text, run = "", run.tries(prompt)
     for attempt in range(tries):
         draw = replace(draw, lead=_lead(moment, attempt) if draw.aids else "")
         if moment.hearing is not None:
@@ -165,9 +165,10 @@ async def turn_of(
     second = _second_best(draws, moment, fallbacks)
     if second is None:
         raise ReplyError(
-            f"{moment.who} gave no turn at {run.at} in {tries} draws. Say it again in other words, or give the role "
-            f"{role!r} a stronger model.",
+            f"{moment.who} gave no turn at {run.at} in {tries} draws. Say it again, in other words if you like, or "
+            f"give the role {role!r} a stronger model.",
             reply=text,
+            at=f"{run.at}/{prompt}",
         )
     if second.action in fallbacks:
         run.note(f"No turn of {moment.who} could be used at {run.at}; what the plan says stands in.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.base.errors import ReplyError
 from fabula.craft.length import WordRange
 from fabula.craft.prose import Prose, clean_reply, write_prose
 from fabula.engine.roles import is_person
@@ -38,7 +37,7 @@ async def plain_action(run: Run, name: str, sampling: Sampling, fields: Mapping[
     Raises:
         ReplyError: nothing of the replies can be used.
     """
-    fault = ""
+    fault, run = "", run.tries("act")
     for attempt in range(_TRIES):
         here = run.again(attempt, fault)
         reply = await here.reply(name, "act", sampling=sampling, expect=_ACTION_WORDS, **fields)
@@ -53,7 +52,7 @@ async def plain_action(run: Run, name: str, sampling: Sampling, fields: Mapping[
             kept = shortened(action) if run.aids(name) else action
             here.removed("length", action.removeprefix(kept))
             return kept
-    raise ReplyError(f"{name!r} gave no action in {_TRIES} tries.", reply=reply.text)
+    raise run.no_use("act", f"{name!r} gave no action in {_TRIES} tries.", "character", reply.text)
 
 
 def shortened(action: str) -> str:
