@@ -12,7 +12,7 @@ _BINARY: Final = re.compile("[\x00-\x06\x0e-\x1a\x1c-\x1f]")
 _BINARY_SHARE: Final = 20  # one of them in so many characters makes a text binary data
 _BREAKS: Final = re.compile("\r(?!\n)|[\x0b\x0c\x85\u2028\u2029]")
 _HALVES: Final = re.compile("[\ud800-\udfff]")
-# C0 but tab and line ends, DEL, C1; no width (but joiners); marks that turn the direction; letters that nobody sees; none.
+# C0 but tab and line ends, DEL, C1; signs without width but joiners; what turns the direction; unseen letters.
 _SINGLE: Final = (
     "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b\u2060-\u2064\ufeff\ufff9-\ufffb"
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f\U000e0000-\U000e007f\ufdd0-\ufdef\ufffe\uffff"

@@ -60,7 +60,7 @@ class RunContext:
 
     @contextmanager
     def recording_failures(self) -> Iterator[None]:
-        """Record which tries are given up by an error that ends the work within, so that its next run makes them anew."""
+        """Record which tries an error gives up that ends the work within, so that the next run makes them anew."""
         try:
             yield
         except ReplyError as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -54,6 +55,8 @@ REFUSAL_TRIES = 3
 _LIKELIEST = 20  # tokens whose probabilities are asked for
 DEFAULT_REPLY_TOKENS = 4096  # target length of Agents' Room, section 5
 _WORDS_PER_TOKEN = 0.75
+_LONG_REPLY, _CHARACTERS_A_TOKEN = 200_000, 32  # no reply is meant to be longer than the larger of the two bounds
+_BLANKS = re.compile(r"(?<!\s)\s{100,}+")
 _UNSET = Sampling()
 _USUAL_TEMPERATURE, _WARMER, _WARMEST = 0.7, 0.15, 1.0
 _REMARK = (
@@ -567,13 +570,25 @@ class Run:
             used = usage if used is None else used + usage
             if is_person(reply.model) or (reply.finish != "refusal" and not replies.is_refusal(reply.text)):
                 usage = replace(used, first=reply.usage.first)
-                return replace(reply, text=readable(reply.text), usage=usage, model=answered_by(reply, performer))
+                reply = replace(reply, usage=usage, model=answered_by(reply, performer))
+                return self._bounded(replace(reply, text=readable(reply.text)), request)
             self.note(f"{performer.identity} declined at {request.path}; asked again with another seed.")
         raise RefusalError(
             f"{performer.identity} declined {REFUSAL_TRIES} times to answer as {request.role!r} at {request.path}. "
             "Change the brief or give this role another model.",
             model=performer.name,
         )
+
+    def _bounded(self, reply: Reply, request: Request) -> Reply:
+        """A reply without endless blanks, and no longer than it can be meant to be; what is cut off is recorded."""
+        if is_person(reply.model):
+            return reply
+        text = _BLANKS.sub(lambda run: "\n\n" if "\n" in run[0] else " ", reply.text)
+        most = max(_LONG_REPLY, _CHARACTERS_A_TOKEN * (request.sampling.max_tokens or DEFAULT_REPLY_TOKENS))
+        if len(text) <= most:
+            return replace(reply, text=text)
+        self.removed("size", text[most:])
+        return replace(reply, text=text[:most], finish="length")
 
     def _dry(
         self, request: Request, recorded: Reply | None, ordinal: int, expect: int | None, sketch: str | None

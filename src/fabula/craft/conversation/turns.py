@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fabula.engine.events import Event
     from fabula.engine.run import Run
 
+_SHARE_READ: Final = 32  # of what has come of a reply; it is read again when so much more has come
 SURE: Final = 24  # characters of a message by which it is judged
 _FEW: Final = 2  # words that anybody may say twice
 _WORDS: Final = 25  # of a turn, for estimates
@@ -295,11 +296,12 @@ class Hearing:
     name: str = ""
     _draw: Draw | None = None
     _raw: str = ""
+    _read_at: int = 0
     _shown: str = ""
 
     def begin(self, draw: Draw, given: str = "") -> None:
         """A draw begins, with what the model was given of it and goes on from."""
-        self.name, self._draw, self._raw = draw.name, draw, given
+        self.name, self._draw, self._raw, self._read_at = draw.name, draw, given, 0
 
     def hear(self, event: Event) -> None:
         """A listener of the run."""
@@ -307,6 +309,9 @@ class Hearing:
         if draw is None or not isinstance(event, TextArrived):
             return
         self._raw += event.text
+        if len(self._raw) < self._read_at:
+            return
+        self._read_at = len(self._raw) + len(self._raw) // _SHARE_READ  # so that all reading grows as the text does
         coming = read_coming(as_turn(self._raw, draw.lead), draw.name, draw.names)
         judged = coming.whole or len(coming.said.message) >= 2 * SURE
         if judged and coming.settled and draw.usable(coming.said) and not repeats_rules(coming.settled, draw.rules):

@@ -100,7 +100,7 @@ def _values(text: str) -> tuple[list[_Found], str]:
 
 
 def _readable(value: Any, depth: int = 0) -> Any:  # noqa: ANN401 - JSON data of any shape
-    """`value` with its texts as `readable` leaves them: what an escape such as `\\u0000` stood for is read only here.
+    """`value` with its texts as `readable` leaves them: what an escape in JSON stands for is first seen here.
 
     Raises:
         ReplyProblem: it is nested too deeply.
