@@ -49,9 +49,9 @@ _CALLS_A_TRY: Final = 6  # continuations that help are not failed tries, but the
 _NEW_PARAGRAPH: Final = 80  # words after which a continuation starts a new paragraph
 _OWN_WORDS: Final = 4  # shorter sentences may occur twice
 _FLAG: Final = re.compile(
-    r"(~|<=|>=|≤|≥|<|>)?\s{0,9}([\d.,]{1,12}\s{0,9}k?)(?:\s{0,9}(?:-|–|\.\.|to)\s{0,9}([\d.,]{1,12}\s{0,9}k?))?",
+    r"(~|<=|>=|≤|≥|<|>)?\s{0,9}([\d.,]{1,12}\s{0,9}k?)(?:\s{0,9}(?:-|\u2013|\.\.|to)\s{0,9}([\d.,]{1,12}\s{0,9}k?))?",
     re.IGNORECASE,
-)  # noqa: RUF001 - a dash people type
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ from fabula.engine.staleness import (
 from fabula.models.base import Message, Reply, Request, Sampling
 from fabula.models.budget import estimate_tokens, prompt_tokens
 from fabula.models.prices import cost, paid, price_of
-from fabula.story import readable
+from fabula.story import readable, without_marks
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -580,7 +580,15 @@ class Run:
         )
 
     def _bounded(self, reply: Reply, request: Request) -> Reply:
-        """A reply without endless blanks, and no longer than it can be meant to be; what is cut off is recorded."""
+        """A reply without marks of ours and endless blanks, and no longer than it can be meant to be.
+
+        A person's is as long as they like. What is taken out is recorded.
+        """
+        text = without_marks(unmarked(reply.text))
+        if text != reply.text:
+            kept = set(text.split("\n"))
+            self.removed("markup", "\n".join(line for line in reply.text.split("\n") if line not in kept))
+            reply = replace(reply, text=text)
         if is_person(reply.model):
             return reply
         text = _BLANKS.sub(lambda run: "\n\n" if "\n" in run[0] else " ", reply.text)

@@ -13,6 +13,7 @@ from fabula.story.story import (
     one_line,
     plain,
     slug,
+    without_marks,
 )
 
 __all__ = [
@@ -26,4 +27,5 @@ __all__ = [
     "plain",
     "readable",
     "slug",
+    "without_marks",
 ]

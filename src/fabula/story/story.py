@@ -21,6 +21,7 @@ _WORD_CHARACTER = re.compile(r"\w")
 _BREAK = "* * *"
 # A scene's mark; directly on the line before it stands the break that a reader sees, where the story has breaks.
 _MARK = re.compile(r"^(?:\* \* \*\n)?<!-- scene: ((?:(?!-->)[^\n])*) -->\n", re.MULTILINE)
+_ANY_MARK = re.compile(r"(?:^\* \* \*\n)?<!-- ?scene:[^\n<]{0,300}-->\n?", re.MULTILINE)
 _NOT_IN_SLUG = re.compile(r"[^a-z0-9]+")
 _RESERVED = frozenset({"con", "prn", "aux", "nul"} | {f"{port}{n}" for port in ("com", "lpt") for n in range(10)})
 # Letters that Unicode does not decompose into an ASCII letter and a mark.
@@ -56,6 +57,13 @@ def plain(text: str) -> str:
 def one_line(text: str) -> str:
     """`text` on one line: every run of blanks and line ends is one blank, none stands at either end."""
     return " ".join(text.replace("\ufeff", "").split())
+
+
+def without_marks(text: str) -> str:
+    """`text` without what marks a scene in manuscripts (`Story.manuscript`), wherever a line holds it."""
+    if not _ANY_MARK.search(text):
+        return text
+    return plain(_ANY_MARK.sub("", text))
 
 
 def slug(text: str) -> str:
@@ -162,13 +170,16 @@ class Story:
         return cls(brief.title)
 
     def add(self, label: str, text: str) -> Story:
-        """This story with one more scene at its end; label and text as `one_line` and `plain` leave them."""
-        return replace(self, scenes=(*self.scenes, Scene(one_line(label), plain(text))))
+        """This story with one more scene at its end; label and text as `one_line` and `plain` leave them.
+
+        A line that marks a scene in manuscripts is taken out of the text: it would end the scene there.
+        """
+        return replace(self, scenes=(*self.scenes, Scene(one_line(label), without_marks(plain(text)))))
 
     def with_texts(self, texts: Iterable[str]) -> Story:
         """This story with other texts, one for each of its scenes."""
         revised = zip(self.scenes, texts, strict=True)
-        return replace(self, scenes=tuple(replace(scene, text=text) for scene, text in revised))
+        return replace(self, scenes=tuple(replace(scene, text=without_marks(text)) for scene, text in revised))
 
     @property
     def text(self) -> str:

@@ -419,12 +419,12 @@ async def _plan(
         here = run.again(attempt, fault)
         sampling = Sampling(max_tokens=limit)
         reply = await here.reply(agent.role, agent.prompt, sampling=sampling, expect=agent.words, **fields)
-        if not cleaned:
+        if not cleaned and count_words(reply.text):
             return reply.text
         echo = [entry.text for entry in s.entries]
         text = clean_reply(here, agent.role, reply, labels=_LABELS, echo=echo, kind="notes")
         fault = here.fault(text, agent.prompt, fields)
-        if not fault:
+        if not fault and text:
             return text
     if count_words(reply.text):
         run.note(f"No note of use in {_NOTE_TRIES} tries, each asked in another way: {fault} The last reply stands.")
