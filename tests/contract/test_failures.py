@@ -39,15 +39,18 @@ async def test_the_same_command_goes_on_after_replies_without_use(case: Case) ->
         await run_case(case, model, journal)
     for prompt in dict.fromkeys(request.path.rpartition("/")[2] for request in model.asked):
         with Journal() as journal:
+            error: ReplyError | None = None
             try:
                 await run_case(case, Failing(case, prompt), journal)
-            except ReplyError as error:
+            except ReplyError as raised:
+                error = raised
+            except ModelError:  # the script has nothing for what is asked instead
+                continue
+            if error is not None:
                 if not error.at:  # nothing was wrong with any single call; the message says what to do
                     assert "--" in str(error)
                     continue
                 assert "The same command asks anew from there" in str(error)
-            except ModelError:  # the script has nothing for what is asked instead
-                continue
             planned = (await dry_run_case(case, case.model(), journal)).dry_run
             before, good = journal.count(), case.model()
             story = await run_case(case, good, journal)

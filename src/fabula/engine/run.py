@@ -55,7 +55,7 @@ REFUSAL_TRIES = 3
 _LIKELIEST = 20  # tokens whose probabilities are asked for
 DEFAULT_REPLY_TOKENS = 4096  # target length of Agents' Room, section 5
 _WORDS_PER_TOKEN = 0.75
-_LONG_REPLY, _CHARACTERS_A_TOKEN = 200_000, 32  # no reply is meant to be longer than the larger of the two bounds
+_LONG_REPLY, _SHORT_REPLY, _CHARACTERS_A_TOKEN = 200_000, 20_000, 32  # no reply is meant to be longer than that
 _BLANKS = re.compile(r"(?<!\s)\s{100,}+")
 _UNSET = Sampling()
 _USUAL_TEMPERATURE, _WARMER, _WARMEST = 0.7, 0.15, 1.0
@@ -592,7 +592,8 @@ class Run:
         if is_person(reply.model):
             return reply
         text = _BLANKS.sub(lambda run: "\n\n" if "\n" in run[0] else " ", reply.text)
-        most = max(_LONG_REPLY, _CHARACTERS_A_TOKEN * (request.sampling.max_tokens or DEFAULT_REPLY_TOKENS))
+        tokens = request.sampling.max_tokens
+        most = _LONG_REPLY if tokens is None else max(_SHORT_REPLY, _CHARACTERS_A_TOKEN * tokens)
         if len(text) <= most:
             return replace(reply, text=text)
         self.removed("size", text[most:])

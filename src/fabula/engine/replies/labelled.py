@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _LEAD: Final = r"[ \t>*_#•\-]*(?:\d{1,2}[.)][ \t*_]*)?"
-_CLOSE: Final = r"(?: \d{1,2})?[ \t]*[*_]*[ \t]*:[ \t]*[*_]*[ \t]*"
+_CLOSE: Final = r"(?: \d{1,2})?[ \t]*+[*_]*+[ \t]*+:[ \t]*+[*_]*+[ \t]*+"
 _SCENE: Final = r"(?:scene \d+[ \t:.,\-]*[*_]*)?"
 _ENTRY: Final = re.compile(
     r"[ \t>•#\-*\d.)]*+[*_\[\"]*+(?P<name>[^\W\d_][^:*_\n\]]{0,60}?)[*_\]\"]*[ \t]*"
@@ -55,7 +55,12 @@ def split_labels(line: str, labels: Sequence[str]) -> list[str]:
 
 def split_at_label(text: str, label: str) -> list[str]:
     """What stands before the first `label` of a line, and, if it is there, what stands behind it."""
-    return re.split(rf"[ \t,;\-]*[*_]*{re.escape(label)}{_CLOSE}", text, maxsplit=1, flags=re.IGNORECASE)
+    return re.split(
+        rf"(?:(?<![ \t,;\-])[ \t,;\-]++)?+(?:(?<![*_])[*_]++)?+{re.escape(label)}{_CLOSE}",
+        text,
+        maxsplit=1,
+        flags=re.IGNORECASE,
+    )
 
 
 def read_entry(line: str) -> tuple[str, str] | None:
