@@ -188,7 +188,9 @@ def _other_types(text: str, rng: random.Random) -> str:
         data = json.loads(text)
     except ValueError:
         return json.dumps({"text": text})
-    wrong = rng.choice((None, True, -1, 1e308, [], {}, [[]], "\x00", "", " ", "\ud800", [None], {"a": {}}, "x" * 5000))
+    wrong: Any = rng.choice(
+        (None, True, -1, 1e308, [], {}, [[]], "\x00", "", " ", "\ud800", [None], {"a": {}}, "x" * 5000)
+    )
     return json.dumps(_replaced(data, wrong, rng))
 
 

@@ -110,14 +110,14 @@ async def test_a_greeting_and_instructions_of_the_client_are_left_out(server: He
     assert len(server.logs()) == 1
 
 
-async def test_where_nobody_has_spoken_the_character_begins_and_then_goes_on(server: Here) -> None:
+async def test_where_nobody_has_spoken_the_character_begins_and_then_waits(server: Here) -> None:
     opening = (await server.say(messages=[{"role": "system", "content": "x"}])).json()["choices"][0]["message"]
     heard = [opening, {"role": "user", "content": "One."}]
     answer = (await server.say(messages=heard)).json()["choices"][0]["message"]
     assert opening["content"].removeprefix("(looks up) ") in prompt(server)
     response = await server.say(messages=[*heard, answer])
-    assert response.status_code == 400, "a story of one cell cannot go on to another"
-    assert "last cell" in response.json()["error"]["message"]
+    assert response.status_code == 400
+    assert "the story waits for you" in response.json()["error"]["message"]
     assert len(server.logs()) == 1
 
 
@@ -338,3 +338,9 @@ def test_messages_of_one_speaker_are_one_and_notices_none() -> None:
 
 def test_the_model_is_named_as_it_is_listed() -> None:
     assert MODEL == "fabula/lamp/Mara"
+
+
+async def test_what_was_said_is_for_its_owner_alone(server: Here) -> None:
+    await server.answer("One.")
+    (log,) = (server.served.conversing.project.folder / "chat").glob("*.jsonl")
+    assert log.stat().st_mode & 0o077 == 0

@@ -21,6 +21,7 @@ The tree (catch the highest one that you can act on)::
     │   └── RefusalError            the model declined
     ├── ReplyError                  a reply could not be read after the allowed repairs; carries the reply
     ├── BudgetError                 the next call might pass the cap; nothing is lost
+    ├── MoreThanAnnouncedError      a run would ask more than was announced, and nobody agreed; nothing is lost
     └── PausedError                 the run waits for a person's approval; nothing is lost
 
 A message says what happened, with values, and what to do. The command line prints it without a traceback.
@@ -105,9 +106,11 @@ class ModelError(FabulaError):
         model: name of the model asked.
         retry_after: seconds the server asked us to wait, if it said so.
         retryable: whether the same call may succeed later.
+        tokens: of prompt and reply that the server counted, and may charge, though it gave no reply.
     """
 
     retryable = False
+    tokens: tuple[int, int] = (0, 0)
 
     def __init__(self, message: str, *, model: str = "", retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -153,6 +156,10 @@ class ReplyError(FabulaError):
 
 class BudgetError(FabulaError):
     """The next call might pass the cap. All finished calls are kept; a higher cap goes on from here."""
+
+
+class MoreThanAnnouncedError(FabulaError):
+    """A run would ask more than was announced, and nobody agreed to it. All finished calls are kept."""
 
 
 class PausedError(FabulaError):

@@ -59,7 +59,7 @@ async def contributed(
     a: Agent, make: Callable[[Run], Awaitable[str]], run: Run, config: Config, drafts: list[Draft]
 ) -> str:
     """The agent's text as an artefact; a part of the story as a draft of it where the whole is read at the end."""
-    if a.kind == "planning" or not config.ours.final_reading or run.aids(FINALIZER.role):
+    if a.kind == "planning" or not config.ours.final_reading or run.too_small_for("final_reading", FINALIZER.role):
         return await run.keep(a.name, make, folder=a.folder)
     drafts.append(await run.draft(a.name, make, folder=a.folder))
     return drafts[-1].text
@@ -282,9 +282,15 @@ def drafts_first(brief: Brief, run: Run, config: Config) -> bool:
     if not ours.draft_first or paper.variant != "plan+write" or paper.orchestrator != "deterministic":
         return False
     if any(run.cast_by_name(agent.role) for agent in WRITING):
+        run.disobeys("draft_first", "somebody was chosen to write a part, so the agents plan and write.")
         return False
     want = _whole(brief, config)
-    return not run.aids("finalizer") and (want is None or want.target <= _ONE_REPLY)
+    if want is not None and want.target > _ONE_REPLY:
+        run.disobeys(
+            "draft_first", f"a draft is one reply, of {_ONE_REPLY:,} words at most; this story is planned first."
+        )
+        return False
+    return not run.too_small_for("draft_first", "finalizer")
 
 
 def planned(agents: tuple[Agent, ...], a: Agent, y_t: str, run: Run, config: Config) -> tuple[Agent, ...]:
@@ -292,7 +298,7 @@ def planned(agents: tuple[Agent, ...], a: Agent, y_t: str, run: Run, config: Con
 
     A plot that gives its parts one word each was not thought out (a dry run makes up such a one): nobody is left out.
     """
-    if a != _PLOT or not config.ours.plot_by_part or run.aids(a.role):
+    if a != _PLOT or not config.ours.plot_by_part or run.too_small_for("plot_by_part", a.role):
         return agents
     outline = read_outline(y_t)
     if outline is None or set(outline.words.values()) == {1}:
@@ -440,8 +446,9 @@ async def _plot_by_part(
     role, limit = _PLOT.role, config.ours.plan_tokens or config.paper.max_tokens or None
     sampling = Sampling(max_tokens=limit)
     fields = {**_planning_fields(s, writers, whole, run, role, config), "one_writer": writers == (FINALIZER,)}
+    expect = {"parts": len(WRITING), "events": 5, "words": whole.target / len(WRITING) if whole else _SECTION_WORDS}
     try:
-        plot = await run.ask_for(Plot, role, "plot_by_part", sampling=sampling, **fields)
+        plot = await run.ask_for(Plot, role, "plot_by_part", sampling=sampling, expect=expect, **fields)
     except ReplyError as error:
         run.note(f"The plot is asked for as free text: {error}")
         return await _plan(_PLOT, s, writers, whole, run, config)
@@ -512,7 +519,7 @@ def _whole(brief: Brief, config: Config) -> WordRange | None:
 
 def _informed(run: Run, role: str, config: Config) -> bool:
     """Whether a role's prompts say what it needs to know; small models are given the paper's, and their reminders."""
-    return config.ours.need_to_know and not run.aids(role)
+    return config.ours.need_to_know and not run.too_small_for("need_to_know", role)
 
 
 async def _write(
