@@ -197,7 +197,7 @@ async def test_an_unknown_price_leaves_what_the_model_said_of_its_cost(room: Roo
 
 async def test_what_no_file_can_hold_is_marked_in_a_reply(room: Room) -> None:
     run = room.run({"poet": "Half \ud83d and nothing \x00."})
-    assert await run.ask("poet", "say", what="it") == "Half \ufffd and nothing \ufffd."
+    assert await run.ask("poet", "say", what="it") == "Half \ufffd and nothing ."
 
 
 # refusals -------------------------------------------------------------------------------------------------------------
@@ -258,7 +258,8 @@ async def test_what_cannot_be_read_is_sent_back_with_the_reason(room: Room) -> N
 async def test_after_the_allowed_repairs_the_reply_is_shown(room: Room) -> None:
     run = room.run(in_turn("one", "two", "three"))
     with pytest.raises(
-        ReplyError, match=r"role 'critic' at say could not be read after 2 repairs: .* --seed"
+        ReplyError,
+        match=r"role 'critic' at say could not be read after 2 repairs: .* The same command asks anew from there",
     ) as caught:
         await run.ask_for(Mood, "critic", "say", what="it")
     assert caught.value.reply == "three"

@@ -300,7 +300,8 @@ def recorded_run(prepared: Prepared, context: RunContext, beside: Mapping[str, A
     found: dict[str, Any] = {"lengths": context.lengths, "shortfalls": context.shortfalls}
     error = "stopped"
     try:
-        yield
+        with context.recording_failures():
+            yield
         error = ""
     except FabulaError as problem:
         error = str(problem)
