@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _LEAST_WORDS = 3
-_WALKED_TWICE = 300  # calls; of more, terse and generous replies make up for each other
+_WALKED_TWICE = 100_000  # tokens; in longer walks terse and generous replies make up for each other
 
 
 @dataclass(frozen=True)
@@ -241,13 +241,13 @@ async def _dry_run(prepared: Prepared, journal: Journal, brief: Brief, pending: 
 
 
 async def rehearsed(context: RunContext, write: Callable[[RunContext], Awaitable[Story]]) -> DryRun:
-    """What `write` would ask; where much of it is made up, by two walks, so that terse and generous models are in it."""
+    """What `write` would ask; by two walks where that is little, so that terse and generous models are in it."""
     tempers: tuple[Temper, ...] = ("terse first", "generous first")
     walks: list[DryRun] = []
     for temper in tempers:
         walks.append(DryRun(temper=temper))
         await write(replace(context, ordinals=Counter(), dry_run=walks[-1]))
-        if not walks[0].made_up or len(walks[0].planned) > _WALKED_TWICE:
+        if not walks[0].made_up or walks[0].tokens > _WALKED_TWICE:
             break
     most, *others = sorted(walks, key=lambda walk: -len(walk.planned))
     most.other = others[0] if others else None

@@ -154,7 +154,7 @@ def example(schema: Json, path: str = "", nth: int = 0) -> Any:  # noqa: ANN401 
     return plain.get(kind, placeholder(_words(schema), path))
 
 
-def usual(schema: Json, path: str, expect: Expected, words: Words = round, nth: int = 0, field: str = "") -> Any:  # noqa: ANN401 - JSON data of any shape
+def usual(schema: Json, path: str, expect: Expected, words: Words = round, nth: int = 0, field: str = "") -> Any:  # noqa: ANN401, PLR0911 - JSON data of any shape
     """A value of a JSON schema (references inlined) as long as models usually give it, for a reply never asked.
 
     Lists have two entries where nothing is said in `expect`, and what a reply may leave out is left out unless it is

@@ -10,7 +10,7 @@ import typer
 
 from fabula.app.writing import Options, dry_run
 from fabula.cli.asked import changes_of, check
-from fabula.cli.bill import calls_table, planned
+from fabula.cli.bill import amount, calls_table, planned
 from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Choices, Common, Limits, bundled
 from fabula.cli.people import People
@@ -50,5 +50,10 @@ def estimate(
         terminal.say(f"In the journal, at no cost: {counted(found.replayed, 'call')}.")
     if seconds:
         terminal.say(f"About {duration(seconds)} of model time, at this project's pace so far.")
-    terminal.advise("An estimate: replies may be shorter or longer, and some texts need a second try.")
+    if found.planned:
+        terminal.say(f"In all {amount(found)}.")
+        terminal.advise(
+            "An estimate: how many scenes are planned, and how much a model gives at a time, is seen only then. Made-up "
+            "models that give 85 % or 115 % of the words asked for mostly took up to a quarter less or more."
+        )
     terminal.document(planned(found) | {"seconds": seconds})

@@ -178,4 +178,5 @@ def _names(old: dict[str, Any], new: dict[str, Any], above: str = "") -> list[st
 def _opening(project: Project, settings: Settings, expected: DryRun) -> str:
     kept = f", {counted(expected.replayed, 'call')} in the journal" if expected.replayed else ""
     aided = ", with help for small models" if any(call.aids for call in expected.planned) else ""
-    return f"{settings.system} ({settings.preset}), {settings.model}{aided}, in {near(project.folder)}: {amount(expected)}{kept}"
+    who = f"{settings.system} ({settings.preset}), {settings.model}{aided}"
+    return f"{who}, in {near(project.folder)}: {amount(expected)}{kept}"
