@@ -10,13 +10,14 @@ from fabula.engine.dry_run import DryRun
 from fabula.models.budget import Budget
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
     from fabula.engine.announced import Announced
     from fabula.engine.events import Event, Kept, Listener
     from fabula.engine.journal import Journal
     from fabula.engine.prompts import Prompts
     from fabula.engine.roles import Cast
+    from fabula.engine.trail import Trail
     from fabula.models.prices import Price
 
 Mode: TypeAlias = Literal["live", "frozen", "dry"]
@@ -33,8 +34,12 @@ class RunContext:
         aids: help for small models (see `fabula.engine.aids`): "auto" gives it to models known to be small.
         on_kept: called with each kept artefact before the run goes on (the project writes its files there).
         approve: called with each made artefact; gives its text back, changed or not, or raises `PausedError`.
+        chosen: names of the method's settings that were given, beside those of its preset.
+        lengths: the least and most words asked of the texts that were made, by the place where they were written.
+        shortfalls: what the author asked for and did not get, in sentences.
         announced: what was announced of this run; more is asked for first. `None`: nothing was.
         pending: texts of edits that are not recorded yet, by path; a dry run counts with them.
+        trail: what the last finished run did, to be followed as far as this one is the same; `None` follows nothing.
     """
 
     journal: Journal
@@ -51,8 +56,12 @@ class RunContext:
     approve: Callable[[Kept], Awaitable[str]] | None = None
     announced: Announced | None = None
     pending: Mapping[str, str] = field(default_factory=dict)
+    chosen: Collection[str] = ()
+    lengths: dict[str, tuple[int, int]] = field(default_factory=dict)
+    shortfalls: list[str] = field(default_factory=list)
     ordinals: Counter[tuple[str, str]] = field(default_factory=Counter)
     dry_run: DryRun = field(default_factory=DryRun)
+    trail: Trail | None = None
 
     def emit(self, event: Event) -> None:
         """Hand an event to every listener."""
@@ -61,4 +70,15 @@ class RunContext:
 
     def override(self, path: str) -> tuple[str, str] | None:
         """The text that stands in for an artefact, and why: "pinned", "edited" or "continued"; `None` if none does."""
+        self.come_to(path)
         return (self.pending[path], "edited") if path in self.pending else self.journal.override(path)
+
+    def takes(self, path: str) -> int:
+        """How often a person asked for another take of an artefact."""
+        self.come_to(path)
+        return self.journal.takes(path)
+
+    def come_to(self, path: str) -> None:
+        """Say that what a person decided about an artefact is about to be read."""
+        if self.trail is not None:
+            self.trail.come_to(path)

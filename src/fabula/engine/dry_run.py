@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from hashlib import shake_128
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from fabula.story import count_words
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -64,15 +62,25 @@ class DryRun:
         temper: of the texts that stand for replies of models of which nothing is recorded. Some models give 85 % of the
             words that they are asked for and some 115 %, which decides what is continued; so one text is terse and the
             next generous. `even` gives what is asked.
-        made_up: how many replies were made up, since their paths never had one.
+        invented: how many replies were made up, since their paths never had one.
         other: the same walk with terse and generous texts exchanged; what is expected lies between both.
+        reached: paths of all artefacts that are of use to a run, or would be if they were there.
+        made_up: whether a typed reply was, so that what it would name is not known.
+        stale: paths of the artefacts that would be made, or made again.
+        shortfalls: what the author asks for and will not get, in sentences.
+        of_files: what the author should know of the files, in sentences.
     """
 
     planned: list[PlannedCall] = field(default_factory=list)
     replayed: int = 0
     temper: Temper = "even"
-    made_up: int = 0
+    invented: int = 0
     other: DryRun | None = None
+    reached: set[str] = field(default_factory=set)
+    made_up: bool = False
+    stale: list[str] = field(default_factory=list)
+    shortfalls: list[str] = field(default_factory=list)
+    of_files: list[str] = field(default_factory=list)
     _given: Counter[str] = field(default_factory=Counter)
     _asked: Counter[str] = field(default_factory=Counter)
 
@@ -103,7 +111,7 @@ class DryRun:
     def seen(self, role: str, asked: int, text: str) -> None:
         """Take in how many words a recorded reply has of those that it was asked for."""
         self._asked[role] += asked
-        self._given[role] += count_words(text)
+        self._given[role] += len(text.split())
 
     def share(self, role: str, path: str) -> float:
         """The share of the words asked for that a role gives: as its record shows, or that of others; else a temper."""

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from fabula.base.errors import JournalMissError, RefusalError, ReplyError, UsageError
+from fabula.base.errors import JournalMissError, ModelError, RefusalError, ReplyError, UsageError
 from fabula.engine import replies
 from fabula.engine.aids import PROMPT_SHARE, USUAL_WINDOW, gets_aids
 from fabula.engine.context import Mode, RunContext
 from fabula.engine.dry_run import PlannedCall, placeholder, sketched, usual
-from fabula.engine.events import CallFinished, CallStarted, Kept, Noted, Removed, Repaired, TextArrived
+from fabula.engine.events import CallFinished, CallLost, CallStarted, Kept, Noted, Removed, Repaired, TextArrived
 from fabula.engine.journal import call_key
-from fabula.engine.roles import Person, answered_by, drawn, is_person
+from fabula.engine.roles import Person, Program, drawn, is_person, role_key
 from fabula.engine.staleness import (
     MARK,
     Branch,
@@ -32,9 +32,10 @@ from fabula.engine.staleness import (
     side_by_side,
     unmarked,
 )
-from fabula.models.base import Message, Reply, Request, Sampling
-from fabula.models.budget import estimate_tokens, prompt_tokens
-from fabula.models.prices import cost, paid, price_of
+from fabula.engine.trail import Step
+from fabula.models.base import NOTHING_USED, Message, Reply, Request, Sampling, Usage
+from fabula.models.budget import counted, estimate_tokens, longest_reply, prompt_tokens
+from fabula.models.prices import cost, is_overridden, paid, price_of
 from fabula.story import readable
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ if TYPE_CHECKING:
     from fabula.engine.dry_run import Expected, Sketch
     from fabula.engine.replies.rules import RuleName
     from fabula.engine.roles import Assignment
-    from fabula.models.base import OnText
+    from fabula.models.base import Model, OnText
+    from fabula.models.prices import Price
 
 __all__ = ["DRAFTS", "Branch", "Draft", "Mode", "Run", "RunContext", "apart", "branches", "side_by_side"]
 
@@ -103,8 +105,22 @@ class Run:
         """Why the reply to a prompt with these fields is none, as a sentence for who wrote it; empty if it is one."""
         if self.context.dry_run.planned:  # what a dry run reads is made up
             return ""
-        asked, instructions = self.render(prompt, **fields), self.context.prompts.instructions(prompt)
-        return replies.fault_of(text, asked, instructions, least=least)
+
+        def found() -> str:
+            asked, instructions = self.render(prompt, **fields), self.context.prompts.instructions(prompt)
+            return replies.fault_of(text, asked, instructions, least=least)
+
+        return self.worked_out(f"fault of {prompt}", found)
+
+    def worked_out(self, what: str, compute: Callable[[], str]) -> str:
+        """What `compute` makes of a reply that was asked for here; not worked out anew on the trail of a finished run.
+
+        It must hang on nothing but what this run has read; `what` says what it is for.
+        """
+        trail = self.context.trail
+        if trail is None:
+            return compute()
+        return trail.text(f"{self.at}#{what}", compute, old=self.context.mode == "dry")
 
     @property
     def at(self) -> str:
@@ -123,6 +139,23 @@ class Run:
     def aids(self, role: str) -> bool:
         """Whether a role gets the help for small models (`fabula.engine.aids`)."""
         return gets_aids(self._assignment(role).performer, self.context.aids)
+
+    def too_small_for(self, setting: str, role: str) -> bool:
+        """Whether a role gets the help for small models, with which a setting is not obeyed.
+
+        Where the author chose that setting, a remark says so; with `aids = "off"` it is obeyed.
+        """
+        if not self.aids(role):
+            return False
+        why = f"{role} is played by a small model, which gets other help."
+        self.disobeys(setting, f"{why} Give that role a stronger model, or say --aids off.")
+        return True
+
+    def disobeys(self, setting: str, why: str) -> None:
+        """Say once that a setting is not obeyed, where the author chose it and did not leave it to the preset."""
+        said = f"The setting {setting} is not obeyed: {why}"
+        if setting in self.context.chosen and said not in self.context.shortfalls:
+            self.falls_short(said)
 
     def by_person(self, role: str) -> bool:
         """Whether a person plays a role, who would rather write a text than fill in a form with lists in lists."""
@@ -160,12 +193,28 @@ class Run:
         """
         if not self.context.dry_run.planned:  # a dry run that would ask for the plan does not know its people
             self.context.cast.check_cast(kind, names)
+        for name in names:
+            if role_key(name) in self.context.cast.known:
+                self.falls_short(
+                    f"The {kind} {name!r} is named like the role {role_key(name)!r}, so whoever plays that role plays "
+                    f"both. Give the {kind} another name to cast them apart."
+                )
 
     def note(self, text: str) -> None:
         """Leave a remark in the record and with the listeners."""
         if self.context.mode == "live":
             self.context.journal.note(self.at, text)
         self.context.emit(Noted(self.at, text))
+
+    def falls_short(self, text: str) -> None:
+        """Leave a remark on what the author asked for and does not get, for the end of the command and its status."""
+        self.context.shortfalls.append(text)
+        self.note(text)
+
+    def asks_words(self, low: int, high: int) -> None:
+        """Record how many words are asked of the text that is written here, also where it is asked for again."""
+        place = self.path[: self.path.index("again")] if "again" in self.path else self.path
+        self.context.lengths["/".join(place)] = (low, high)
 
     def removed(self, rule: RuleName, text: str) -> None:
         """Record that a rule took `text` out of a reply asked for here; `fabula show --removed` lists it."""
@@ -229,6 +278,7 @@ class Run:
         """An artefact's text without marks, and whether a dry run knows that it will be another."""
         path = "/".join((*self.path, name))
         context, own = self.context, self.within(name)
+        context.dry_run.reached.add(path)
         text, source = context.override(path) or ("", "made")
         with own_line():
             if source == "continued":
@@ -237,6 +287,8 @@ class Run:
                 text = await make(own)
             stale = is_stale(context) or MARK in text
         if context.mode == "dry":
+            if stale:
+                context.dry_run.stale.append(path)
             return unmarked(text), stale
         return await self._kept(Kept(path, folder, text, source, suffix, settled)), False
 
@@ -254,21 +306,22 @@ class Run:
             made = [version.text for version in journal.versions(path) if version.source == "made"]
             before = journal.newest(of_draft) if made and made[-1] == given else None
             return Draft(name, given, given) if before is None else Draft(name, before)
-        text = await replace(drafts, take=self.take + journal.takes(path)).keep(name, make, folder=DRAFTS)
+        text = await replace(drafts, take=self.take + self.context.takes(path)).keep(name, make, folder=DRAFTS)
         return Draft(name, text, given)
 
     def within_draft(self, name: str) -> Run:
         """As `within`, for the draft `name`."""
-        drafts, takes = self.scope(DRAFTS), self.context.journal.takes("/".join((*self.path, name)))
+        drafts, takes = self.scope(DRAFTS), self.context.takes("/".join((*self.path, name)))
         return replace(drafts, take=self.take + takes).within(name)
 
     def within(self, name: str) -> Run:
         """The run in which `keep` has the artefact `name` made, to ask for what goes with a text that was given."""
-        return replace(self.scope(name), take=self.take + self.context.journal.takes("/".join((*self.path, name))))
+        return replace(self.scope(name), take=self.take + self.context.takes("/".join((*self.path, name))))
 
     async def given(self, name: str, *, folder: str, suffix: str = "md") -> str | None:
         """The author's own text of the artefact `name`: edited, pinned or given as a file; `None` if there is none."""
         path = "/".join((*self.path, name))
+        self.context.dry_run.reached.add(path)
         override = self.context.override(path)
         if override is None or override[1] == "continued":
             return None
@@ -335,6 +388,8 @@ class Run:
         **fields: object,
     ) -> Reply:
         """As `ask`, with usage and the way the reply ended."""
+        if (reply := self._followed(prompt)) is not None:
+            return reply
         return await self._opened(self._request(role, prompt, sampling, fields, opening=True), expect)
 
     async def chat(
@@ -349,15 +404,15 @@ class Run:
         **fields: object,
     ) -> Reply:
         """As `reply`, with what was said: messages between the prompt and what it says last (its block `closing`)."""
+        if (reply := self._followed(prompt)) is not None:
+            return reply
         return await self._opened(self._request(role, prompt, sampling, fields, said=said, opening=True), expect)
 
     async def _opened(self, request: Request, expect: int | str | None) -> Reply:
         """The reply with the first words that the model was given of it."""
-        reply = await self._answer(request, expect)
-        opening = request.messages[-1]
-        if opening.role != "assistant" or is_person(reply.model):  # a person writes the whole text
-            return reply
-        return replace(reply, text=f"{opening.content}{reply.text}")
+        last = request.messages[-1]
+        opening = last.content if last.role == "assistant" else ""
+        return _with_opening(await self._answer(request, expect), opening)
 
     def render(self, prompt: str, /, **fields: object) -> str:
         """The text of a prompt without its opening, to recognise echoes of it in a reply; nobody is asked."""
@@ -376,10 +431,19 @@ class Run:
         **fields: object,
     ) -> tuple[str, ...]:
         """`n` independent replies to one prompt, asked side by side; `n` calls."""
+        followed: list[Reply] = []
+        while len(followed) < n and (reply := self._followed(prompt)) is not None:
+            followed.append(reply)
+        if len(followed) == n:
+            return tuple(reply.text for reply in followed)
         request = self._request(role, prompt, sampling, fields)
-        numbered = [(request, self._ordinal(request)) for _ in range(n)]
-        replies_ = await side_by_side(self._answer(request, expect, ordinal) for request, ordinal in numbered)
-        return tuple(reply.text for reply in replies_)
+        like, trail = _like(request), self.context.trail
+        numbered = [
+            (self._ordinal(request, like), trail.place(request.path) if trail else None)
+            for _ in range(n - len(followed))
+        ]
+        made = await side_by_side(self._answer(request, expect, ordinal, place=place) for ordinal, place in numbered)
+        return tuple(reply.text for reply in (*followed, *made))
 
     async def ask_for(
         self,
@@ -400,6 +464,8 @@ class Run:
         Raises:
             ReplyError: no reply could be read; the run can be resumed.
         """
+        if (followed := self._followed_as(prompt, lambda text: replies.read_json(text, shape))) is not None:
+            return followed
         schema = replies.schema_of(shape, short=self.aids(role))
         request = self._request(role, prompt, sampling, fields)
         if self._assignment(role).performer.capabilities.schema:
@@ -421,6 +487,8 @@ class Run:
         Raises:
             ReplyError: no reply named exactly one of them.
         """
+        if (followed := self._followed_as(prompt, lambda text: replies.read_choice(text, options))) is not None:
+            return followed
         request = self._request(role, prompt, sampling, fields)
         if self._assignment(role).performer.capabilities.choices:
             request = replace(request, choices=tuple(options))
@@ -453,6 +521,51 @@ class Run:
         )
 
     # one call -------------------------------------------------------------------------------------------------------
+
+    def _followed(self, prompt: str) -> Reply | None:
+        """The reply that the last finished run had here, while this one is on its trail.
+
+        In a dry run also a stale one, which is planned as it was: its prompt would be of about that size.
+        """
+        context, found = self.context, self._next(prompt)
+        if found is None or context.trail is None:
+            return None
+        (step, reply), path = found, "/".join((*self.path, prompt))
+        context.trail.took(step, context.trail.place(path))
+        context.ordinals[path, step.like] += 1
+        if context.mode == "live":
+            context.emit(CallFinished(path, step.role, reply.model, reply.usage, replayed=True))
+        elif is_stale(context):
+            self._plan(path, step.role, reply.usage)
+        else:
+            context.dry_run.replayed += 1
+        return _with_opening(reply, step.opening)
+
+    def _next(self, prompt: str) -> tuple[Step, Reply] | None:
+        """The step of the last finished run that is this run's next one here."""
+        context = self.context
+        if context.trail is None or not (context.trail.followed or (context.mode == "dry" and is_stale(context))):
+            return None
+        return context.trail.step("/".join((*self.path, prompt)))
+
+    def _plan(self, path: str, role: str, usage: Usage) -> None:
+        """Plan a call in a dry run."""
+        performer, planned = self._assignment(role).performer, self.context.dry_run.planned
+        price = price_of(performer.name, self.context.prices)
+        paid = None if price is None else cost(price, replace(usage, cached=0))
+        planned.append(PlannedCall(path, role, performer.identity, usage.prompt, usage.reply, paid, self.aids(role)))
+
+    def _followed_as(self, prompt: str, read: Callable[[str], T]) -> T | None:
+        """As `_followed`, read; a reply that had to be repaired is read in the usual way, with its repairs."""
+        found = self._next(prompt)
+        if found is None:
+            return None
+        try:
+            value = read(found[1].text)
+        except replies.ReplyProblem:
+            return None
+        self._followed(prompt)
+        return value
 
     def _request(
         self,
@@ -490,13 +603,9 @@ class Run:
         seeded_by = "/".join(str(name) for name in (self.context.seed, self.at, self.take, *names))
         return int.from_bytes(sha256(seeded_by.encode()).digest()[:4]) >> 1
 
-    def _ordinal(self, request: Request) -> int:
+    def _ordinal(self, request: Request, like: str) -> int:
         """How many identical requests were made at this path before; counted before dispatch, so order is fixed."""
-        same = sha256(repr((request.sampling, request.choices, request.adapter, request.logprobs)).encode())
-        same.update(json.dumps([request.schema, [(m.role, len(m.content)) for m in request.messages]]).encode())
-        for message in request.messages:  # as they are: long prompts as JSON would take a tenth of a replayed call
-            same.update(message.content.encode("utf-8", "surrogatepass"))
-        counted = (request.path, same.hexdigest())
+        counted = (request.path, like)
         self.context.ordinals[counted] += 1
         return self.context.ordinals[counted] - 1
 
@@ -506,14 +615,20 @@ class Run:
         expect: int | str | None,
         ordinal: int | None = None,
         sketch: Sketch | None = None,
+        place: tuple[str, int] | None = None,
     ) -> Reply:
-        """The recorded reply, or a new one that is recorded before it is used."""
+        """The recorded reply, or a new one that is recorded before it is used; `place` is the trail's for it."""
         context, performer = self.context, self._assignment(request.role).performer
-        ordinal = self._ordinal(request) if ordinal is None else ordinal
+        like = _like(request)
+        ordinal = self._ordinal(request, like) if ordinal is None else ordinal
         if request.sampling.seed is None:
             seed = self._number(request.path, ordinal)
             request = replace(request, sampling=replace(request.sampling, seed=seed))
         key = call_key(request, performer.identity, ordinal, self.take)
+        if context.trail is not None:
+            last = request.messages[-1]
+            opening = last.content if last.role == "assistant" else ""
+            context.trail.took(Step(key, like, request.role, opening), place or context.trail.place(request.path))
         recorded = context.journal.recorded(key)
         if context.mode == "dry":
             return self._dry(request, recorded, ordinal, expect, sketch)
@@ -533,35 +648,69 @@ class Run:
         return reply
 
     async def _ask_model(self, request: Request) -> Reply:
-        """Ask within the budget; a refusal is asked again with the next seed, and all tries are on the bill."""
+        """Ask whoever answers: a person where one stands in and does not hand back, else the model.
+
+        A refusal is asked again with the next seed, and all tries are on the bill.
+        """
         context, performer = self.context, self._assignment(request.role).performer
         listening: OnText | None = None
         if context.listeners:
             listening = lambda text: context.emit(TextArrived(request.path, text))  # noqa: E731 - a one-line adapter
+        started = CallStarted(request.path, request.role, performer.identity, request.sampling.max_tokens)
+        model = performer
+        if isinstance(performer, Person):
+            context.emit(started)
+            said = await performer.says(request, listening)
+            if said is not None:
+                return replace(said, text=readable(said.text))
+            model = performer.model or performer
         used = None
         for attempt in range(REFUSAL_TRIES):
             tried = replace(request, sampling=replace(request.sampling, seed=(request.sampling.seed or 0) + attempt))
-            context.emit(CallStarted(request.path, request.role, performer.identity, request.sampling.max_tokens))
-            most = request.sampling.max_tokens or DEFAULT_REPLY_TOKENS
-            price = price_of(performer.name, context.prices)
-            held = context.budget.reserve(request.role, performer.name, prompt_tokens(request), most, price)
-            try:
-                reply = await performer.ask(tried, listening)
-            except BaseException:
-                context.budget.release(held)
-                raise
-            usage = replace(reply.usage, cost=paid(reply.usage, price, own=performer.name not in context.prices))
-            context.budget.settle(held, usage)
-            used = usage if used is None else used + usage
-            if is_person(reply.model) or (reply.finish != "refusal" and not replies.is_refusal(reply.text)):
-                usage = replace(used, first=reply.usage.first)
-                return replace(reply, text=readable(reply.text), usage=usage, model=answered_by(reply, performer))
-            self.note(f"{performer.identity} declined at {request.path}; asked again with another seed.")
+            context.emit(started)
+            reply = await self._paid(model, tried, listening, used)
+            used = reply.usage
+            if reply.finish != "refusal" and not replies.is_refusal(reply.text):
+                return replace(reply, text=readable(reply.text), model=model.identity)
+            self.note(f"{model.identity} declined at {request.path}; asked again with another seed.")
+        self._lose(request, model, used or NOTHING_USED)
         raise RefusalError(
-            f"{performer.identity} declined {REFUSAL_TRIES} times to answer as {request.role!r} at {request.path}. "
+            f"{model.identity} declined {REFUSAL_TRIES} times to answer as {request.role!r} at {request.path}. "
             "Change the brief or give this role another model.",
-            model=performer.name,
+            model=model.name,
         )
+
+    async def _paid(self, model: Model, request: Request, listening: OnText | None, before: Usage | None) -> Reply:
+        """A model's reply within the budget, with what it took and what tries `before` did; a program costs nothing."""
+        context = self.context
+        if isinstance(model, Program):
+            return await model.ask(request, listening)
+        price = price_of(model.name, context.prices)
+        own = not is_overridden(model.name, context.prices)
+        most, usual = longest_reply(request, model), None if request.sampling.max_tokens else DEFAULT_REPLY_TOKENS
+        held = await context.budget.admit(request.role, model.name, prompt_tokens(request), most, price, usual=usual)
+        try:
+            reply = await model.ask(request, listening)
+        except ModelError as error:
+            lost = _counted_by_server(error.tokens, price)
+            context.budget.settle(held, lost)
+            self._lose(request, model, lost if before is None else before + lost)
+            raise
+        finally:
+            context.budget.release(held)
+        usage = counted(request, reply, model.name)
+        usage = replace(usage, cost=paid(usage, price, own=own))
+        usage = (
+            usage if not any(reply.lost) else replace(usage + _counted_by_server(reply.lost, price), first=usage.first)
+        )
+        context.budget.settle(held, usage)
+        return replace(reply, usage=usage if before is None else replace(before + usage, first=usage.first))
+
+    def _lose(self, request: Request, model: Model, usage: Usage) -> None:
+        """Record what was paid for a call that came to nothing."""
+        if usage != NOTHING_USED:
+            self.context.journal.lose(request, model.identity, usage)
+            self.context.emit(CallLost(request.path, request.role, model.identity, usage))
 
     def _dry(
         self,
@@ -572,7 +721,7 @@ class Run:
         sketch: Sketch | None,
     ) -> Reply:
         """Stand in for a call in a dry run: the recorded reply, or an old or made-up one that counts as asked."""
-        context, performer = self.context, self._assignment(request.role).performer
+        context = self.context
         if recorded is not None and not is_stale(context):
             context.dry_run.replayed += 1
             if isinstance(expect, int) and recorded.finish == "stop":
@@ -580,20 +729,17 @@ class Run:
             return recorded
         set_stale(context)
         old, prompt = context.journal.last_at(request.path, ordinal), prompt_tokens(request)
-        reply = old or self._made_up(request, prompt, expect, sketch)
+        context.dry_run.made_up |= old is None and sketch is not None
+        reply = old or self._invented(request, prompt, expect, sketch)
         tokens = reply.usage.reply or estimate_tokens(reply.text)
         usage = replace(reply.usage, prompt=prompt, cached=0, reply=tokens)
-        price = price_of(performer.name, context.prices)
-        paid = None if price is None else cost(price, usage)
-        context.dry_run.planned.append(
-            PlannedCall(request.path, request.role, performer.identity, prompt, tokens, paid, self.aids(request.role))
-        )
+        self._plan(request.path, request.role, usage)
         return reply
 
-    def _made_up(self, request: Request, prompt: int, expect: int | str | None, sketch: Sketch | None) -> Reply:
+    def _invented(self, request: Request, prompt: int, expect: int | str | None, sketch: Sketch | None) -> Reply:
         """What stands for a reply that was never asked: of its usual length, and cut where the model would be."""
         dry, able = self.context.dry_run, self._assignment(request.role).performer.capabilities
-        dry.made_up += 1
+        dry.invented += 1
         limits = [
             request.sampling.max_tokens,
             able.reply or DEFAULT_REPLY_TOKENS,
@@ -607,6 +753,26 @@ class Run:
             return Reply(sketched(expect, share, request.path))
         words = round((expect or most) * share)
         return Reply(placeholder(min(words, most), request.path), finish="length" if words > most else "stop")
+
+
+def _counted_by_server(tokens: tuple[int, int], price: Price | None) -> Usage:
+    """What a server counted of tries that came to nothing."""
+    usage = Usage(prompt=tokens[0], reply=tokens[1])
+    return replace(usage, cost=paid(usage, price, own=False)) if any(tokens) else NOTHING_USED
+
+
+def _like(request: Request) -> str:
+    """What identical requests at one path have in common, without the seed that sets them apart."""
+    same = sha256(repr((request.sampling, request.choices, request.adapter, request.logprobs)).encode())
+    same.update(json.dumps([request.schema, [(m.role, len(m.content)) for m in request.messages]]).encode())
+    for message in request.messages:  # as they are: long prompts as JSON would take a tenth of a replayed call
+        same.update(message.content.encode("utf-8", "surrogatepass"))
+    return same.hexdigest()
+
+
+def _with_opening(reply: Reply, opening: str) -> Reply:
+    """A reply with the first words that its model was given of it; a person writes the whole text."""
+    return replace(reply, text=f"{opening}{reply.text}") if opening and not is_person(reply.model) else reply
 
 
 def _with_remark(messages: Sequence[Message], remark: str) -> tuple[Message, ...]:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
-import os
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
@@ -21,17 +18,15 @@ from fabula.app.experiment.results import (
     record_outcome,
     spent_in,
 )
-from fabula.app.experiment.sharing import RunBudget, SharedModels, WholeBudgetError
+from fabula.app.experiment.sharing import RunBudget, SharedModels, WholeBudget, WholeBudgetError
 from fabula.app.writing import Options, Supplied, write_in
-from fabula.base.errors import BudgetError, FabulaError, PausedError, ProjectError, UsageError
-from fabula.base.files import write_atomically
-from fabula.models.budget import Budget
+from fabula.base.errors import BudgetError, FabulaError, PausedError, UsageError
+from fabula.base.files import held, write_atomically
 from fabula.project.folder import Project
 from fabula.systems import find
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Mapping
 
     from fabula.app.experiment.grid import Experiment, Measure, Trial
     from fabula.engine.events import Event
@@ -71,12 +66,12 @@ class How:
     ended: Callable[[Trial, Outcome], None] = lambda _trial, _outcome: None
     now: Callable[[], str] = _utc_now
 
-    def whole_budget(self, experiment: Experiment) -> Budget:
+    def whole_budget(self, experiment: Experiment) -> WholeBudget:
         """The budget of the whole, with what has been spent before."""
         stated = experiment.spec.budget
         tokens = stated.tokens if self.budget_tokens is None else self.budget_tokens
         usd = stated.usd if self.budget_usd is None else self.budget_usd
-        budget = Budget(tokens, usd)
+        budget = WholeBudget(tokens, usd)
         if tokens is not None or usd is not None:
             charge(budget, spent_in(experiment.folder))
         return budget
@@ -93,7 +88,7 @@ async def run_experiment(experiment: Experiment, how: How) -> Results:
         ProjectError: another process is at work in the folder, or it cannot be written.
     """
     check_folders(experiment)
-    with _held(experiment.folder):
+    with held(experiment.folder / ".fabula", f"The experiment in {experiment.folder}"):
         text = experiment.file.read_text(encoding="utf-8-sig")
         write_atomically(experiment.folder / COPY, text)
         session = _Session(experiment, how, how.whole_budget(experiment))
@@ -139,7 +134,7 @@ class _Session:
 
     experiment: Experiment
     how: How
-    whole: Budget
+    whole: WholeBudget
     stopped: str = ""
     reports: dict[str, Report] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
@@ -188,7 +183,7 @@ class _Session:
     async def _story(self, trial: Trial, models: SharedModels) -> None:
         """Write the story of a run in its project, going on where it stopped."""
         project = self._project(trial)
-        settings = project.settings
+        settings = trial.settings  # as the project's, which says them too; the experiment's file is the one to trust
         options = Options(
             listeners=[lambda event: self.how.hear(trial.id, event)],
             environ=self.how.environ,
@@ -197,7 +192,7 @@ class _Session:
         stated = self.experiment.spec.budget
         budget = RunBudget(stated.run_tokens, stated.run_usd, whole=self.whole)
         with project.journal as journal:
-            charge(budget, journal.spent().values())
+            charge(budget, journal.usages())
         await write_in(project, settings, options, Supplied(models.cast(settings, find(settings.system)), budget))
 
     def _project(self, trial: Trial) -> Project:
@@ -226,37 +221,12 @@ class _Session:
             except FabulaError as error:
                 self.failures[measure.label] = str(error)
                 continue
-            self.whole.spent_tokens += done.budget.spent_tokens
-            self.whole.spent_usd += done.budget.spent_usd
             self.reports[measure.label] = done.report
 
     def _options(self, measure: Measure) -> Options:
-        tokens, usd = self.whole.tokens, self.whole.usd
         return Options(
-            budget_tokens=None if tokens is None else max(tokens - self.whole.spent_tokens, 0),
-            budget_usd=None if usd is None else max(usd - self.whole.spent_usd, 0.0),
+            whole=self.whole,
             listeners=[lambda event: self.how.hear(measure.label, event)],
             environ=self.how.environ,
             person=self.how.person,
         )
-
-
-@contextmanager
-def _held(folder: Path) -> Iterator[None]:
-    """Make the folder and hold it for this process."""
-    file = folder / ".lock"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as error:
-        raise ProjectError(f"Cannot write in {folder}: {error.strerror}. Choose another folder with --out.") from error
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise ProjectError(
-                f"Another process is at work on the experiment in {folder}. Wait for it to end, or stop it."
-            ) from error
-        yield
-    finally:
-        os.close(handle)

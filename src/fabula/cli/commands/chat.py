@@ -17,7 +17,7 @@ from fabula.cli.asked import changes_of, check
 from fabula.cli.bill import Bill
 from fabula.cli.chat import Chat
 from fabula.cli.opening import project_of, terminal_of
-from fabula.cli.options import Choices, Common, bundled
+from fabula.cli.options import Caps, Choices, Common, bundled
 from fabula.cli.people import People
 from fabula.cli.session import near, stoppable
 from fabula.craft.conversation import Parties, SessionFiles
@@ -61,6 +61,7 @@ def chat(
     common: Common,
     choices: Choices,
     talking: Talking,
+    caps: Caps,
     where: Annotated[
         str, typer.Argument(metavar="[STORY]", help="A story file, or a project folder.", show_default="this folder")
     ] = "",
@@ -74,7 +75,7 @@ def chat(
     project, settings = _project(choices, talking, common, where, terminal)
     name, parties = _session(project, talking, named)
     again = f"`fabula chat {near(project.folder)} --session {name}`"
-    asyncio.run(stoppable(_talk(terminal, project, settings, talking, (name, parties, freedom)), again))
+    asyncio.run(stoppable(_talk(terminal, project, settings, talking, caps, (name, parties, freedom)), again))
 
 
 async def _talk(
@@ -82,6 +83,7 @@ async def _talk(
     project: Project,
     settings: Settings,
     talking: Talking,
+    caps: Caps,
     wanted: tuple[str, Parties | None, Freedom | None],
 ) -> None:
     """The conversation, until the person or the story ends it."""
@@ -89,7 +91,10 @@ async def _talk(
     name, parties, freedom = wanted
     chat_ = Chat(terminal, project, bill)
     options = Options(
-        listeners=(chat_.hear, bill), environ=terminal.environ, person=People(terminal, project.folder).answer
+        whole=caps.budget,
+        listeners=(chat_.hear, bill),
+        environ=terminal.environ,
+        person=People(terminal, project.folder).answer,
     )
     async with conversing(project, settings, options) as open_:
         session = await open_.session(name, parties, freedom)

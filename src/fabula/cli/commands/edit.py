@@ -20,7 +20,6 @@ from fabula.story import count_words, plain
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
     from fabula.engine.journal import Journal
-    from fabula.project.folder import Project
 
 
 @bundled
@@ -41,7 +40,8 @@ def edit(
         path = project.artefact(journal, artefact)
         before = journal.newest(path)
         if revert:
-            _revert(project, journal, path)
+            _revert(journal, path)
+            project.write_newest(journal, [path])
         else:
             new = _version(journal, path, to) if to is not None else _new_text(terminal, text, file, before or "")
             if plain(new) != plain(before or ""):
@@ -74,12 +74,13 @@ def _version(journal: Journal, path: str, number: int) -> str:
     return versions[number - 1].text
 
 
-def _revert(project: Project, journal: Journal, path: str) -> None:
+def _revert(journal: Journal, path: str) -> None:
     override = journal.override(path)
     if override is None or override[1] != "edited":
         raise UsageError(f"{path} has no edit to take back" + (f": it is {override[1]}." if override else "."))
     made = [version.text for version in journal.versions(path) if version.source == "made"]
     if not made:
         raise UsageError(f"{path} was never written for you; its text is yours alone.")
-    journal.decide(path, "unedit")
-    project.put_back(journal, path, made[-1], "made")
+    with journal.transaction():
+        journal.decide(path, "unedit")
+        journal.keep(path, made[-1], "made")

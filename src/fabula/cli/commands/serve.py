@@ -15,7 +15,7 @@ from fabula.app.writing import Options
 from fabula.base.errors import UsageError
 from fabula.cli.asked import changes_of, check
 from fabula.cli.opening import project_of, terminal_of
-from fabula.cli.options import Choices, Common, bundled
+from fabula.cli.options import Caps, Choices, Common, bundled
 from fabula.cli.session import stoppable
 from fabula.server.gate import Bounds
 from fabula.server.running import Offer, address_of, is_loopback, listening
@@ -64,6 +64,7 @@ def serve(
     common: Common,
     choices: Choices,
     listen: Listening,
+    caps: Caps,
     projects: Annotated[
         list[str] | None, typer.Argument(metavar="[PROJECT]...", help="Project folders.", show_default="this folder")
     ] = None,
@@ -79,7 +80,9 @@ def serve(
     opened = [project_of(replace(common, folder=""), folder) for folder in folders]
     offered = [(project, _settings(choices, project, terminal)) for project in opened]
     tokens, made = _tokens(terminal, listen.token_env)
-    offer = Offer(offered, Options(environ=terminal.environ), tokens, listen.bounds, listen.as_.strip())
+    offer = Offer(
+        offered, Options(environ=terminal.environ, whole=caps.budget), tokens, listen.bounds, listen.as_.strip()
+    )
     _ = offer.names  # two that are alike are found before anything is asked
     asyncio.run(stoppable(_served(terminal, offer, listen, made), "the same command"))
 

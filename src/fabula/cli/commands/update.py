@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabula.cli.asked import check
+from fabula.app.standing import not_obeyed
+from fabula.cli.asked import check, settings_for
 from fabula.cli.bill import calls_table, changes_list, planned
 from fabula.cli.opening import project_of, terminal_of
-from fabula.cli.options import Common, Limits, Where, bundled
+from fabula.cli.options import Choices, Common, Limits, Memory, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
 
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 @bundled
 def update(
     common: Common,
+    choices: Choices,
     limits: Limits,
+    memory: Memory,
     where: Where = "",
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be asked.")] = False,
@@ -31,11 +34,15 @@ def update(
 ) -> None:
     """Take your edits over: say what will be asked again and its cost, then do it."""
     terminal, project = terminal_of(common), project_of(common, where)
-    settings = project.settings
+    settings = settings_for(project, choices, terminal, forget=memory.forget)
     check(settings, terminal.environ)
     session = Session(terminal, project, settings, limits)
     expected, changes = session.dry_run()
     _show_plan(terminal, expected, changes)
+    for sentence in not_obeyed(expected, project.brief, settings):
+        terminal.advise(sentence)
+    if texts := session.written_again(expected):
+        terminal.say(texts)
     if dry_run or (expected.planned and not yes and not _confirmed(terminal, near(project.folder))):
         terminal.document({"done": False, **planned(expected, changes)})
         return
@@ -47,6 +54,8 @@ def update(
 def _show_plan(terminal: Terminal, expected: DryRun, changes: list[Change]) -> None:
     if changes:
         terminal.say("Changed by you:\n" + changes_list(changes))
+    for sentence in expected.of_files:
+        terminal.say(sentence)
     if not expected.planned:
         terminal.say("Nothing has to be asked again.")
         return
