@@ -99,18 +99,19 @@ class Writer(ScriptedModel):
         text = self._said(name, request, said, draw)
         turn = re.search(r"/turn/(\d+)", request.path)
         self._turn = int(turn[1]) - 1 if turn else 0
-        asked, finish = prompt_tokens(request), "stop"
+        asked, finish = prompt_tokens(request), False
         room = min(self.profile.reply, self.profile.context - asked, request.sampling.max_tokens or self.profile.reply)
         if room < 1:
             raise ContextLengthError(f"The prompt of {request.path} has {asked:,} tokens.", model=self.name)
         if estimate_tokens(text) > room:
-            text, finish = cut(text, room), "length"
+            text, finish = cut(text, room), True
         written = estimate_tokens(text)
         self.tokens += asked + written
         calls, tokens = self.calls.get(name, (0, 0))
         self.calls[name] = calls + 1, tokens + asked + written
         probable = {text: -0.1} if request.logprobs else None
-        return Reply(text, Usage(asked, 0, written, cost=0.0), finish, self.identity, logprobs=probable)  # type: ignore[arg-type]
+        used = Usage(asked, 0, written, cost=0.0)
+        return Reply(text, used, "length" if finish else "stop", self.identity, logprobs=probable)
 
     def _turn_of(self, request: Request, draw: random.Random) -> str:
         """A turn in a talk by a plan of five points; two of three exchanges deal with one."""

@@ -1,4 +1,4 @@
-"""After an edit, a run asks what a dry run announced, or stops: every system, edits of everything that can be edited.
+"""After an edit, an update asks what it announced, or stops: every system, edits of every file of a project.
 
 `python -m benchmarks announced` does it with 200 edits.
 """

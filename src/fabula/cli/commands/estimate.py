@@ -57,9 +57,9 @@ def estimate(
     for sentence in not_obeyed(found, brief, settings):
         terminal.advise(sentence)
     if found.planned:
-        terminal.say(f"In all {amount(found)}.")
         terminal.advise(
-            "An estimate: how many scenes are planned, and how much a model gives at a time, is seen only then. With "
-            "models that give 85 % or 115 % of the words asked for, most were within a quarter of what it took."
+            f"In all {amount(found)}. An estimate: how many scenes are planned, and how much a model gives at a time, is "
+            "seen only then. With models that give 85 % or 115 % of the words asked for, most were within a quarter of "
+            "what it took."
         )
     terminal.document(planned(found) | {"seconds": seconds})
