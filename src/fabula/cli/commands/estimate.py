@@ -58,8 +58,8 @@ def estimate(
         terminal.advise(sentence)
     if found.planned:
         terminal.advise(
-            f"In all {amount(found)}. An estimate: how many scenes are planned, and how much a model gives at a time, is "
-            "seen only then. With models that give 85 % or 115 % of the words asked for, most were within a quarter of "
-            "what it took."
+            f"In all {amount(found)}. An estimate: how many scenes are planned, and how much a model gives at a time, "
+            "is seen only then. With models that give 85 % or 115 % of the words asked for, most were within a quarter "
+            "of what it took."
         )
     terminal.document(planned(found) | {"seconds": seconds})
