@@ -470,7 +470,7 @@ WHOLE: dict[str, Script] = {
 STREAMED: dict[str, Script] = {
     **{name: WHOLE[name] for name in ("null", "list", "object", "nothing", "deep", "html", "broken gzip", "an error")},
     "nothing but the end": plain(b"data: [DONE]\n\n", "text/event-stream"),
-    **{f"event {event}": with_event(f"data: {event}\n\n") for event in ("null", "[]", "3", "{}", '"x"', "<html>")},
+    **{f"event {event}": with_event(f"data: {event}\n\n") for event in ("null", "[]", "3", '"x"', "<html>")},
     "an error event": with_event('data: {"error": {"message": "backend broke"}}\n\n'),
     "an error event in words": with_event('data: {"error": "backend broke"}\n\n'),
     "an error event at first": with_event('data: {"error": {"message": "backend broke"}}\n\n', at=0),
@@ -497,6 +497,16 @@ async def check_no_reply(script: Script, kind: str, name: str, *, stream: bool) 
     assert "{" not in str(error).partition("It said")[0]
     if "an error" in name:
         assert "It said: backend broke" in str(error)
+
+
+@pytest.mark.parametrize("event", [": waiting\n\n", "data: {}\n\n", "event: ping\ndata: {}\n\n"])
+async def test_what_keeps_a_stream_alive_is_no_error(event: str) -> None:
+    def script(request: Recorded) -> Answer:
+        events = [text for text, _ in STREAMS[request.dialect](request, Answer())]
+        return plain("".join([events[0], event, *events[1:]]).encode(), "text/event-stream")
+
+    reply, heard, _ = await ask(script, stream=True)
+    assert (reply.text, heard) == (TEXT, Answer().pieces())
 
 
 @every_kind

@@ -63,6 +63,7 @@ NAMES = {
     "rules",
     "scale",
     "schedule",
+    "hostile",
     "serving",
     "startup",
     "statistics",

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 
     from fabula.engine.announced import Announced
+    from fabula.engine.dry_run import Temper
     from fabula.engine.events import Event, Kept, Listener
     from fabula.engine.methods import Method
     from fabula.engine.roles import Answer, Cast
@@ -366,7 +367,7 @@ async def dry_run_in(
         changes = project.changes(journal)
         pending = {change.path: change.text for change in changes}
         dry = await _dry_run(prepared, journal, project.brief, pending, supplied)
-        dry.of_files = remarks_on(project, journal, changes, None if dry.made_up else dry.reached)
+        dry.of_files = remarks_on(project, journal, changes, None if dry.guessed else dry.reached)
     return dry, changes
 
 
@@ -384,29 +385,23 @@ async def _dry_run(
         context.trail = prepared.trail(brief, context)
         if context.trail is not None and (same := context.trail.unchanged) is not None:
             return DryRun(replayed=same.calls, reached=set(same.reached), shortfalls=list(same.shortfalls))
-        found = await rehearsed(context, lambda one: prepared.write(brief, one))
-    found.shortfalls = context.shortfalls
-    return found
+        return await rehearsed(context, lambda one: prepared.write(brief, one))
 
 
 async def rehearsed(context: RunContext, write: Callable[[RunContext], Awaitable[Story]]) -> DryRun:
     """What `write` would ask; by two walks where that is little, so that terse and generous models are in it."""
-    context.dry_run.temper = "terse first"
-    await write(context)
-    walk = context.dry_run
-    if not walk.invented or walk.tokens > _WALKED_TWICE:
-        return walk
-    again = replace(
-        context,
-        ordinals=Counter(),
-        trail=None,
-        shortfalls=[],
-        lengths={},
-        dry_run=DryRun(temper="generous first"),
-    )
-    await write(again)
-    most, other = sorted((walk, again.dry_run), key=lambda one: -len(one.planned))
-    most.other = other
+    tempers: tuple[Temper, ...] = ("terse first", "generous first")
+    walks: list[DryRun] = []
+    for temper in tempers:
+        walks.append(DryRun(temper=temper))
+        trail = context.trail.anew() if context.trail is not None else None
+        walk = replace(context, ordinals=Counter(), dry_run=walks[-1], trail=trail, shortfalls=[])
+        await write(walk)
+        walks[-1].shortfalls = walk.shortfalls
+        if not walks[0].made_up or walks[0].tokens > _WALKED_TWICE:
+            break
+    most, *others = sorted(walks, key=lambda walk: -len(walk.planned))
+    most.other = others[0] if others else None
     return most
 
 

@@ -59,28 +59,28 @@ class DryRun:
     Attributes:
         planned: the calls that would be asked.
         replayed: how many are answered by the journal.
-        temper: of the texts that stand for replies of models of which nothing is recorded. Some models give 85 % of the
-            words that they are asked for and some 115 %, which decides what is continued; so one text is terse and the
-            next generous. `even` gives what is asked.
-        invented: how many replies were made up, since their paths never had one.
-        other: the same walk with terse and generous texts exchanged; what is expected lies between both.
         reached: paths of all artefacts that are of use to a run, or would be if they were there.
-        made_up: whether a typed reply was, so that what it would name is not known.
+        guessed: whether a typed reply was made up, so that what it would name is not known.
         stale: paths of the artefacts that would be made, or made again.
         shortfalls: what the author asks for and will not get, in sentences.
         of_files: what the author should know of the files, in sentences.
+        temper: of the texts that stand for replies of models of which nothing is recorded. Some models give 85 % of the
+            words that they are asked for and some 115 %, which decides what is continued; so one text is terse and the
+            next generous. `even` gives what is asked.
+        made_up: how many replies were made up, since their paths never had one.
+        other: the same walk with terse and generous texts exchanged; what is expected lies between both.
     """
 
     planned: list[PlannedCall] = field(default_factory=list)
     replayed: int = 0
-    temper: Temper = "even"
-    invented: int = 0
-    other: DryRun | None = None
     reached: set[str] = field(default_factory=set)
-    made_up: bool = False
+    guessed: bool = False
     stale: list[str] = field(default_factory=list)
     shortfalls: list[str] = field(default_factory=list)
     of_files: list[str] = field(default_factory=list)
+    temper: Temper = "even"
+    made_up: int = 0
+    other: DryRun | None = None
     _given: Counter[str] = field(default_factory=Counter)
     _asked: Counter[str] = field(default_factory=Counter)
 

@@ -729,17 +729,17 @@ class Run:
             return recorded
         set_stale(context)
         old, prompt = context.journal.last_at(request.path, ordinal), prompt_tokens(request)
-        context.dry_run.made_up |= old is None and sketch is not None
-        reply = old or self._invented(request, prompt, expect, sketch)
+        context.dry_run.guessed |= old is None and sketch is not None
+        reply = old or self._made_up(request, prompt, expect, sketch)
         tokens = reply.usage.reply or estimate_tokens(reply.text)
         usage = replace(reply.usage, prompt=prompt, cached=0, reply=tokens)
         self._plan(request.path, request.role, usage)
         return reply
 
-    def _invented(self, request: Request, prompt: int, expect: int | str | None, sketch: Sketch | None) -> Reply:
+    def _made_up(self, request: Request, prompt: int, expect: int | str | None, sketch: Sketch | None) -> Reply:
         """What stands for a reply that was never asked: of its usual length, and cut where the model would be."""
         dry, able = self.context.dry_run, self._assignment(request.role).performer.capabilities
-        dry.invented += 1
+        dry.made_up += 1
         limits = [
             request.sampling.max_tokens,
             able.reply or DEFAULT_REPLY_TOKENS,

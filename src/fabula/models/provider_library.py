@@ -159,7 +159,7 @@ class Wire:
     def problem(self) -> str | None:
         """Why what came is no reply, in the server's words where it has some; `None` where nothing is wrong."""
         for event in self.events:
-            if not (event and isinstance(event, dict)):
+            if not isinstance(event, dict) or not (event or self._streamed):  # `{}` keeps some streams alive
                 return ""
             if event.get("error") or event.get("type") in _ENDED_BADLY:
                 return _words_of(event)

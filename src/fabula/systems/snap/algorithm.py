@@ -19,6 +19,7 @@ from pydantic import BaseModel, Field
 
 from fabula.base.errors import ReplyError, UsageError
 from fabula.craft.cells import cells
+from fabula.craft.conversation.cards import Cards
 from fabula.craft.conversation.knowledge import Marks, Told, kept_by, known_to, marked
 from fabula.craft.conversation.lines import (
     Cell,
@@ -158,7 +159,9 @@ async def narrative_for(brief: Brief, run: Run, config: Config) -> str:
     return await run.keep(NARRATIVE, make, folder="plan")
 
 
-async def open_talk(narrative: str, run: Run, config: Config, parties: Parties | None = None) -> Snap:
+async def open_talk(
+    narrative: str, run: Run, config: Config, parties: Parties | None = None, cards: Cards | None = None
+) -> Snap:
     """The narrative, ready to be talked through; costs the labels of its first cell where `parties` are not given.
 
     Raises:
@@ -171,8 +174,9 @@ async def open_talk(narrative: str, run: Run, config: Config, parties: Parties |
     config = replace(config, paper=await opened(run, config.paper))
     given = await run.given(PERSONAS, folder="plan", suffix="yaml")
     characters = Characters(segments, config, parse_personas(given).people if given else ())
-    found = await who_talks(characters, run, config, parties)
-    return Snap(segments, found, Knowledge(characters, found), config)
+    cards = cards or Cards()
+    found = await who_talks(characters, run, config, parties, cards)
+    return Snap(segments, found, Knowledge(characters, found), config, cards)
 
 
 @dataclass(frozen=True)
@@ -183,6 +187,7 @@ class Snap:
     parties: Parties
     knowledge: Knowledge
     config: Config
+    cards: Cards = field(default_factory=Cards)
 
     @property
     def freedom(self) -> Freedom:
@@ -262,14 +267,13 @@ class Snap:
 
     async def answer(self, run: Run, moment: Moment) -> Said:
         """One turn of the agent (Table 8); 1 call, more where a draw is not usable."""
-        ahead = [step.title for step in moment.steps[moment.step - 1 : moment.step + 1]] if moment.step else [_IDLE]
-        return await self._turn(run, moment, "npc", "answer", ahead)
+        return await self._turn(run, moment, "npc", "answer")
 
     async def play(self, run: Run, moment: Moment) -> Said:
         """One turn of the player's character by a model, an agent like the other (section 5.3)."""
-        return await self._turn(run, moment, "player", "play", [_IDLE])
+        return await self._turn(run, moment, "player", "play")
 
-    async def _turn(self, run: Run, moment: Moment, role: str, prompt: str, fallbacks: Sequence[str]) -> Said:
+    async def _turn(self, run: Run, moment: Moment, role: str, prompt: str) -> Said:
         """What a cell gives to whoever speaks in it (section 4.2), as a prompt and the messages of a chat."""
         paper, ours, view = self.config.paper, self.config.ours, moment.view
         fields = {
@@ -278,6 +282,7 @@ class Snap:
             "opposite": moment.opposite,
             "absent": moment.absent if len(self.parties.others) > 1 else (),
             "persona": view.persona,
+            "card": self.cards.sheet(run, moment, role),
             "other": view.others[moment.partners[0]],
             "summary": moment.summary,
             "segment": shown(view.segment, run, role) if view.segment else "",
@@ -307,7 +312,7 @@ class Snap:
             chat=chat_of(moment, run.prompt_tokens(role, _DIALOGUE_TOKENS)),
             temperature=paper.turn_temperature,
             tries=ours.tries,
-            fallbacks=fallbacks if ours.lenient else (),
+            fallback=_IDLE if ours.lenient else "",
             expect=_usual_turn(moment, counts=bool(fields["counts"])),
         )
 
@@ -616,7 +621,7 @@ def _labels(*, scene: bool) -> Any:  # noqa: ANN401 - a type made at run time
     return Scene if scene else Labels
 
 
-async def who_talks(characters: Characters, run: Run, config: Config, given: Parties | None) -> Parties:
+async def who_talks(characters: Characters, run: Run, config: Config, given: Parties | None, cards: Cards) -> Parties:
     """Who talks: those given, those of the settings, else the first two of the first cell.
 
     Raises:
@@ -625,7 +630,7 @@ async def who_talks(characters: Characters, run: Run, config: Config, given: Par
     """
     player, others = (given.player, given.others) if given else (config.paper.player.strip(), config.paper.npc_names)
     narrative = "\n".join(characters.segments)
-    known = [persona.name for persona in characters.author]
+    known = [*(persona.name for persona in characters.author), *cards.names(player)]
     if not (player and others):
         known += (await characters.of(run, 1)).names
         if config.ours.lenient:
