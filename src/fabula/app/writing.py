@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _LEAST_WORDS = 3
-_WALKED_TWICE = 300  # calls; of more, terse and generous replies make up for each other
+_WALKED_TWICE = 100_000  # tokens; in longer walks terse and generous replies make up for each other
 
 
 @dataclass(frozen=True)
@@ -390,7 +390,7 @@ async def _dry_run(
 
 
 async def rehearsed(context: RunContext, write: Callable[[RunContext], Awaitable[Story]]) -> DryRun:
-    """What `write` would ask; where much of it is made up, by two walks, so that terse and generous models are in it."""
+    """What `write` would ask; by two walks where that is little, so that terse and generous models are in it."""
     tempers: tuple[Temper, ...] = ("terse first", "generous first")
     walks: list[DryRun] = []
     for temper in tempers:
@@ -399,7 +399,7 @@ async def rehearsed(context: RunContext, write: Callable[[RunContext], Awaitable
         walk = replace(context, ordinals=Counter(), dry_run=walks[-1], trail=trail, shortfalls=[])
         await write(walk)
         walks[-1].shortfalls = list(dict.fromkeys(walk.shortfalls))
-        if not walks[0].made_up or len(walks[0].planned) > _WALKED_TWICE:
+        if not walks[0].made_up or walks[0].tokens > _WALKED_TWICE:
             break
     most, *others = sorted(walks, key=lambda walk: -len(walk.planned))
     most.other = others[0] if others else None

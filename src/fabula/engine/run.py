@@ -396,7 +396,7 @@ class Run:
             role: who is asked.
             prompt: name of the prompt file.
             sampling: values of the system; what the cast sets for the role goes before them.
-            expect: words the reply should have, or how it looks (`#1. {5}`: five words stand there); for estimates only.
+            expect: words the reply should have, or how it looks (`#1. {5}` has 5 words there); for estimates only.
             **fields: fill the prompt's fields.
 
         Raises:
