@@ -20,9 +20,20 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.base.errors import JournalError, ProjectError, UnknownNameError, UsageError
 from fabula.base.files import held, inside, make_folder, read_text, remove_leftovers, write_atomically, write_error
 from fabula.engine.journal import Journal
-from fabula.project.remarks import of_empty, of_renamed
 from fabula.project.settings import Settings, merged
-from fabula.project.telling import NUMBER, ORDER, TITLE, Own, file_after, in_order, is_likely, is_own, with_own
+from fabula.project.telling import (
+    NUMBER,
+    ORDER,
+    TITLE,
+    Own,
+    file_after,
+    in_order,
+    is_likely,
+    is_own,
+    of_empty,
+    of_renamed,
+    with_own,
+)
 from fabula.project.trust import Trust, acts_in
 from fabula.project.written import Written
 from fabula.story import Brief, Story, plain, slug

@@ -108,7 +108,8 @@ class Session:
         async with self._one:
             if self.state.over:
                 return self.where
-            state, _ = await self._ready(self.state)
+            with self.context.recording_failures():
+                state, _ = await self._ready(self.state)
             return state.where(len(self.talk.segments), self.parties)
 
     async def begin(self, on_text: Callable[[str], None] | None = None, greeting: int = 1) -> Turn:
@@ -287,13 +288,14 @@ class Session:
         if before.over:
             raise UsageError("The story is over. Say /undo to take the last turn back, or begin another session.")
         self._hearing = hearing = None if on_text is None else Hearing(on_text)
-        state, cell = await self._ready(before)
-        run = self._run(state.cell, hearing, take)
-        if said is None:
-            both = await self.talk.with_player_plan(run, cell, state.summaries, state.before)
-            after = await exchanged(self.talk, run, state, both, hearing)
-        else:
-            after = await answered(self.talk, run, state, cell, said, hearing)
+        with self.context.recording_failures():
+            state, cell = await self._ready(before)
+            run = self._run(state.cell, hearing, take)
+            if said is None:
+                both = await self.talk.with_player_plan(run, cell, state.summaries, state.before)
+                after = await exchanged(self.talk, run, state, both, hearing)
+            else:
+                after = await answered(self.talk, run, state, cell, said, hearing)
         record = {"do": "retry" if again else "turn", "take": take, "turn": record_of(before, after)}
         if self.records[kept_turns(self.records)[-1]].get("next") if again else start is not None:
             record["next"] = True  # no word of the player's brought it about, but /next
