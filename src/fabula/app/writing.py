@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from fabula.app.remarks import remarks_on
 from fabula.base.errors import FabulaError, JournalError, PausedError, ReplyError, UsageError
 from fabula.craft.length import asked_range
 from fabula.craft.planning import PROMPTS
@@ -29,7 +30,6 @@ from fabula.models.budget import Budget
 from fabula.models.prices import priced
 from fabula.project.casting import Environment, open_cast
 from fabula.project.folder import Project
-from fabula.project.remarks import remarks_on
 from fabula.project.settings import Settings, carried_over
 from fabula.story import Brief, Story
 from fabula.systems import find
@@ -300,7 +300,8 @@ def recorded_run(prepared: Prepared, context: RunContext, beside: Mapping[str, A
     found: dict[str, Any] = {"lengths": context.lengths, "shortfalls": context.shortfalls}
     error = "stopped"
     try:
-        yield
+        with context.recording_failures():
+            yield
         error = ""
     except FabulaError as problem:
         error = str(problem)
@@ -397,7 +398,7 @@ async def rehearsed(context: RunContext, write: Callable[[RunContext], Awaitable
         trail = context.trail.anew() if context.trail is not None else None
         walk = replace(context, ordinals=Counter(), dry_run=walks[-1], trail=trail, shortfalls=[])
         await write(walk)
-        walks[-1].shortfalls = walk.shortfalls
+        walks[-1].shortfalls = list(dict.fromkeys(walk.shortfalls))
         if not walks[0].made_up or sum(call.reply for call in walks[0].planned) > _WALKED_TWICE:
             break
     most, *others = sorted(walks, key=lambda walk: -len(walk.planned))

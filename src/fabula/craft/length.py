@@ -50,7 +50,10 @@ _CALLS_A_TRY: Final = 6  # continuations that help are not failed tries, but the
 _NEW_PARAGRAPH: Final = 80  # words after which a continuation starts a new paragraph
 _SCENES, _LEAST_SCENES = 13, 3  # 500 words have 3 scenes, 2,000 have 5, 20,000 have 18, 80,000 have 38
 _OWN_WORDS: Final = 4  # shorter sentences may occur twice
-_FLAG: Final = re.compile(r"(~|<=|>=|≤|≥|<|>)?\s*([\d.,]+\s*k?)(?:\s*(?:-|–|\.\.|to)\s*([\d.,]+\s*k?))?", re.IGNORECASE)  # noqa: RUF001 - a dash people type
+_FLAG: Final = re.compile(
+    r"(~|<=|>=|≤|≥|<|>)?\s{0,9}([\d.,]{1,12}\s{0,9}k?)(?:\s{0,9}(?:-|\u2013|\.\.|to)\s{0,9}([\d.,]{1,12}\s{0,9}k?))?",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +246,7 @@ def parse_range(text: str) -> WordRange:
     Raises:
         UsageError: it is none of these, or the borders are in the wrong order.
     """
-    said = re.sub(r"\s*words?\s*\Z", "", text.strip(), flags=re.IGNORECASE)
+    said = re.sub(r"(?:(?<!\s)\s++)?+words?\Z", "", text.strip(), flags=re.IGNORECASE)
     found = _FLAG.fullmatch(said)
     numbers = [number(part) for part in found.groups()[1:] if part] if found else []
     if not found or None in numbers or (found.group(1) and len(numbers) > 1):
