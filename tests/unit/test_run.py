@@ -212,7 +212,9 @@ async def test_a_refusal_is_asked_again_with_another_seed_and_all_tries_are_paid
     context = room.context({}, model=model)
     reply = await Run(context).reply("poet", "say", what="it")
     first, second = (request.sampling.seed for request in model.asked)
-    assert (reply.text, reply.usage.prompt, reply.usage.reply) == ("A line.", 10, 3)
+    assert (reply.text, reply.usage.prompt, reply.usage.reply) == ("A line.", 5, 2)
+    assert (room.journal.spent()["poet"].prompt, room.journal.spent()["poet"].reply) == (10, 3)
+    assert context.budget.spent_tokens == 13
     assert first is not None
     assert second == first + 1
     assert room.of_kind(Noted) == [Noted("", "scripted declined at say; asked again with another seed.")]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
 from fabula.craft.trimming import trim
-from fabula.craft.wording import LARGEST, Length, lengths_in, number
+from fabula.craft.wording import LARGEST, Length, lengths_in, number, too_many_in
 from fabula.engine.replies import left_out
 from fabula.story import count_words
 from fabula.story.sentences import sentences, spans, whole_sentences
@@ -197,9 +197,17 @@ def asked_range(brief: Brief, words: str = "") -> WordRange | None:
     """The words that a story should have: those of the setting `words` ("1300-1350"), else what the brief asks for.
 
     Raises:
-        UsageError: `words` is no range.
+        UsageError: `words` is no range, or the brief asks for more words than a story can have.
     """
-    return parse_range(words) if words else read_range(brief.text)
+    if words:
+        return parse_range(words)
+    asked = read_range(brief.text)
+    if asked is None and (many := too_many_in(brief.text)):
+        raise UsageError(
+            f"The brief asks for {many:,} words, and a story has {LARGEST:,} at most. Ask for fewer; or, if that "
+            "number is not the story's length, say how long it is with --words."
+        )
+    return asked
 
 
 def read_range(brief_text: str) -> WordRange | None:

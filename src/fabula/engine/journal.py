@@ -475,7 +475,7 @@ class Journal:
         self,
         path: str,
         digest: str,
-        text: str | None,
+        text: object,
         finish: Literal["stop", "length", "refusal"],
         performer: str,
         detail: str,
@@ -485,7 +485,7 @@ class Journal:
         Raises:
             JournalDamagedError: it was altered since, or is gone.
         """
-        if text is None or _digest(text) != digest:
+        if not isinstance(text, str) or _digest(text) != digest:
             raise self._damaged(f"the reply at {path} is not the one that was recorded")
         with self._reading(f"what is recorded of the reply at {path}"):
             details = json.loads(detail)

@@ -35,8 +35,9 @@ from fabula.engine.staleness import (
     unmarked,
 )
 from fabula.engine.trail import Step
-from fabula.models.base import NOTHING_USED, Message, Reply, Request, Sampling, Usage
+from fabula.models.base import Message, Reply, Request, Sampling, Usage
 from fabula.models.budget import counted, estimate_tokens, longest_reply, prompt_tokens
+from fabula.models.limits import PAYS
 from fabula.models.prices import cost, is_overridden, paid, price_of
 from fabula.story import readable, without_marks
 
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from fabula.engine.replies.rules import RuleName
     from fabula.engine.roles import Assignment
     from fabula.models.base import Model, OnText
-    from fabula.models.prices import Price
 
 __all__ = ["DRAFTS", "Branch", "Draft", "Mode", "Run", "RunContext", "apart", "branches", "side_by_side"]
 
@@ -396,7 +396,7 @@ class Run:
             role: who is asked.
             prompt: name of the prompt file.
             sampling: values of the system; what the cast sets for the role goes before them.
-            expect: words the reply should have, or how it looks (`#1. {5}`: five words stand there); for estimates only.
+            expect: words the reply should have, or how it looks (`#1. {5}` has 5 words there); for estimates only.
             **fields: fill the prompt's fields.
 
         Raises:
@@ -700,53 +700,60 @@ class Run:
             if said is not None:
                 return self._bounded(replace(said, text=readable(said.text)), request)
             model = performer.model or performer
-        used = None
         for attempt in range(REFUSAL_TRIES):
             tried = replace(request, sampling=replace(request.sampling, seed=(request.sampling.seed or 0) + attempt))
             context.emit(started)
-            reply = await self._paid(model, tried, listening, used)
-            used = reply.usage
+            reply = await self._paid(model, tried, listening)
             if reply.finish != "refusal" and not replies.is_refusal(reply.text):
                 return self._bounded(replace(reply, text=readable(reply.text), model=model.identity), request)
+            self._lose(request, model, reply.usage)
             self.note(f"{model.identity} declined at {request.path}; asked again with another seed.")
-        self._lose(request, model, used or NOTHING_USED)
         raise RefusalError(
             f"{model.identity} declined {REFUSAL_TRIES} times to answer as {request.role!r} at {request.path}. "
             "Change the brief or give this role another model.",
             model=model.name,
         )
 
-    async def _paid(self, model: Model, request: Request, listening: OnText | None, before: Usage | None) -> Reply:
-        """A model's reply within the budget, with what it took and what tries `before` did; a program costs nothing."""
-        context = self.context
+    async def _paid(self, model: Model, request: Request, listening: OnText | None) -> Reply:
+        """A model's reply within the budget, with what it took; a program costs nothing."""
         if isinstance(model, Program):
             return await model.ask(request, listening)
+        context, budget = self.context, self.context.budget
         price = price_of(model.name, context.prices)
-        own = not is_overridden(model.name, context.prices)
-        most, usual = longest_reply(request, model), None if request.sampling.max_tokens else DEFAULT_REPLY_TOKENS
-        held = await context.budget.admit(request.role, model.name, prompt_tokens(request), most, price, usual=usual)
+        usual = None if request.sampling.max_tokens else DEFAULT_REPLY_TOKENS
+        room = request.role, model.name, prompt_tokens(request), longest_reply(request, model), price
+        held = await budget.admit(*room, usual=usual)
+
+        def lose(tokens: tuple[int, int]) -> None:
+            lost = Usage(prompt=tokens[0], reply=tokens[1])
+            lost = replace(lost, cost=paid(lost, price, own=False))
+            budget.settle(held, lost)
+            self._lose(request, model, lost)
+
+        async def pay_and_hold_again(tokens: tuple[int, int]) -> None:
+            nonlocal held
+            lose(tokens)
+            held = await budget.admit(*room, usual=usual)
+
+        mark = PAYS.set(pay_and_hold_again)
         try:
             reply = await model.ask(request, listening)
         except ModelError as error:
-            lost = _counted_by_server(error.tokens, price)
-            context.budget.settle(held, lost)
-            self._lose(request, model, lost if before is None else before + lost)
+            if any(error.tokens):
+                lose(error.tokens)
             raise
         finally:
-            context.budget.release(held)
+            PAYS.reset(mark)
+            budget.release(held)
         usage = counted(request, reply, model.name)
-        usage = replace(usage, cost=paid(usage, price, own=own))
-        usage = (
-            usage if not any(reply.lost) else replace(usage + _counted_by_server(reply.lost, price), first=usage.first)
-        )
-        context.budget.settle(held, usage)
-        return replace(reply, usage=usage if before is None else replace(before + usage, first=usage.first))
+        usage = replace(usage, cost=paid(usage, price, own=not is_overridden(model.name, context.prices)))
+        budget.settle(held, usage)
+        return replace(reply, usage=usage)
 
     def _lose(self, request: Request, model: Model, usage: Usage) -> None:
         """Record what was paid for a call that came to nothing."""
-        if usage != NOTHING_USED:
-            self.context.journal.lose(request, model.identity, usage)
-            self.context.emit(CallLost(request.path, request.role, model.identity, usage))
+        self.context.journal.lose(request, model.identity, usage)
+        self.context.emit(CallLost(request.path, request.role, model.identity, usage))
 
     def _bounded(self, reply: Reply, request: Request) -> Reply:
         """A reply without marks of ours and endless blanks, and no longer than it can be meant to be.
@@ -810,12 +817,6 @@ class Run:
             return Reply(sketched(expect, share, request.path))
         words = round((expect or most) * share)
         return Reply(placeholder(min(words, most), request.path), finish="length" if words > most else "stop")
-
-
-def _counted_by_server(tokens: tuple[int, int], price: Price | None) -> Usage:
-    """What a server counted of tries that came to nothing."""
-    usage = Usage(prompt=tokens[0], reply=tokens[1])
-    return replace(usage, cost=paid(usage, price, own=False)) if any(tokens) else NOTHING_USED
 
 
 def _like(request: Request) -> str:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import ProjectError, UnknownNameError, UsageError
-from fabula.base.files import PRIVATE, write_atomically, write_error
+from fabula.base.files import append_synced, write_atomically, write_error
 from fabula.craft.conversation.lines import Freedom, Line, Parties, Step, Turn, Where, freedom_of
 from fabula.craft.conversation.talk import State, answered, exchanged, next_speaker
 from fabula.craft.conversation.turns import Hearing
@@ -512,7 +511,7 @@ class SessionFiles:
         return record
 
     def append(self, record: dict[str, Any]) -> None:
-        """Add a record; it survives the end of this process.
+        """Add a record; it is on the disk when this returns, in a file that is its owner's alone.
 
         Raises:
             ProjectError: it cannot be written.
@@ -520,13 +519,9 @@ class SessionFiles:
         data = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
         try:
             self.log.parent.mkdir(parents=True, exist_ok=True)
-            handle = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE)
-            try:
-                os.write(handle, data)
-            finally:
-                os.close(handle)
         except OSError as error:
             raise write_error(self.log, error) from error
+        append_synced(self.log, data)
 
 
 def sessions_in(project: Path) -> list[str]:

@@ -178,13 +178,13 @@ async def turn_of(
                 raise
             break
         said = draw.read(text)
-        if said.ended or draw.usable(said):
-            short = draw.shortened(said)
+        short = draw.shortened(said)
+        if said.ended or draw.usable(short):
             place.left_out("length", said.message, short.message)
             place.left_out("speaker", as_turn(text, draw.lead), said.text)
             return short
-        draws.append(said)
-        draw = replace(draw, begun=draw.kept(said))
+        draws.append(short)
+        draw = replace(draw, begun=draw.shortened(draw.kept(short)))
     if draw.begun.text:
         return draw.begun
     second = _second_best(draws, moment, fallback)
@@ -197,7 +197,7 @@ async def turn_of(
         )
     if second.action == fallback:
         run.note(f"No turn of {moment.who} could be used at {run.at}, so that {moment.who} {fallback}.")
-    return draw.shortened(second)
+    return second
 
 
 def said_before(lines: Sequence[Line], who: str) -> tuple[Line, ...]:
@@ -283,6 +283,8 @@ class Draw:
         """As `read`, of a reply that is still coming."""
         found = read_coming(as_turn(text, self.lead), self.name, self.names)
         led = bool(self.lead) and text.startswith(self.lead)
+        if self.begun.text and not (led or found.whole) and self.begun.message.startswith(found.settled):
+            return Coming(self.begun, self.begun.message, acted=True)  # it may be about to say again what stands
         settled = self._behind(replace(found.said, message=found.settled), led=led)
         return replace(found, said=self._behind(found.said, led=led), settled=settled.message)
 
@@ -321,7 +323,8 @@ class Draw:
         message = "" if self._begins(said.message, coming=coming) else said.message
         cut = leaves_at(message, coming=coming)
         if cut is not None:
-            message = message[:cut].rstrip()
+            message = message[:cut] if message[:cut].endswith(" ") else message[:cut].rpartition(" ")[0]
+            message = message.rstrip()
         if not any(map(str.isalpha, message)):
             message = ""
         if len(message) < len(self.begun.message):

@@ -251,7 +251,7 @@ async def _small_read_scene(
             lead=_lead(piece, names),
             most=most,
         )
-    shown = {"name": name, "events": tuple(events), "text": pieces[0].numbered}
+    shown: dict[str, Any] = {"name": name, "events": tuple(events), "text": pieces[0].numbered}
     detail = await typed(run, read_scene_type(names), "read_details", found=found, **shown)
     return _ReadScene(name or detail.name, text, detail, events)
 

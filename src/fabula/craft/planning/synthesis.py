@@ -8,7 +8,7 @@ B.2 and C). `plan_from_story` is ours: it reads a story of any length in windows
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
 from fabula.craft.planning.replies import ExtractedReply, PaperCastReply
@@ -46,7 +46,8 @@ async def synthesised_plan(run: Run, story_text: str, brief: Brief | None = None
             f"{estimate_tokens(story):,} tokens, and the planner's context holds {window:,}. Use --preset improved, "
             "which reads it in windows, or another model."
         )
-    given, run = {"brief": brief.text if brief else "", "story": story}, run.tries(WHOLE)
+    given: dict[str, Any] = {"brief": brief.text if brief else "", "story": story}
+    run = run.tries(WHOLE)
     people = await typed(run, PaperCastReply, "extract_characters", **given)
     cast = CastList()
     cast.add(people.characters, small=run.aids(ROLE))

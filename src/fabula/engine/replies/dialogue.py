@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from fabula.engine.replies.problem import ReplyProblem
-from fabula.story.sentences import paragraphs, sentences
+from fabula.story.sentences import paragraphs, sentences, spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -124,7 +124,8 @@ def read_coming(text: str, name: str, others: Sequence[str] = ()) -> Coming:
     turn, _, closed, named = _turn_of(text, name, others)
     action, message = _parts(turn, name, named=named)
     said = Said(action, _unquoted(message))
-    acted = bool(action) and (closed or bool(_ACTION.match(turn)))
+    # EOD takes stars with it, so that what stands between them is open.
+    acted = bool(action) and (closed or (turn.startswith("(") and bool(_ACTION.match(turn))))
     if closed:
         return Coming(said, said.message, whole=True, acted=acted)
     words = message.split(" ")[:-1]  # the last one may grow
@@ -180,12 +181,14 @@ def _in_words(text: str) -> str:
 def first_sentences(text: str, most: int) -> str:
     """The first `most` sentences of a message; two calls of a word or two ("Oh, Jonas!") do not count."""
     kept: list[str] = []
-    for sentence in sentences(text):
+    last = 0
+    for start, end in spans(text):
         counted = sum(len(_WORD.findall(one)) > _CALL for one in kept)
         if counted >= most or len(kept) >= most + _CALLS:
             break
-        kept.append(sentence)
-    return " ".join(kept)
+        kept.append(text[start:end])
+        last = end
+    return text[:last].rstrip()
 
 
 def _turn_of(text: str, name: str, others: Sequence[str]) -> tuple[str, re.Match[str] | None, bool, bool]:

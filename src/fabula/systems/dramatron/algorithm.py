@@ -140,6 +140,7 @@ async def list_characters(logline: str, run: Run, config: Config) -> tuple[Chara
         text_of=characters_text,
         shape=lambda known: characters_shape(1 if known else 2, bounded=run.aids("characters")),
         typical=typical().characters,
+        usual=2,
     )
     return await listed.keep(run)
 

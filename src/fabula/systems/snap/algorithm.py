@@ -889,7 +889,7 @@ def _mean(texts: Sequence[str]) -> float:
 
 
 def _usual_turn(moment: Moment, *, counts: bool) -> str:
-    """How a turn looks, for estimates: points of the plan come up one after the other, and after the last it is over."""
+    """How a turn looks, for estimates: points of the plan come up one by one, and after the last it is over."""
     dealt = min(int(len(moment.lines) / 2 / _EXCHANGES), len(moment.steps))
     done = f"\nDONE {', '.join(map(str, range(1, dealt + 1))) or 'none'}" if counts else ""
     over = "\nEOD" if dealt and dealt == len(moment.steps) else ""
