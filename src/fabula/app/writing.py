@@ -11,9 +11,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fabula.base.errors import FabulaError, JournalError, ReplyError, UsageError
+from fabula.base.errors import FabulaError, JournalError, PlanError, ReplyError, UsageError
 from fabula.craft.planning import PROMPTS
-from fabula.engine.events import CallRetried, RunFinished, RunStarted
+from fabula.craft.revising import reviser, rewrite_passage
+from fabula.engine.events import SHEET, CallRetried, RunFinished, RunStarted
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
 from fabula.engine.replies import fault_of
@@ -53,6 +54,7 @@ class Options:
         person: answers for roles played by a person.
         environ: variables that hold keys and folders.
         frozen: replay only; a call that is not recorded is an error.
+        fit: paths of artefacts whose old texts are revised to fit what has changed, instead of being written anew.
     """
 
     budget_tokens: int | None = None
@@ -62,6 +64,7 @@ class Options:
     person: Answer | None = None
     environ: Mapping[str, str] = field(default_factory=dict)
     frozen: bool = False
+    fit: Sequence[str] = ()
 
     def emit(self, event: Event) -> None:
         """Hand an event to every listener."""
@@ -143,6 +146,7 @@ class Prepared:
         """The story; of several errors side by side, the first of ours is raised."""
         system = find(self.settings.system)
         config = system.config(self.settings.preset, self.settings.config)
+        context.revise = reviser(brief.titled)
         try:
             return await system.write(brief, Run(context), config)
         except BaseExceptionGroup as group:  # calls side by side failed; the first of ours says enough
@@ -157,6 +161,7 @@ async def write_in(project: Project, settings: Settings, options: Options, suppl
     """
     prepared, brief = Prepared(settings, options), project.brief
     with project.recorded() as journal:
+        _decide_to_fit(journal, options.fit)
         project.begin(journal)
         async with prepared.opened(journal, supplied=supplied) as context:
             context.on_kept = lambda kept: project.write_kept(journal, kept)
@@ -213,13 +218,76 @@ def recorded_run(prepared: Prepared, context: RunContext) -> Iterator[None]:
         options.emit(RunFinished(prepared.method.name, error))
 
 
+def _decide_to_fit(journal: Journal, paths: Sequence[str]) -> None:
+    """Record that texts are to be revised to fit, unless that was decided and their texts are the same still."""
+    decided = {(decision.path, decision.text) for decision in journal.decisions() if decision.kind == "fit"}
+    wanted = [path for path in paths if (path, journal.newest(path)) not in decided]
+    if wanted:
+        journal.fit_all(wanted)
+
+
 async def dry_run_in(project: Project, settings: Settings, options: Options) -> tuple[DryRun, list[Change]]:
     """What a run would ask and cost now, and the changed files it would take over. Asks nobody, writes nothing."""
     prepared = Prepared(settings, options)
     with project.journal as journal:
         changes = project.changes(journal)
-        dry = await _dry_run(prepared, journal, project.brief, {change.path: change.text for change in changes})
+        pending = {change.path: change.text for change in changes}
+        dry = await _dry_run(prepared, journal, project.brief, pending, options.fit)
     return dry, changes
+
+
+def fitting(journal: Journal, dry: DryRun) -> list[str]:
+    """The texts that a run would write anew and that can be revised to fit instead: prose that was written before."""
+    asked = [call.path for call in dry.planned]
+    return [
+        path
+        for path, file in journal.places().items()
+        if file.endswith(".md")
+        and not file.startswith("role-play/")
+        and journal.newest(path)
+        and _asked_for(path, asked)
+        and journal.override(path) is None
+    ]
+
+
+def _asked_for(path: str, asked: Sequence[str]) -> bool:
+    return any(one.startswith(f"{path}/") for one in asked)
+
+
+async def check_edit(project: Project, journal: Journal, options: Options, path: str, text: str) -> None:
+    """Refuse a new text of a file that has a form, such as `plan.yaml`, where the story could not be written from it.
+
+    What else stands in the way of a run is not looked at here. Asks nobody.
+
+    Raises:
+        PlanError: the text has problems; all are named.
+    """
+    file = journal.places()[path]
+    if not file.endswith(f".{SHEET}") or not text:
+        return
+    try:
+        await _dry_run(Prepared(project.settings, options), journal, project.brief, {path: text})
+    except PlanError as problem:
+        if Path(file).name in str(problem):
+            raise
+    except FabulaError:
+        return
+
+
+async def rewrite_in(
+    project: Project, settings: Settings, options: Options, path: str, span: tuple[int, int], note: str, take: int = 0
+) -> str:
+    """An artefact's text with the passage from `span[0]` to `span[1]` written anew as `note` wishes; nothing is kept.
+
+    Raises:
+        FabulaError: any of its kinds; a finished call is kept and answers when the same is asked again.
+    """
+    prepared = Prepared(settings, options)
+    with project.recorded() as journal:
+        text = journal.newest(path) or ""
+        async with prepared.opened(journal) as context:
+            place = Run(context, take=take).scope(*path.split("/"), "rewrite")
+            return await rewrite_passage(place, context.writer_of(path), text, span, note, project.brief.titled)
 
 
 async def dry_run(brief: Brief, settings: Settings, options: Options) -> DryRun:
@@ -228,9 +296,12 @@ async def dry_run(brief: Brief, settings: Settings, options: Options) -> DryRun:
         return await _dry_run(Prepared(settings, options), journal, brief, {})
 
 
-async def _dry_run(prepared: Prepared, journal: Journal, brief: Brief, pending: Mapping[str, str]) -> DryRun:
+async def _dry_run(
+    prepared: Prepared, journal: Journal, brief: Brief, pending: Mapping[str, str], fit: Sequence[str] = ()
+) -> DryRun:
     async with prepared.opened(journal, dry=True) as context:
         context.pending = pending
+        context.to_fit = {path: journal.newest(path) or "" for path in fit}
         await prepared.write(brief, context)
     return context.dry_run
 

@@ -18,7 +18,7 @@ from fabula.cli.people import AnotherTakeError, People
 from fabula.cli.progress import Progress, counted, duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Sequence
 
     from fabula.cli.options import Limits
     from fabula.cli.terminal import Terminal
@@ -84,6 +84,7 @@ class Session:
     settings: Settings
     limits: Limits
     bill: Bill = field(default_factory=Bill)
+    fit: Sequence[str] = ()  # artefacts whose old texts are to be revised to fit
 
     def dry_run(self) -> tuple[DryRun, list[Change]]:
         """What a run would ask now, and the changed files it would take over."""
@@ -92,7 +93,8 @@ class Session:
     @property
     def looking(self) -> Options:
         """Options of a run that asks nobody."""
-        return Options(environ=self.terminal.environ, person=People(self.terminal, self.project.folder).answer)
+        person = People(self.terminal, self.project.folder).answer
+        return Options(environ=self.terminal.environ, person=person, fit=self.fit)
 
     def run(self, expected: DryRun | None = None) -> Story:
         """The story, written.
@@ -132,6 +134,7 @@ class Session:
     def _options(self, progress: Progress) -> Options:
         people = People(self.terminal, self.project.folder, self.limits.approve)
         tokens, usd = self.limits.budget_tokens, self.limits.budget_usd
+        fit, self.fit = self.fit, ()  # it is recorded when a run begins; one that starts over finds it there
         return Options(
             # A run that starts over after a retake has the budget that the ones before it left.
             budget_tokens=None if tokens is None else max(tokens - self.bill.tokens, 0),
@@ -141,6 +144,7 @@ class Session:
             person=people.answer,
             environ=self.terminal.environ,
             frozen=self.limits.frozen,
+            fit=fit,
         )
 
     def report(self, story: Story) -> None:

@@ -19,6 +19,7 @@ from fabula.engine.context import Mode, RunContext
 from fabula.engine.dry_run import PlannedCall, example, placeholder
 from fabula.engine.events import CallFinished, CallStarted, Kept, Noted, Removed, Repaired, TextArrived
 from fabula.engine.journal import call_key
+from fabula.engine.making import Revision, Wanted, made, making_now
 from fabula.engine.roles import Person, answered_by, drawn, is_person
 from fabula.engine.staleness import (
     MARK,
@@ -40,6 +41,7 @@ from fabula.story import readable
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+    from fabula.engine.making import Making
     from fabula.engine.replies.rules import RuleName
     from fabula.engine.roles import Assignment
     from fabula.models.base import OnText
@@ -54,8 +56,10 @@ REFUSAL_TRIES = 3
 _LIKELIEST = 20  # tokens whose probabilities are asked for
 DEFAULT_REPLY_TOKENS = 4096  # target length of Agents' Room, section 5
 _WORDS_PER_TOKEN = 0.75
+_FEW_WORDS = 60  # of what stands for a reply that no run has had
 _UNSET = Sampling()
 _USUAL_TEMPERATURE, _WARMER, _WARMEST = 0.7, 0.15, 1.0
+_WISHES = "The author of the story wishes this of the text that you are working on:"
 _REMARK = (
     "Your last answer could not be used. {} This time, give what is asked for above, and give it in your own words."
 )
@@ -219,21 +223,38 @@ class Run:
 
         Use it wherever an artefact is read as something else than one text, so that a dry run knows what hangs on it.
         """
-        text, stale = await self._artefact(name, make, folder, suffix, more, settled=settled)
+        text, stale = await self._artefact(name, make, folder, suffix, more, settled=settled, read=read)
         return marked(read(text)) if stale else read(text)
 
     async def _artefact(
-        self, name: str, make: Make, folder: str, suffix: str, more: More | None, *, settled: bool = False
+        self,
+        name: str,
+        make: Make,
+        folder: str,
+        suffix: str,
+        more: More | None,
+        *,
+        settled: bool = False,
+        read: Callable[[str], Any] | None = None,
+        final: str = "",
     ) -> tuple[str, bool]:
-        """An artefact's text without marks, and whether a dry run knows that it will be another."""
+        """An artefact's text without marks, and whether a dry run knows that it will be another.
+
+        `final` is the path of the text that comes of a draft.
+        """
         path = "/".join((*self.path, name))
         context, own = self.context, self.within(name)
         text, source = context.override(path) or ("", "made")
+        wanted, of_own = context.wanted(path, final)
+        blank = Revision(path, read=read, folder=folder, suffix=suffix)
         with own_line():
             if source == "continued":
                 text, source = await _continued(own, text, more), "made"
+                text, source = await _noted(own, of_own, replace(blank, text=text), source)
             elif source == "made":
-                text = await make(own)
+                text, source = await _made(own, make, Wanted() if settled else wanted, blank)
+            else:
+                text, source = await _noted(own, of_own, replace(blank, text=text), source)
             stale = is_stale(context) or MARK in text
         if context.mode == "dry":
             return unmarked(text), stale
@@ -250,11 +271,12 @@ class Run:
         of_draft, journal = "/".join((*drafts.path, name)), self.context.journal
         given = await self.given(name, folder=folder)
         if given is not None and self.context.override(of_draft) is None:
-            made = [version.text for version in journal.versions(path) if version.source == "made"]
-            before = journal.newest(of_draft) if made and made[-1] == given else None
+            written = [version.text for version in journal.versions(path) if version.made]
+            before = journal.newest(of_draft) if written and written[-1] == given else None
             return Draft(name, given, given) if before is None else Draft(name, before)
-        text = await replace(drafts, take=self.take + journal.takes(path)).keep(name, make, folder=DRAFTS)
-        return Draft(name, text, given)
+        place = replace(drafts, take=self.take + journal.takes(path))
+        text, stale = await place._artefact(name, make, DRAFTS, "md", None, final=path)  # noqa: SLF001 - a run of this class
+        return Draft(name, marked(text) if stale else text, given)
 
     def within_draft(self, name: str) -> Run:
         """As `within`, for the draft `name`."""
@@ -271,9 +293,14 @@ class Run:
         override = self.context.override(path)
         if override is None or override[1] == "continued":
             return None
+        own, (_, wanted) = self.within(name), self.context.wanted(path)
+        with own_line():
+            revision = Revision(path, override[0], folder=folder, suffix=suffix)
+            text, source = await _noted(own, wanted, revision, override[1])
+            stale = is_stale(self.context)
         if self.context.mode == "dry":
-            return override[0]
-        return await self._kept(Kept(path, folder, *override, suffix))
+            return marked(text) if stale else text
+        return await self._kept(Kept(path, folder, text, source, suffix))
 
     async def _kept(self, kept: Kept) -> str:
         """Record, write and announce an artefact's text; what a person made of it where approval is wanted."""
@@ -345,14 +372,19 @@ class Run:
         *,
         sampling: Sampling | None = None,
         expect: int | None = None,
+        sketch: str | None = None,
         **fields: object,
     ) -> Reply:
-        """As `reply`, with what was said: messages between the prompt and what it says last (its block `closing`)."""
-        return await self._opened(self._request(role, prompt, sampling, fields, said=said, opening=True), expect)
+        """As `reply`, with what was said: messages between the prompt and what it says last (its block `closing`).
 
-    async def _opened(self, request: Request, expect: int | None) -> Reply:
+        `sketch` is a reply as it might come, for estimates.
+        """
+        request = self._request(role, prompt, sampling, fields, said=said, opening=True)
+        return await self._opened(request, expect, sketch)
+
+    async def _opened(self, request: Request, expect: int | None, sketch: str | None = None) -> Reply:
         """The reply with the first words that the model was given of it."""
-        reply = await self._answer(request, expect)
+        reply = await self._answer(request, expect, sketch=sketch)
         opening = request.messages[-1]
         if opening.role != "assistant" or is_person(reply.model):  # a person writes the whole text
             return reply
@@ -457,6 +489,8 @@ class Run:
         if messages[-1].role == "assistant" and not (opening and aids and part.performer.capabilities.continues):
             messages = messages[:-1]
         drawing = drawn(part.sampling, sampling or _UNSET, part.base)
+        if (making := making_now()) is not None and making.wishes:
+            messages = _with_remark(messages, "\n".join([_WISHES, *(f"- {wish}" for wish in making.wishes)]))
         if self.draw:
             messages = messages if aids else _with_remark(messages, self.remark)
             usual = _USUAL_TEMPERATURE if drawing.temperature is None else drawing.temperature
@@ -491,13 +525,28 @@ class Run:
         self, request: Request, expect: int | None, ordinal: int | None = None, sketch: str | None = None
     ) -> Reply:
         """The recorded reply, or a new one that is recorded before it is used."""
-        context, performer = self.context, self._assignment(request.role).performer
         ordinal = self._ordinal(request) if ordinal is None else ordinal
+        making = making_now()
+        if making is None or not making.wanted.steps:
+            return await self._recorded_or_asked(request, expect, ordinal, sketch)
+        reply = await self._recorded_or_asked(request, expect, ordinal, sketch, making)
+        making.heard.append((request, reply))
+        return reply
+
+    async def _recorded_or_asked(
+        self, request: Request, expect: int | None, ordinal: int, sketch: str | None, making: Making | None = None
+    ) -> Reply:
+        context, performer = self.context, self._assignment(request.role).performer
         if request.sampling.seed is None:
             seed = self._number(request.path, ordinal)
             request = replace(request, sampling=replace(request.sampling, seed=seed))
         key = call_key(request, performer.identity, ordinal, self.take)
         recorded = context.journal.recorded(key)
+        missing = recorded is None or (context.mode == "dry" and is_stale(context))
+        if missing and making is not None and making.wanted.fits:
+            old = making.stand_in(request, ordinal, context.journal)
+            if making.fitting is not None:
+                return old or Reply(sketch if sketch is not None else placeholder(expect or _FEW_WORDS, request.path))
         if context.mode == "dry":
             return self._dry(request, recorded, ordinal, expect, sketch)
         if recorded is not None:
@@ -584,3 +633,55 @@ async def _continued(run: Run, base: str, more: More | None) -> str:
         )
     follows = await more(run.scope("more", sha256(base.encode("utf-8", "replace")).hexdigest()[:8]), base)
     return f"{base}\n\n{follows}" if follows else base
+
+
+async def _made(own: Run, make: Make, wanted: Wanted, blank: Revision) -> tuple[str, str]:
+    """The text that is made, or an old one fitted to what has changed, with the author's notes; and its source."""
+    with made(own.at, wanted, own.context.open_fits() if wanted.fits else frozenset()) as making:
+        text = await make(own)
+    if not wanted.steps:
+        return text, "made"
+    role = making.role or own.context.writer_of(own.at)
+    asked = making.main.messages if making.main else ()
+    ready, fit = replace(blank, text=text, role=role, asked=asked, earlier=wanted.wishes), making.fitting
+    if fit is None or making.missed is None:
+        return await _noted(own, wanted, ready, "made")
+    place = replace(own, path=tuple(making.place(fit, making.missed).split("/")))
+    past, later = wanted.split_at(fit)
+    ready = replace(ready, earlier=past.notes)
+    text = await _revised(
+        place, replace(ready, text=fit.text or "", before=making.before, after=making.missed.messages)
+    )
+    return (await _noted(own, later, replace(ready, text=text), "made"))[0], "revised"
+
+
+async def _noted(own: Run, wanted: Wanted, revision: Revision, source: str) -> tuple[str, str]:
+    """A text with the author's notes, one after the other, and its source."""
+    context, notes = own.context, [step.text or "" for step in wanted.steps if step.kind == "revise"]
+    if source == "pinned" or not notes:
+        return revision.text, source
+    if source == "made":
+        return await _with_notes(own, notes, revision), "revised"
+    if own.at not in context.noted:  # a text of the author's may be looked at before it is kept
+        with own_line():
+            context.noted[own.at] = await _with_notes(own, notes, revision), is_stale(context)
+    text, stale = context.noted[own.at]
+    if stale:
+        set_stale(context)
+    return text, f"{source}, revised"
+
+
+async def _with_notes(own: Run, notes: Sequence[str], revision: Revision) -> str:
+    revision, text = replace(revision, role=revision.role or own.context.writer_of(own.at)), revision.text
+    for n, note in enumerate(notes, 1):
+        earlier = (*revision.earlier, *notes[: n - 1])
+        text = await _revised(own.scope("note", n), replace(revision, note=note, earlier=earlier, text=text))
+    return text
+
+
+async def _revised(place: Run, revision: Revision) -> str:
+    """The revised text of a revision; one call, more where it is long or its reply is none."""
+    if place.context.revise is None:
+        raise UsageError(f"Nothing here revises texts. Take the note on {place.at!r} back with `fabula undo`.")
+    with made(place.at, Wanted()):
+        return await place.context.revise(place, revision)

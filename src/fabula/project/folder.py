@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fabula.base.errors import ProjectError, UnknownNameError, UsageError
 from fabula.base.files import read_text, write_atomically, write_error
@@ -230,14 +230,14 @@ class Project:
             self.take_over(journal, self.changes(journal))
             yield journal
 
-    def take_over(self, journal: Journal, changes: list[Change]) -> None:
+    def take_over(self, journal: Journal, changes: list[Change], kind: Literal["edit", "rewrite"] = "edit") -> None:
         """Record changed files as edits, and write each artefact's file. What is pinned is pinned with its new text."""
         for change in changes:
             override = journal.override(change.path)
-            journal.decide(change.path, "edit", change.text)
+            journal.decide(change.path, kind, change.text)
             if override is not None and override[1] == "pinned":
                 journal.decide(change.path, "pin", change.text)
-            journal.keep(change.path, change.text, "edited")
+            journal.keep(change.path, change.text, "edited" if kind == "edit" else "rewritten")
             file = journal.places().get(change.path, change.file)
             journal.place(change.path, file)
             write_atomically(self.folder / file, change.text + "\n")
@@ -317,8 +317,8 @@ class Project:
                 return path
         raise UnknownNameError("artefact", name, [*places, *places.values()])
 
-    def edit(self, journal: Journal, path: str, text: str) -> None:
-        """Record a new text for an artefact and write its file.
+    def edit(self, journal: Journal, path: str, text: str, kind: Literal["edit", "rewrite"] = "edit") -> None:
+        """Record a new text for an artefact and write its file; in a "rewrite" one passage of it is new.
 
         Raises:
             UsageError: the text is empty.
@@ -326,7 +326,7 @@ class Project:
         text = plain(text)
         if not text:
             raise UsageError(f"The new text of {path!r} is empty. Give some text, or use `fabula retake`.")
-        self.take_over(journal, [Change(path, journal.places()[path], text)])
+        self.take_over(journal, [Change(path, journal.places()[path], text)], kind)
 
     def put_back(self, journal: Journal, path: str, text: str, source: str) -> None:
         """Make an earlier text of an artefact its newest version again, and write its file; no decision is recorded."""

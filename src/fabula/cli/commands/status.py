@@ -13,6 +13,7 @@ from fabula.cli.options import Common, Limits, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
 from fabula.cli.terminal import table
+from fabula.engine.making import notes_of
 from fabula.story import Story, count_words
 
 if TYPE_CHECKING:
@@ -85,6 +86,8 @@ def _row(journal: Journal, path: str, file: str, changes: list[Change]) -> _Row:
         state = "approved"
     else:
         state = ""
+    if notes := notes_of(journal, path):
+        state = f"{state}, " * bool(state) + counted(len(notes), "note") + f": {notes[-1]}"
     return _Row(path, file, count_words(text), len(versions), state)
 
 
