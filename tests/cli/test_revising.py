@@ -207,8 +207,8 @@ def test_update_revises_old_texts_to_fit(cli: Cli, project: Path, write_script: 
     assert ran.json["asked"] <= len(announced)
     *asked, (_, wanted) = prompt_at(project, "setting")
     assert asked[-1][1].startswith("A lighthouse on a rock")
-    print(asked, wanted); assert "Then:\nMara, sixteen, stubborn." in wanted
-    assert f"Now:\n{OTHER}" in wanted
+    assert "Then:\n[Character Descriptions] Mara, sixteen, stubborn." in wanted
+    assert f"Now:\n[Character Descriptions] {OTHER}" in wanted
     assert cli("update", "lamp", "--json").json["asked"] == 0
     assert paths_of(cli, "--revise") == []
 
@@ -259,7 +259,9 @@ def test_a_revision_that_was_stopped_goes_on_as_one(cli: Cli, project: Path, wri
 def test_one_text_is_revised_and_the_rest_written_anew(
     cli: Cli, project: Path, write_script: Callable[..., None]
 ) -> None:
-    write_script(**fitting(**{"setting:revise_to_fit": "A lighthouse on a rock in the south sea, autumn, a hundred years ago."}))
+    write_script(
+        **fitting(**{"setting:revise_to_fit": "A lighthouse on a rock in the south sea, autumn, a hundred years ago."})
+    )
     cli("edit", "characters", "--text", OTHER, "-C", "lamp")
     announced = paths_of(cli, "--revise", "--only", "setting")
     assert announced[0].startswith("setting/fit-")
@@ -276,12 +278,12 @@ def test_a_terminal_offers_to_revise(cli: Cli, project: Path, write_script: Call
     cli("edit", "characters", "--text", OTHER, "-C", "lamp")
     cli.at_terminal()
     ran = cli("update", "lamp", stdin="r\ny\n")
-    assert "[w]rite these anew, [r]evise the old texts to fit, or [n]o?" in ran.err
+    assert "Go ahead? [y]es, [r]evise the old texts to fit instead, or [n]o: " in ran.err
     assert "Revised to fit, and left as it is where it fits already: plot, setting, exposition" in ran.out
     assert climax(project) == FITTED
 
 
-# one passage -----------------------------------------------------------------------------------------------------------
+# one passage ----------------------------------------------------------------------------------------------------------
 
 PASSAGE = "climax:rewrite_passage"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from fabula.engine.dry_run import DryRun
 from fabula.engine.journal import Decision
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from fabula.engine.making import Revision
     from fabula.engine.prompts import Prompts
     from fabula.engine.roles import Cast
-    from fabula.engine.run import Run
     from fabula.models.prices import Price
 
 Mode: TypeAlias = Literal["live", "frozen", "dry"]
@@ -53,7 +52,7 @@ class RunContext:
     aids: Aids = "auto"
     on_kept: Callable[[Kept], None] | None = None
     approve: Callable[[Kept], Awaitable[str]] | None = None
-    revise: Callable[[Run, Revision], Awaitable[str]] | None = None
+    revise: Callable[[Any, Revision], Awaitable[str]] | None = None  # of a `Run`, which is made of this
     pending: Mapping[str, str] = field(default_factory=dict)
     to_fit: Mapping[str, str] = field(default_factory=dict)
     ordinals: Counter[tuple[str, str]] = field(default_factory=Counter)

@@ -106,12 +106,12 @@ def _confirmed(terminal: Terminal, folder: str, *, revise: bool) -> str:
     """What the person says: yes, no, or, where that is offered, revise; without a terminal nobody can, so it is no."""
     if terminal.json or not terminal.interactive:
         terminal.message(
-            f"Nothing was asked: there is no terminal to confirm at. Do it with `fabula update {folder} --yes`"
-            + (", or keep the old texts and only revise them to fit: `--revise --yes`." if revise else ".")
+            f"Nothing was asked: there is no terminal to confirm at. Do it with `fabula update {folder} --yes`."
+            + " `--revise --yes` revises the old texts to fit instead." * revise
         )
         return "n"
     if revise:
-        said = asyncio.run(terminal.choice("[w]rite these anew, [r]evise the old texts to fit, or [n]o? ", "wyrn"))
+        said = asyncio.run(terminal.choice("Go ahead? [y]es, [r]evise the old texts to fit instead, or [n]o: ", "yrn"))
     else:
         said = asyncio.run(terminal.choice("Go ahead? [y]es or [n]o: ", "yn"))
     if said == "n":
