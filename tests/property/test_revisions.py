@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.base.errors import PlanError
+from fabula.base.errors import PlanError, ReplyError
 from fabula.craft.revising import reviser
 from fabula.engine.dry_run import example, placeholder
 from fabula.engine.events import Kept
@@ -96,7 +96,7 @@ def test_a_note_to_any_text_asks_what_was_announced_and_is_met(name: str) -> Non
                 try:
                     said = await announced(case, journal)
                     model_, _ = await ran(case, journal)
-                except PlanError:  # the word that was changed is one by which parts find each other
+                except (PlanError, ReplyError):  # the word that was changed is one by which parts find each other
                     journal.decide(path, "undo", target=journal.decisions()[-1].id)
                     continue
                 assert any(one.path.endswith("revise_to_note") for one in model_.asked), path
@@ -117,7 +117,7 @@ def test_old_texts_are_fitted_as_announced_and_then_nothing_is_stale(name: str) 
     async def check() -> None:
         with Journal() as journal:
             _, kept = await ran(case, journal)
-            first = next(one for one in kept if one.waits)
+            first = next(one for one in kept if one.waits and not one.path.endswith("order"))
             after = changed(first.text, 5)
             journal.decide(first.path, "edit", after)
             plain = await announced(case, journal)

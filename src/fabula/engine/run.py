@@ -278,6 +278,11 @@ class Run:
         text, stale = await place._artefact(name, make, DRAFTS, "md", None, final=path)  # noqa: SLF001 - a run of this class
         return Draft(name, marked(text) if stale else text, given)
 
+    def is_revised(self, name: str) -> bool:
+        """Whether the author wants the artefact, or its draft, revised once it is made: it may come out otherwise."""
+        path, draft = "/".join((*self.path, name)), "/".join((*self.path, DRAFTS, name))
+        return bool(self.context.wanted(path)[0].steps or self.context.wanted(draft, path)[0].steps)
+
     def within_draft(self, name: str) -> Run:
         """As `within`, for the draft `name`."""
         drafts, takes = self.scope(DRAFTS), self.context.journal.takes("/".join((*self.path, name)))
