@@ -278,10 +278,11 @@ class Run:
         text, stale = await place._artefact(name, make, DRAFTS, "md", None, final=path)  # noqa: SLF001 - a run of this class
         return Draft(name, marked(text) if stale else text, given)
 
-    def is_revised(self, name: str) -> bool:
-        """Whether the author wants the artefact, or its draft, revised once it is made: it may come out otherwise."""
+    def may_stand_as_made(self, name: str) -> bool:
+        """Whether an artefact's text may be what was made: not in an estimate, where the author wants it revised."""
         path, draft = "/".join((*self.path, name)), "/".join((*self.path, DRAFTS, name))
-        return bool(self.context.wanted(path)[0].steps or self.context.wanted(draft, path)[0].steps)
+        revised = bool(self.context.wanted(path)[0].steps or self.context.wanted(draft, path)[0].steps)
+        return self.unless_made_up(lambda: True, instead=not revised)
 
     def within_draft(self, name: str) -> Run:
         """As `within`, for the draft `name`."""
