@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from commandline import REPLIES, script_of
 from fabula.engine.journal import Journal
 from fabula.models.scripted import ScriptedModel
 
@@ -295,7 +296,7 @@ def test_a_passage_is_rewritten_and_the_rest_stays(cli: Cli, project: Path, writ
     assert "Mara [-held-]{+lost+} the [-flame with both her hands.-]{+flame.+}" in ran.out
     assert [v["source"] for v in cli("history", "climax", "-C", "lamp", "--json").json["versions"]][-1] == "rewritten"
     (_, asked) = prompt_at(project, "climax/rewrite")[-1]
-    assert "What stands before the passage:\n\nThe storm broke the window." in asked
+    assert f"{REPLIES['rising_action']}\n\nThe storm broke the window.\n\nWhat stands after" in asked
     assert "The author wishes this of it: she fails" in asked
     assert paths_of(cli) == ["falling-action/section", "resolution/section"]
     cli("undo", "lamp")
@@ -335,3 +336,52 @@ def test_a_passage_that_is_none_is_refused(cli: Cli, project: Path, arguments: t
 def test_a_pinned_text_is_not_rewritten(cli: Cli, project: Path) -> None:
     cli("pin", "climax", "-C", "lamp")
     assert "climax is pinned." in cli("rewrite", "climax", "--lines", "1", "-C", "lamp").err
+
+
+# what a capable model gave -------------------------------------------------------------------------------------------
+
+TOLD = {
+    "character": "Mara, sixteen, counts when she is afraid. Jonas, her father, keeper of the lamp, lame since the wreck.",
+    "exposition": "The lamp had been dark for a year. Mara counted the herring boats that had gone out. Eleven.",
+    "rising_action": "Her father slept as he always slept now, his lame leg out straight, his face to the wall. She "
+    "took the key between two fingers, so that it would not ring, the dog behind her, his claws ticking on the iron.",
+    "climax": "The wind blew out the first match and the second. Brack pressed himself against the broken glass, "
+    "broad as a door, and in the stillness behind him the third match lived. She saw her father on the stair, looking "
+    "not at her but at the lamp.",
+    "falling_action": "One boat turned from the rock. Then another. She counted them aloud, because he had not told "
+    "her to stop: nine, ten.",
+    "resolution": "In the morning he carried the paraffin up himself, resting on every landing. He took the key down "
+    "again, looked at it, and gave it back to her.",
+}
+WITHOUT_THE_DOG = (
+    "The wind blew out the first match and the second. Brack had stayed at the last turn of the stair, flat on the "
+    "iron, and would not come to her. She knelt in the splinters with her back to the hole in the glass and let it cut, "
+    "and in the stillness in front of her the third match lived. She saw her father on the stair, looking not at her "
+    "but at the lamp."
+)
+BLIND = {
+    "rising_action": TOLD["rising_action"].replace(
+        "lame leg out straight, his face to the wall", "open eyes turned up"
+    ),
+    "climax": WITHOUT_THE_DOG.replace("looking not at her but at the lamp", "his face turned to the heat of the lamp"),
+    "resolution": TOLD["resolution"].replace("looked at it", "turned it over in his fingers"),
+}
+
+
+def test_what_a_capable_model_gave_is_kept_as_it_gave_it(cli: Cli) -> None:
+    fits = {f"{role}:revise_to_fit": BLIND.get(role, "NO CHANGE") for role in REPLIES if ":" not in role}
+    script = script_of({**REPLIES, **TOLD, **fits, "climax:revise_to_note": WITHOUT_THE_DOG})
+    (cli.folder / "script.toml").write_text(script, encoding="utf-8")
+    settings = ("--set", "length_control=false", "--set", "draft_first=false", "--set", "final_reading=false")
+    cli("write", "brief.md", "--out", "rock", "--model", "scripted:script.toml", *settings)
+    cli("retake", "climax", "--note", "darker, and without the dog", "-C", "rock")
+    cli("update", "rock", "--yes")
+    story = cli.folder / "rock/story"
+    assert (story / "03-climax.md").read_text().strip() == WITHOUT_THE_DOG
+    cli("edit", "characters", "--text", TOLD["character"].replace("lame", "blind"), "-C", "rock")
+    assert cli("update", "rock", "--revise", "--yes", "--json").json["asked"] == 7
+    assert [file.read_text().strip() for file in sorted(story.iterdir())] == [
+        BLIND.get(role, TOLD[role])
+        for role in ("exposition", "rising_action", "climax", "falling_action", "resolution")
+    ]
+    assert cli("update", "rock", "--json").json["asked"] == 0

@@ -284,10 +284,19 @@ async def rewrite_in(
     """
     prepared = Prepared(settings, options)
     with project.recorded() as journal:
-        text = journal.newest(path) or ""
+        text, brief = journal.newest(path) or "", project.brief.titled
         async with prepared.opened(journal) as context:
-            place = Run(context, take=take).scope(*path.split("/"), "rewrite")
-            return await rewrite_passage(place, context.writer_of(path), text, span, note, project.brief.titled)
+            place, role = Run(context, take=take).scope(*path.split("/"), "rewrite"), context.writer_of(path)
+            return await rewrite_passage(place, role, text, span, note, brief, _around(journal, path))
+
+
+def _around(journal: Journal, path: str) -> tuple[str, str]:
+    """The texts of the story before a part of it and after it; nothing for what is no part of it."""
+    parts = [part for part, file in journal.places().items() if file.startswith("story/")]
+    if path not in parts:
+        return "", ""
+    texts, at = [journal.newest(part) or "" for part in parts], parts.index(path)
+    return "\n\n".join(texts[:at]), "\n\n".join(texts[at + 1 :])
 
 
 async def dry_run(brief: Brief, settings: Settings, options: Options) -> DryRun:

@@ -200,12 +200,17 @@ class _Reviser:
 
 
 def changes(before: Sequence[Message], after: Sequence[Message]) -> list[Change]:
-    """The paragraphs in which two versions of a prompt differ, neighbours together; none where one is not known."""
+    """The paragraphs in which two versions of a prompt differ; none where one of the two is not known."""
     if not before or not after:
         return []
     old, new = (_paragraphs(messages) for messages in (before, after))
-    steps = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-    return [Change("\n\n".join(old[a:b]), "\n\n".join(new[c:d])) for kind, a, b, c, d in steps if kind != "equal"]
+    found: list[Change] = []
+    for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if kind == "replace" and b - a == d - c:
+            found += [Change(then, now) for then, now in zip(old[a:b], new[c:d], strict=True)]
+        elif kind != "equal":
+            found.append(Change("\n\n".join(old[a:b]), "\n\n".join(new[c:d])))
+    return found
 
 
 def _paragraphs(messages: Sequence[Message]) -> list[str]:
@@ -215,8 +220,18 @@ def _paragraphs(messages: Sequence[Message]) -> list[str]:
 # one passage ----------------------------------------------------------------------------------------------------------
 
 
-async def rewrite_passage(run: Run, role: str, text: str, span: tuple[int, int], note: str, brief: str) -> str:
+async def rewrite_passage(
+    run: Run,
+    role: str,
+    text: str,
+    span: tuple[int, int],
+    note: str,
+    brief: str,
+    around: tuple[str, str] = ("", ""),
+) -> str:
     """`text` with the passage from `span[0]` to `span[1]` written anew; all else is as it was. One call.
+
+    `around` are the story before the text and after it, of which is shown what there is room for.
 
     Raises:
         ReplyError: no usable passage was given.
@@ -225,8 +240,8 @@ async def rewrite_passage(run: Run, role: str, text: str, span: tuple[int, int],
     passage, room = text[start:end], run.prompt_tokens(role, _SHORT_AROUND, _AROUND)
     fields: dict[str, Any] = {
         "brief": brief,
-        "before": last_of(text[:start].strip(), room),
-        "after": first_of(text[end:].strip(), room),
+        "before": last_of(f"{around[0]}\n\n{text[:start]}".strip(), room),
+        "after": first_of(f"{text[end:]}\n\n{around[1]}".strip(), room),
         "passage": passage,
         "note": note,
         "has": count_words(passage),
