@@ -355,14 +355,12 @@ TOLD = {
 }
 WITHOUT_THE_DOG = (
     "The wind blew out the first match and the second. Brack had stayed at the last turn of the stair, flat on the "
-    "iron, and would not come to her. She knelt in the splinters with her back to the hole in the glass and let it cut, "
-    "and in the stillness in front of her the third match lived. She saw her father on the stair, looking not at her "
+    "iron, and would not come to her. She knelt in the splinters with her back to the hole in the glass and let it "
+    "cut, and in the stillness in front of her the third match lived. She saw her father on the stair, looking not at her "
     "but at the lamp."
 )
 BLIND = {
-    "rising_action": TOLD["rising_action"].replace(
-        "lame leg out straight, his face to the wall", "open eyes turned up"
-    ),
+    "rising_action": TOLD["rising_action"].replace("lame leg out straight, his face to the wall", "open eyes up"),
     "climax": WITHOUT_THE_DOG.replace("looking not at her but at the lamp", "his face turned to the heat of the lamp"),
     "resolution": TOLD["resolution"].replace("looked at it", "turned it over in his fingers"),
 }

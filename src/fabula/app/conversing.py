@@ -12,6 +12,7 @@ from fabula.base.errors import UsageError
 from fabula.craft.conversation import SessionFiles, open_session
 from fabula.craft.conversation.session import parties_of_log
 from fabula.craft.narratives import narrative_of
+from fabula.craft.revising import reviser
 from fabula.engine.run import Run
 from fabula.story import Brief, Story
 from fabula.systems import find, systems
@@ -139,6 +140,7 @@ async def conversing(project: Project, settings: Settings, options: Options) -> 
     with project.recorded() as journal:
         project.begin(journal)
         async with prepared.opened(journal) as context:
+            context.revise = reviser(project.brief.titled)
 
             def on_kept(kept: Kept) -> None:
                 if not kept.path.startswith("chat/"):  # what a session makes for itself stays in the journal
