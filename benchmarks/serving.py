@@ -68,8 +68,8 @@ def bench(sizes: Sizes | None = None) -> Table:
     ours: dict[str, list[Heard]] = {"paced": [], "burst": []}
     with (
         tempfile.TemporaryDirectory(prefix="fabula-bench-") as folder,
-        _server("echo", folder, token) as bare,
-        _server("fabula", folder, token) as served,
+        server_process("echo", folder, token) as bare,
+        server_process("fabula", folder, token) as served,
     ):
         for number in range(sizes.rounds + 1):  # the first round is for warming up
             for kind, pause in (("paced", sizes.pause), ("burst", 0.0)):
@@ -144,7 +144,7 @@ class _Crowd:
                 await asyncio.sleep(max(start + turn * self.pause - loop.time(), 0))
             asked = time.perf_counter()
             writer.write(self._request(number, turn))
-            if await _status(reader) == 200:
+            if await status_of(reader) == 200:
                 self.heard.seconds.append(time.perf_counter() - asked)
             else:
                 self.heard.errors += 1
@@ -165,7 +165,7 @@ class _Crowd:
         return "\r\n".join((*head, "", "")).encode() + body
 
 
-async def _status(reader: asyncio.StreamReader) -> int:
+async def status_of(reader: asyncio.StreamReader) -> int:
     """The status of a response, which is read to its end."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
     length = head.partition("content-length:")[2].partition("\r\n")[0]
@@ -177,7 +177,7 @@ async def _status(reader: asyncio.StreamReader) -> int:
 
 
 @contextmanager
-def _server(kind: str, folder: str, token: str) -> Iterator[int]:
+def server_process(kind: str, folder: str, token: str) -> Iterator[int]:
     """The port of a server in a process of its own, which ends with its input."""
     command = [sys.executable, "-m", "benchmarks.serving", kind, folder, token]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=_ROOT) as process:  # noqa: S603 - our own file

@@ -265,7 +265,7 @@ def test_one_text_is_revised_and_the_rest_written_anew(
     )
     cli("edit", "characters", "--text", OTHER, "-C", "lamp")
     announced = paths_of(cli, "--revise", "--only", "setting")
-    assert announced[0].startswith("setting/fit-")
+    assert announced[0] == "setting/fit/revise_to_fit"
     assert announced[1:] == paths_of(cli)[1:]
     assert cli("update", "lamp", "--revise", "--only", "setting", "--yes", "--json").json["asked"] == len(announced)
     ran = cli("update", "lamp", "--revise", "--only", "characters")

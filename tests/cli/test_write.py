@@ -91,11 +91,12 @@ def test_another_brief_for_a_project_is_an_error_that_says_what_to_do(cli: Cli, 
     )
 
 
-def test_flags_on_an_existing_project_hold_for_one_run(cli: Cli, project: Path) -> None:
+def test_flags_on_an_existing_project_leave_its_settings_file(cli: Cli, project: Path) -> None:
     before = (project / "fabula.toml").read_text(encoding="utf-8")
     ran = cli("write", "lamp", "--seed", "9", "--sampling", "climax.temperature=1")
     assert ran.code == 0
-    assert "For this run only, other than in fabula.toml: seed, roles.climax.temperature. --save keeps it." in ran.err
+    said = "From now on, other than in fabula.toml: --seed 9 --sampling climax.temperature=1.0. --save writes it there."
+    assert said in ran.err
     assert (project / "fabula.toml").read_text(encoding="utf-8") == before
     assert "setting" in ran.out  # asked again: another seed
 
@@ -105,11 +106,11 @@ def test_save_stores_flags(cli: Cli, project: Path) -> None:
     stored = tomllib.loads((project / "fabula.toml").read_text(encoding="utf-8"))
     assert stored["seed"] == 9
     assert stored["config"] == {"length_control": False, "draft_first": False, "final_reading": False}
-    assert "For this run only" not in cli("write", "lamp", "--seed", "9").err
+    assert "other than in fabula.toml" not in cli("write", "lamp", "--seed", "9").err
 
 
 def test_same_flags_as_stored_say_nothing(cli: Cli, project: Path) -> None:
-    assert "For this run only" not in cli("write", "lamp", *SCRIPT).err
+    assert "other than in fabula.toml" not in cli("write", "lamp", *SCRIPT).err
 
 
 def test_the_project_here_is_the_default(cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

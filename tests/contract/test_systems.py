@@ -134,8 +134,11 @@ async def test_a_dry_run_of_a_finished_story_plans_nothing(case: Case) -> None:
     with Journal() as journal:
         await run_case(case, model, journal)
         context = await dry_run_case(case, model, journal)
+        kept = set(journal.paths())
     assert context.dry_run.planned == []
     assert context.dry_run.replayed == len(model.asked)
+    assert kept <= context.dry_run.reached  # else `fabula status` would say that a text is not used any more
+    assert context.dry_run.stale == []
 
 
 @pytest.mark.parametrize("name", systems())

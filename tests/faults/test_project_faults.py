@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fabula.app.writing import Options, dry_run_in, write_in
-from fabula.base import files
 from fabula.base.errors import JournalDamagedError, JournalError, JournalVersionError, ProjectError, UsageError
+from fabula.cli.main import main
 from fabula.engine.events import CallFinished, Kept
 from fabula.engine.journal import FORMAT, Journal
 from fabula.project.folder import Project
@@ -109,18 +109,39 @@ async def test_a_journal_that_cannot_be_used_is_named_and_nothing_is_touched(
 
 
 @pytest.mark.parametrize("gone", [lambda file: file.unlink(), lambda file: os.truncate(file, 0)])
-async def test_without_its_journal_a_projects_texts_are_taken_over_and_nothing_is_asked(
+async def test_without_its_journal_texts_stay_and_nothing_is_asked_or_taken_for_an_edit_before_a_word_is_said(
     home: Project, gone: Callable[[Path], None]
 ) -> None:
     story, asked = await write(home)
     assert len(asked) == 9
     before = texts(home)
     gone(journal_file(home))
+    message = (
+        r"The journal of .*tale is gone, with the calls that plan/characters.md, plan/conflict.md, plan/plot.md and 6 "
+        r"more came from: going on would ask and pay for them again\. Keep the texts .*`fabula pin --all`, put back"
+    )
+    for work in (write_in, dry_run_in):
+        with pytest.raises(JournalError, match=message) as caught:
+            await work(home, home.settings, Options())
+        assert ONE_SENTENCE_OR_TWO.fullmatch(str(caught.value))
+    with home.journal as journal:
+        assert journal.decisions() == []
+    assert texts(home) == before
+    assert main(["pin", "--all", "-C", str(home.folder)]) == 0
     assert await write(home) == (story, [])
     assert texts(home) == before
     with home.journal as journal:
-        assert {decision.kind for decision in journal.decisions()} == {"edit"}
-        assert len(journal.decisions()) == 9
+        assert [decision.kind for decision in journal.decisions()] == ["pin-all", *["pin"] * 9]
+
+
+async def test_texts_moved_away_after_their_journal_are_written_anew(home: Project) -> None:
+    story, asked = await write(home)
+    journal_file(home).unlink()
+    for name in ("plan", "story", "story.md"):
+        (home.folder / name).rename(home.folder / f"old-{name}")
+    assert await write(home) == (story, asked)
+    with home.journal as journal:
+        assert journal.decisions() == []
 
 
 async def test_without_its_journal_an_edited_story_is_not_lost(home: Project) -> None:
@@ -128,11 +149,12 @@ async def test_without_its_journal_an_edited_story_is_not_lost(home: Project) ->
     journal_file(home).unlink()
     edited = home.story_file.read_text(encoding="utf-8").replace("The boat came in", "No boat came in")
     home.story_file.write_text(edited, encoding="utf-8")
-    with pytest.raises(
-        UsageError, match=r"story/05-resolution.md and story.md were both changed, and differ in 'resol"
-    ):
-        await write(home)
-    assert home.story_file.read_text(encoding="utf-8") == edited
+    assert main(["pin", "--all", "-C", str(home.folder)]) == 0
+    story, asked = await write(home)
+    assert asked == []
+    assert "No boat came in" in story.text
+    with home.journal as journal:
+        assert [(one.path, one.kind) for one in journal.decisions() if one.kind == "edit"] == [("resolution", "edit")]
 
 
 # the disk -------------------------------------------------------------------------------------------------------------
@@ -151,17 +173,17 @@ async def test_a_disk_that_takes_no_file_ends_the_run_and_nothing_is_lost(
 ) -> None:
     full = False
 
-    def synced(path: Path, content: bytes, mode: int | None) -> None:
+    def synced(handle: int) -> None:
         if full:
             raise OSError(code, os.strerror(code))
-        real(path, content, mode)
+        real(handle)
 
     def fill(event: Event) -> None:
         nonlocal full
         full = full or (isinstance(event, Kept) and event.path == "plot")
 
-    real = files._write_synced
-    monkeypatch.setattr(files, "_write_synced", synced)
+    real = os.fsync
+    monkeypatch.setattr(os, "fsync", synced)
     with pytest.raises(ProjectError, match=expected) as caught:
         await write(home, fill)
     assert ONE_SENTENCE_OR_TWO.fullmatch(str(caught.value))
@@ -208,7 +230,7 @@ async def test_a_folder_without_permission_is_named(home: Project, monkeypatch: 
         raise PermissionError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr("os.open", refuse)
-    with pytest.raises(ProjectError, match=r"Cannot write in .*tale: Permission denied\. Check its permissions\."):
+    with pytest.raises(ProjectError, match=r"Cannot write in .*tale/\.fabula: Permission denied\. Check its perm"):
         await write(home)
 
 

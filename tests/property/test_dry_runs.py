@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import re
 from collections import Counter
 from dataclasses import replace
@@ -167,3 +168,54 @@ async def check_measurement(case: Measurement, after: Measurement) -> None:
 def test_an_evaluator_asks_what_its_dry_run_announced(case_id: str, item: int, which: int) -> None:
     case = MEASUREMENTS[case_id]
     asyncio.run(check_measurement(case, edited(case, item, which)))
+
+
+# trails: following one gives what going over everything gives --------------------------------------------------------
+
+
+async def told(case: Case, journal: Journal) -> tuple[Story, list[tuple[str, str]], list[str]]:
+    """The story, all texts kept on the way, and the paths of what had to be asked."""
+    heard: list[Event] = []
+    model = model_of_prompts()
+    story = await run_case(case, model, journal, listeners=[heard.append])
+    texts = [(event.path, event.text) for event in heard if isinstance(event, Kept)]
+    return story, texts, [request.path for request in model.asked]
+
+
+@pytest.mark.parametrize("case_id", [case.id for case in CASES])
+def test_a_replay_on_the_trail_is_the_replay_without_it(case_id: str) -> None:
+    async def both() -> None:
+        with Journal() as journal:
+            first = await told(case, journal)
+            trail = journal.trail()
+            assert trail is not None
+            followed = await told(case, journal)
+            journal._write(("DELETE FROM trail", ()))
+            looked_up = await told(case, journal)
+        assert first[2]
+        assert followed == looked_up == (*first[:2], [])
+        assert len(trail.steps) >= trail.calls / 2  # else next to nothing would be followed
+
+    case, _ = written(case_id)
+    asyncio.run(both())
+
+
+@pytest.mark.parametrize("case_id", [case.id for case in CASES])
+@pytest.mark.parametrize("which", [1, 2])
+def test_an_update_on_the_trail_is_the_update_without_it(case_id: str, which: int) -> None:
+    async def update(path: str, *, trail: bool) -> tuple[Story, list[tuple[str, str]], list[str]] | None:
+        with Journal() as journal:
+            await told(case, journal)
+            before = journal.newest(path) or ""
+            journal.decide(path, "edit", changed(before, which))
+            if not trail:
+                journal._write(("DELETE FROM trail", ()))
+            try:
+                return await told(case, journal)
+            except (PlanError, BaseExceptionGroup):  # the word was a name by which other parts find this one
+                return None
+
+    case, paths = written(case_id)
+    path = random.Random(f"{case_id}{which}").choice(paths)  # noqa: S311 - a sample, not a secret
+    followed, looked_up = (asyncio.run(update(path, trail=trail)) for trail in (True, False))
+    assert followed == looked_up

@@ -8,11 +8,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from fabula.app.item_files import item_of
+from fabula.app.writing import leave_trail
 from fabula.base.errors import ModelError
 from fabula.craft.planning import PROMPTS
 from fabula.engine.prompts import Prompts
 from fabula.engine.roles import Cast
 from fabula.engine.run import Run, RunContext
+from fabula.engine.trail import Trail, digest_of
 from fabula.evaluators import evaluators
 from fabula.models.scripted import ScriptedModel
 from fabula.story import Brief
@@ -106,13 +108,26 @@ async def run_case(case: Case, model: Model, journal: Journal, **context: Any) -
     prompts = context.pop("prompts", None) or prompts_in(case.system.prompts)
     case.given_in(journal)
     ready = RunContext(journal, prompts, Cast.of(model), **context)
-    return await case.system.write(case.brief, Run(ready), case.system.config(case.preset, case.config))
+    ready.trail = trail_of(case, model, ready)
+    story = await case.system.write(case.brief, Run(ready), case.system.config(case.preset, case.config))
+    leave_trail(ready)
+    return story
+
+
+def trail_of(case: Case, model: Model, context: RunContext) -> Trail | None:
+    """The trail of the case's last finished run, as a project's runs follow it."""
+    if context.mode == "frozen":
+        return None
+    inputs = digest_of([case.id, case.brief.write(), context.prompts.digest, model.identity, str(context.aids)])
+    pending = {path: digest_of([text]) for path, text in context.pending.items()}
+    return Trail(inputs, context.journal.decided() | pending, context.journal.trail())
 
 
 async def dry_run_case(case: Case, model: Model, journal: Journal, **context: Any) -> RunContext:  # noqa: ANN401 - fields of Hands
     """The hands of a dry run, whose `rehearsal` says what would be asked."""
     case.given_in(journal)
     ready = RunContext(journal, prompts_in(case.system.prompts), Cast.of(model), mode="dry", **context)
+    ready.trail = trail_of(case, model, ready)
     await case.system.write(case.brief, Run(ready), case.system.config(case.preset, case.config))
     return ready
 

@@ -100,6 +100,34 @@ async def test_an_edited_file_is_announced_with_what_follows_and_then_done(home:
     assert (await dry_run_in(home, home.settings, Options()))[0].planned == []
 
 
+async def test_what_a_finished_run_asked_is_neither_rendered_nor_cleaned_again(
+    home: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = await write_in(home, home.settings, Options())
+
+    def fails(*_: object, **__: object) -> None:
+        raise AssertionError("worked out again")
+
+    monkeypatch.setattr("fabula.engine.prompts.Prompts.render", fails)
+    monkeypatch.setattr("fabula.craft.prose.clean_prose", fails)
+    assert (await write_in(home, home.settings, Options())).story == first.story
+    monkeypatch.setattr("fabula.systems.System.write", fails)  # a dry run that nothing can change does not even begin
+    dry, _ = await dry_run_in(home, home.settings, Options())
+    assert (dry.planned, dry.replayed) == ([], 9)
+
+
+async def test_another_setting_another_brief_or_a_retake_leaves_the_trail(home: Project) -> None:
+    await write_in(home, home.settings, Options())
+    with home.journal as journal:
+        journal.decide("setting", "retake")
+    retaken, _ = await dry_run_in(home, home.settings, Options())
+    assert [call.path for call in retaken.planned][:2] == ["setting/setting", "plot/plot"]
+    warmer = home.settings.with_({"sampling": {"temperature": 0.1}})
+    assert len((await dry_run_in(home, warmer, Options()))[0].planned) == 9
+    home.brief_file.write_text("Write about Jonas, who keeps a lighthouse.\n", encoding="utf-8")
+    assert len((await dry_run_in(home, home.settings, Options()))[0].planned) == 9
+
+
 async def test_a_frozen_run_leaves_no_record_and_names_what_is_missing(home: Project) -> None:
     with pytest.raises(JournalMissError, match="holds no reply for conflict/conflict"):
         await write_in(home, home.settings, Options(frozen=True))
@@ -245,7 +273,7 @@ def test_settings_of_one_call_are_laid_over_the_projects(tmp_path: Path) -> None
     write("Write about Mara.", folder=folder, **SETTINGS)
     short = write("Write about Mara.", folder=folder, config={"variant": "plan"})
     assert [scene.label for scene in short.scenes] == ["Story"]
-    with pytest.raises(ConfigError, match="the command line: presett"):
+    with pytest.raises(ConfigError, match="write: presett"):
         write("Write about Mara.", folder=folder, presett="x")
 
 

@@ -37,6 +37,7 @@ from benchmarks import (
     prefix,
     recall,
     rooms,
+    scale,
     schedule,
     startup,
     world,
@@ -58,6 +59,7 @@ NAMES = {
     "recall",
     "rooms",
     "rules",
+    "scale",
     "schedule",
     "serving",
     "startup",
@@ -136,6 +138,10 @@ def test_the_chain_of_a_play_is_its_longest_one() -> None:
     }
     taken |= {"one/rewrite": 3.0, "two/rewrite": 3.0, "two/extend/0/extend": 1.0, "three/rewrite": 3.0}
     assert schedule.chain(plan, taken) == 1 + (2 + 9 + 2) + 4 + 3 + 4 + 3
+
+
+def test_a_project_is_gone_over_again() -> None:
+    check(scale.bench(scale.Sizes(pages=1, people=3, rounds=1)), 1)
 
 
 def test_growth_counts_what_prompts_hold() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 from typing import TYPE_CHECKING
 
 import pytest
 
-from fabula.app.evaluating import RATINGS, Task, dry_run_evaluation, evaluate_in
+from fabula.app.evaluating import RATINGS, Task, dry_run_evaluation, evaluate_in, journal_in
 from fabula.app.item_files import item_of
 from fabula.app.writing import Options
 from fabula.base.errors import BudgetError, JournalMissError, ModelError, ProjectError
@@ -51,6 +52,28 @@ async def test_report_ratings_and_calls_are_kept_and_a_second_run_asks_nobody(tm
     assert again.budget.spent_tokens == 0
     with Journal(tmp_path / ".fabula" / "journal.db") as journal:
         assert [run["system"] for run in journal.runs()] == ["pairwise", "pairwise"]
+
+
+async def test_the_second_of_two_processes_in_a_folder_is_told_and_asks_nobody(tmp_path: Path) -> None:
+    heard: list[Event] = []
+    with journal_in(tmp_path):
+        with pytest.raises(
+            ProjectError, match=rf"The folder .* is in use by process {os.getpid()}\. Wait for it to en"
+        ):
+            await evaluate_in(task(tmp_path), SETTINGS, Options(listeners=[heard.append]))
+        assert (await dry_run_evaluation(task(tmp_path), SETTINGS, Options())).planned, "an estimate disturbs nobody"
+    assert heard == []
+    assert (await evaluate_in(task(tmp_path), SETTINGS, Options())).budget.spent_tokens > 0
+
+
+async def test_ratings_stand_in_the_same_order_when_they_are_given_again(tmp_path: Path) -> None:
+    other = Rating(rater="Ines", kind="person", items=("a",), question="plot", answer=3.0)
+    await evaluate_in(task(tmp_path), SETTINGS, Options())
+    with (tmp_path / RATINGS).open("a", encoding="utf-8") as file:
+        file.write(write_line(other) + "\n")
+    before = (tmp_path / RATINGS).read_bytes()
+    await evaluate_in(task(tmp_path), SETTINGS, Options())
+    assert (tmp_path / RATINGS).read_bytes() == before
 
 
 async def test_ratings_in_the_folder_stay_and_a_verdict_given_again_replaces_the_old(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import fcntl
 import io
 import json
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from fabula.app.experiment.sharing import RunBudget, SharedModels, WholeBudgetEr
 from fabula.app.experiment.tables import COLUMNS, as_csv, as_data, complete
 from fabula.app.experiment.working import How, run_experiment
 from fabula.base.errors import BudgetError, PausedError, ProjectError, UsageError
+from fabula.base.files import held
 from fabula.engine.events import CallFinished
 from fabula.measure.report import Report, Row
 from fabula.models.base import Usage
@@ -26,6 +26,7 @@ from fabula.models.prices import Price
 from fabula.models.scripted import ScriptedModel
 from fabula.project.folder import Project
 from fabula.project.settings import Settings
+from fabula.project.trust import Trust, acts_in
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.systems import find
 
@@ -235,6 +236,7 @@ async def test_a_failed_run_is_a_record_and_is_tried_again_only_when_asked(home:
 async def test_a_program_that_breaks_fails_its_run_and_no_other(home: Path) -> None:
     (home / "own.py").write_text("def speak(request):\n    return 1 / 0\n", encoding="utf-8")
     entry = '{ system = "end-to-end", label = "own", settings = { roles = { writer = { play = "own.py:speak" } } } }'
+    Trust().give(home / "exp.toml", acts_in({"play": "own.py:speak"}, home))
     results = await do(home, BASE.replace('["end-to-end"]', f'[{entry}, "end-to-end"]'))
     assert [run.outcome.state for run in results.runs] == ["failed", "done", "failed", "done"]
     assert "which plays the role 'writer', failed: ZeroDivisionError: division by zero (own.py, line 2)." in (
@@ -286,17 +288,15 @@ async def test_a_model_is_closed_after_its_last_run() -> None:
 
 
 async def test_another_process_at_work_is_said_so(home: Path) -> None:
-    (home / "exp").mkdir()
-    with (home / "exp" / ".lock").open("w", encoding="utf-8") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        with pytest.raises(ProjectError, match=r"Another process is at work on the experiment in .*exp"):
-            await do(home)
+    message = r"The experiment in .*exp is in use by process"
+    with held(home / "exp" / ".fabula", "The experiment"), pytest.raises(ProjectError, match=message):
+        await do(home)
     assert complete(await do(home))
 
 
 async def test_a_folder_that_cannot_be_made_is_named(home: Path) -> None:
     (home / "exp").write_text("a file", encoding="utf-8")
-    with pytest.raises(ProjectError, match=r"Cannot write in .*exp: .*Choose another folder with --out"):
+    with pytest.raises(ProjectError, match=r"Cannot make the folder .*exp.*Choose another one"):
         await do(home)
 
 

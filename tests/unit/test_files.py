@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fabula.base import files
 from fabula.base.errors import ProjectError, UsageError
-from fabula.base.files import inside, read_text, write_atomically
+from fabula.base.files import PRIVATE, append_synced, held, inside, read_text, remove_leftovers, write_atomically
 from fabula.story import SLUG_LENGTH, slug
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="permission bits and links are those of POSIX systems")
@@ -46,6 +49,91 @@ def test_an_existing_file_keeps_its_mode_and_a_new_one_follows_the_umask(tmp_pat
         os.umask(before)
     assert old.stat().st_mode & 0o777 == 0o640
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o640
+
+
+@posix
+def test_a_private_file_is_its_owners_alone(tmp_path: Path) -> None:
+    write_atomically(tmp_path / "a", "x", mode=PRIVATE)
+    append_synced(tmp_path / "b", b"x")
+    append_synced(tmp_path / "b", b"y")
+    assert (tmp_path / "b").read_bytes() == b"xy"
+    assert [(tmp_path / name).stat().st_mode & 0o777 for name in "ab"] == [PRIVATE, PRIVATE]
+
+
+HOLDER = """
+import sys
+from pathlib import Path
+from fabula.base.files import held
+with held(Path(sys.argv[1]), "The folder"):
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+
+@posix
+@pytest.mark.parametrize("taken_away", ["nothing", "deleted", "replaced"])
+def test_a_lock_that_is_deleted_or_replaced_lets_no_second_writer_in(tmp_path: Path, taken_away: str) -> None:
+    lock = tmp_path / "here" / "lock"
+    command = [sys.executable, "-c", HOLDER, str(lock.parent)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        if taken_away != "nothing":
+            lock.unlink()
+        if taken_away == "replaced":
+            lock.write_text("1\n")
+        who = {"nothing": f"process {process.pid}", "deleted": "another process", "replaced": "process 1"}[taken_away]
+        with pytest.raises(ProjectError, match=rf"^It is in use by {who}\. Wait for it to end, or stop it\."):
+            held(lock.parent, "It").__enter__()
+        process.communicate("\n")
+    with held(lock.parent, "It"):
+        pass
+
+
+@posix
+def test_a_lock_without_one_on_its_folder_is_looked_at_again_when_it_was_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, tries = fcntl.flock, []
+
+    def replacing(handle: int, how: int) -> None:
+        tries.append(handle)
+        if len(tries) == 1:
+            raise OSError(errno.EBADF, "this disk locks no folder")
+        if len(tries) == 2:
+            (tmp_path / "lock").unlink()
+        real(handle, how)
+
+    monkeypatch.setattr(fcntl, "flock", replacing)
+    with held(tmp_path, "It"):
+        assert len(tries) == 3
+        assert (tmp_path / "lock").read_text() == f"{os.getpid()}\n"
+
+
+@posix
+def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("Dear diary")
+    (tmp_path / "lock").symlink_to(tmp_path / "mine")
+    with pytest.raises(ProjectError, match=r"lock is a link, which may lead anywhere\. Remove it\."):
+        held(tmp_path, "It").__enter__()
+    assert (tmp_path / "mine").read_text() == "Dear diary"
+
+
+@posix
+def test_what_the_dead_left_half_written_goes_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / ".fabula-0123456789abcdef.tmp").write_text("half")
+    for name in (".fabula-notes.tmp", ".fabula-0123456789abcdef.md", "a.tmp"):
+        (tmp_path / name).write_text("mine")
+    with files._new_file(tmp_path / ".fabula-fedcba9876543210.tmp", b"half", 0o666):
+        remove_leftovers([tmp_path, tmp_path / "nowhere"])
+        assert names(tmp_path) == [
+            ".fabula-0123456789abcdef.md",
+            ".fabula-fedcba9876543210.tmp",
+            ".fabula-notes.tmp",
+            "a.tmp",
+        ]
+    remove_leftovers([tmp_path])
+    assert ".fabula-fedcba9876543210.tmp" not in names(tmp_path)
 
 
 @posix

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import tomllib
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import pytest
 from fabula.base import files
 from fabula.base.errors import BriefError, ConfigError, ProjectError, UnknownNameError, UsageError
 from fabula.engine.events import Kept
+from fabula.models.base import Message, Reply, Request
 from fabula.project.folder import MAX_FILE, STORY, Change, Project
 from fabula.project.settings import Settings
 from fabula.story import Brief, Story
@@ -113,7 +115,7 @@ SETTINGS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("given", SETTINGS)
 def test_settings_are_written_as_they_are_read(tmp_path: Path, given: dict[str, Any]) -> None:
     home = Project.create(tmp_path / "tale", BRIEF, given)
-    assert home.settings == Settings.of(given, "here")
+    assert Settings.read(home.settings_file) == Settings.of(given, "here")
     tomllib.loads(read(home, "fabula.toml"))
 
 
@@ -147,7 +149,7 @@ def test_a_holder_that_left_no_number_is_another_process(home: Project, monkeypa
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.pwrite", full)
-    with home.lock(), pytest.raises(ProjectError, match="in use by process another process"), home.lock():
+    with home.lock(), pytest.raises(ProjectError, match="in use by another process"), home.lock():
         pass
 
 
@@ -156,7 +158,7 @@ def test_a_disk_that_cannot_lock_is_named(home: Project, monkeypatch: pytest.Mon
         raise OSError(37, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with pytest.raises(ProjectError, match=r"Cannot lock .*lock: No locks available\. Keep the project on a disk"):
+    with pytest.raises(ProjectError, match=r"Cannot lock .*lock: No locks available\. Keep the folder on a disk"):
         home.lock().__enter__()
 
 
@@ -165,7 +167,7 @@ def test_a_lock_that_cannot_be_made_is_named(home: Project, monkeypatch: pytest.
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("os.open", refuse)
-    with pytest.raises(ProjectError, match=r"Cannot write in .*tale: Permission denied\. Check its permissions\."):
+    with pytest.raises(ProjectError, match=r"Cannot write in .*tale/\.fabula: Permission denied\. Check its perm"):
         home.lock().__enter__()
 
 
@@ -253,6 +255,110 @@ def test_a_file_that_is_no_text_is_named(home: Project, journal: Journal, data: 
         home.changes(journal)
 
 
+# interrupted ----------------------------------------------------------------------------------------------------------
+
+
+def no_rename(*_: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_an_old_text_under_a_newer_version_is_no_edit_and_the_next_command_writes_the_new_one(home: Project) -> None:
+    with home.recorded() as journal:
+        written(home, journal)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("os.replace", no_rename)
+            with pytest.raises(ProjectError, match="disk or quota is full"):
+                written(home, journal, " again")
+    assert read(home, "plan/conflict.md") == "Text of conflict.\n"
+    with home.journal as journal:
+        assert home.changes(journal) == []
+    with home.recorded() as journal:
+        assert journal.decisions() == []
+    assert read(home, "plan/conflict.md") == "Text of conflict again.\n"
+
+
+def test_an_edit_that_could_not_be_written_is_done_by_the_next_command(home: Project) -> None:
+    with home.recorded() as journal:
+        written(home, journal)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("os.replace", no_rename)
+            with pytest.raises(ProjectError, match="disk or quota is full"):
+                home.edit(journal, "climax", "She waits.")
+    with home.recorded() as journal:
+        assert [(one.path, one.kind, one.text) for one in journal.decisions()] == [("climax", "edit", "She waits.")]
+    assert read(home, "story/02-climax.md") == "She waits.\n"
+
+
+def test_a_text_that_the_author_put_back_is_an_edit(home: Project) -> None:
+    with home.recorded() as journal:
+        written(home, journal)
+        written(home, journal, " again")
+    put(home, "story/02-climax.md", "Text of climax.\n")  # from a backup, say
+    with home.journal as journal:
+        assert home.changes(journal) == [Change("climax", "story/02-climax.md", "Text of climax.")]
+
+
+def test_texts_that_the_journal_lost_are_no_edits_and_stay_in_its_history(home: Project) -> None:
+    told: list[str] = []
+    home.tell = told.append
+    with home.recorded() as journal:
+        home.begin(journal)
+        journal.record("k", Request((Message("user", "Begin."),)), 0, Reply("Text.", model="m"))
+        shutil.copyfile(home.folder / ".fabula/journal.db", home.folder / "early.db")
+        shutil.copyfile(home.folder / ".fabula/journal.db-wal", home.folder / "early.db-wal")
+        written(home, journal)
+    (home.folder / "early.db").replace(home.folder / ".fabula/journal.db")  # as it was before: its end is cut off
+    (home.folder / "early.db-wal").replace(home.folder / ".fabula/journal.db-wal")
+    with home.journal as journal:
+        assert home.changes(journal) == []
+    with home.recorded() as journal:
+        assert journal.decisions() == []
+        assert [version.text for version in journal.versions("climax")] == ["Text of climax."]
+    assert told[0].startswith(
+        "The journal has lost the calls that plan/conflict.md, story/01-exposition.md, story/02-climax.md came from: "
+        "what a run needs of them is asked again. The texts that stand are kept: see"
+    )
+
+
+def test_a_record_that_a_kill_cut_off_counts_up_to_there(home: Project) -> None:
+    with home.recorded() as journal:
+        written(home, journal)
+    record = home.folder / ".fabula" / "written"
+    whole = record.read_bytes()
+    record.write_bytes(whole[:-20])
+    with home.recorded() as journal:
+        assert home.changes(journal) == []
+        written(home, journal, " again")
+        assert home.changes(journal) == []
+    record.write_bytes(b"\0\xff[" * 9)
+    with home.journal as journal:
+        assert home.changes(journal) == [], "without a record the journal alone says what is an edit"
+
+
+def test_the_record_stays_short(home: Project) -> None:
+    with home.recorded() as journal:
+        for number in range(200):
+            written(home, journal, f" {number}")
+    with home.recorded() as journal:
+        assert len((home.folder / ".fabula" / "written").read_bytes().split()) < 60
+        assert home.changes(journal) == []
+    put(home, "story/02-climax.md", "Text of climax 198.\n")
+    with home.journal as journal:
+        assert [change.path for change in home.changes(journal)] == ["climax"]
+
+
+def test_an_emptied_file_is_not_filled_again_without_a_word(home: Project) -> None:
+    told: list[str] = []
+    home.tell = told.append
+    with home.recorded() as journal:
+        written(home, journal)
+    put(home, "story/02-climax.md", " \n")
+    with home.recorded() as journal:
+        written(home, journal)
+    assert told == ["story/02-climax.md is empty, which says nothing: it gets its text back when the story is written."]
+    assert read(home, "story/02-climax.md") == "Text of climax.\n"
+
+
 # the whole story ------------------------------------------------------------------------------------------------------
 
 
@@ -271,7 +377,8 @@ def test_an_edit_that_was_taken_back_does_not_come_again_from_the_whole_story(ho
     put(home, STORY, read(home, STORY).replace("Text of climax.", "She waits."))
     home.take_over(journal, home.changes(journal))
     journal.decide("climax", "unedit")
-    home.put_back(journal, "climax", "Text of climax.", "made")
+    journal.keep("climax", "Text of climax.", "made")
+    home.write_newest(journal, ["climax"])
     assert home.changes(journal) == []
     written(home, journal)
     assert "Text of climax." in read(home, STORY)
@@ -302,8 +409,8 @@ def test_a_lost_scene_mark_is_named_and_no_text_moves_to_another_part(home: Proj
 
 def test_a_renamed_scene_mark_is_named(home: Project, journal: Journal) -> None:
     written(home, journal)
-    put(home, STORY, read(home, STORY) + "\n<!-- scene: Epilogue -->\nYears later.\n")
-    message = r"story.md has a scene that is not in story/: 'epilogue'\. .* or move story.md away; it is written again"
+    put(home, STORY, read(home, STORY).replace("<!-- scene: Climax -->", "<!-- scene: The storm -->"))
+    message = r"story.md lacks the scene 'climax'\. .* or move story.md away; it is written again"
     with pytest.raises(UsageError, match=message):
         home.changes(journal)
 

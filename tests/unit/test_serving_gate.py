@@ -255,7 +255,7 @@ async def test_where_the_client_goes_away_the_turn_is_not_made(
 
 
 async def test_what_is_no_json_is_told(server: Here) -> None:
-    for body in (b"{", b"\xff\xfe", b"[" * 100_000, b'{"model": ' + b"9" * 10_000 + b"}", b"null and more"):
+    for body in (b"{", b"\xff\xfe", b"[" * 10_000, b'{"model": ' + b"9" * 10_000 + b"}", b"null and more"):
         response = await server.client.post(CHAT, content=body, headers={"content-type": "application/json"})
         assert fault(response, 400)["code"] == "invalid_json"
     fault(await server.client.post(CHAT, headers={"content-type": "application/json"}), 422)
@@ -297,7 +297,7 @@ async def test_pictures_and_several_answers_are_refused(server: Here) -> None:
     picture = [{"type": "image_url", "image_url": {"url": "http://192.0.2.1/x.png"}}]
     response = await server.say(messages=[{"role": "user", "content": picture}])
     assert "'image_url'" in fault(response, 400)["message"]
-    assert fault(await server.say("One.", n=2), 422)["param"] == "n"
+    assert fault(await server.say("One.", n=2), 400)["param"] == "n"
     assert (await server.say("One.", n=1, temperature=2, tools=[], seed=4)).status_code == 200
 
 

@@ -110,14 +110,14 @@ async def test_a_greeting_and_instructions_of_the_client_are_left_out(server: He
     assert len(server.logs()) == 1
 
 
-async def test_where_nobody_has_spoken_the_character_begins_and_then_goes_on(server: Here) -> None:
+async def test_where_nobody_has_spoken_the_character_begins_and_then_waits(server: Here) -> None:
     opening = (await server.say(messages=[{"role": "system", "content": "x"}])).json()["choices"][0]["message"]
     heard = [opening, {"role": "user", "content": "One."}]
     answer = (await server.say(messages=heard)).json()["choices"][0]["message"]
     assert opening["content"].removeprefix("(looks up) ") in prompt(server)
     response = await server.say(messages=[*heard, answer])
-    assert response.status_code == 400, "a story of one cell cannot go on to another"
-    assert "last cell" in response.json()["error"]["message"]
+    assert response.status_code == 400
+    assert "the story waits for you" in response.json()["error"]["message"]
     assert len(server.logs()) == 1
 
 

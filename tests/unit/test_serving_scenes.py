@@ -86,7 +86,6 @@ async def test_a_session_of_the_terminal_goes_on_in_its_own_order(server: Here) 
     ("names", "player", "status", "expected"),
     [
         ("Mara+Nobody", "", 404, "Unknown character 'Nobody'"),
-        ("Mara+mara", "", 400, "are the same"),
         ("Mara+", "", 404, "Unknown model"),
         ("+", "", 404, "Unknown model"),
         ("+".join(["Mara"] * 13), "", 400, "12 characters at most; this model names 13"),

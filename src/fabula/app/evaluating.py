@@ -9,19 +9,20 @@ DIR/ratings.jsonl        every single verdict of every evaluator that ran here
 from __future__ import annotations
 
 import json
+from collections import defaultdict
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fabula.app.writing import Prepared, recorded_run
-from fabula.base.errors import ProjectError
-from fabula.base.files import write_atomically
+from fabula.base.files import held, remove_leftovers, write_atomically
 from fabula.engine.journal import Journal
 from fabula.engine.run import Run
 from fabula.measure.ratings import read_ratings, write_ratings
 from fabula.measure.report import csv_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
     from typing import Any
 
@@ -67,33 +68,47 @@ async def evaluate_in(task: Task, settings: Settings, options: Options) -> Evalu
         FabulaError: any of its kinds; all finished calls are kept and the same command goes on from there.
     """
     prepared = Prepared(settings, options, task.evaluator)
-    with _journal(task.folder) as journal:
+    with journal_in(task.folder) as journal:
         async with prepared.opened(journal) as context:
             with recorded_run(prepared, context):
                 report = await task.evaluator.evaluate(task.items, Run(context), task.config)
-    if task.folder is not None:
-        _write(task.folder, report)
+        if task.folder is not None:
+            _write(task.folder, report)
     return Evaluation(report, context.budget)
 
 
 async def dry_run_evaluation(task: Task, settings: Settings, options: Options) -> DryRun:
     """What `evaluate_in` would ask and cost now. Asks nobody, writes nothing."""
     prepared = Prepared(settings, options, task.evaluator)
-    there = task.folder is not None and (task.folder / ".fabula" / "journal.db").exists()
-    with _journal(task.folder if there else None) as journal:
+    with journal_to_read(task.folder) as journal:
         async with prepared.opened(journal, dry=True) as context:
             await task.evaluator.evaluate(task.items, Run(context), task.config)
     return context.dry_run
 
 
-def _journal(folder: Path | None) -> Journal:
+@contextmanager
+def journal_in(folder: Path | None) -> Iterator[Journal]:
+    """The open journal of an output folder, which this process alone changes; one in memory without a folder.
+
+    Raises:
+        ProjectError: another process is at work in it.
+        JournalError: the journal cannot be used.
+    """
     if folder is None:
-        return Journal()
-    try:
-        (folder / ".fabula").mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ProjectError(f"Cannot make the folder {folder}: {error.strerror}. Choose another one.") from error
-    return Journal(folder / ".fabula" / "journal.db")
+        with Journal() as journal:
+            yield journal
+        return
+    record = folder / ".fabula"
+    with held(record, f"The folder {folder}"):
+        remove_leftovers((folder, record))
+        with Journal(record / "journal.db") as journal:
+            yield journal
+
+
+def journal_to_read(folder: Path | None) -> Journal:
+    """The journal of an output folder, to look into; an empty one where there is none."""
+    file = None if folder is None else folder / ".fabula" / "journal.db"
+    return Journal(file if file is not None and file.exists() else None)
 
 
 def _verdict(rating: Rating) -> tuple[object, ...]:
@@ -104,10 +119,16 @@ def _verdict(rating: Rating) -> tuple[object, ...]:
 def _write(folder: Path, report: Report) -> None:
     """Write the report, and its ratings beside those that are there; a verdict that is given again replaces the old."""
     file = folder / RATINGS
-    new = {_verdict(rating) for rating in report.ratings}
-    others = [rating for rating in (read_ratings(file) if file.exists() else ()) if _verdict(rating) not in new]
-    if others or report.ratings:
-        write_atomically(file, write_ratings([*others, *report.ratings]))
+    new: dict[tuple[object, ...], list[Rating]] = defaultdict(list)
+    for rating in report.ratings:
+        new[_verdict(rating)].append(rating)
+    ratings: list[Rating] = []
+    given = set(new)
+    for old in read_ratings(file) if file.exists() else ():
+        ratings += new.pop(_verdict(old), []) if _verdict(old) in given else [old]
+    ratings += [rating for more in new.values() for rating in more]
+    if ratings:
+        write_atomically(file, write_ratings(ratings))
     data = json.dumps(report.as_data(), indent=2, ensure_ascii=False, allow_nan=False)
     write_atomically(folder / f"{report.evaluator}.json", data + "\n")
     write_atomically(folder / f"{report.evaluator}.csv", csv_of([report]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from fabula.app.writing import Prepared, recorded_run
+from fabula.app.writing import Prepared, in_the_project, recorded_run
 from fabula.base.errors import UsageError
 from fabula.base.files import write_atomically
 from fabula.craft.planning import PlanOptions, given_plan, plan_for, plan_from_story, synthesised_plan
@@ -85,7 +85,8 @@ async def plan_in(project: Project, settings: Settings, options: Options) -> Pla
         async with prepared.opened(journal) as context:
             context.on_kept = lambda kept: project.write_kept(journal, kept)
             context.approve = options.approve
-            with recorded_run(prepared, context):
+            project.trust(settings.typed)
+            with recorded_run(prepared, context, in_the_project(project)):
                 plan, read = await _plan(project, settings, context)
                 if read and not options.frozen:
                     project.take_over(journal, [Change(PLAN, PLAN_FILE, plain(write_plan(plan)))])

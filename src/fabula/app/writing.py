@@ -3,39 +3,45 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fabula.base.errors import FabulaError, JournalError, PlanError, ReplyError, UsageError
+from fabula.base.errors import FabulaError, JournalError, PausedError, PlanError, ReplyError, UsageError
+from fabula.craft.length import asked_range
 from fabula.craft.planning import PROMPTS
 from fabula.craft.revising import reviser, rewrite_passage
+from fabula.engine.dry_run import DryRun
 from fabula.engine.events import SHEET, CallRetried, RunFinished, RunStarted
 from fabula.engine.journal import Journal
+from fabula.engine.methods import settings_of
 from fabula.engine.prompts import Prompts
 from fabula.engine.replies import fault_of
 from fabula.engine.run import Run, RunContext
+from fabula.engine.trail import Trail, digest_of
 from fabula.models.budget import Budget
 from fabula.models.prices import Price
 from fabula.project.casting import Environment, open_cast
 from fabula.project.folder import Project
+from fabula.project.remarks import remarks_on
+from fabula.project.settings import Settings, carried_over
 from fabula.story import Brief, Story
 from fabula.systems import find
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 
-    from fabula.engine.dry_run import DryRun
+    from fabula.engine.announced import Announced
     from fabula.engine.events import Event, Kept, Listener
     from fabula.engine.methods import Method
     from fabula.engine.roles import Answer, Cast
     from fabula.engine.run import Mode
     from fabula.project.folder import Change
-    from fabula.project.settings import Settings
 
 T = TypeVar("T")
 
@@ -51,6 +57,7 @@ class Options:
         budget_usd: cap on its cost in US dollars.
         listeners: hear every event.
         approve: see `RunContext.approve`.
+        announced: what was announced of this run, and who is asked before it asks for more; nothing by default.
         person: answers for roles played by a person.
         environ: variables that hold keys and folders.
         frozen: replay only; a call that is not recorded is an error.
@@ -61,6 +68,7 @@ class Options:
     budget_usd: float | None = None
     listeners: Sequence[Listener] = ()
     approve: Callable[[Kept], Awaitable[str]] | None = None
+    announced: Announced | None = None
     person: Answer | None = None
     environ: Mapping[str, str] = field(default_factory=dict)
     frozen: bool = False
@@ -129,11 +137,22 @@ class Prepared:
             cast=cast,
             seed=self.settings.seed,
             aids=self.settings.aids_in_force,
+            chosen=self._chosen,
             mode=mode,
             listeners=self.options.listeners if mode != "dry" else (),
             budget=Budget(self.options.budget_tokens, self.options.budget_usd),
             prices={name: Price(p.input, p.output, p.cached) for name, p in self.settings.prices.items()},
         )
+
+    @property
+    def _chosen(self) -> tuple[str, ...]:
+        """The settings that were given and say something else than no."""
+        if self.other is not None:
+            return ()
+        whole = self.method.config(self.settings.preset, self.settings.config)
+        tables = self.settings.config.items()
+        given = {name for group, value in tables for name in (value if isinstance(value, dict) else (group,))}
+        return tuple(setting.name for setting in settings_of(whole) if setting.value and setting.name in given)
 
     def _cast(self) -> Cast:
         def retried(model: str, attempt: int, wait: float, reason: str) -> None:
@@ -141,6 +160,26 @@ class Prepared:
 
         environment = Environment(self.options.environ, time.monotonic, retried, self.options.person)
         return open_cast(self.settings, self.method.roles, environment, self.method.open_role)
+
+    def trail(self, brief: Brief, context: RunContext) -> Trail | None:
+        """The trail of the project's last finished run, to be followed and left anew; none for a frozen run."""
+        if context.mode == "frozen":
+            return None
+        roles = (*self.method.roles, *context.cast.roles)
+        performers = (context.cast.assignment(role).performer for role in dict.fromkeys(roles))
+        inputs = digest_of(
+            (
+                self.method.name,
+                self.settings.model_dump_json(),
+                context.prompts.digest,
+                brief.write(),
+                *(f"{p.identity} {json.dumps(asdict(p.capabilities), default=sorted)}" for p in performers),
+            )
+        )
+        journal = context.journal
+        pending = {path: digest_of([text]) for path, text in context.pending.items()}
+        pending |= {path: digest_of(["fit", text]) for path, text in context.to_fit.items()}
+        return Trail(inputs, journal.decided() | pending, journal.trail())
 
     async def write(self, brief: Brief, context: RunContext) -> Story:
         """The story; of several errors side by side, the first of ours is raised."""
@@ -164,13 +203,23 @@ async def write_in(project: Project, settings: Settings, options: Options, suppl
         _decide_to_fit(journal, options.fit)
         project.begin(journal)
         async with prepared.opened(journal, supplied=supplied) as context:
+            context.trail = prepared.trail(brief, context)
             context.on_kept = lambda kept: project.write_kept(journal, kept)
-            context.approve = options.approve
-            with recorded_run(prepared, context):
+            context.approve, context.announced = options.approve, options.announced
+            project.trust(settings.typed)  # the next run does the same without its being typed
+            with recorded_run(prepared, context, in_the_project(project)):
                 story = await prepared.write(brief, context)
-                project.write_story(journal, story)
+                whole = project.write_story(journal, story)
                 check_story(story, brief)
-    return Outcome(story, context.budget)
+                leave_trail(context)
+    return Outcome(whole, context.budget)
+
+
+def leave_trail(context: RunContext) -> None:
+    """Record the trail of a run that came to its end, for the next one to follow."""
+    trail = context.trail
+    if trail is not None and (left := trail.left(context.dry_run.reached, context.shortfalls)) is not None:
+        context.journal.leave_trail(left)
 
 
 def check_story(story: Story, brief: Brief) -> None:
@@ -196,25 +245,32 @@ def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
 
 
 @contextmanager
-def recorded_run(prepared: Prepared, context: RunContext) -> Iterator[None]:
-    """The record of a run from its start to its end, however it ends; a frozen run leaves none."""
+def recorded_run(prepared: Prepared, context: RunContext, beside: Mapping[str, Any] | None = None) -> Iterator[None]:
+    """The record of a run from its start to its end, however it ends, with what stood `beside` its settings.
+
+    A frozen run leaves none. At its end the record says what was asked and not got, and for which place it waits.
+    """
     settings, options, journal = prepared.settings, prepared.options, context.journal
     recorded = context.mode == "live"
     if recorded:
-        recorded_settings = settings.model_dump(mode="json", exclude_defaults=True)
-        journal.start_run(prepared.method.name, recorded_settings | {"prompts_digest": context.prompts.digest})
+        recorded_settings = settings.as_tables
+        recorded_settings |= {"prompts_digest": context.prompts.digest, **(beside or {})}
+        journal.start_run(prepared.method.name, recorded_settings)
     options.emit(RunStarted(prepared.method.name, prepared.method.roles, None))
+    found: dict[str, Any] = {"lengths": context.lengths, "shortfalls": context.shortfalls}
     error = "stopped"
     try:
         yield
         error = ""
     except FabulaError as problem:
         error = str(problem)
+        if isinstance(problem, PausedError):
+            found["waits"] = problem.path
         raise
     finally:
         if recorded:
             with suppress(JournalError) if error else nullcontext():  # a broken journal has been reported already
-                journal.end_run(error)
+                journal.end_run(error, found)
         options.emit(RunFinished(prepared.method.name, error))
 
 
@@ -226,13 +282,60 @@ def _decide_to_fit(journal: Journal, paths: Sequence[str]) -> None:
         journal.fit_all(wanted)
 
 
-async def dry_run_in(project: Project, settings: Settings, options: Options) -> tuple[DryRun, list[Change]]:
+_FILE, _LENGTH = "fabula_toml", "brief_asks"
+_BESIDE = ("prompts_digest", "lengths", "shortfalls", "waits")  # what a run records beside its settings
+
+
+def in_the_project(project: Project) -> dict[str, Any]:
+    """What fabula.toml and the brief say now; recorded with a run, to tell later what the run was given beyond it."""
+    return {_FILE: project.settings.as_tables, _LENGTH: str(asked_range(project.brief) or "")}
+
+
+def settings_as_last_time(project: Project, system: str = "") -> Settings:
+    """`fabula.toml` with what the last run was given beyond it; what the author changed there since goes before it.
+
+    A length that was given does not outlast another length in the brief. For another `system` than that of the last
+    run only those of its settings and roles are kept that the system has.
+
+    Raises:
+        FabulaError: the settings or the brief cannot be read.
+    """
+    stored = project.settings
+    with project.journal as journal:
+        used = journal.last_settings()
+    if used is None or _FILE not in used:  # nothing was run, or by a fabula that did not record it
+        return stored
+    then, now = used.pop(_FILE), stored.as_tables
+    if used.pop(_LENGTH) != str(asked_range(project.brief) or ""):
+        used.get("config", {}).pop("words", None)
+        then.get("config", {}).pop("words", None)
+    tables = carried_over({name: value for name, value in used.items() if name not in _BESIDE}, then, now)
+    chosen = system or tables.get("system", stored.system)
+    if chosen != used.get("system", Settings().system):
+        _keep_what_fits(tables, now, find(chosen))
+    return Settings.of(tables, "the last run").said_by(project.settings_file)  # the record may be somebody else's, too
+
+
+def _keep_what_fits(tables: dict[str, Any], now: dict[str, Any], system: Method) -> None:
+    """Take out of `tables` the settings and roles that are not in fabula.toml `now` and that the system lacks."""
+    known = {setting.name for setting in settings_of(system.config())}
+    for table, names in (("config", known), ("roles", set(system.roles))):
+        if table in tables:
+            stored = now.get(table, {})
+            tables[table] = {name: value for name, value in tables[table].items() if name in names or name in stored}
+
+
+async def dry_run_in(
+    project: Project, settings: Settings, options: Options, supplied: Supplied | None = None
+) -> tuple[DryRun, list[Change]]:
     """What a run would ask and cost now, and the changed files it would take over. Asks nobody, writes nothing."""
     prepared = Prepared(settings, options)
     with project.journal as journal:
+        project.check_journal(journal)
         changes = project.changes(journal)
         pending = {change.path: change.text for change in changes}
-        dry = await _dry_run(prepared, journal, project.brief, pending, options.fit)
+        dry = await _dry_run(prepared, journal, project.brief, pending, supplied, options.fit)
+        dry.of_files = remarks_on(project, journal, changes, None if dry.made_up else dry.reached)
     return dry, changes
 
 
@@ -306,12 +409,21 @@ async def dry_run(brief: Brief, settings: Settings, options: Options) -> DryRun:
 
 
 async def _dry_run(
-    prepared: Prepared, journal: Journal, brief: Brief, pending: Mapping[str, str], fit: Sequence[str] = ()
+    prepared: Prepared,
+    journal: Journal,
+    brief: Brief,
+    pending: Mapping[str, str],
+    supplied: Supplied | None = None,
+    fit: Sequence[str] = (),
 ) -> DryRun:
-    async with prepared.opened(journal, dry=True) as context:
+    async with prepared.opened(journal, dry=True, supplied=supplied) as context:
         context.pending = pending
         context.to_fit = {path: journal.newest(path) or "" for path in fit}
+        context.trail = prepared.trail(brief, context)
+        if context.trail is not None and (same := context.trail.unchanged) is not None:
+            return DryRun(replayed=same.calls, reached=set(same.reached), shortfalls=list(same.shortfalls))
         await prepared.write(brief, context)
+    context.dry_run.shortfalls = context.shortfalls
     return context.dry_run
 
 
@@ -330,12 +442,14 @@ def write(
         brief: what to write: a text, or the path of a file that holds it.
         folder: of the project; made where it does not exist, gone on with where it does.
         environ: variables that hold keys; empty by default.
-        **settings: fields of `fabula.toml`, for instance `model="openai-chat:llama"`, `config={"variant": "plan"}`.
+        **settings: fields of `fabula.toml`, for instance `model="openai-chat:llama"`, `config={"variant": "plan"}`;
+            what the last run in the folder was given stays in force where nothing else is said.
 
     Raises:
         FabulaError: any of its kinds.
     """
     where = Path(folder)
+    settings = Settings.of(settings, "write").at(Path.cwd()).model_dump(exclude_unset=True)
     asked = Brief.read(brief) if isinstance(brief, Path) else Brief.parse(brief)
     if (where / "brief.md").exists():
         project = Project.open(where)
@@ -344,7 +458,7 @@ def write(
     else:
         project = Project.create(where, asked, settings)
     options = Options(environ=environ or {})
-    return _waited_for(write_in(project, project.settings.with_(settings), options)).story
+    return _waited_for(write_in(project, settings_as_last_time(project).with_(settings), options)).story
 
 
 def _waited_for(work: Coroutine[Any, Any, T]) -> T:

@@ -21,6 +21,7 @@ The tree (catch the highest one that you can act on)::
     │   └── RefusalError            the model declined
     ├── ReplyError                  a reply could not be read after the allowed repairs; carries the reply
     ├── BudgetError                 the next call might pass the cap; nothing is lost
+    ├── MoreThanAnnouncedError      a run would ask more than was announced, and nobody agreed; nothing is lost
     └── PausedError                 the run waits for a person's approval; nothing is lost
 
 A message says what happened, with values, and what to do. The command line prints it without a traceback.
@@ -152,6 +153,10 @@ class ReplyError(FabulaError):
 
 class BudgetError(FabulaError):
     """The next call might pass the cap. All finished calls are kept; a higher cap goes on from here."""
+
+
+class MoreThanAnnouncedError(FabulaError):
+    """A run would ask more than was announced, and nobody agreed to it. All finished calls are kept."""
 
 
 class PausedError(FabulaError):

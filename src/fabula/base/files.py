@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import re
 import secrets
 import stat
 from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import ProjectError, UsageError
 
-TEMP_PREFIX = ".fabula-"
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+TEMP_PREFIX: Final = ".fabula-"
+PRIVATE: Final = 0o600
+"""The mode of a file that nobody but its owner is to read: a journal, a chat."""
+_TEMP: Final = re.compile(rf"{re.escape(TEMP_PREFIX)}[0-9a-f]{{16}}\.tmp")
+_NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FULL = "The disk or quota is full. Free some space and run the command again"
 _DENIED = "There is no permission to write there. Change the permissions or choose another folder"
@@ -28,11 +37,12 @@ _CAUSES = {
 }
 
 
-def write_atomically(path: Path, data: bytes | str) -> None:
+def write_atomically(path: Path, data: bytes | str, *, mode: int = 0o666) -> None:
     """Replace the file at `path` by `data` in one step: a reader sees the old content or the new, never a part.
 
     Text is written as UTF-8; a lone surrogate, which UTF-8 cannot hold, becomes U+FFFD. An existing file keeps its
-    mode; a link is replaced, not followed. A kill at the wrong instant leaves at most a file `.fabula-*.tmp` behind.
+    mode, a new one has `mode` as far as the user's umask lets it; a link is replaced, not followed. A kill at the wrong
+    instant leaves at most a file `.fabula-*.tmp` behind, which `remove_leftovers` removes.
 
     Raises:
         ProjectError: the disk is full or read-only, permission is missing, or the folder is none. The file at
@@ -42,24 +52,117 @@ def write_atomically(path: Path, data: bytes | str) -> None:
     temp = path.parent / f"{TEMP_PREFIX}{secrets.token_hex(8)}.tmp"
     try:
         try:
-            _write_synced(temp, content, mode=_mode(path))
-            temp.replace(path)
+            with _new_file(temp, content, mode) as handle:
+                if (before := _mode(path)) is not None:
+                    os.fchmod(handle, before)
+                temp.replace(path)
         finally:
             with contextlib.suppress(OSError):
                 temp.unlink(missing_ok=True)
     except OSError as error:
         raise write_error(path, error) from error
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
-def make_folder(folder: Path, way_out: str = "Choose another one.") -> None:
+def remove_leftovers(folders: Iterable[Path]) -> None:
+    """Remove what killed processes left half-written in `folders`; what a living one writes just now is locked."""
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            for file in filter(lambda file: _TEMP.fullmatch(file.name), [*folder.iterdir()]):
+                handle = os.open(file, os.O_RDONLY | _NO_LINK)
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    file.unlink()
+                finally:
+                    os.close(handle)
+
+
+@contextlib.contextmanager
+def held(folder: Path, what: str) -> Iterator[None]:
+    """Make `folder` and hold it for this process; the system lets go of it when the process ends, however it ends.
+
+    Two locks are taken. That on the folder itself cannot be deleted away from under its holder; some network disks do
+    not have it. That on the file `lock` in it they have; its text names the process. `what` names to others what is
+    held, as the subject of a sentence.
+
+    Raises:
+        ProjectError: another process holds it, or it cannot be written or locked.
+    """
+    file = folder / "lock"
+    make_folder(folder, mode=0o700)
+    try:
+        whole = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise ProjectError(f"Cannot write in {folder}: {error.strerror}. Check its permissions.") from error
+    try:
+        handle = _locked(folder, file, whole, what)
+        try:
+            with contextlib.suppress(OSError):  # the number only names the process; a full disk may refuse it
+                os.ftruncate(handle, 0)
+                os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+            yield
+        finally:
+            os.close(handle)
+    finally:
+        os.close(whole)
+
+
+def _locked(folder: Path, file: Path, whole: int, what: str) -> int:
+    """The open lock file of a folder, both locked; another process may just have replaced the file."""
+    with contextlib.suppress(OSError):
+        _lock(whole, file, what)
+    while True:
+        try:
+            handle = os.open(file, os.O_RDWR | os.O_CREAT | _NO_LINK, PRIVATE)
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise ProjectError(f"{file} is a link, which may lead anywhere. Remove it.") from error
+            raise ProjectError(f"Cannot write in {folder}: {error.strerror}. Check its permissions.") from error
+        try:
+            _lock(handle, file, what)
+            if _same(handle, file):
+                return handle
+        except OSError as error:
+            os.close(handle)
+            raise ProjectError(
+                f"Cannot lock {file}: {error.strerror}. Keep the folder on a disk that can lock files."
+            ) from error
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)
+
+
+def _lock(handle: int, file: Path, what: str) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        who = "another process"
+        with contextlib.suppress(OSError, ValueError):
+            reader = os.open(file, os.O_RDONLY | os.O_NONBLOCK | _NO_LINK)
+            try:
+                who = f"process {int(os.pread(reader, 20, 0))}"
+            finally:
+                os.close(reader)
+        raise ProjectError(f"{what} is in use by {who}. Wait for it to end, or stop it.") from error
+
+
+def _same(handle: int, file: Path) -> bool:
+    """Whether an open file is the one that has this name."""
+    try:
+        return os.path.samestat(os.fstat(handle), file.lstat())
+    except FileNotFoundError:
+        return False
+
+
+def make_folder(folder: Path, way_out: str = "Choose another one.", *, mode: int = 0o777) -> None:
     """Make a folder with those above it, where it is not there; `way_out` says what to do where it cannot be.
 
     Raises:
         ProjectError: it cannot be made.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=mode, parents=True, exist_ok=True)
     except OSError as error:
         raise ProjectError(f"Cannot make the folder {folder}: {error.strerror}. {way_out}") from error
 
@@ -80,18 +183,42 @@ def _mode(path: Path) -> int | None:
     return stat.S_IMODE(status.st_mode) if stat.S_ISREG(status.st_mode) else None
 
 
-def _write_synced(path: Path, content: bytes, mode: int | None) -> None:
-    """A new file at `path` with `content`, on the disk when this returns."""
+@contextlib.contextmanager
+def _new_file(path: Path, content: bytes, mode: int) -> Iterator[int]:
+    """A new file at `path` with `content`, on the disk, and locked as long as its writer lives."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    with os.fdopen(os.open(path, flags, 0o666), "wb") as file:  # 0o666: the user's umask decides, as for any new file
+    with os.fdopen(os.open(path, flags, mode), "wb") as file:
+        with contextlib.suppress(OSError):  # where a disk cannot lock, nothing is ever removed
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-    if mode is not None:
-        path.chmod(mode)
+        yield file.fileno()
 
 
-def _sync_folder(folder: Path) -> None:
+def append_synced(path: Path, data: bytes, *, sync: bool = True) -> None:
+    """Put `data` at the end of a private file, made where it is not there; on the disk when this returns if `sync`.
+
+    Raises:
+        ProjectError: it cannot be written.
+    """
+    try:
+        there = path.exists()
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _NO_LINK, PRIVATE)
+        try:
+            while data:
+                data = data[os.write(handle, data) :]
+            if sync:
+                os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise write_error(path, error) from error
+    if sync and not there:
+        sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
     """Make the new name last through a power cut, where the system can (Windows and some network disks cannot)."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)

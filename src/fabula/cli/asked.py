@@ -7,20 +7,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.app.standing import check_words
+from fabula.app.writing import settings_as_last_time
 from fabula.base.errors import ConfigError, UnknownNameError, UsageError
 from fabula.engine.methods import FORMER_NAMES, settings_of
 from fabula.engine.roles import role_key
 from fabula.models.base import SAMPLING_FIELDS
 from fabula.project.casting import SERVERS, Environment, full_name, open_cast
-from fabula.project.settings import Settings
+from fabula.project.settings import RoleTable, Settings, difference
 from fabula.systems import find
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fabula.cli.options import Choices, Performers
+    from fabula.cli.terminal import Terminal
     from fabula.engine.methods import Method
     from fabula.models.base import Request
+    from fabula.project.folder import Project
 
 # A model's name starts with a kind and a colon, or is a known name; so `NAME=` without a colon before it is a role.
 _ROLE: Final = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)=(.*)", re.DOTALL)
@@ -93,6 +97,9 @@ def performers_of(choices: Performers, base: Settings, changes: dict[str, Any] |
     if casting.everyone:
         changes["model"] = casting.everyone
     roles: dict[str, dict[str, Any]] = {role: {"model": model} for role, model in casting.roles.items()}
+    for role, table in roles.items():
+        if base.roles.get(role, RoleTable()).play:
+            table["play"] = ""  # the model that is named for a role plays it, whoever played it before
     for value in choices.play or ():
         role, player = _pair(value, "--play", "ROLE=me or ROLE=file.py:function")
         roles.setdefault(_role(role), {})["play"] = _player(player)
@@ -102,6 +109,58 @@ def performers_of(choices: Performers, base: Settings, changes: dict[str, Any] |
     if choices.base_url is not None:
         changes["models"] = _addresses(choices.base_url, casting, base)
     return Settings.of(changes, "the command line").model_dump(exclude_unset=True)
+
+
+def settings_for(project: Project, choices: Choices, terminal: Terminal, *, forget: bool = False) -> Settings:
+    """The settings in force: fabula.toml, with what the last run was given beyond it, and the options on top.
+
+    With `forget` what the last run was given is left out. Says what is not in fabula.toml.
+
+    Raises:
+        FabulaError: an option or the settings of the project do not hold.
+    """
+    stored = project.settings
+    named = "" if choices.system is None else find(choices.system).name
+    before = stored if forget else settings_as_last_time(project, named)
+    settings = before.with_(changes_of(choices, before))
+    added = difference(settings.as_tables, before.as_tables)
+    again = difference(before.as_tables, stored.as_tables)
+    if kept := [
+        option for option in as_options(again) if option in as_options(difference(settings.as_tables, stored.as_tables))
+    ]:
+        terminal.advise(f"As last time: {' '.join(kept)}. --forget takes fabula.toml alone, --save writes it there.")
+    if added and settings != stored:
+        terminal.advise(
+            f"From now on, other than in fabula.toml: {' '.join(as_options(added))}. --save writes it there."
+        )
+    return settings
+
+
+def as_options(changes: Mapping[str, Any]) -> list[str]:
+    """Changes of settings as the options that make them."""
+    found: list[str] = []
+    for name, value in changes.items():
+        if name == "config":
+            found += [_set(field, one) for field, one in value.items()]
+        elif name == "sampling":
+            found += [f"--sampling {field}={one}" for field, one in value.items()]
+        elif name == "roles":
+            found += [_of_role(role, field, one) for role, table in value.items() for field, one in table.items()]
+        elif name == "models":
+            found += [f"--base-url {table['base_url']}" for table in value.values() if table.get("base_url")]
+        else:
+            found.append(f"--{name} {'(as by default)' if value is None else value}")
+    return found
+
+
+def _set(field: str, value: object) -> str:
+    return f"--words {value}" if field == "words" and value else f"--set {field}={value}"
+
+
+def _of_role(role: str, field: str, value: object) -> str:
+    if field in {"model", "play"}:
+        return f"--{field} {role}={value}" if value else f"({role} played by the model)"
+    return f"--sampling {role}.{field}={value}"
 
 
 def evaluator_config(choices: Performers, settings: Settings, evaluator: Method) -> Any:  # noqa: ANN401 - each method has its own
@@ -127,9 +186,9 @@ def _checked_names(choices: Performers) -> dict[str, Any]:
     return found
 
 
-def _pair(value: str, option: str, form: str) -> tuple[str, str]:
+def _pair(value: str, option: str, form: str, *, empty: bool = False) -> tuple[str, str]:
     name, equals, rest = value.partition("=")
-    if not equals or not name.strip() or not rest.strip():
+    if not equals or not name.strip() or not (rest.strip() or empty):
         raise UsageError(f"{option} {value!r} is not of the form {form}.")
     return name.strip(), rest.strip()
 
@@ -164,10 +223,10 @@ def _addresses(url: str, casting: Casting, base: Settings) -> dict[str, Any]:
 
 def _config(choices: Choices, settings: Settings) -> dict[str, Any]:
     """The fields of the system's `Config` that are set, converted to their types."""
-    said = dict(_pair(value, "--set", "FIELD=VALUE") for value in choices.set_ or ())
+    said = dict(_pair(value, "--set", "FIELD=VALUE", empty=True) for value in choices.set_ or ())
     said = {name.replace("-", "_"): value for name, value in said.items()}
     if choices.words is not None:
-        said["words"] = _word_range(choices.words)
+        said["words"] = choices.words
     if "orchestrator" in said:
         said["orchestrator"] = _player(said["orchestrator"])
     whole = find(settings.system).config(settings.preset, said)
@@ -177,13 +236,6 @@ def _config(choices: Choices, settings: Settings) -> dict[str, Any]:
     return {name: known[name] for name in now}
 
 
-def _word_range(words: str) -> str:
-    from fabula.craft.length import parse_range  # noqa: PLC0415 - only where a length is asked for
-
-    parse_range(words)
-    return words
-
-
 def check(settings: Settings, environ: Mapping[str, str]) -> None:
     """Find now what a run would stumble over: system, settings, roles, models, players, prompts. Asks nobody.
 
@@ -191,7 +243,7 @@ def check(settings: Settings, environ: Mapping[str, str]) -> None:
         FabulaError: what is wrong, by its name.
     """
     system = find(settings.system)
-    system.config(settings.preset, settings.config)
+    check_words(settings)
     if settings.prompts and not Path(settings.prompts).is_dir():
         raise ConfigError(f"--prompts {settings.prompts} is not a folder. Give a folder of .jinja files.")
     open_cast(settings, system.roles, Environment(environ, person=_nobody), system.open_role)

@@ -87,6 +87,15 @@ def calls_table(expected: DryRun) -> str:
     return table(rows, right=(3, 4, 5))
 
 
+def amount(expected: DryRun) -> str:
+    """What a dry run expects, in words: calls, tokens and, where it is known, the cost."""
+    if not expected.planned:
+        return "nothing to ask"
+    calls, tokens = len(expected.planned), float(f"{expected.tokens:.2g}")  # more figures than that are not known
+    cost = f", {dollars(expected.cost)}" if expected.cost else ""
+    return f"about {calls:,} {'call' if calls == 1 else 'calls'} to make, {tokens:,.0f} tokens{cost}"
+
+
 def changes_list(changes: Sequence[Change]) -> str:
     """A line for each changed file."""
     return "\n".join(
@@ -105,4 +114,5 @@ def planned(expected: DryRun, changes: Sequence[Change] = ()) -> dict[str, Any]:
         "tokens": expected.tokens,
         "cost": expected.cost,
         "replayed": expected.replayed,
+        "of_files": expected.of_files,
     }

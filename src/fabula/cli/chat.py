@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.app.writing import first_error
 from fabula.base.errors import FabulaError, UnknownNameError, UsageError
 from fabula.base.files import write_atomically
 from fabula.cli.bill import usage_data
@@ -103,7 +104,7 @@ class Chat:
         """A move; where it fails and a person is there to try another, the conversation goes on."""
         self._prepares = False
         try:
-            turn = await move()
+            turn = await _single(move)
         except UsageError as problem:
             self._end_line()
             self.terminal.message(str(problem))
@@ -298,6 +299,14 @@ class Chat:
     def _markdown(self) -> str:
         parties = self.session.parties
         return f"# {parties.player} and {', '.join(parties.others)}\n\n{self.session.transcript}\n"
+
+
+async def _single(move: Callable[[], Awaitable[Turn | None]]) -> Turn | None:
+    """A move; of several errors side by side, the first of ours is raised."""
+    try:
+        return await move()
+    except BaseExceptionGroup as group:
+        raise first_error(group) from group
 
 
 def _free(name: str) -> Path:

@@ -78,6 +78,7 @@ COMMANDS: Final = {
     "card": Entry("card", SETTING_UP, "Show a character card, or turn one into personas and back."),
     "systems": Entry("systems", SETTING_UP, "List the writing systems, or describe one."),
     "models": Entry("models", SETTING_UP, "List models; fetch one, or check that one answers."),
+    "trust": Entry("trust", SETTING_UP, "Allow a project of somebody else to run its programs and reach its servers."),
     "doctor": Entry("doctor", SETTING_UP, "Say what this machine has and what is missing."),
 }
 

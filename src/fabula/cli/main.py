@@ -14,6 +14,7 @@ from fabula.base.errors import FabulaError, PausedError, UnknownNameError
 from fabula.base.version import __version__
 from fabula.cli.lazy import LazyGroup
 from fabula.cli.terminal import Terminal
+from fabula.project.trust import Trust, TrustError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,9 +51,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         terminal.document({"paused": {"artefact": error.path, "message": str(error)}})
         return error.exit_code
     except FabulaError as error:
-        return _failed(terminal, type(error).__name__, str(error), error.exit_code)
+        again = isinstance(error, TrustError) and _trusted(terminal, error)  # it is found before anything is done
+        return main(arguments) if again else _failed(terminal, type(error).__name__, str(error), error.exit_code)
     except Exception as error:  # noqa: BLE001 - the one broad except: no user should have to read a traceback
         return _surprised(terminal, error)
+
+
+def _trusted(terminal: Terminal, error: TrustError) -> bool:
+    """Whether the person at the terminal allows now what a settings file would do; it is remembered."""
+    import asyncio  # noqa: PLC0415 - 0.05 s that `fabula --help` does not need
+
+    if terminal.json or not terminal.interactive:
+        return False
+    terminal.message(f"{error.file} would\n" + "\n".join(f"  {act}" for act in error.acts))
+    allowed = asyncio.run(terminal.choice("Do you trust who wrote it? [y/N] ", "yn")) == "y"
+    if allowed:
+        Trust().give(error.file, error.acts)
+    return allowed
 
 
 def _command(given: list[str]) -> int:

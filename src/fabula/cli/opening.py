@@ -29,7 +29,9 @@ def project_of(common: Common, where: str = "") -> Project:
     """
     if where and common.folder and Path(where).resolve() != Path(common.folder).resolve():
         raise UsageError(f"Two projects are named: {where} and -C {common.folder}. Give one.")
-    return Project.open(Path(where or common.folder or "."))
+    project = Project.open(Path(where or common.folder or "."))
+    project.tell = terminal_of(common).message
+    return project
 
 
 def authored(journal: Journal) -> dict[str, str]:

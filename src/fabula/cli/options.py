@@ -90,7 +90,7 @@ class Performers:
 
 @dataclass(frozen=True, slots=True)
 class Choices(Performers):
-    """Settings; they are stored in a new project's fabula.toml, and go before it for one run where it exists."""
+    """Settings; they are stored in a new project's fabula.toml, and go before it where it exists, until others do."""
 
     system: Annotated[
         str | None,
@@ -99,6 +99,20 @@ class Choices(Performers):
     words: Annotated[
         str | None, typer.Option(metavar="N|A-B|~N", help="Length of the story in words.", rich_help_panel=_SETTINGS)
     ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Whether what the last run was given on the command line holds again."""
+
+    forget: Annotated[
+        bool,
+        typer.Option(
+            "--forget",
+            help="Take fabula.toml alone, without the options of the last run.",
+            rich_help_panel=_SETTINGS,
+        ),
+    ] = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,27 +7,33 @@ import os
 import signal
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from fabula.app.standing import shortfalls
 from fabula.app.writing import Options, dry_run_in, write_in
 from fabula.base.errors import FabulaError
-from fabula.cli.bill import Bill, bill_table, dollars, usage_data
+from fabula.cli.bill import Bill, amount, bill_table, dollars, usage_data
 from fabula.cli.people import AnotherTakeError, People
 from fabula.cli.progress import Progress, counted, duration
+from fabula.engine.announced import Announced
+from fabula.models.providers import is_near
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
+    from fabula.app.writing import Outcome
     from fabula.cli.options import Limits
     from fabula.cli.terminal import Terminal
-    from fabula.engine.dry_run import DryRun
+    from fabula.engine.dry_run import DryRun, PlannedCall
     from fabula.project.folder import Change, Project
     from fabula.project.settings import Settings
     from fabula.story import Story
 
 T = TypeVar("T")
+
+_QUICK: Final = 2_000  # calls that a dry run walks through while a person waits
 
 
 class StoppedError(FabulaError):
@@ -96,14 +102,60 @@ class Session:
         person = People(self.terminal, self.project.folder).answer
         return Options(environ=self.terminal.environ, person=person, fit=self.fit)
 
-    def run(self, expected: DryRun | None = None) -> Story:
-        """The story, written.
+    def written_again(self, expected: DryRun) -> str:
+        """Which texts that stand the run would write again, as a sentence; empty if none."""
+        with self.project.journal as journal:
+            places, known = journal.places(), set(journal.paths())
+        files = [places.get(path, path) for path in dict.fromkeys(expected.stale) if path in known.difference(self.fit)]
+        return f"To be written again: {', '.join(sorted(files))}." if files else ""
+
+    def run(self, expected: DryRun | None = None, announced: Callable[[], Announced] | None = None) -> Story:
+        """The story, written; before more is asked than was `announced`, the person is.
 
         Raises:
             FabulaError: any of its kinds; all finished calls are kept.
         """
         again = f"`fabula write {near(self.project.folder)}`"
-        return self.finish(lambda options: write_in(self.project, self.settings, options), again, expected).story
+
+        def work(options: Options) -> Coroutine[Any, Any, Outcome]:
+            return write_in(self.project, self.settings, replace(options, announced=announced() if announced else None))
+
+        return self.finish(work, again, expected).story
+
+    def announced(self, expected: DryRun, again: str, *, exact: bool = False) -> Announced:
+        """What was announced to the person, who is asked before the run asks for more; `again` goes on without that.
+
+        Where nothing costs money, an estimate that is passed is only said.
+        """
+        free = not exact and all(self._is_free(call) for call in expected.planned)
+
+        async def go_on(announced: Announced) -> bool:
+            with self.terminal.aside():
+                if free:
+                    self.terminal.message(f"This takes more calls than the {len(expected.planned):,} announced.")
+                    return True
+                if self.terminal.json or not self.terminal.interactive:
+                    return False
+                self.terminal.message(announced.sentence)
+                still = await self._still_to_come(announced.expected)
+                if still is not None:
+                    self.terminal.message(f"Still to come: {amount(still)}.")
+                    announced.renew(still)
+                return await self.terminal.choice("Go on? [y]es or [n]o: ", "yn") == "y"
+
+        return Announced(expected, exact=exact, go_on=go_on, again=again)
+
+    async def _still_to_come(self, expected: DryRun) -> DryRun | None:
+        """What a dry run finds now; `None` where that would keep the person waiting."""
+        if len(expected.planned) + expected.replayed > _QUICK:
+            return None
+        return (await dry_run_in(self.project, self.settings, self.looking))[0]
+
+    def _is_free(self, call: PlannedCall) -> bool:
+        """Whether a call costs nothing: its price is 0, or its model has none and runs on this machine or beside it."""
+        if call.cost is None and (table := self.settings.models.get(call.performer)) is not None:
+            return is_near(table.base_url)
+        return call.cost == 0
 
     def finish(self, work: Callable[[Options], Coroutine[Any, Any, T]], again: str, expected: DryRun | None) -> T:
         """What `work` gives, with progress and bill; begun anew where a person wants a retake. `again` goes on with it.
@@ -154,11 +206,14 @@ class Session:
         asked = sum(self.bill.calls.values())
         with self.project.journal as journal:
             places, spent = journal.places(), journal.spent()
+            missed = shortfalls(journal, self.project.brief, self.settings, story.words)
         terminal.say(f"{file}: {story.words:,} words")
         if asked:
             terminal.say("\n" + bill_table(self.bill.roles))
         if self.bill.replayed:
             terminal.say(f"From the journal, at no cost: {counted(self.bill.replayed, 'call')}.")
+        if missed:
+            terminal.say("Not as asked:\n" + "\n".join(f"  {sentence}" for sentence in missed))
         plans = [name for name in places.values() if name.startswith("plan/")]
         example = next((name for name in plans if "character" in name), plans[0] if plans else "")
         if example:
@@ -175,6 +230,7 @@ class Session:
                 "words": story.words,
                 "scenes": [{"label": scene.label, "words": scene.words} for scene in story.scenes],
                 "files": places,
+                "not_as_asked": missed,
                 "asked": asked,
                 "replayed": self.bill.replayed,
                 "bill": {role: usage_data(usage) for role, usage in self.bill.roles.items()},

@@ -116,7 +116,8 @@ async def final_reading(
     place = run.scope(DRAFTS)
 
     async def make(own: Run) -> str:
-        if own.aids(role) or all(draft.given is not None for draft in drafts):  # nothing could come of it
+        # nothing could come of it
+        if own.too_small_for("final_reading", role) or all(draft.given is not None for draft in drafts):
             return write_edits([])
         return write_edits(await _read(own, role, drafts, brief, plan, want))
 
@@ -179,7 +180,7 @@ async def _asked(run: Run, role: str, **fields: Any) -> list[EditReply]:  # noqa
     try:
         return (await run.ask_for(EditsReply, role, "final_reading", **fields)).edits
     except ReplyError as error:
-        run.note(f"The whole was not revised, since the reply of {role!r} could not be read: {error}")
+        run.falls_short(f"The whole was not revised, since the reply of {role!r} could not be read: {error}")
         return []
 
 

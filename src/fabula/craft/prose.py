@@ -14,7 +14,7 @@ from fabula.story import count_words
 from fabula.story.sentences import sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from fabula.craft.length import WordRange
     from fabula.engine.replies import TextKind
@@ -83,6 +83,7 @@ async def write_prose(
     want = prose.want
     if want is None:
         return await writer.first(None)
+    run.asks_words(want.low, want.high)
     if writer.aids:
         fitted = await write_to_length(writer.first, writer.extend, want, keep_end=prose.last)
     else:
@@ -120,7 +121,7 @@ class _Writer:
             sampling = self._sampling(words or self.prose.usual, attempt)
             reply = await run.reply(self.role, self.prompt, sampling=sampling, expect=expect, **fields)
             raw = reply.text.removeprefix(lead)
-            text = self._cleaned(run, reply, lead, self._echo(run, self.prompt, fields))
+            text = self._cleaned(run, reply, lead, self.prompt, fields)
             fault = self._fault(run, text, fields) if not is_person(reply.model) else ""
             if not fault:
                 best = max(best, text, key=count_words)
@@ -155,7 +156,7 @@ class _Writer:
         run, lead = self.run.scope("extend", attempt).again(failed, _NOTHING_NEW), self._lead(so_far)
         fields = {**self.fields, "words": missing, "so_far": so_far, "lead": lead}
         reply = await run.reply(self.role, "extend", sampling=self._sampling(missing), expect=missing, **fields)
-        return self._cleaned(run, reply, lead, self._echo(run, "extend", fields))
+        return self._cleaned(run, reply, lead, "extend", fields)
 
     async def shorten(self, text: str, attempt: int) -> str:
         """All of `text` in fewer words."""
@@ -190,9 +191,13 @@ class _Writer:
         limits = [limit for limit in (self.run.reply_tokens(self.role, short), self.max_tokens) if limit]
         return Sampling(temperature=self.temperature, max_tokens=min(limits, default=None))
 
-    def _cleaned(self, run: Run, reply: Reply, lead: str, prompt: str) -> str:
-        """The prose of a reply without its lead."""
-        prose, echo = self.prose, (*self.before, prompt)
+    def _cleaned(self, run: Run, reply: Reply, lead: str, prompt: str, fields: Mapping[str, Any]) -> str:
+        """The prose of the reply to a prompt, without its lead."""
+        prose = self.prose
+
+        def echo() -> Sequence[str]:
+            return (*self.before, self._echo(run, prompt, fields))
+
         return clean_reply(run, self.role, reply, labels=prose.labels, last=prose.last, echo=echo, lead=lead)
 
 
@@ -224,13 +229,14 @@ def clean_reply(
     *,
     labels: Sequence[str],
     last: bool = True,
-    echo: Sequence[str] = (),
+    echo: Sequence[str] | Callable[[], Sequence[str]] = (),
     kind: TextKind = "prose",
     lead: str = "",
 ) -> str:
     """The prose (or notes) in a role's reply, cleaned as `clean_prose` does for this role; possibly empty.
 
-    What a rule takes out is recorded (`Run.removed`). `lead` is what the reply went on from.
+    What a rule takes out is recorded (`Run.removed`). `echo` are texts that it may repeat, or gives them where they
+    take time to put together; `lead` is what the reply went on from.
     """
     text = reply.text.removeprefix(lead)
     return clean_text(run, role, text, labels=labels, last=last, echo=echo, kind=kind, finish=reply.finish)
@@ -243,12 +249,17 @@ def clean_text(
     *,
     labels: Sequence[str],
     last: bool = True,
-    echo: Sequence[str] = (),
+    echo: Sequence[str] | Callable[[], Sequence[str]] = (),
     kind: TextKind = "prose",
     finish: str = "stop",
 ) -> str:
     """As `clean_reply`, of a text that is a part of a reply, such as a field of it."""
-    cleaned = clean_prose(text, labels=labels, last=last, echo=echo, finish=finish, kind=kind, aids=run.aids(role))
-    for piece in cleaned.dropped:
-        run.removed(piece.kind, piece.text)
-    return cleaned.text
+
+    def cleaned() -> str:
+        told, aids = echo() if callable(echo) else echo, run.aids(role)
+        found = clean_prose(text, labels=labels, last=last, echo=told, finish=finish, kind=kind, aids=aids)
+        for piece in found.dropped:
+            run.removed(piece.kind, piece.text)
+        return found.text
+
+    return run.worked_out("cleaned", cleaned)

@@ -75,6 +75,10 @@ _IN_ALL: Final = re.compile(
     re.IGNORECASE,
 )
 _PARTS_BEFORE: Final = re.compile(rf"(?<![\w.,])(?P<count>{_N}) (?:\w+ ){{0,2}}?{_PARTS}\b", re.IGNORECASE)
+_ANY_COUNT: Final = re.compile(
+    r"(?<![\w.,])(?P<count>\d[\d,]{0,20})(?: ?(?P<scale>k|thousand|million|billion))?[ -]words?\b", re.IGNORECASE
+)
+_BY_NAME: Final = {"": 1, "k": 1e3, "thousand": 1e3, "million": 1e6, "billion": 1e9}
 _NEAR: Final = 80  # characters between a number of parts and the words of each
 
 
@@ -97,6 +101,20 @@ def number(said: str) -> float | None:
         elif word != "and":
             return None
     return float(total + part)
+
+
+def impossible_length(text: str) -> str:
+    """The number of words that `text` asks for and no story can have, as it stands there; empty if there is none.
+
+    Only where it asks for no other number: "not 0 words, but 300" is 300.
+    """
+    if lengths_in(text):
+        return ""
+    for match in _ANY_COUNT.finditer(text):
+        count = float(match["count"].replace(",", "")) * _BY_NAME[(match["scale"] or "").lower()]
+        if count == 0 or count > LARGEST:
+            return match[0]
+    return ""
 
 
 def lengths_in(text: str) -> list[Length]:

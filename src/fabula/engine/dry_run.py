@@ -35,10 +35,25 @@ class PlannedCall:
 
 @dataclass(slots=True)
 class DryRun:
-    """What a dry run has found: the calls that would be asked, and how many are answered by the journal."""
+    """What a dry run has found.
+
+    Attributes:
+        planned: the calls that would be asked.
+        replayed: how many are answered by the journal.
+        reached: paths of all artefacts that are of use to a run, or would be if they were there.
+        made_up: whether a typed reply was, so that what it would name is not known.
+        stale: paths of the artefacts that would be made, or made again.
+        shortfalls: what the author asks for and will not get, in sentences.
+        of_files: what the author should know of the files, in sentences.
+    """
 
     planned: list[PlannedCall] = field(default_factory=list)
     replayed: int = 0
+    reached: set[str] = field(default_factory=set)
+    made_up: bool = False
+    stale: list[str] = field(default_factory=list)
+    shortfalls: list[str] = field(default_factory=list)
+    of_files: list[str] = field(default_factory=list)
 
     @property
     def cost(self) -> float | None:

@@ -2,26 +2,32 @@
 
 What is asked once is never paid for twice: a call is known by what can change its reply (`call_key`), a finished
 call is committed before its text is used, and failures are never stored. Nothing is overwritten: versions and
-decisions are only added. SQLite in WAL mode writes about 8,000 records of 8 kB a second on two cores.
+decisions are only added. A commit is on the disk when it returns, as a text's file is.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import secrets
+import shutil
 import sqlite3
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias
 
 from fabula.base.errors import JournalDamagedError, JournalError, JournalVersionError
+from fabula.base.files import PRIVATE
+from fabula.engine.trail import Record, Step
 from fabula.models.base import Reply, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
     from fabula.models.base import Request
 
@@ -52,12 +58,21 @@ _REMOVALS: Final = """
 CREATE TABLE IF NOT EXISTS removal (id INTEGER PRIMARY KEY, path TEXT NOT NULL, rule TEXT NOT NULL, text TEXT NOT NULL,
                                     run INTEGER NOT NULL, at TEXT NOT NULL, UNIQUE (path, rule, text));
 """
-_REPLIES: Final = "SELECT t.body, c.finish, c.performer, c.detail FROM call c JOIN text t ON t.hash = c.reply"
 _CALLS: Final = (
-    "SELECT c.path, c.role, c.performer, c.ordinal, t.body, c.finish, c.detail, c.at, c.request FROM call c "
-    "JOIN text t ON t.hash = c.reply"
+    "SELECT c.path, c.role, c.performer, c.ordinal, c.reply, t.body, c.finish, c.detail, c.at, c.request FROM call c "
+    "LEFT JOIN text t ON t.hash = c.reply"
 )
 _LAST: Final = 2**63 - 1  # the largest id there can be
+_TRAIL: Final = """
+CREATE TABLE IF NOT EXISTS trail (inputs TEXT NOT NULL, decided TEXT NOT NULL, calls INTEGER NOT NULL,
+                                  reached TEXT NOT NULL, shortfalls TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS trail_step (path TEXT NOT NULL, number INTEGER NOT NULL, key TEXT NOT NULL,
+                                       like TEXT NOT NULL, role TEXT NOT NULL, opening TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS trail_text (path TEXT NOT NULL, number INTEGER NOT NULL, text TEXT NOT NULL);
+"""
+_REPLIES: Final = (
+    "SELECT c.path, c.reply, t.body, c.finish, c.performer, c.detail FROM call c LEFT JOIN text t ON t.hash = c.reply"
+)
 _VERSIONS: Final = "SELECT t.body, v.source, v.at FROM version v JOIN text t ON t.hash = v.text WHERE v.path = ?"
 _RECORD: Final = (
     "INSERT OR IGNORE INTO call (key, path, ordinal, role, performer, request, reply, finish, detail, run, at) "
@@ -83,13 +98,14 @@ def call_key(request: Request, identity: str, ordinal: int, take: int = 0) -> st
     Timeouts, retries and keys are no part of it, since they cannot change a reply.
     """
     body = request.body() | {"path": request.path, "model": identity, "ordinal": ordinal, "take": take}
-    return _digest(json.dumps(body, sort_keys=True, ensure_ascii=False, separators=(",", ":")))
+    shown = json.dumps(body, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return sha256(shown.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @lru_cache(maxsize=32)
 def _digest(text: str) -> str:
-    """The hash of a text; the last ones are kept, because a record needs each of its texts' twice."""
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    """The hash of a text as it is stored; the last ones are kept, because a record needs each of its texts' twice."""
+    return sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +179,8 @@ class Journal:
         self._path, self._now = path, now
         self._run = 0
         self._db: sqlite3.Connection | None = None
+        self._files: dict[Path, os.stat_result] = {}
+        self._copy: TemporaryDirectory[str] | None = None
 
     def __enter__(self) -> Self:
         self.open()
@@ -172,7 +190,7 @@ class Journal:
         self.close()
 
     def open(self) -> None:
-        """Open the file, making it where there is none.
+        """Open the file, making it where there is none. Where nothing can be written, it is opened for reading alone.
 
         Raises:
             JournalDamagedError: the file is no valid database.
@@ -180,14 +198,33 @@ class Journal:
             JournalError: the file cannot be opened or written.
         """
         with self._guard():
+            if self._path is not None and _is_read_only(self._path):
+                self._db = self._opened_to_read(self._path)
+                self._check_format(self._db)
+                return
+            if self._path is not None:
+                with suppress(OSError):  # what cannot be made, SQLite reports
+                    os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, PRIVATE))  # its other files get this mode too
             db = sqlite3.connect(self._path or ":memory:", isolation_level=None, timeout=5.0)
             self._db = db
             self._prepare(db)  # first, so that another program's file is not touched
             db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA synchronous = NORMAL")
+            db.execute("PRAGMA synchronous = FULL")
+            if self._path is not None:
+                self._files = {self._path: self._path.stat()}
 
-    def _prepare(self, db: sqlite3.Connection) -> None:
-        """Check the format, or make the tables of a new file."""
+    def _opened_to_read(self, path: Path) -> sqlite3.Connection:
+        """A journal where nothing can be written; what is not in its main file yet is read from a copy."""
+        log = _log_of(path)
+        if log.exists() and log.stat().st_size:
+            self._copy = TemporaryDirectory(prefix="fabula-")
+            for file in (path, log):
+                shutil.copyfile(file, Path(self._copy.name) / file.name)
+            return sqlite3.connect(Path(self._copy.name) / path.name, isolation_level=None)
+        return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None)
+
+    def _check_format(self, db: sqlite3.Connection) -> tuple[int, int]:
+        """The format of the file, and how many tables are in it."""
         (written,) = db.execute("PRAGMA user_version").fetchone()
         (application,) = db.execute("PRAGMA application_id").fetchone()
         tables = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
@@ -199,6 +236,11 @@ class Journal:
             raise JournalVersionError(
                 f"A newer fabula wrote {self._path} (format {written}; this one reads {FORMAT}). Upgrade fabula."
             )
+        return written, tables
+
+    def _prepare(self, db: sqlite3.Connection) -> None:
+        """Check the format, or make the tables of a new file."""
+        written, tables = self._check_format(db)
         if tables and written < FORMAT and not db.execute("SELECT 1 FROM call LIMIT 1").fetchone():
             db.execute(f"PRAGMA user_version = {FORMAT}")  # no call of an older format is in it
         if not tables:
@@ -206,6 +248,8 @@ class Journal:
             db.executescript(f"BEGIN;{_SCHEMA}{stamp}COMMIT;")
         if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'removal'").fetchone():
             db.executescript(_REMOVALS)  # not in the journals of a fabula that left notes of what it took out
+        if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'trail'").fetchone():
+            db.executescript(_TRAIL)  # not in the journals of a fabula that replayed every call by its prompt
 
     @property
     def older(self) -> bool:
@@ -233,16 +277,18 @@ class Journal:
 
     def pin_all(self, paths: Sequence[str]) -> None:
         """Pin the newest texts of artefacts, as one decision of a person: `last_decisions` gives all of it."""
-        self.decide("*", "pin-all", str(len(paths)))
-        for path in paths:
-            self.decide(path, "pin", self.newest(path))
+        with self.transaction():
+            self.decide("*", "pin-all", str(len(paths)))
+            for path in paths:
+                self.decide(path, "pin", self.newest(path))
 
     def fit_all(self, paths: Sequence[str]) -> None:
         """Record that the newest texts of artefacts are to be revised to fit, as one decision of a person."""
         calls, runs = self._all("SELECT (SELECT max(id) FROM call), (SELECT max(id) FROM run)")[0]
-        self.decide("*", "fit-all", str(len(paths)), runs or 0)
-        for path in paths:
-            self.decide(path, "fit", self.newest(path), calls or 0)
+        with self.transaction():
+            self.decide("*", "fit-all", str(len(paths)), runs or 0)
+            for path in paths:
+                self.decide(path, "fit", self.newest(path), calls or 0)
 
     def open_fits(self) -> frozenset[int]:
         """The decisions to revise a text to fit that hold for what changes next: no run has finished since."""
@@ -270,6 +316,10 @@ class Journal:
         if self._db is not None:
             self._db.close()
             self._db = None
+        if self._copy is not None:
+            self._copy.cleanup()
+            self._copy = None
+        self._files = {}
 
     @contextmanager
     def _guard(self) -> Iterator[None]:
@@ -279,37 +329,89 @@ class Journal:
             yield
         except sqlite3.OperationalError as error:
             self.close()
+            if "decode" in str(error):  # a text that is no UTF-8
+                raise self._damaged(str(error)) from error
             raise JournalError(
                 f"The journal {where} cannot be used ({error}). Check free space and permissions; all finished calls "
                 "are kept, so the same command goes on from there."
             ) from error
         except sqlite3.DatabaseError as error:
             self.close()
-            raise JournalDamagedError(
-                f"The journal {where} is damaged ({error}). Move it away: your texts in plan/ and story/ stay and are "
-                "taken over as your own edits by the next run."
-            ) from error
+            raise self._damaged(str(error)) from error
 
-    def _all(self, sql: str, *values: object) -> list[Any]:
+    def _damaged(self, what: str) -> JournalDamagedError:
+        return JournalDamagedError(
+            f"The journal {self._path or 'in memory'} is damaged ({what}). Move it away: your texts in plan/ and "
+            "story/ stay, and `fabula pin --all` keeps them as they are. Or put back a copy of it."
+        )
+
+    @contextmanager
+    def _reading(self, what: str) -> Iterator[None]:
+        """Turn what cannot be understood in a record into our error."""
+        try:
+            yield
+        except (ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
+            self.close()
+            raise self._damaged(f"{what} cannot be read") from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All that is recorded inside is recorded together at the end, or, if that is not reached, not at all."""
+        if self._open.in_transaction:
+            yield
+            return
+        with self._guard():
+            self._open.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._commit()
+        finally:
+            self._roll_back()
+
+    def _roll_back(self) -> None:
+        """Forget what was not committed."""
+        if self._db is not None and self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+
+    def _commit(self) -> None:
+        """Commit, and make sure that this went into the files that have the journal's names, not into deleted ones."""
+        db = self._open
+        with self._guard():
+            db.execute("COMMIT")
+        if self._path is None:
+            return
+        log = _log_of(self._path)
+        if log not in self._files and log.exists():
+            self._files[log] = log.stat()
+        if not all(map(_is_still, self._files, self._files.values())):
+            raise self._gone(db, self._path)
+
+    def _gone(self, db: sqlite3.Connection, path: Path) -> JournalError:
+        """What to say when the journal's files were taken away under a run; all that it held is saved beside them."""
+        saved = path.with_name(f"journal-{secrets.token_hex(4)}.db")
+        try:
+            db.execute("VACUUM INTO ?", (str(saved),))
+            how = f"All that it held stands in {saved}: rename that to {path.name} and run the command again."
+        except sqlite3.Error:
+            how = "Put it, or its folder, back where it was and run the command again."
+        self.close()
+        return JournalError(f"The journal {path} was moved, replaced or deleted while it was in use. {how}")
+
+    @property
+    def _open(self) -> sqlite3.Connection:
         if self._db is None:
             raise JournalError("The journal is closed. Open it before use.")
+        return self._db
+
+    def _all(self, sql: str, *values: object) -> list[Any]:
         with self._guard():
-            return self._db.execute(sql, values).fetchall()
+            return self._open.execute(sql, values).fetchall()
 
     def _write(self, *statements: tuple[str, Sequence[object]]) -> None:
         """Run statements as one transaction; when this returns they are committed."""
-        if self._db is None:
-            raise JournalError("The journal is closed. Open it before use.")
-        with self._guard():
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                for sql, values in statements:
-                    self._db.execute(sql, values)
-                self._db.execute("COMMIT")
-            except sqlite3.Error:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                raise
+        with self.transaction(), self._guard():
+            for sql, values in statements:
+                self._open.execute(sql, values)
 
     @staticmethod
     def _text(body: str) -> tuple[str, Sequence[object]]:
@@ -326,15 +428,28 @@ class Journal:
         self._run = int(self._all("SELECT max(id) FROM run")[0][0])
         return self._run
 
-    def end_run(self, error: str = "") -> None:
-        """Record how the run ended; an empty `error` means that the story is whole."""
-        self._write(("UPDATE run SET ended = ?, error = ? WHERE id = ?", (self._now(), error, self._run)))
+    def end_run(self, error: str = "", found: dict[str, Any] | None = None) -> None:
+        """Record how the run ended, and what it `found` beside its settings; an empty `error`: the story is whole."""
+        settings = json.loads(self._all("SELECT settings FROM run WHERE id = ?", self._run)[0][0])
+        shown = json.dumps(settings | (found or {}), sort_keys=True, default=str)
+        row = (self._now(), error, shown, self._run)
+        self._write(("UPDATE run SET ended = ?, error = ?, settings = ? WHERE id = ?", row))
 
     def runs(self) -> list[dict[str, Any]]:
         """All runs, oldest first: id, at, system, settings, ended (None while running or killed), error."""
         rows = self._all("SELECT id, at, system, settings, ended, error FROM run ORDER BY id")
         names = ("id", "at", "system", "settings", "ended", "error")
-        return [dict(zip(names, row, strict=True)) | {"settings": json.loads(row[3])} for row in rows]
+        with self._reading("the settings of a run"):
+            return [dict(zip(names, row, strict=True)) | {"settings": json.loads(row[3])} for row in rows]
+
+    def last_settings(self) -> dict[str, Any] | None:
+        """The settings of the newest run that came to its end, waits for a person, or left a call or a text."""
+        rows = self._all(
+            "SELECT settings FROM run r WHERE error = '' OR EXISTS (SELECT 1 FROM call WHERE run = r.id) "
+            "OR EXISTS (SELECT 1 FROM version WHERE run = r.id) OR json_extract(settings, '$.waits') IS NOT NULL "
+            "ORDER BY id DESC LIMIT 1"
+        )
+        return dict(json.loads(rows[0][0])) if rows else None
 
     def note(self, path: str, text: str) -> None:
         """Record a remark."""
@@ -365,12 +480,35 @@ class Journal:
     def recorded(self, key: str) -> Reply | None:
         """The reply of the call `key`, or `None`."""
         rows = self._all(f"{_REPLIES} WHERE c.key = ?", key)
-        return _reply(*rows[0]) if rows else None
+        return self._reply(*rows[0]) if rows else None
 
     def last_at(self, path: str, ordinal: int) -> Reply | None:
         """The newest reply at a path and ordinal, whatever was asked; a dry run stands on it."""
         rows = self._all(f"{_REPLIES} WHERE c.path = ? AND c.ordinal = ? ORDER BY c.id DESC LIMIT 1", path, ordinal)
-        return _reply(*rows[0]) if rows else None
+        return self._reply(*rows[0]) if rows else None
+
+    def _reply(
+        self,
+        path: str,
+        digest: str,
+        text: str | None,
+        finish: Literal["stop", "length", "refusal"],
+        performer: str,
+        detail: str,
+    ) -> Reply:
+        """The reply as it was recorded.
+
+        Raises:
+            JournalDamagedError: it was altered since, or is gone.
+        """
+        if text is None or _digest(text) != digest:
+            raise self._damaged(f"the reply at {path} is not the one that was recorded")
+        with self._reading(f"what is recorded of the reply at {path}"):
+            details = json.loads(detail)
+            usage = Usage(**details["usage"])
+            return Reply(
+                text, usage, finish, performer, details["sent"], tuple(details["dropped"]), details.get("logprobs")
+            )
 
     def last_call_at(self, path: str, ordinal: int, until: int | None = None) -> Call | None:
         """The newest call at a path and ordinal, with its prompt; of those up to the call `until`, if it is given."""
@@ -430,15 +568,18 @@ class Journal:
         return [self._call(row) for row in rows if not under or _within(row[0], under)]
 
     def _call(self, row: Sequence[Any]) -> Call:
-        path, role, performer, ordinal, text, finish, detail, at, request = row
-        messages = tuple((who, self._body(digest)) for who, digest in json.loads(request)["messages"])
-        return Call(path, role, performer, ordinal, _reply(text, finish, performer, detail), at, messages)
+        path, role, performer, ordinal, digest, text, finish, detail, at, request = row
+        with self._reading(f"what was asked at {path}"):
+            messages = tuple((who, self._body(prompt)) for who, prompt in json.loads(request)["messages"])
+        reply = self._reply(path, digest, text, finish, performer, detail)
+        return Call(path, role, performer, ordinal, reply, at, messages)
 
     def spent(self) -> dict[str, Usage]:
         """What the whole project has used so far, by role."""
         bill: dict[str, Usage] = {}
         for role, detail in self._all("SELECT role, detail FROM call ORDER BY id"):
-            usage = Usage(**json.loads(detail)["usage"])
+            with self._reading(f"what a call of role {role!r} used"):
+                usage = Usage(**json.loads(detail)["usage"])
             bill[role] = bill[role] + usage if role in bill else usage
         return bill
 
@@ -512,6 +653,14 @@ class Journal:
         """How often a person asked for another take of an artefact."""
         return int(self._all("SELECT count(*) FROM standing WHERE path = ? AND kind = 'retake'", path)[0][0])
 
+    def retaken(self, path: str) -> bool:
+        """Whether another take of an artefact was asked for since its newest text."""
+        sql = (
+            "SELECT 1 FROM standing WHERE path = ? AND kind = 'retake' "
+            "AND at >= (SELECT max(at) FROM version WHERE path = ?)"
+        )
+        return bool(self._all(sql, path, path))
+
     def approved(self, path: str, text: str) -> bool:
         """Whether a person approved this very text of an artefact."""
         sql = "SELECT 1 FROM standing WHERE path = ? AND kind = 'approve' AND text = ?"
@@ -525,20 +674,79 @@ class Journal:
         )
         return [Decision(*row) for row in rows]
 
+    def decided(self) -> dict[str, str]:
+        """A digest of what stands decided about each artefact; an approval changes no text and is left out."""
+        found: dict[str, list[object]] = {}
+        rows = self._all(
+            "SELECT path, kind, text FROM standing WHERE kind NOT IN ('approve', 'pin-all', 'fit-all') "
+            "ORDER BY path, id"
+        )
+        for path, *decision in rows:
+            found.setdefault(path, []).append(decision)
+        return {path: _digest(json.dumps(decisions)) for path, decisions in found.items()}
+
+    # trails ---------------------------------------------------------------------------------------------------------
+
+    def leave_trail(self, record: Record) -> None:
+        """Record the trail of a finished run in place of the one before."""
+        texts = [(*place, _digest(text)) for place, text in record.texts.items()]
+        steps = [(*place, step.key, step.like, step.role, step.opening) for place, step in record.steps.items()]
+        found = (json.dumps(sorted(record.reached)), json.dumps(list(record.shortfalls)))
+        start = (record.inputs, json.dumps(dict(record.decided)), record.calls, *found)
+        self._write(
+            *(self._text(text) for text in set(record.texts.values())),
+            ("DELETE FROM trail", ()),
+            ("DELETE FROM trail_step", ()),
+            ("DELETE FROM trail_text", ()),
+            ("INSERT INTO trail VALUES (?, ?, ?, ?, ?)", start),
+            *(("INSERT INTO trail_step VALUES (?, ?, ?, ?, ?, ?)", step) for step in steps),
+            *(("INSERT INTO trail_text VALUES (?, ?, ?)", text) for text in texts),
+        )
+
+    def trail(self) -> Record | None:
+        """The trail of the last finished run."""
+        if not self._all("SELECT 1 FROM sqlite_master WHERE name = 'trail'"):  # an older journal, only read
+            return None
+        begun = self._all("SELECT inputs, decided, calls, reached, shortfalls FROM trail")
+        if not begun:
+            return None
+        inputs, decided, calls, reached, shortfalls = begun[0]
+        steps = self._all("SELECT path, number, key, like, role, opening FROM trail_step")
+        texts = self._all("SELECT s.path, s.number, t.body FROM trail_text s JOIN text t ON t.hash = s.text")
+        replies = self._all(
+            "SELECT c.key, c.path, c.reply, t.body, c.finish, c.performer, c.detail FROM trail_step s "
+            "JOIN call c ON c.key = s.key LEFT JOIN text t ON t.hash = c.reply"
+        )
+        return Record(
+            inputs,
+            json.loads(decided),
+            calls,
+            {(path, number): Step(*step) for path, number, *step in steps},
+            {(path, number): text for path, number, text in texts},
+            {key: self._reply(*reply) for key, *reply in replies},
+            tuple(json.loads(reached)),
+            tuple(json.loads(shortfalls)),
+        )
+
 
 def _within(path: str, under: str) -> bool:
     """Whether a path is another one or lies below it."""
     return path == under or path.startswith(f"{under}/")
 
 
-def _reply(text: str, finish: Literal["stop", "length", "refusal"], performer: str, detail: str) -> Reply:
-    details = json.loads(detail)
-    return Reply(
-        text,
-        Usage(**details["usage"]),
-        finish,
-        performer,
-        details["sent"],
-        tuple(details["dropped"]),
-        details.get("logprobs"),
-    )
+def _is_read_only(path: Path) -> bool:
+    """Whether a journal is there and cannot be written, by its own mode, its folder's, or that of the whole disk."""
+    return path.is_file() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+
+
+def _log_of(path: Path) -> Path:
+    """The file of a journal's newest commits."""
+    return path.with_name(f"{path.name}-wal")
+
+
+def _is_still(file: Path, as_it_was: os.stat_result) -> bool:
+    """Whether the file of this name is the one that it was."""
+    try:
+        return os.path.samestat(file.stat(), as_it_was)
+    except OSError:
+        return False

@@ -8,6 +8,7 @@ change alone: a later one makes the text stale again.
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _OWN_TEXTS: Final = ("edit", "rewrite", "continue")  # decisions that give an artefact a text of the author's
 _DIGITS: Final = 8
+_FITTED: Final = re.compile(rf"/fit-\d+/[0-9a-f]{{{_DIGITS}}}(?=/)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +179,11 @@ class Making:
 def _messages(said: Sequence[tuple[str, str]]) -> Iterator[Message]:
     for role, text in said:
         yield Message(role, unmarked(text))  # type: ignore[arg-type] # a recorded role is one
+
+
+def announced_as(path: str) -> str:
+    """A call's path as it is announced: nobody knows before which prompt a text will be fitted to."""
+    return _FITTED.sub("/fit", path)
 
 
 _now: ContextVar[Making | None] = ContextVar("making", default=None)

@@ -6,7 +6,8 @@ import tomllib
 from dataclasses import dataclass, fields, is_dataclass, replace
 from importlib import import_module
 from inspect import cleandoc
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args, get_type_hints
+from math import inf, isfinite
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, get_args, get_origin, get_type_hints
 
 from fabula.base.errors import ConfigError, UnknownNameError
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Preset: TypeAlias = Literal["faithful", "improved"]
+
+_HOTTEST: Final = 5.0
 
 FORMER_NAMES = {"tidy": "clean_replies", "clean": "clean_replies"}
 """Settings by the names that they had, which older project files have still."""
@@ -173,11 +176,30 @@ def _converted(value: object, hint: Any, name: str) -> object:  # noqa: ANN401 -
 
     if isinstance(value, str) and value.casefold() == "none" and type(None) in get_args(hint):
         return None
+    said = str(value) if hint is str and type(value) is int else value  # words = 300
+    if isinstance(value, str) and get_origin(hint) is tuple:  # "1,2,3" on the command line
+        said = [part.strip() for part in value.strip("()[] ").split(",")]
     try:
-        return TypeAdapter(hint).validate_python(value)
+        found = TypeAdapter(hint).validate_python(said)
     except ValidationError as error:
         reason = error.errors()[0]["msg"]
         raise ConfigError(f"{name} = {value!r} does not fit: {reason}.") from error
+    _check_bounds(found, value, name)
+    return found
+
+
+def _check_bounds(found: object, value: object, name: str) -> None:
+    """Refuse numbers that no setting has a meaning for: below 0, none at all, or a temperature above a model's.
+
+    Raises:
+        ConfigError: there is one.
+    """
+    numbers = [one for one in (found if isinstance(found, tuple) else (found,)) if type(one) in (int, float)]
+    most = _HOTTEST if name.endswith("temperature") else inf
+    least = -1 if isinstance(found, float) and most == inf else 0  # a likeness (a cosine) may be below 0
+    if not all(least <= one <= most and isfinite(one) for one in numbers):
+        bounds = f"from 0 to {most:g}" if isfinite(most) else f"{least} or more"
+        raise ConfigError(f"{name} = {value!r} does not fit: it has to be a number, {bounds}.")
 
 
 def folders(home: Path) -> Iterator[tuple[str, Path, Mapping[str, Any]]]:

@@ -1,7 +1,7 @@
 """Prompts are files: a folder of Jinja templates with a `system` and a `user` block each; a chat may follow.
 
 A missing field is an error (`StrictUndefined`), never an empty place in a prompt. A second folder may replace any
-file by name. Templates run in Jinja's sandbox, because a prompt folder may come from somebody else.
+file by name. Templates run in a sandbox (`templates`), because a prompt folder may come from somebody else.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from jinja2 import Environment, Template
+    from jinja2 import Template
     from jinja2.runtime import Context
+
+    from fabula.engine.templates import Bounded
 
 SUFFIX = ".jinja"
 _GAPS = re.compile(r"\n\n\n+")  # beginning with plain letters is 60 times faster than `\n{3,}`
@@ -49,18 +51,11 @@ class Prompts:
         self._own, self._overrides = [place for place in (folder, common) if place is not None], overrides
 
     @cached_property
-    def _environment(self) -> Environment:
-        from jinja2 import FileSystemLoader, StrictUndefined  # noqa: PLC0415 - keeps `fabula --help` fast
-        from jinja2.sandbox import SandboxedEnvironment  # noqa: PLC0415 - keeps `fabula --help` fast
+    def _environment(self) -> Bounded:
+        from fabula.engine.templates import Bounded  # noqa: PLC0415 - keeps `fabula --help` fast
 
         self._check_overrides()
-        return SandboxedEnvironment(
-            loader=FileSystemLoader(self._folders),
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            autoescape=False,  # a prompt is plain text, not HTML
-        )
+        return Bounded(self._folders)
 
     def _check_overrides(self) -> None:
         if self._overrides is None:
@@ -71,6 +66,7 @@ class Prompts:
         for path in sorted(self._overrides.glob(f"*{SUFFIX}")):
             if path.stem not in known:
                 raise UnknownNameError("prompt file", path.stem, known)
+            _check_own(self._overrides, path)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -81,6 +77,7 @@ class Prompts:
     @cached_property
     def digest(self) -> str:
         """A SHA-256 over all files in force, for the record of a run."""
+        self._check_overrides()
         total = sha256()
         for folder in reversed(self._folders):
             for path in sorted(folder.glob(f"*{SUFFIX}")):
@@ -125,6 +122,7 @@ class Prompts:
         from jinja2 import TemplateError, TemplateNotFound  # noqa: PLC0415 - keeps `fabula --help` fast
 
         try:
+            self._environment.begin()
             template = self._environment.get_template(name + SUFFIX)
             blocks = _parts(template, dict(fields))
         except TemplateNotFound as error:
@@ -158,8 +156,22 @@ def _parts(template: Template, fields: dict[str, Any]) -> dict[str, str]:
         pass
     for role in _BLOCKS:
         del context.blocks[role][0]
-    texts = {role: "".join(blocks[0](context)) for role in _BLOCKS if (blocks := context.blocks[role])}
+    texts = {
+        role: context.environment.concat(blocks[0](context)) for role in _BLOCKS if (blocks := context.blocks[role])
+    }
     return {role: _GAPS.sub("\n\n", text.strip()) for role, text in texts.items()}
+
+
+def _check_own(folder: Path, path: Path) -> None:
+    """Check that a file of somebody's prompts lies where it seems to."""
+    from jinja2.exceptions import SecurityError  # noqa: PLC0415 - keeps `fabula --help` fast
+
+    from fabula.engine.templates import check_own  # noqa: PLC0415 - keeps `fabula --help` fast
+
+    try:
+        check_own(folder, path)
+    except SecurityError as error:
+        raise ConfigError(str(error)) from error
 
 
 def _silent(context: Context) -> Iterator[str]:

@@ -19,8 +19,8 @@ from fabula.engine.context import Mode, RunContext
 from fabula.engine.dry_run import PlannedCall, example, placeholder
 from fabula.engine.events import CallFinished, CallStarted, Kept, Noted, Removed, Repaired, TextArrived
 from fabula.engine.journal import call_key
-from fabula.engine.making import Revision, Wanted, made, making_now
-from fabula.engine.roles import Person, answered_by, drawn, is_person
+from fabula.engine.making import Revision, Wanted, announced_as, made, making_now
+from fabula.engine.roles import Person, answered_by, drawn, is_person, role_key
 from fabula.engine.staleness import (
     MARK,
     Branch,
@@ -33,6 +33,7 @@ from fabula.engine.staleness import (
     side_by_side,
     unmarked,
 )
+from fabula.engine.trail import Step
 from fabula.models.base import Message, Reply, Request, Sampling
 from fabula.models.budget import estimate_tokens, prompt_tokens
 from fabula.models.prices import cost, paid, price_of
@@ -41,10 +42,9 @@ from fabula.story import readable
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from fabula.engine.making import Making
     from fabula.engine.replies.rules import RuleName
     from fabula.engine.roles import Assignment
-    from fabula.models.base import OnText
+    from fabula.models.base import OnText, Usage
 
 __all__ = ["DRAFTS", "Branch", "Draft", "Mode", "Run", "RunContext", "apart", "branches", "side_by_side"]
 
@@ -106,8 +106,22 @@ class Run:
         """Why the reply to a prompt with these fields is none, as a sentence for who wrote it; empty if it is one."""
         if self.context.dry_run.planned:  # what a dry run reads is made up
             return ""
-        asked, instructions = self.render(prompt, **fields), self.context.prompts.instructions(prompt)
-        return replies.fault_of(text, asked, instructions, least=least)
+
+        def found() -> str:
+            asked, instructions = self.render(prompt, **fields), self.context.prompts.instructions(prompt)
+            return replies.fault_of(text, asked, instructions, least=least)
+
+        return self.worked_out(f"fault of {prompt}", found)
+
+    def worked_out(self, what: str, compute: Callable[[], str]) -> str:
+        """What `compute` makes of a reply that was asked for here; not worked out anew on the trail of a finished run.
+
+        It must hang on nothing but what this run has read; `what` says what it is for.
+        """
+        trail = self.context.trail
+        if trail is None:
+            return compute()
+        return trail.text(f"{self.at}#{what}", compute, old=self.context.mode == "dry")
 
     @property
     def at(self) -> str:
@@ -126,6 +140,23 @@ class Run:
     def aids(self, role: str) -> bool:
         """Whether a role gets the help for small models (`fabula.engine.aids`)."""
         return gets_aids(self._assignment(role).performer, self.context.aids)
+
+    def too_small_for(self, setting: str, role: str) -> bool:
+        """Whether a role gets the help for small models, with which a setting is not obeyed.
+
+        Where the author chose that setting, a remark says so; with `aids = "off"` it is obeyed.
+        """
+        if not self.aids(role):
+            return False
+        why = f"{role} is played by a small model, which gets other help."
+        self.disobeys(setting, f"{why} Give that role a stronger model, or say --aids off.")
+        return True
+
+    def disobeys(self, setting: str, why: str) -> None:
+        """Say once that a setting is not obeyed, where the author chose it and did not leave it to the preset."""
+        said = f"The setting {setting} is not obeyed: {why}"
+        if setting in self.context.chosen and said not in self.context.shortfalls:
+            self.falls_short(said)
 
     def by_person(self, role: str) -> bool:
         """Whether a person plays a role, who would rather write a text than fill in a form with lists in lists."""
@@ -163,12 +194,28 @@ class Run:
         """
         if not self.context.dry_run.planned:  # a dry run that would ask for the plan does not know its people
             self.context.cast.check_cast(kind, names)
+        for name in names:
+            if role_key(name) in self.context.cast.known:
+                self.falls_short(
+                    f"The {kind} {name!r} is named like the role {role_key(name)!r}, so whoever plays that role plays "
+                    f"both. Give the {kind} another name to cast them apart."
+                )
 
     def note(self, text: str) -> None:
         """Leave a remark in the record and with the listeners."""
         if self.context.mode == "live":
             self.context.journal.note(self.at, text)
         self.context.emit(Noted(self.at, text))
+
+    def falls_short(self, text: str) -> None:
+        """Leave a remark on what the author asked for and does not get, for the end of the command and its status."""
+        self.context.shortfalls.append(text)
+        self.note(text)
+
+    def asks_words(self, low: int, high: int) -> None:
+        """Record how many words are asked of the text that is written here, also where it is asked for again."""
+        place = self.path[: self.path.index("again")] if "again" in self.path else self.path
+        self.context.lengths["/".join(place)] = (low, high)
 
     def removed(self, rule: RuleName, text: str) -> None:
         """Record that a rule took `text` out of a reply asked for here; `fabula show --removed` lists it."""
@@ -244,6 +291,7 @@ class Run:
         """
         path = "/".join((*self.path, name))
         context, own = self.context, self.within(name)
+        context.dry_run.reached.add(path)
         text, source = context.override(path) or ("", "made")
         wanted, of_own = context.wanted(path, final)
         blank = Revision(path, read=read, folder=folder, suffix=suffix)
@@ -257,6 +305,8 @@ class Run:
                 text, source = await _noted(own, of_own, replace(blank, text=text), source)
             stale = is_stale(context) or MARK in text
         if context.mode == "dry":
+            if stale:
+                context.dry_run.stale.append(path)
             return unmarked(text), stale
         return await self._kept(Kept(path, folder, text, source, suffix, settled)), False
 
@@ -274,7 +324,7 @@ class Run:
             written = [version.text for version in journal.versions(path) if version.made]
             before = journal.newest(of_draft) if written and written[-1] == given else None
             return Draft(name, given, given) if before is None else Draft(name, before)
-        place = replace(drafts, take=self.take + journal.takes(path))
+        place = replace(drafts, take=self.take + self.context.takes(path))
         text, stale = await place._artefact(name, make, DRAFTS, "md", None, final=path)  # noqa: SLF001 - a run of this class
         return Draft(name, marked(text) if stale else text, given)
 
@@ -286,16 +336,17 @@ class Run:
 
     def within_draft(self, name: str) -> Run:
         """As `within`, for the draft `name`."""
-        drafts, takes = self.scope(DRAFTS), self.context.journal.takes("/".join((*self.path, name)))
+        drafts, takes = self.scope(DRAFTS), self.context.takes("/".join((*self.path, name)))
         return replace(drafts, take=self.take + takes).within(name)
 
     def within(self, name: str) -> Run:
         """The run in which `keep` has the artefact `name` made, to ask for what goes with a text that was given."""
-        return replace(self.scope(name), take=self.take + self.context.journal.takes("/".join((*self.path, name))))
+        return replace(self.scope(name), take=self.take + self.context.takes("/".join((*self.path, name))))
 
     async def given(self, name: str, *, folder: str, suffix: str = "md") -> str | None:
         """The author's own text of the artefact `name`: edited, pinned or given as a file; `None` if there is none."""
         path = "/".join((*self.path, name))
+        self.context.dry_run.reached.add(path)
         override = self.context.override(path)
         if override is None or override[1] == "continued":
             return None
@@ -367,6 +418,8 @@ class Run:
         **fields: object,
     ) -> Reply:
         """As `ask`, with usage and the way the reply ended."""
+        if (reply := self._followed(prompt)) is not None:
+            return reply
         return await self._opened(self._request(role, prompt, sampling, fields, opening=True), expect)
 
     async def chat(
@@ -385,16 +438,16 @@ class Run:
 
         `sketch` is a reply as it might come, for estimates.
         """
+        if (reply := self._followed(prompt)) is not None:
+            return reply
         request = self._request(role, prompt, sampling, fields, said=said, opening=True)
         return await self._opened(request, expect, sketch)
 
     async def _opened(self, request: Request, expect: int | None, sketch: str | None = None) -> Reply:
         """The reply with the first words that the model was given of it."""
-        reply = await self._answer(request, expect, sketch=sketch)
-        opening = request.messages[-1]
-        if opening.role != "assistant" or is_person(reply.model):  # a person writes the whole text
-            return reply
-        return replace(reply, text=f"{opening.content}{reply.text}")
+        last = request.messages[-1]
+        opening = last.content if last.role == "assistant" else ""
+        return _with_opening(await self._answer(request, expect, sketch=sketch), opening)
 
     def render(self, prompt: str, /, **fields: object) -> str:
         """The text of a prompt without its opening, to recognise echoes of it in a reply; nobody is asked."""
@@ -413,10 +466,19 @@ class Run:
         **fields: object,
     ) -> tuple[str, ...]:
         """`n` independent replies to one prompt, asked side by side; `n` calls."""
+        followed: list[Reply] = []
+        while len(followed) < n and (reply := self._followed(prompt)) is not None:
+            followed.append(reply)
+        if len(followed) == n:
+            return tuple(reply.text for reply in followed)
         request = self._request(role, prompt, sampling, fields)
-        numbered = [(request, self._ordinal(request)) for _ in range(n)]
-        replies_ = await side_by_side(self._answer(request, expect, ordinal) for request, ordinal in numbered)
-        return tuple(reply.text for reply in replies_)
+        like, trail = _like(request), self.context.trail
+        numbered = [
+            (self._ordinal(request, like), trail.place(request.path) if trail else None)
+            for _ in range(n - len(followed))
+        ]
+        made = await side_by_side(self._answer(request, expect, ordinal, place=place) for ordinal, place in numbered)
+        return tuple(reply.text for reply in (*followed, *made))
 
     async def ask_for(
         self, shape: type[T], role: str, prompt: str, /, *, sampling: Sampling | None = None, **fields: object
@@ -428,6 +490,8 @@ class Run:
         Raises:
             ReplyError: no reply could be read; the run can be resumed.
         """
+        if (followed := self._followed_as(prompt, lambda text: replies.read_json(text, shape))) is not None:
+            return followed
         schema = replies.schema_of(shape, short=self.aids(role))
         request = self._request(role, prompt, sampling, fields)
         if self._assignment(role).performer.capabilities.schema:
@@ -446,6 +510,8 @@ class Run:
         Raises:
             ReplyError: no reply named exactly one of them.
         """
+        if (followed := self._followed_as(prompt, lambda text: replies.read_choice(text, options))) is not None:
+            return followed
         request = self._request(role, prompt, sampling, fields)
         if self._assignment(role).performer.capabilities.choices:
             request = replace(request, choices=tuple(options))
@@ -478,6 +544,55 @@ class Run:
         )
 
     # one call -------------------------------------------------------------------------------------------------------
+
+    def _followed(self, prompt: str) -> Reply | None:
+        """The reply that the last finished run had here, while this one is on its trail.
+
+        In a dry run also a stale one, which is planned as it was: its prompt would be of about that size.
+        """
+        context, found = self.context, self._next(prompt)
+        if found is None or context.trail is None:
+            return None
+        (step, reply), path = found, "/".join((*self.path, prompt))
+        context.trail.took(step, context.trail.place(path))
+        context.ordinals[path, step.like] += 1
+        if context.mode == "live":
+            context.emit(CallFinished(path, step.role, reply.model, reply.usage, replayed=True))
+        elif is_stale(context):
+            self._plan(path, step.role, reply.usage)
+        else:
+            context.dry_run.replayed += 1
+        return _with_opening(reply, step.opening)
+
+    def _next(self, prompt: str) -> tuple[Step, Reply] | None:
+        """The step of the last finished run that is this run's next one here."""
+        context, making = self.context, making_now()
+        if making is not None and making.wanted.steps:  # what is revised needs the prompts that asked for it
+            return None
+        if context.trail is None or not (context.trail.followed or (context.mode == "dry" and is_stale(context))):
+            return None
+        return context.trail.step("/".join((*self.path, prompt)))
+
+    def _plan(self, path: str, role: str, usage: Usage) -> None:
+        """Plan a call in a dry run."""
+        performer, planned = self._assignment(role).performer, self.context.dry_run.planned
+        price = price_of(performer.name, self.context.prices)
+        paid = None if price is None else cost(price, replace(usage, cached=0))
+        planned.append(
+            PlannedCall(announced_as(path), role, performer.identity, usage.prompt, usage.reply, paid, self.aids(role))
+        )
+
+    def _followed_as(self, prompt: str, read: Callable[[str], T]) -> T | None:
+        """As `_followed`, read; a reply that had to be repaired is read in the usual way, with its repairs."""
+        found = self._next(prompt)
+        if found is None:
+            return None
+        try:
+            value = read(found[1].text)
+        except replies.ReplyProblem:
+            return None
+        self._followed(prompt)
+        return value
 
     def _request(
         self,
@@ -517,42 +632,49 @@ class Run:
         seeded_by = "/".join(str(name) for name in (self.context.seed, self.at, self.take, *names))
         return int.from_bytes(sha256(seeded_by.encode()).digest()[:4]) >> 1
 
-    def _ordinal(self, request: Request) -> int:
+    def _ordinal(self, request: Request, like: str) -> int:
         """How many identical requests were made at this path before; counted before dispatch, so order is fixed."""
-        same = sha256(repr((request.sampling, request.choices, request.adapter, request.logprobs)).encode())
-        same.update(json.dumps([request.schema, [(m.role, len(m.content)) for m in request.messages]]).encode())
-        for message in request.messages:  # as they are: long prompts as JSON would take a tenth of a replayed call
-            same.update(message.content.encode("utf-8", "surrogatepass"))
-        counted = (request.path, same.hexdigest())
+        counted = (request.path, like)
         self.context.ordinals[counted] += 1
         return self.context.ordinals[counted] - 1
 
     async def _answer(
-        self, request: Request, expect: int | None, ordinal: int | None = None, sketch: str | None = None
+        self,
+        request: Request,
+        expect: int | None,
+        ordinal: int | None = None,
+        sketch: str | None = None,
+        place: tuple[str, int] | None = None,
     ) -> Reply:
-        """The recorded reply, or a new one that is recorded before it is used."""
-        ordinal = self._ordinal(request) if ordinal is None else ordinal
-        making = making_now()
+        """The recorded reply, or a new one that is recorded before it is used; `place` is the trail's for it."""
+        like = _like(request)
+        ordinal = self._ordinal(request, like) if ordinal is None else ordinal
+        if request.sampling.seed is None:
+            seed = self._number(request.path, ordinal)
+            request = replace(request, sampling=replace(request.sampling, seed=seed))
+        key = call_key(request, self._assignment(request.role).performer.identity, ordinal, self.take)
+        if (trail := self.context.trail) is not None:
+            last = request.messages[-1]
+            opening = last.content if last.role == "assistant" else ""
+            trail.took(Step(key, like, request.role, opening), place or trail.place(request.path))
+        recorded, making = self.context.journal.recorded(key), making_now()
         if making is None or not making.wanted.steps:
-            return await self._recorded_or_asked(request, expect, ordinal, sketch)
-        reply = await self._recorded_or_asked(request, expect, ordinal, sketch, making)
+            return await self._recorded_or_asked(request, key, recorded, expect, ordinal, sketch)
+        missing = recorded is None or (self.context.mode == "dry" and is_stale(self.context))
+        if missing and making.wanted.fits:
+            old = making.stand_in(request, ordinal, self.context.journal)
+            if making.fitting is not None:
+                made_up = sketch if sketch is not None else placeholder(expect or _FEW_WORDS, request.path)
+                making.heard.append((request, old or Reply(made_up)))
+                return making.heard[-1][1]
+        reply = await self._recorded_or_asked(request, key, recorded, expect, ordinal, sketch)
         making.heard.append((request, reply))
         return reply
 
     async def _recorded_or_asked(
-        self, request: Request, expect: int | None, ordinal: int, sketch: str | None, making: Making | None = None
+        self, request: Request, key: str, recorded: Reply | None, expect: int | None, ordinal: int, sketch: str | None
     ) -> Reply:
         context, performer = self.context, self._assignment(request.role).performer
-        if request.sampling.seed is None:
-            seed = self._number(request.path, ordinal)
-            request = replace(request, sampling=replace(request.sampling, seed=seed))
-        key = call_key(request, performer.identity, ordinal, self.take)
-        recorded = context.journal.recorded(key)
-        missing = recorded is None or (context.mode == "dry" and is_stale(context))
-        if missing and making is not None and making.wanted.fits:
-            old = making.stand_in(request, ordinal, context.journal)
-            if making.fitting is not None:
-                return old or Reply(sketch if sketch is not None else placeholder(expect or _FEW_WORDS, request.path))
         if context.mode == "dry":
             return self._dry(request, recorded, ordinal, expect, sketch)
         if recorded is not None:
@@ -563,6 +685,8 @@ class Run:
                 f"The journal holds no reply for {request.path} (role {request.role!r}, {performer.identity}, ordinal "
                 f"{ordinal}): prompt, model or sampling differ from the recorded run. Run without --frozen to ask."
             )
+        if context.announced is not None:
+            await context.announced.allow(announced_as(request.path), context.budget.spent_usd)
         reply = await self._ask_model(request)
         context.journal.record(key, request, ordinal, reply)
         context.emit(CallFinished(request.path, request.role, reply.model, reply.usage, replayed=False))
@@ -603,12 +727,13 @@ class Run:
         self, request: Request, recorded: Reply | None, ordinal: int, expect: int | None, sketch: str | None
     ) -> Reply:
         """Stand in for a call in a dry run: the recorded reply, or an old or made-up one that counts as asked."""
-        context, performer = self.context, self._assignment(request.role).performer
+        context = self.context
         if recorded is not None and not is_stale(context):
             context.dry_run.replayed += 1
             return recorded
         set_stale(context)
         old = context.journal.last_at(request.path, ordinal)
+        context.dry_run.made_up |= old is None and sketch is not None
         most = request.sampling.max_tokens or DEFAULT_REPLY_TOKENS
         words = expect or int(most * _WORDS_PER_TOKEN)
         reply = old or Reply(sketch if sketch is not None else placeholder(words, request.path))
@@ -616,12 +741,22 @@ class Run:
         tokens = old.usage.reply if old and old.usage.reply else min(most, made)
         prompt = prompt_tokens(request)
         usage = replace(reply.usage, prompt=prompt, cached=0, reply=tokens)
-        price = price_of(performer.name, context.prices)
-        paid = None if price is None else cost(price, usage)
-        context.dry_run.planned.append(
-            PlannedCall(request.path, request.role, performer.identity, prompt, tokens, paid, self.aids(request.role))
-        )
+        self._plan(request.path, request.role, usage)
         return reply
+
+
+def _like(request: Request) -> str:
+    """What identical requests at one path have in common, without the seed that sets them apart."""
+    same = sha256(repr((request.sampling, request.choices, request.adapter, request.logprobs)).encode())
+    same.update(json.dumps([request.schema, [(m.role, len(m.content)) for m in request.messages]]).encode())
+    for message in request.messages:  # as they are: long prompts as JSON would take a tenth of a replayed call
+        same.update(message.content.encode("utf-8", "surrogatepass"))
+    return same.hexdigest()
+
+
+def _with_opening(reply: Reply, opening: str) -> Reply:
+    """A reply with the first words that its model was given of it; a person writes the whole text."""
+    return replace(reply, text=f"{opening}{reply.text}") if opening and not is_person(reply.model) else reply
 
 
 def _with_remark(messages: Sequence[Message], remark: str) -> tuple[Message, ...]:

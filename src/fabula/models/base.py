@@ -152,6 +152,7 @@ class Capabilities:
     adapters: tuple[str, ...] = ()
     sampling: frozenset[str] = SAMPLING_FIELDS
     context: int | None = None
+    reply: int | None = None
     parallel: int = 8
     stands_in: bool = False
     instructed: bool = True

@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass, field, replace
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -58,6 +59,15 @@ KINDS: Mapping[str, Kind] = {
     "google": Kind(_GOOGLE, ("GEMINI_API_KEY", "GOOGLE_API_KEY"), _CHAT | {"top_k"}),
 }
 _FINISHES: Mapping[str | None, Any] = {"length": "length", "content_filter": "refusal"}
+
+
+def is_near(address: str) -> bool:
+    """Whether an address is this machine's, or of the network that it stands in."""
+    host = urlsplit(address).hostname or ""
+    try:
+        return host == "localhost" or ip_address(host).is_private
+    except ValueError:
+        return False
 
 
 @dataclass

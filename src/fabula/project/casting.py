@@ -126,7 +126,9 @@ def open_cast(settings: Settings, roles: tuple[str, ...], env: Environment, open
         UnknownNameError: a role that the system does not have (with an `open_role`, only one that is spelled much like
             a role), or an unknown model.
         ConfigError: a person is cast where nobody can be asked, or a script or function cannot be read.
+        TrustError: a settings file casts a program, or names an address, that nobody has allowed it.
     """
+    settings.check_trusted()
     opened: dict[str, Model] = {}
 
     def opening(spec: str) -> Model:
@@ -142,6 +144,7 @@ def open_cast(settings: Settings, roles: tuple[str, ...], env: Environment, open
         spec = role.model or settings.model
         performer = opening(spec)
         if role.play:
+            check_player(role.play)
             performer = _person(role.play, performer, env)
         return Assignment(performer, sampling, role.adapter or None, base_sampling(spec))
 
@@ -155,6 +158,20 @@ def open_cast(settings: Settings, roles: tuple[str, ...], env: Environment, open
     cast = {name: assigned(role) for name, role in named.items()}
     everyone_cast = cast and set(cast) >= set(roles)
     return Cast(next(iter(cast.values())) if everyone_cast else assigned(settings.sampling), cast, roles, open_role)
+
+
+def check_player(play: str) -> None:
+    """Check that who is to play is a person, where no colon makes it a program.
+
+    Raises:
+        ConfigError: it looks like a file or a model.
+    """
+    if play.endswith(".py") or "/" in play or "\\" in play:
+        raise ConfigError(f"{play!r} names a file and no function in it. Write {play}:function, or me for yourself.")
+    if play in KNOWN:
+        raise ConfigError(
+            f"{play!r} is a model, not a player. Give it with --model ROLE={play}, or write me for yourself."
+        )
 
 
 def _version_of(play: str) -> str:

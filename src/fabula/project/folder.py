@@ -1,40 +1,43 @@
 """A project: a folder of plain files that a writer can open, edit, diff and commit, and its journal.
 
     fabula.toml   brief.md   plan/*.md|yaml|csv   role-play/*.md   drafts/*.md|yaml   story/NN-*.md   story.md
-    .fabula/journal.db
+    .fabula/journal.db   .fabula/written
 
 Files are the interface for edits: a file that differs from what was last written there is the author's edit.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from fabula.base.errors import ProjectError, UnknownNameError, UsageError
-from fabula.base.files import read_text, write_atomically, write_error
+from fabula.base.errors import JournalError, ProjectError, UnknownNameError, UsageError
+from fabula.base.files import held, make_folder, read_text, remove_leftovers, write_atomically, write_error
 from fabula.engine.journal import Journal
+from fabula.project.remarks import of_empty, of_renamed
 from fabula.project.settings import Settings, merged
+from fabula.project.telling import NUMBER, ORDER, TITLE, Own, file_after, in_order, is_likely, is_own, with_own
+from fabula.project.trust import Trust, acts_in
+from fabula.project.written import Written
 from fabula.story import Brief, Story, plain, slug
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from fabula.engine.events import Kept
+    from fabula.project.trust import Act
 
 MAX_FILE: Final = 2_000_000
 FOLDERS: Final = ("plan", "role-play", "drafts", "story")
 SUFFIXES: Final = (".md", ".yaml", ".csv")
 _MADE_AT_ONCE: Final = ("plan", "story")  # the others are made with their first file
 STORY: Final = "story.md"
-_NUMBER: Final = re.compile(r"^\d+-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +49,30 @@ class Change:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """A file, the artefact that it is of, and its text: whole, and as far as it counts."""
+
+    path: str
+    file: str
+    whole: str
+    text: str
+
+
 class Project:
-    """A project folder. `lock` before running; `journal` opens its record."""
+    """A project folder. `lock` before running; `journal` opens its record.
+
+    Attributes:
+        told: sentences about the files that the author has read.
+        tell: is given each sentence that the author should read about the files, by who takes them over.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.tell: Callable[[str], object] = lambda _: None
+        self.told: set[str] = set()
         self._order: list[str] = []
-        self._written: dict[str, str] = {}
-        self._story_before: str | None = None
+        self._written = Written(folder / ".fabula" / "written")
 
     @classmethod
     def create(cls, folder: Path, brief: Brief, settings: dict[str, Any] | None = None) -> Project:
@@ -62,13 +81,19 @@ class Project:
         Raises:
             ProjectError: it is a project already, or the folder cannot be written.
         """
-        project = cls(folder)
-        if project.settings_file.exists() or project.brief_file.exists():
+        project, given = cls(folder), _toml(settings or {})
+        if project.brief_file.exists():
             raise ProjectError(f"{folder} is a project already. Use it with `fabula write {folder}`, or name another.")
+        if project.settings_file.exists() and read_text(project.settings_file, MAX_FILE) != given:
+            raise ProjectError(
+                f"{folder} has a fabula.toml with other settings but no brief.md. Remove that file, or name another "
+                "folder."
+            )
         Settings.of(settings or {}, "the command line")
         project._make_folders()
-        write_atomically(project.brief_file, brief.write())
-        write_atomically(project.settings_file, _toml(settings or {}))
+        write_atomically(project.settings_file, given)
+        project.trust(acts_in(settings or {}, folder))
+        write_atomically(project.brief_file, brief.write())  # last: with it, the folder is a project
         return project
 
     @classmethod
@@ -87,11 +112,7 @@ class Project:
 
     def _make_folders(self, *more: str) -> None:
         for name in ("", ".fabula", *_MADE_AT_ONCE, *more):
-            folder = self.folder / name
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise ProjectError(f"Cannot make the folder {folder}: {error.strerror}. Choose another one.") from error
+            make_folder(self.folder / name, mode=0o700 if name == ".fabula" else 0o777)
 
     @property
     def settings_file(self) -> Path:
@@ -110,8 +131,8 @@ class Project:
 
     @property
     def settings(self) -> Settings:
-        """What `fabula.toml` says."""
-        return Settings.read(self.settings_file)
+        """What `fabula.toml` says; paths in it start at the project."""
+        return Settings.read(self.settings_file).at(self.folder)
 
     @property
     def brief(self) -> Brief:
@@ -120,41 +141,24 @@ class Project:
 
     @property
     def journal(self) -> Journal:
-        """The journal, closed; use it as a context manager."""
+        """The journal, closed; use it as a context manager. Where nothing can be written and none is, an empty one."""
+        file = self.folder / ".fabula" / "journal.db"
+        if not os.access(self.folder, os.W_OK) and not file.exists():
+            return Journal()
         self._make_folders()
-        return Journal(self.folder / ".fabula" / "journal.db")
+        return Journal(file)
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the project for this process.
+        """Hold the project for this process; what killed ones left half-written goes.
 
         Raises:
             ProjectError: another process holds it.
         """
         self._make_folders()
-        file = self.folder / ".fabula" / "lock"
-        try:
-            handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
-        except OSError as error:
-            raise ProjectError(f"Cannot write in {self.folder}: {error.strerror}. Check its permissions.") from error
-        try:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                who = os.pread(handle, 20, 0).decode(errors="replace").strip() or "another process"
-                raise ProjectError(
-                    f"The project {self.folder} is in use by process {who}. Wait for it to end, or stop it."
-                ) from error
-            except OSError as error:
-                raise ProjectError(
-                    f"Cannot lock {file}: {error.strerror}. Keep the project on a disk that can lock files."
-                ) from error
-            with suppress(OSError):  # the number only names the process to others; a full disk may refuse it
-                os.ftruncate(handle, 0)
-                os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+        with held(self.folder / ".fabula", f"The project {self.folder}"):
+            remove_leftovers([self.folder, *(inner for inner in self.folder.iterdir() if inner.is_dir())])
             yield
-        finally:
-            os.close(handle)
 
     # edits ----------------------------------------------------------------------------------------------------------
 
@@ -165,9 +169,14 @@ class Project:
             UsageError: two files that hold the same artefact were changed in different ways, or `story.md` lost
                 scene marks.
         """
+        self._written.load()
         places = journal.places()
         found: dict[str, Change] = {}
-        for change in chain(self._changed_files(journal, places), self._changed_scenes(journal, places, found)):
+        for change in chain(
+            self._changed_files(journal, places),
+            self._changed_scenes(journal, places, found),
+            self._changed_telling(journal),
+        ):
             other = found.setdefault(change.path, change)
             if other.text != change.text:
                 raise UsageError(
@@ -177,16 +186,72 @@ class Project:
         return [found[path] for path in sorted(found)]
 
     def _changed_files(self, journal: Journal, places: dict[str, str]) -> Iterator[Change]:
-        known = {file: path for path, file in places.items()}
-        for name in self._files():
-            text = plain(read_text(self.folder / name, MAX_FILE))
-            path = known.get(name) or _path_of(Path(name))
-            if not text or text == _newest(journal, path):
+        for stands in self._standing(journal, places):
+            path, name, text = stands.path, stands.file, stands.text
+            if not text or text == _newest(journal, path) or self._written.ours(name, text):
                 continue
             own = places.get(path, name)
             if own != name and (self.folder / own).is_file():
                 raise UsageError(f"{own} and {name} are both files of {path!r}. Keep one, or give {name} another name.")
             yield Change(path, name, text)
+
+    def _standing(self, journal: Journal, places: dict[str, str]) -> Iterator[_Standing]:
+        """What stands in the artefacts' files, emptied ones included."""
+        known = {file: path for path, file in places.items()}
+        renamed = self.renamed(journal, places)
+        for name in self._files():
+            path = known.get(name) or renamed.get(name) or self._written.artefact(name) or _path_of(Path(name))
+            whole = read_text(self.folder / name, MAX_FILE)
+            yield _Standing(path, name, whole, plain(whole))
+
+    def renamed(self, journal: Journal, places: dict[str, str]) -> dict[str, str]:
+        """The artefacts of files that the author gave another name, by that name: under theirs there is none."""
+        gone = {path: file for path, file in places.items() if not (self.folder / file).is_file()}
+        found: dict[str, str] = {}
+        for name in self._files() if gone else ():
+            if name in places.values():
+                continue
+            text = plain(read_text(self.folder / name, MAX_FILE))
+            of = [p for p, file in gone.items() if Path(file).parent == Path(name).parent and p not in found.values()]
+            likely = [p for p in of if is_likely(text, _newest(journal, p) or "")]
+            if text and likely:
+                found[name] = likely[0]
+        return found
+
+    def own_texts(self, journal: Journal, used: Collection[str]) -> list[Own]:
+        """The author's own texts in the story: files in `story/` that are no part of it, and that are there.
+
+        Args:
+            journal: of the project.
+            used: paths of the artefacts that the story is made of.
+        """
+        places = journal.places()
+        return [
+            Own(path, file, _newest(journal, path) or "")
+            for path, file in places.items()
+            if path not in used and is_own(journal, path, file) and (self.folder / file).is_file()
+        ]
+
+    def emptied(self, journal: Journal) -> list[str]:
+        """The files of artefacts that the author emptied."""
+        return [one.file for one in self._standing(journal, journal.places()) if self._is_emptied(one)]
+
+    def _is_emptied(self, stands: _Standing) -> bool:
+        return not stands.text and bool(self._written.artefact(stands.file))
+
+    def unread(self) -> Iterator[str]:
+        """What lies in the folders of texts and is none: folders, and files of other kinds."""
+        for folder in FOLDERS:
+            for file in sorted((self.folder / folder).glob("*")):
+                kept = file.name.startswith(".") or file.name.endswith(("~", ".bak", ".swp"))  # by an editor
+                if not kept and (file.is_dir() or file.suffix not in SUFFIXES):
+                    yield f"{folder}/{file.name}"
+
+    def _say(self, sentence: str) -> None:
+        """Tell the author something about the files, once."""
+        if sentence not in self.told:
+            self.told.add(sentence)
+            self.tell(sentence)
 
     def _files(self) -> Iterator[str]:
         """The artefacts' files; hidden ones are editors' and our own half-written files."""
@@ -198,70 +263,197 @@ class Project:
     def _changed_scenes(self, journal: Journal, places: dict[str, str], found: dict[str, Change]) -> Iterator[Change]:
         """What was changed in `story.md`; `found` holds the changed files."""
         text = self._story_text()
-        if text is None or not plain(text):
+        if text is None or not plain(text) or self._written.ours(STORY, text):
             return
-        files = {path: change.file for path, change in found.items()} | places
+        files = places | {path: change.file for path, change in found.items() if path not in places}
         parts = {slug(path): path for path, file in files.items() if file.startswith("story/")}
         # Parts may have been written again since story.md was, when a run was stopped: only what differs from what
         # stood in story.md before is the author's edit. A label may stand twice where a room calls an agent twice.
         before = {(slug(scene.label), scene.text) for scene in Story.parse(journal.newest(STORY) or "").scenes}
         scenes = Story.parse(text).scenes
         lost = {label for label, _ in before} - {slug(scene.label) for scene in scenes}
-        for label in sorted(lost | {slug(scene.label) for scene in scenes} - set(parts)):
-            problem = "lacks the scene" if label in lost else "has a scene that is not in story/:"
+        for label in sorted(lost):
             raise UsageError(
-                f"story.md {problem} {label!r}. Keep its lines <!-- scene: ... --> as they were, or move story.md "
-                "away; it is written again from story/."
+                f"story.md lacks the scene {label!r}. Keep its lines <!-- scene: ... --> as they were, or move "
+                "story.md away; it is written again from story/. A text of your own goes with its file in story/."
             )
+        last = ""
         for scene in scenes:
-            path = parts[slug(scene.label)]
-            if scene.text and (slug(scene.label), scene.text) not in before and scene.text != _newest(journal, path):
+            label = slug(scene.label)
+            if label not in parts:  # a scene of the author's own, or the second half of one that was split
+                if not before:
+                    raise UsageError(
+                        f"story.md has a scene that is not in story/: {label!r}. Keep its lines <!-- scene: ... --> as "
+                        "they were, or move story.md away; it is written again from story/."
+                    )
+                if label in files:
+                    raise UsageError(
+                        f"story.md has a new scene {label!r}, as {files[label]} is called. Name it otherwise."
+                    )
+                last = files[label] = file_after(last, label, files.values())
+                parts[label] = label
+                if scene.text:
+                    yield Change(label, last, scene.text)
+                continue
+            path, last = parts[label], files[parts[label]]
+            if scene.text and (label, scene.text) not in before and scene.text != _newest(journal, path):
                 yield Change(path, STORY, scene.text)
 
+    def _changed_telling(self, journal: Journal) -> Iterator[Change]:
+        """Another title, or another order of the same scenes, in `story.md`."""
+        text, before = self._story_text(), journal.newest(STORY)
+        if not text or not plain(text) or before is None or self._written.ours(STORY, text):
+            return
+        old, new = Story.parse(before), Story.parse(text)
+        if new.title != old.title:
+            yield Change(TITLE, STORY, new.title)
+        labels, told = [scene.label for scene in new.scenes], [scene.label for scene in old.scenes]
+        if [label for label in labels if label in told] != [label for label in told if label in labels]:
+            yield Change(ORDER, STORY, "\n".join(labels))
+
     @contextmanager
-    def recorded(self) -> Iterator[Journal]:
+    def recorded(self, *, keeping: bool = False) -> Iterator[Journal]:
         """The open journal of a project that this process alone changes; edits found in its files are taken over first.
+
+        Args:
+            keeping: the texts are to stay as they are, also where the journal has lost what they came from.
 
         Raises:
             ProjectError: another process is at work on it.
-            JournalError: the journal cannot be used.
+            JournalError: the journal cannot be used, or has lost everything.
         """
         with self.lock(), self.journal as journal:
+            if not keeping:
+                self.check_journal(journal)
+            self._settle(journal)
             self.take_over(journal, self.changes(journal))
             yield journal
 
+    def check_journal(self, journal: Journal) -> None:
+        """Refuse to go on where texts stand that fabula wrote, and the journal holds no call at all.
+
+        Raises:
+            JournalError: all would be asked and paid again; says how to keep the texts.
+        """
+        self._written.load()
+        if journal.count():
+            return
+        lost = [
+            stands.file
+            for stands in self._standing(journal, journal.places())
+            if stands.text and self._written.ours(stands.file, stands.text) and not _has(journal, stands)
+        ]
+        if lost:
+            raise JournalError(
+                f"The journal of {self.folder} is gone, with the calls that {_some(lost)} came from: going on would "
+                "ask and pay for them again. Keep the texts as they are with `fabula pin --all`, put back a copy of "
+                ".fabula/journal.db, or move the texts away to have them written anew."
+            )
+
+    def _settle(self, journal: Journal) -> None:
+        """End what a killed process had begun: each file that fabula wrote gets its newest text.
+
+        A text of ours that the journal does not know, because it lost its end, becomes a version there.
+        """
+        self._written.load()
+        self._take_names_back(journal, journal.places())
+        lost, stand = [], []
+        for stands in [*self._standing(journal, journal.places())]:
+            newest = _newest(journal, stands.path)
+            if self._is_emptied(stands):
+                self._say(of_empty(stands.file))
+            elif stands.text == newest and stands.whole == f"{newest}\n":
+                stand += [] if self._written.settled(stands.file, newest) else [stands]
+            elif stands.text == newest and self._written.settled(stands.file, newest):
+                pass  # the author's line ends
+            elif newest is not None and (stands.text == newest or self._is_older(journal, stands)):
+                self._write(stands.file, stands.path, newest + "\n")
+            elif self._written.ours(stands.file, stands.text):
+                lost.append(stands)
+        self._written.wrote(*((one.file, one.path, one.text) for one in stand))
+        if lost:
+            self._keep_lost(journal, lost)
+        self._written.compact()
+
+    def _take_names_back(self, journal: Journal, places: dict[str, str]) -> None:
+        """Give the parts' files their names back; a text of the author's own stands where its new name says."""
+        for name, path in self.renamed(journal, places).items():
+            own = is_own(journal, path, name)
+            if own:
+                journal.place(path, name)
+            else:
+                self._rename(name, places[path], path)
+            self._say(of_renamed(name, places[path], own=own))
+
+    def _is_older(self, journal: Journal, stands: _Standing) -> bool:
+        """Whether fabula wrote a text that is not the newest of its artefact any more."""
+        return self._written.ours(stands.file, stands.text) and _has(journal, stands)
+
+    def _keep_lost(self, journal: Journal, lost: list[_Standing]) -> None:
+        """Make versions of texts that the journal has lost."""
+        places = journal.places()
+        with journal.transaction():
+            for one in lost:
+                journal.keep(one.path, one.text, "made")
+                if one.path not in places:
+                    journal.place(one.path, one.file)
+        self.tell(
+            f"The journal has lost the calls that {_some([one.file for one in lost])} came from: what a run needs of "
+            "them is asked again. The texts that stand are kept: see `fabula history ARTEFACT`."
+        )
+
     def take_over(self, journal: Journal, changes: list[Change], kind: Literal["edit", "rewrite"] = "edit") -> None:
         """Record changed files as edits, and write each artefact's file. What is pinned is pinned with its new text."""
+        beside = [change for change in changes if change.path in (TITLE, ORDER)]
+        changes = [change for change in changes if change not in beside]
+        with journal.transaction():
+            for change in beside:
+                journal.decide(change.path, "edit", change.text)
+                journal.keep(change.path, change.text, "edited")
+            for change in changes:
+                override = journal.override(change.path)
+                journal.decide(change.path, kind, change.text)
+                if override is not None and override[1] == "pinned":
+                    journal.decide(change.path, "pin", change.text)
+                journal.keep(change.path, change.text, "edited" if kind == "edit" else "rewritten")
+                journal.place(change.path, journal.places().get(change.path, change.file))
+            if any(change.file == STORY for change in (*beside, *changes)):
+                journal.keep(STORY, self._story_text() or "", "edited")
         for change in changes:
-            override = journal.override(change.path)
-            journal.decide(change.path, kind, change.text)
-            if override is not None and override[1] == "pinned":
-                journal.decide(change.path, "pin", change.text)
-            journal.keep(change.path, change.text, "edited" if kind == "edit" else "rewritten")
-            file = journal.places().get(change.path, change.file)
-            journal.place(change.path, file)
-            write_atomically(self.folder / file, change.text + "\n")
-        if any(change.file == STORY for change in changes):
-            journal.keep(STORY, self._story_text() or "", "edited")
+            self._write(journal.places()[change.path], change.path, change.text + "\n")
+
+    def _write(self, file: str, path: str, text: str) -> None:
+        """Write a file of ours, known as ours at every instant."""
+        self._written.intend(file, path, text)
+        write_atomically(self.folder / file, text)
+        self._written.wrote((file, path, text))
 
     # writing --------------------------------------------------------------------------------------------------------
 
     def begin(self, journal: Journal) -> None:
         """Note what stands on disk before a run, so that an edit made while it runs is not overwritten."""
         self._order = []
-        self._story_before = self._story_text()
-        self._written = {path: _newest(journal, path) or "" for path in journal.places()}
+        self._written.load()
+        stand = [
+            one
+            for one in self._standing(journal, journal.places())
+            if one.text and one.text == _newest(journal, one.path)
+        ]
+        notes = [(one.file, one.path, one.text) for one in stand]
+        if story := self._story_text():  # what was changed in it was taken over before
+            notes.append((STORY, STORY, story))
+        self._written.wrote(*(note for note in notes if not self._written.settled(note[0], note[2])))
 
     def write_kept(self, journal: Journal, kept: Kept) -> None:
         """Write an artefact's file; a file that the author changed meanwhile is left for the next `update`."""
-        file = self._file_of(journal, kept)
+        file, text = self._file_of(journal, kept), plain(kept.text)
         target = self.folder / file
-        before = self._written.get(kept.path)
-        if target.exists() and plain(read_text(target, MAX_FILE)) not in (before, plain(kept.text), ""):
-            return
+        if target.exists():
+            stands = plain(read_text(target, MAX_FILE))
+            if stands == text or (stands and not self._written.ours(file, stands)):
+                return
         self._make_folders(kept.folder)
-        write_atomically(target, plain(kept.text) + "\n")
-        self._written[kept.path] = plain(kept.text)
+        self._write(file, kept.path, text + "\n")
 
     def _file_of(self, journal: Journal, kept: Kept) -> str:
         """The file of an artefact; story parts are numbered in the order in which they were kept."""
@@ -274,11 +466,14 @@ class Project:
         old = journal.places().get(kept.path)
         if old != file:
             if old and (self.folder / old).exists() and not (self.folder / file).exists():
-                self._rename(old, file)
+                self._rename(old, file, kept.path)
             journal.place(kept.path, file)
         return file
 
-    def _rename(self, old: str, new: str) -> None:
+    def _rename(self, old: str, new: str, path: str) -> None:
+        text = plain(read_text(self.folder / old, MAX_FILE))
+        if self._written.ours(old, text):
+            self._written.intend(new, path, text)
         try:
             (self.folder / old).replace(self.folder / new)
         except OSError as error:
@@ -289,13 +484,24 @@ class Project:
         if not (self.folder / file).exists() or plain(read_text(self.folder / file, MAX_FILE)) != plain(text):
             write_atomically(self.folder / file, plain(text) + "\n")
 
-    def write_story(self, journal: Journal, story: Story) -> None:
-        """Write `story.md`; where the author changed it since `begin`, it is left for the next `update`."""
-        if self._story_text() != self._story_before:
-            return
+    def write_story(self, journal: Journal, story: Story) -> Story:
+        """Write `story.md`, and give the story as it stands there: with the author's own texts, title and order.
+
+        Where the author changed it since `begin`, it is left for the next `update`.
+        """
+        story = with_own(story, self.own_texts(journal, self._order), journal.places())
+        if (title := journal.override(TITLE)) is not None:
+            story = replace(story, title=title[0])
+        if (order := journal.override(ORDER)) is not None:
+            story = in_order(story, order[0].split("\n"))
+        stands = self._story_text()
+        if stands and plain(stands) and not self._written.ours(STORY, stands):
+            return story
         manuscript = story.manuscript()
-        write_atomically(self.story_file, manuscript)
         journal.keep(STORY, manuscript, "made")
+        if stands != manuscript:
+            self._write(STORY, STORY, manuscript)
+        return story
 
     def _story_text(self) -> str | None:
         return read_text(self.story_file, MAX_FILE) if self.story_file.exists() else None
@@ -328,26 +534,46 @@ class Project:
             raise UsageError(f"The new text of {path!r} is empty. Give some text, or use `fabula retake`.")
         self.take_over(journal, [Change(path, journal.places()[path], text)], kind)
 
-    def put_back(self, journal: Journal, path: str, text: str, source: str) -> None:
-        """Make an earlier text of an artefact its newest version again, and write its file; no decision is recorded."""
-        journal.keep(path, text, source)
-        write_atomically(self.folder / journal.places()[path], plain(text) + "\n")
+    def write_newest(self, journal: Journal, paths: Iterable[str]) -> None:
+        """Write the newest texts of artefacts into their files; those that have none are left out."""
+        places = journal.places()
+        for path in paths:
+            if path in places and (text := _newest(journal, path)):
+                self._write(places[path], path, text + "\n")
 
     def save_settings(self, changes: dict[str, Any]) -> None:
-        """Write `changes` into `fabula.toml`; its other fields stay, comments in it do not.
+        """Write `changes` into `fabula.toml`; its other fields stay, comments in it do not. `None` takes a field out.
 
         Raises:
             ConfigError: the file or a change is wrong.
         """
-        Settings.of(changes, "the command line")
-        stored = self.settings.model_dump(exclude_unset=True)
-        write_atomically(self.settings_file, _toml(merged(stored, changes)))
+        tables = _without_none(merged(Settings.read(self.settings_file).model_dump(exclude_unset=True), changes))
+        Settings.of(tables, "the command line")
+        write_atomically(self.settings_file, _toml(tables))
+        self.trust(acts_in(changes, self.folder))
+
+    def trust(self, acts: Collection[Act]) -> None:
+        """Remember that a person has given what could do this. Where that cannot be written, it is asked later."""
+        if acts:
+            with suppress(ProjectError):
+                Trust().give(self.settings_file, acts)
 
 
 def _path_of(file: Path) -> str:
     """The artefact of a file that fabula did not write: its name, below its folder where that is no common one."""
-    name = slug(_NUMBER.sub("", file.stem))
+    name = slug(NUMBER.sub("", file.stem))
     return name if file.parts[0] in _MADE_AT_ONCE else f"{file.parts[0]}/{name}"
+
+
+def _has(journal: Journal, stands: _Standing) -> bool:
+    """Whether the journal knows a text as one that its artefact has had."""
+    return any(plain(version.text) == stands.text for version in journal.versions(stands.path))
+
+
+def _some(files: list[str]) -> str:
+    """The first of some files, and how many there are."""
+    shown = ", ".join(files[:3])
+    return shown if len(files) <= 3 else f"{shown} and {len(files) - 3} more"  # noqa: PLR2004 - as many as are shown
 
 
 def _newest(journal: Journal, path: str) -> str | None:
@@ -363,6 +589,15 @@ def _toml(settings: dict[str, Any]) -> str:
     for name, table in tables.items():
         lines += _table(name, table)
     return "\n".join(lines) + "\n"
+
+
+def _without_none(tables: dict[str, Any]) -> dict[str, Any]:
+    """The tables without what is `None`."""
+    return {
+        name: _without_none(value) if isinstance(value, dict) else value
+        for name, value in tables.items()
+        if value is not None
+    }
 
 
 def _table(name: str, table: dict[str, Any]) -> list[str]:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import tomllib
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 
 from fabula.base.errors import ConfigError
 from fabula.models.base import Sampling
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from fabula.project.trust import Act, Trust, acts_in
 
 DEFAULT_MODEL = "embedded:smollm2"
+FILE_MODELS: Final = ("scripted", "replay", "embedded", "seq2seq")  # what comes after the colon may be a file
 
 
 class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class RoleTable(_Table):
@@ -80,12 +81,25 @@ class AuthorTable(_Table):
     contact: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """Where settings come from; settings that say the same are equal wherever they come from.
+
+    Attributes:
+        file: says them; `None` where a person or a program does.
+        typed: what a person has put on top of them could do.
+    """
+
+    file: Path | None = field(default=None, compare=False)
+    typed: frozenset[Act] = field(default=frozenset(), compare=False)
+
+
 class Settings(_Table):
     """All of `fabula.toml`."""
 
     system: str = "agents-room"
     preset: Literal["faithful", "improved"] = "improved"
-    seed: int = 1
+    seed: int = Field(default=1, ge=-(2**63), lt=2**63)
     aids: Literal["auto", "on", "off"] = "auto"
     model: str = DEFAULT_MODEL
     prompts: str = ""
@@ -95,15 +109,21 @@ class Settings(_Table):
     models: dict[str, ModelTable] = Field(default_factory=dict)
     prices: dict[str, PriceTable] = Field(default_factory=dict)
     author: AuthorTable = Field(default_factory=AuthorTable)
+    _said: _Said = PrivateAttr(default_factory=_Said)
 
     @property
     def aids_in_force(self) -> Literal["auto", "on", "off"]:
         """As `aids`; but what is to be faithful to a paper has no aids that were not asked for."""
         return "off" if self.aids == "auto" and self.preset == "faithful" else self.aids
 
+    @property
+    def as_tables(self) -> dict[str, Any]:
+        """What differs from the defaults, as nested tables of JSON data."""
+        return self.model_dump(mode="json", exclude_defaults=True)
+
     @classmethod
     def read(cls, path: Path) -> Settings:
-        """The settings in a file; the defaults where there is none.
+        """The settings in a file, whose paths start at its folder; the defaults where there is none.
 
         Raises:
             ConfigError: the file is no TOML or a field is wrong; names file and field.
@@ -114,7 +134,7 @@ class Settings(_Table):
             data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise ConfigError(f"Cannot read {path}: {error}. Correct the line or delete the file.") from error
-        return cls.of(data, str(path))
+        return cls._from(cls.of(data, str(path)), _Said(path))
 
     @classmethod
     def of(cls, data: dict[str, Any], where: str) -> Settings:
@@ -131,8 +151,82 @@ class Settings(_Table):
             raise ConfigError(f"{where}: {field}: {first['msg']} (got {first['input']!r}).") from error
 
     def with_(self, changes: dict[str, Any], where: str = "the command line") -> Settings:
-        """These settings with `changes` (nested tables are merged) on top."""
-        return Settings.of(merged(self.model_dump(), changes), where)
+        """These settings with `changes` (nested tables are merged) on top, which a person has typed."""
+        typed = self._said.typed | acts_in(changes, Path())
+        return self._from(Settings.of(merged(self.model_dump(), changes), where), _Said(self._said.file, typed))
+
+    def said_by(self, file: Path) -> Settings:
+        """These settings as those that a file says: what they could do needs the trust that was given to it."""
+        return self._from(self, _Said(file))
+
+    @property
+    def typed(self) -> frozenset[Act]:
+        """What could be done by what a person has put on top of a file's settings."""
+        return self._said.typed
+
+    @classmethod
+    def _from(cls, settings: Settings, said: _Said) -> Settings:
+        settings._said = said
+        return settings
+
+    def at(self, base: Path) -> Settings:
+        """These settings with whole paths, where theirs start at `base`."""
+        said = self.model_dump(exclude_unset=True)
+        for role in (said.get("sampling", {}), *said.get("roles", {}).values()):
+            role |= {name: whole_paths(role[name], base) for name in ("play", "model") if role.get(name)}
+        for table in said.get("models", {}).values():
+            adapters = table.get("adapters") or {}
+            table |= {"adapters": {name: str((base / path).resolve()) for name, path in adapters.items()}}
+        said |= {"prompts": str((base / self.prompts).resolve())} if self.prompts else {}
+        said |= {name: whole_paths(said[name], base) for name in ("model", "config") if name in said}
+        if "models" in said:
+            said["models"] = {whole_paths(name, base): table for name, table in said["models"].items()}
+        return self._from(Settings.of(said, str(self._said.file or "the command line")), self._said)
+
+    def check_trusted(self) -> None:
+        """Check that a file does not have a program run, or an address reached, that nobody has allowed it.
+
+        Only those models count that a role is cast with.
+
+        Raises:
+            TrustError: it does.
+        """
+        if self._said.file is None:
+            return
+        tables = (self.sampling, *self.roles.values())
+        cast = {self.model, *(role.model for role in tables)}
+        said = self.model_dump() | {"models": {n: t.model_dump() for n, t in self.models.items() if n in cast}}
+        Trust().check(self._said.file, acts_in(said, self._said.file.parent) - self._said.typed)
+
+
+_MISSING: Final = object()
+
+
+def carried_over(used: dict[str, Any], then: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
+    """The tables `now` with what a run `used` beyond the tables of `then`; what changed since `then` goes before it."""
+    result = dict(now)
+    for name in dict.fromkeys((*used, *then)):
+        mine, before, today = used.get(name, _MISSING), then.get(name, _MISSING), now.get(name, _MISSING)
+        if any(isinstance(one, dict) for one in (mine, before, today)):
+            tables = [one if isinstance(one, dict) else {} for one in (mine, before, today)]
+            if inner := carried_over(*tables):
+                result[name] = inner
+        elif mine != before and today == before:
+            result[name] = mine
+    return {name: value for name, value in result.items() if value is not _MISSING}
+
+
+def difference(new: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
+    """The values of the tables `new` that differ from those of `old`; `None` for one that only `old` has."""
+    result: dict[str, Any] = {}
+    for name in dict.fromkeys((*old, *new)):
+        mine, before = new.get(name), old.get(name)
+        if isinstance(mine, dict) or isinstance(before, dict):
+            if inner := difference(mine or {}, before or {}):
+                result[name] = inner
+        elif mine != before:
+            result[name] = mine
+    return result
 
 
 def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
@@ -142,3 +236,20 @@ def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
         old = result.get(name)
         result[name] = merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
     return result
+
+
+def whole_paths(value: Any, base: Path) -> Any:  # noqa: ANN401 - a setting of any type
+    """A setting whose programs (`file.py:function`), and models that are files there, have whole paths from `base`."""
+    if isinstance(value, dict):
+        return {name: whole_paths(inner, base) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(whole_paths(inner, base) for inner in value)
+    if not isinstance(value, str) or "\0" in value:
+        return value
+    file, _, function = value.rpartition(":")
+    if file.endswith(".py"):
+        return f"{(base / Path(file).expanduser()).resolve()}:{function}"
+    kind, _, rest = value.partition(":")
+    if kind in FILE_MODELS and rest and (path := base / Path(rest).expanduser()).exists():
+        return f"{kind}:{path.resolve()}"
+    return value

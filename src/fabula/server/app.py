@@ -16,6 +16,8 @@ from starlette.exceptions import HTTPException
 
 from fabula.base.errors import FabulaError
 from fabula.base.version import __version__
+from fabula.models.base import NOTHING_USED
+from fabula.server.clients import chore_in
 from fabula.server.faults import SURPRISE, Problem, of_status, problem_of
 from fabula.server.gate import Bounds, Gate, Rates, Tokens
 from fabula.server.projects import OVER, TurnRequest
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from fastapi.telemetry import TelemetryConfig
 
     from fabula.server.gate import App
-    from fabula.server.projects import Catalogue, Served
+    from fabula.server.projects import Catalogue
 
 _LOG: Final = logging.getLogger("fabula.server")
 _FAULTS: Final[dict[int | str, dict[str, Any]]] = {
@@ -98,8 +100,14 @@ class _Chat:
     async def answer(self, request: Request, body: ChatRequest, session: str) -> Response:
         """The turn that a request asks for, whole or as a stream."""
         bounds = self.means.bounds
+        envelope = Envelope(f"chatcmpl-{self.means.name()}", int(self.means.now()), body.model, tuple(body.not_used))
         try:
-            served, wanted = self._wanted(body, session)
+            body.check_able()
+            served, characters = self.means.catalogue.find(body.model)
+            chore = chore_in(body.messages)
+            if chore is not None:
+                return _chore_done(chore.answer(characters), envelope, body)
+            wanted = _wanted(characters, body, session)
         except FabulaError as error:
             return _response(problem_of(error))
         if self.active >= bounds.turns:
@@ -108,7 +116,6 @@ class _Chat:
         pending = PendingTurn(heard=bool(body.stream))
         self.active += 1
         pending.start(lambda on_text: served.turn(wanted, on_text), bounds.answer, self._done)
-        envelope = Envelope(f"chatcmpl-{self.means.name()}", int(self.means.now()), body.model)
         if body.stream:
             return await _streamed(pending, envelope, bounds.patience, with_usage=body.with_usage)
         return await _whole(pending, envelope, request)
@@ -116,21 +123,29 @@ class _Chat:
     def _done(self) -> None:
         self.active -= 1
 
-    def _wanted(self, body: ChatRequest, session: str) -> tuple[Served, TurnRequest]:
-        """Who is to answer what, in which conversation."""
-        served, characters = self.means.catalogue.find(body.model)
-        about = body.metadata or {}
-        asked = requested_turn(body.messages, (OVER,))
-        named = session or about.get("session_id", "")
-        return served, TurnRequest(
-            characters,
-            about.get("player", ""),
-            named,
-            body.user or "",
-            asked,
-            about.get("present", ""),
-            about.get("freedom", ""),
-        )
+
+def _wanted(characters: tuple[str, ...], body: ChatRequest, session: str) -> TurnRequest:
+    """Who is to answer what, in which conversation."""
+    about = body.metadata or {}
+    return TurnRequest(
+        characters,
+        about.get("player", ""),
+        session or about.get("session_id", ""),
+        body.user or "",
+        requested_turn(body.messages, (OVER,)),
+        about.get("present", ""),
+        about.get("freedom", ""),
+    )
+
+
+def _chore_done(text: str, envelope: Envelope, body: ChatRequest) -> Response:
+    """What a chat program wanted for itself; no conversation is moved."""
+    if not body.stream:
+        return JSONResponse(envelope.whole(text, NOTHING_USED, {}))
+    pieces = [envelope.piece({"role": "assistant", "content": text}), envelope.piece({}, "stop")]
+    if body.with_usage:
+        pieces.append(envelope.usage(NOTHING_USED))
+    return Response("".join(map(_event, pieces)) + "data: [DONE]\n\n", media_type="text/event-stream")
 
 
 def application(means: Dependencies) -> App:
@@ -179,8 +194,9 @@ def _handle(app: FastAPI) -> None:
         return _response(Problem(422, message, code="invalid_field", param=where))
 
     @app.exception_handler(HTTPException)
-    async def refused(_: Request, error: HTTPException) -> Response:
-        return _response(of_status(error.status_code, error.detail), dict(error.headers or {}))
+    async def refused(request: Request, error: HTTPException) -> Response:
+        problem = of_status(error.status_code, error.detail, request.url.path)
+        return _response(problem, dict(error.headers or {}))
 
     @app.exception_handler(Exception)
     async def surprised(_: Request, error: Exception) -> Response:
@@ -196,7 +212,7 @@ def _problem(pending: PendingTurn) -> Problem:
     """What a client gets for a turn that failed; what should not happen goes to the log too."""
     error = pending.problem
     problem = problem_of(error)
-    if problem is SURPRISE and not isinstance(error, asyncio.CancelledError):  # who went away gets nothing
+    if problem.status >= 500 and not isinstance(error, asyncio.CancelledError):  # noqa: PLR2004 - who went away gets nothing
         _LOG.error("A turn failed: %s: %s", type(error).__name__, error)
     return problem
 
@@ -249,7 +265,7 @@ async def _events(
         if pending.result is None:
             yield _event(_problem(pending).body)
             return
-        yield _event(envelope.piece({}, "stop", fabula=pending.result.about, **usage))
+        yield _event(envelope.piece({}, "stop", fabula=envelope.about(pending.result.about), **usage))
         if with_usage:
             yield _event(envelope.usage(pending.meter.usage))
         yield "data: [DONE]\n\n"

@@ -4,26 +4,34 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from fabula.app.writing import first_error
 from fabula.base.errors import (
+    BriefError,
     BudgetError,
+    ConfigError,
     ContextLengthError,
     FabulaError,
+    ModelError,
     ModelTimeoutError,
     ModelUnavailableError,
     OverloadedError,
+    PlanError,
     RefusalError,
     ReplyError,
     UnknownNameError,
     UsageError,
 )
-from fabula.server.projects import TooLongError
+from fabula.server.clients import NoTurnError
+from fabula.server.projects import PLAYER, TooLongError
 from fabula.server.scenes import SceneError
+from fabula.server.wire import UnableError
 
 INVALID: Final = "invalid_request_error"
 SERVER: Final = "server_error"
+_LISTED: Final = 50  # names that a message lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,46 +86,81 @@ SURPRISE: Final = Problem(
 )
 NOT_JSON: Final = Problem(400, "The body is no valid JSON object.", code="invalid_json")
 
+# The errors' own messages name addresses, files and variables of this machine; they go to the server's log.
+_STANDS: Final = "The conversation stands as before."
 _MODELS: Final[tuple[tuple[type[FabulaError], Problem], ...]] = (
-    (ContextLengthError, Problem(400, "", code="context_length_exceeded")),
-    (BudgetError, Problem(429, "", "insufficient_quota", "insufficient_quota")),
-    (OverloadedError, Problem(503, "", SERVER, "overloaded", retry_after=5)),
-    (ModelTimeoutError, Problem(504, "", SERVER, "timeout")),
-    (RefusalError, Problem(502, "", SERVER, "refusal")),
-    (ModelUnavailableError, Problem(503, "", SERVER, "model_unavailable")),
-    (ReplyError, Problem(502, "", SERVER, "unreadable_reply")),
+    (
+        ContextLengthError,
+        Problem(400, f"What is said has no room in the language model. {_STANDS}", code="context_length_exceeded"),
+    ),
+    (
+        BudgetError,
+        Problem(429, f"What may be spent is spent. {_STANDS}", "insufficient_quota", "insufficient_quota"),
+    ),
+    (
+        OverloadedError,
+        Problem(503, f"The language model is busy. {_STANDS} Try again.", SERVER, "overloaded", retry_after=5),
+    ),
+    (ModelTimeoutError, Problem(504, f"The language model took too long. {_STANDS} Try again.", SERVER, "timeout")),
+    (RefusalError, Problem(502, f"The language model declined to answer. {_STANDS}", SERVER, "refusal")),
+    (
+        ModelUnavailableError,
+        Problem(503, f"The language model cannot be reached. {_STANDS} Try again later.", SERVER, "model_unavailable"),
+    ),
+    (
+        ReplyError,
+        Problem(502, f"The language model's answer is of no use. {_STANDS} Try again.", SERVER, "unreadable_reply"),
+    ),
+    (
+        ModelError,
+        Problem(502, f"The language model did not answer. {_STANDS} Try again.", SERVER, "model_error"),
+    ),
 )
+_OF_THIS_MACHINE: Final = (BriefError, ConfigError, PlanError)  # files that no client knows of are wrong
 
 
 def _asked_wrong(error: UsageError) -> Problem:
     """What a client gets for a request that cannot be answered as it is."""
     if isinstance(error, UnknownNameError):
-        return Problem(404, str(error), code="model_not_found", param="model")
+        known = f" Known: {', '.join(error.known[:_LISTED])}." if "Known:" not in str(error) else ""
+        param = "metadata.player" if error.kind == PLAYER else "model"
+        return Problem(404, str(error) + known, code="model_not_found", param=param)
     if isinstance(error, TooLongError):
         return Problem(413, str(error), code="message_too_long", param="messages")
-    if isinstance(error, SceneError):
-        return Problem(400, str(error), code="invalid_metadata", param=error.param)
-    return Problem(400, str(error), param="messages")
+    codes = {NoTurnError: "no_turn", UnableError: "unsupported_value", SceneError: "invalid_metadata"}
+    return Problem(400, str(error), code=codes.get(type(error)), param=getattr(error, "param", "messages"))
 
 
 def problem_of(error: BaseException | None) -> Problem:
-    """What a client gets for an error that ended a turn."""
+    """What a client gets for an error that ended a turn; of several side by side, for the first of ours."""
+    if isinstance(error, BaseExceptionGroup):
+        return problem_of(first_error(error))
     if isinstance(error, UsageError):
-        return _asked_wrong(error)
+        return SURPRISE if isinstance(error, _OF_THIS_MACHINE) else _asked_wrong(error)
     if isinstance(error, TimeoutError):
         return Problem(504, "The answer took too long. The conversation stands as before.", SERVER, "timeout")
     for kind, problem in _MODELS:
         if isinstance(error, kind):
             after = getattr(error, "retry_after", None) or problem.retry_after
-            return Problem(problem.status, str(error), problem.type, problem.code, retry_after=after)
+            return replace(problem, retry_after=after)
     return SURPRISE  # also where a project or its journal cannot be used: the message names folders of this machine
 
 
-def of_status(status: int, detail: str) -> Problem:
-    """What the web framework complains of."""
+_NOTHING: Final = "There is nothing at this address."
+_ELSEWHERE: Final = {
+    "/v1/completions": "Characters answer in conversations and complete no texts.",
+    "/v1/responses": "The Responses API is not spoken here; set your program to chat completions.",
+    "/v1/embeddings": "There are no embeddings here.",
+    "/chat/completions": "The base URL ends in /v1.",
+    "/models": "The base URL ends in /v1.",
+}
+
+
+def of_status(status: int, detail: str, path: str = "") -> Problem:
+    """What the web framework complains of, at a path."""
     codes = {404: "unknown_url", 405: "method_not_allowed", 400: "invalid_json"}
     messages = {
         400: NOT_JSON.message,
-        404: "There is nothing at this address. Conversations are at POST /v1/chat/completions.",
+        404: f"{_ELSEWHERE.get(path, _NOTHING)} Conversations are at POST /v1/chat/completions.",
     }
     return Problem(status, messages.get(status, f"{detail}."), code=codes.get(status))

@@ -24,6 +24,8 @@ Receive: TypeAlias = Callable[[], Awaitable[Event]]
 Send: TypeAlias = Callable[[Event], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+# What a body may have of, so that reading it keeps nobody waiting: a conversation of 5,000 messages has far fewer.
+_MOST_OF: Final = ((b"{", 12_000), (b"[", 12_000), (b'":', 50_000))
 SHORTEST: Final = 16  # letters of a token
 _ALWAYS: Final = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 
@@ -39,6 +41,10 @@ class Bounds:
         turns: answers that are made at once.
         answer: seconds that one may take.
         patience: seconds without a piece after which a stream shows that it lives.
+        connections: held at once; fewer where the system allows fewer open files.
+        head: seconds in which a request's head must have come.
+        idle: seconds that a connection waits for its next request.
+        unread: seconds after which a client that does not read is left.
     """
 
     body: int = 2_000_000
@@ -47,6 +53,10 @@ class Bounds:
     turns: int = 256
     answer: float = 600.0
     patience: float = 10.0
+    connections: int = 1000
+    head: float = 10.0
+    idle: float = 30.0
+    unread: float = 60.0
 
 
 @dataclass
@@ -160,6 +170,9 @@ class Gate:
             if len(body) > self.bounds.body:
                 raise self._too_large()
             if not event.get("more_body"):
+                if any(body.count(mark) > most for mark, most in _MOST_OF):
+                    message = "The body has more fields or parts than any conversation. Send a shorter history."
+                    raise _Refused(Problem(413, message, code="request_too_large"))
                 return bytes(body)
 
     def _too_large(self) -> _Refused:

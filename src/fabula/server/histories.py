@@ -8,14 +8,16 @@ branch is a session of its own, with the log up to there copied.
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fabula.base.errors import ProjectError
 from fabula.craft.conversation import Line, Parties, SessionFiles
-from fabula.craft.conversation.session import FOLDER, kept_turns, parties_of_log
+from fabula.craft.conversation.session import FOLDER, LONGEST, kept_turns, parties_of_log
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 PREFIX: Final = "plain-"
 SILENCE: Final = "(The scene ends.)"  # a character that only ends a cell says nothing, and clients want some text
 _TAG, _HASH = 6, 12
+_AT_A_TIME: Final = 16  # exchanges that are read before others have their turn
 _DEPTH: Final = 32  # exchanges that are compared, from the last one back; histories may be long
 Mark: TypeAlias = bytes
 Place: TypeAlias = tuple[str, int]
@@ -80,12 +83,32 @@ class Choice:
 
 
 def same(text: str) -> str:
-    """What is left of a text for comparing: its letters and digits, in small ones; clients change marks and blanks."""
-    return "".join(filter(str.isalnum, text.casefold()))
+    """What is left of a text for comparing: its letters and digits, in small ones; clients change marks and blanks.
+
+    Of a text that is longer than any turn, its two ends.
+    """
+    return "".join(filter(str.isalnum, _ends(text).casefold()))
+
+
+def _ends(text: str) -> str:
+    return text if len(text) <= 2 * LONGEST else text[:LONGEST] + text[-LONGEST:]
 
 
 def _mark(text: str) -> Mark:
+    return _mark_of(_ends(text))
+
+
+@lru_cache(maxsize=8192)  # clients send again each time what was said
+def _mark_of(text: str) -> Mark:
     return sha256(same(text).encode("utf-8", "replace")).digest()[:8]
+
+
+async def prepare(history: Sequence[Exchange]) -> None:
+    """Read a long history without keeping others waiting; what comes after finds it read."""
+    for number, exchange in enumerate(history, 1):
+        _marks(exchange)
+        if not number % _AT_A_TIME:
+            await asyncio.sleep(0)
 
 
 def _marks(exchange: Exchange) -> tuple[Mark, Mark]:
@@ -206,8 +229,8 @@ class Branches:
 
     def _by_words(self, base: str, history: Sequence[Exchange], now: Mark) -> Place | None:
         """Where the player's words alone lead to; clients let people change what characters said."""
-        words = [mark for mark, _ in (_marks(e) for e in history if same(e.said))]
         silence = _mark("")
+        words = [mark for mark, _ in map(_marks, history) if mark != silence]
         for name in reversed(self._family(base) if words else []):
             turns = self._turns[name]
             said = [mark for mark, _ in turns if mark != silence]

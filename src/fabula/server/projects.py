@@ -13,7 +13,8 @@ from fabula.base.errors import UnknownNameError, UsageError
 from fabula.craft.conversation import Parties
 from fabula.craft.conversation.session import LONGEST
 from fabula.engine.run import Run
-from fabula.server.histories import PREFIX, Branches, Group, exchange_of, same
+from fabula.server.clients import NoTurnError, check_no_command
+from fabula.server.histories import PREFIX, Branches, Group, exchange_of, prepare, same
 from fabula.server.scenes import AND, MOST, Scene, hyphened, joined, naming, ordered, spoken, unnamed
 from fabula.server.turns import Outcome
 from fabula.server.wire import LONGEST_ID, LONGEST_MODEL
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from fabula.server.wire import RequestedTurn
 
 MODEL: Final = "fabula/"
+PLAYER: Final = "player"
 OVER: Final = "(The story has been told. Begin a new conversation to hear it again.)"
 _TOGETHER: Final = 6  # characters that one listed model has at most; as many as one likes can be named
 _OPEN: Final = 1000  # sessions held in memory; one more and the longest unused is only on disk
@@ -73,7 +75,7 @@ class Served:
         name: in the names of models.
         conversing: the open project.
         parties: who talks unless a request says otherwise: the player first.
-        characters: who can be talked to, as listed; others of the story can be named too.
+        characters: who can be talked to, and nobody else.
         together: those of them who are listed as one model too; fewer than two are not.
     """
 
@@ -91,19 +93,31 @@ class Served:
         scenes = [joined(self.together)] if len(self.together) > 1 else []
         return [f"{MODEL}{self.name}/{scene}" for scene in (*map(hyphened, self.characters), *scenes)]
 
-    def character(self, name: str) -> str:
-        """The character of that name, however it is written in an address."""
+    def character(self, name: str, kind: str = "character") -> str:
+        """The character of that name, however it is written in an address, and also where only a part of it is said.
+
+        Raises:
+            UnknownNameError: nobody, or more than one, is called so.
+        """
         plain = slug(name)
-        return next((known for known in self.characters if slug(known) == plain), " ".join(name.split()))
+        found = next((known for known in self.characters if slug(known) == plain), None)
+        found = found or among(name.replace("-", " "), self.characters)
+        if found is None:
+            raise UnknownNameError(kind, name[:LONGEST_ID], self.characters)
+        return found
 
     def cast(self, names: str) -> tuple[str, ...]:
-        """The characters whom the last part of a model's name means; in one order, however it has them."""
+        """The characters whom the last part of a model's name means, each once; in one order, however it has them.
+
+        Raises:
+            UnknownNameError: one of them is not known.
+        """
         whole = [known for known in self.characters if hyphened(known) == names]
-        return tuple(whole[:1]) or ordered(map(self.character, names.split(AND)))
+        return tuple(whole[:1]) or ordered(dict.fromkeys(map(self.character, names.split(AND))))
 
     def _parties(self, wanted: TurnRequest) -> Parties:
         if wanted.player.strip():
-            return Parties(self.character(wanted.player), wanted.characters)
+            return Parties(self.character(wanted.player, PLAYER), wanted.characters)
         # Whoever is the player by default can be talked to as well.
         taken = {same(name) for name in wanted.characters}
         left = (name for name in (*self.parties.names, *self.characters) if same(name) not in taken)
@@ -125,12 +139,14 @@ class Served:
         if said is not None and not said.strip():
             raise UsageError("Your message is empty. Say something.")
         check_length(said or "")
+        check_no_command(said or "")
         parties = self._parties(wanted)
         await self.conversing.talk(parties)  # an unknown character leaves no trace
         scene = Scene.of(wanted.present, wanted.freedom, parties)
         asked = unnamed(wanted.turn, parties)
         if wanted.session:
             return await self._named(session_name(wanted.session), parties, scene, asked, on_text)
+        await prepare(asked.history)
         choice = self.branches.take(Group(parties, wanted.user, scene.key), asked.history, said)
         try:
             async with self._session(choice.name, parties) as session:
@@ -289,7 +305,7 @@ async def _moved(session: Session, scene: Scene, asked: RequestedTurn, on_text: 
     elif asked.said is not None:
         turn = await session.say(asked.said, on_text)
     elif session.turns:
-        turn = await session.go_on(on_text)
+        raise NoTurnError("The request holds no words of yours, and the story waits for you. Say something.")
     else:
         turn = await session.begin(on_text)
     who, there = turn.line.name if turn.line is not None else "", session.state.present

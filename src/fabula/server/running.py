@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fabula.server.gate import App
 
 _GRACE: Final = 5  # seconds that answers in the making have when the server is ended
+_BACKLOG: Final = 128  # connections that the system holds for us; so many are accepted in one go
 _LARGEST_HEAD: Final = 65_536
 
 
@@ -113,12 +114,16 @@ async def serve(offer: Offer, opened: socket.socket, ready: Callable[[Catalogue]
             projects[name] = await served(name, open_, offer.player)
         catalogue = Catalogue(projects)
         means = Dependencies(catalogue, tokens, offer.bounds, time.monotonic, time.time, lambda: secrets.token_hex(12))
-        await listen(application(means), opened, lambda: ready(catalogue))
+        await listen(application(means), opened, lambda: ready(catalogue), offer.bounds)
 
 
-async def listen(app: App, opened: socket.socket, ready: Callable[[], None]) -> None:
+async def listen(app: App, opened: socket.socket, ready: Callable[[], None], bounds: Bounds | None = None) -> None:
     """Answer requests at a socket until the task is cancelled; answers in the making are given a few seconds."""
     import uvicorn  # noqa: PLC0415 - imports what `fabula --help` does not need
+
+    from fabula.server.connections import bounded, quiet_accepting  # noqa: PLC0415 - as above
+
+    bounds = bounds or Bounds()
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -131,19 +136,26 @@ async def listen(app: App, opened: socket.socket, ready: Callable[[], None]) -> 
 
     config = uvicorn.Config(
         app,
+        http=bounded(bounds),
         log_config=None,
+        log_level="error",  # whoever sends nonsense fills no log
         access_log=False,
         server_header=False,
         lifespan="off",
         ws="none",
+        backlog=_BACKLOG,
+        timeout_keep_alive=max(round(bounds.idle), 1),
         timeout_graceful_shutdown=_GRACE,
         h11_max_incomplete_event_size=_LARGEST_HEAD,
     )
     server = Server(config)
-    task = asyncio.get_running_loop().create_task(server.serve([opened]))
+    loop = asyncio.get_running_loop()
+    task, end_quiet = loop.create_task(server.serve([opened])), quiet_accepting(loop)
     try:
         await asyncio.shield(task)
     except asyncio.CancelledError:
         server.should_exit = True
         await task
         raise
+    finally:
+        end_quiet()

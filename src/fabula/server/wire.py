@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool
+from pydantic import BaseModel, ConfigDict, FailFast, Field, StrictBool
 
 from fabula.base.errors import UsageError
 from fabula.server.histories import Exchange
@@ -17,7 +17,23 @@ if TYPE_CHECKING:
 
 LONGEST_ID: Final = 200
 LONGEST_MODEL: Final = 500
+MOST_MESSAGES: Final = 5000
+_MOST_PARTS: Final = 1000  # of a message
+_NAMED: Final = 30  # fields that are not used
+_UNSET: Final[tuple[object, ...]] = (None, [], {}, "", False)
 _OURS: Final = frozenset({"user", "assistant"})
+
+
+class UnableError(UsageError):
+    """A field asks for what characters cannot do.
+
+    Attributes:
+        param: the field.
+    """
+
+    def __init__(self, message: str, param: str) -> None:
+        super().__init__(message)
+        self.param = param
 
 
 class ContentPart(BaseModel):
@@ -33,7 +49,7 @@ class ChatMessage(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
-    content: str | list[ContentPart] | None = None
+    content: str | Annotated[list[ContentPart], Field(max_length=_MOST_PARTS)] | None = None
 
     @property
     def text(self) -> str:
@@ -60,14 +76,38 @@ class StreamOptions(BaseModel):
 class ChatRequest(BaseModel):
     """The body of `POST /v1/chat/completions`. Other fields, sampling values among them, are taken and not used."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="allow")
     model: Annotated[str, Field(max_length=LONGEST_MODEL)]
-    messages: Annotated[list[ChatMessage], Field(min_length=1)]
+    messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=MOST_MESSAGES), FailFast()]
     stream: StrictBool | None = None
     stream_options: StreamOptions | None = None
-    n: Literal[1] | None = None
+    n: int | None = None
+    modalities: list[str] | None = None
+    response_format: dict[str, Any] | None = None
+    tool_choice: str | dict[str, Any] | None = None
     user: Annotated[str, Field(max_length=LONGEST_ID)] | None = None
     metadata: dict[str, str] | None = None
+
+    @property
+    def not_used(self) -> list[str]:
+        """Names of fields that a client has set and that change nothing: how a character speaks is the project's."""
+        return sorted(name[:60] for name, value in (self.model_extra or {}).items() if value not in _UNSET)[:_NAMED]
+
+    def check_able(self) -> None:
+        """Check that nothing is asked for which an answer in a character's words cannot be.
+
+        Raises:
+            UnableError: it is; names the field.
+        """
+        if self.n not in (None, 1):
+            raise UnableError("A character gives one answer at a time. Leave `n` out, or ask again for another.", "n")
+        if any(kind != "text" for kind in self.modalities or ()):
+            raise UnableError("Characters answer in text alone. Leave `modalities` out.", "modalities")
+        if (self.response_format or {}).get("type", "text") != "text":
+            message = "Characters speak, and fill in no forms. Leave `response_format` out."
+            raise UnableError(message, "response_format")
+        if self.tool_choice not in (None, "auto", "none"):
+            raise UnableError("Characters use no tools. Leave `tool_choice` out, or set it to auto.", "tool_choice")
 
     @property
     def with_usage(self) -> bool:
@@ -136,11 +176,20 @@ def requested_turn(messages: Sequence[ChatMessage], notices: Sequence[str] = ())
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """What all pieces of one reply share: its identifier, its time in seconds since 1970, and its model."""
+    """What all pieces of one reply share: its identifier, its time in seconds since 1970, and its model.
+
+    Attributes:
+        not_used: fields of the request that changed nothing.
+    """
 
     id: str
     created: int
     model: str
+    not_used: tuple[str, ...] = ()
+
+    def about(self, turn: dict[str, Any]) -> dict[str, Any]:
+        """The field `fabula` of a reply."""
+        return turn | ({"not_used": list(self.not_used)} if self.not_used else {})
 
     def whole(self, text: str, usage: Usage, about: dict[str, Any]) -> dict[str, Any]:
         """A reply in one piece."""
@@ -150,7 +199,7 @@ class Envelope:
             "logprobs": None,
             "finish_reason": "stop",
         }
-        return self._of("chat.completion", [choice]) | {"usage": usage_body(usage), "fabula": about}
+        return self._of("chat.completion", [choice]) | {"usage": usage_body(usage), "fabula": self.about(about)}
 
     def piece(self, delta: dict[str, Any], finish: str | None = None, **more: object) -> dict[str, Any]:
         """A piece of a streamed reply."""

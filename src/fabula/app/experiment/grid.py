@@ -13,7 +13,8 @@ from fabula.base.errors import ConfigError, UsageError
 from fabula.evaluators import evaluators
 from fabula.evaluators import find as find_evaluator
 from fabula.project.casting import Environment, full_name, open_cast
-from fabula.project.settings import Settings, merged
+from fabula.project.settings import Settings, merged, whole_paths
+from fabula.project.trust import Trust, acts_in
 from fabula.story import Brief, slug
 from fabula.systems import find as find_system
 
@@ -125,8 +126,10 @@ def read_experiment(file: Path, environ: Mapping[str, str], folder: Path | None 
     Raises:
         ConfigError: something in the file is wrong; names file and field.
         UsageError: the file, or a brief that it names, cannot be read.
+        TrustError: it has a program run, or an address reached, that nobody has allowed it.
     """
     spec, base = read_spec(file), file.parent
+    Trust().check(file, acts_in(spec.model_dump(), base))
     briefs = _briefs(spec, file)
     reader = _Reader(file, spec, environ)
     contenders = reader.contenders()
@@ -242,7 +245,7 @@ class _Reader:
         settings = self._settings(merged(shared, _shared(table.settings)) | model | {"preset": table.preset})
         if evaluator.roles and not (model or "roles" in table.settings):
             raise ConfigError(f'{evaluator.name} asks a model, but names none. Add model = "..." to it.')
-        config = evaluator.config(table.preset, table.config)
+        config = evaluator.config(table.preset, whole_paths(table.config, self.file.parent))
         open_cast(settings, evaluator.roles, Environment(self.environ, person=_nobody))
         return Measure(slug(table.label or evaluator.name), evaluator, config, settings)
 
@@ -261,6 +264,7 @@ class _Reader:
         changes |= {"models": models} if models else {}
         changes |= {"prompts": self._path(settings.prompts)} if settings.prompts else {}
         changes |= {"sampling": self._assignment(whole["sampling"])} if "sampling" in whole else {}
+        changes |= {"config": whole_paths(settings.config, self.file.parent)} if settings.config else {}
         return Settings.of(whole | changes, "settings")
 
     def _assignment(self, role: dict[str, Any]) -> dict[str, Any]:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
-import os
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
@@ -23,15 +20,14 @@ from fabula.app.experiment.results import (
 )
 from fabula.app.experiment.sharing import RunBudget, SharedModels, WholeBudgetError
 from fabula.app.writing import Options, Supplied, write_in
-from fabula.base.errors import BudgetError, FabulaError, PausedError, ProjectError, UsageError
-from fabula.base.files import write_atomically
+from fabula.base.errors import BudgetError, FabulaError, PausedError, UsageError
+from fabula.base.files import held, write_atomically
 from fabula.models.budget import Budget
 from fabula.project.folder import Project
 from fabula.systems import find
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Mapping
 
     from fabula.app.experiment.grid import Experiment, Measure, Trial
     from fabula.engine.events import Event
@@ -93,7 +89,7 @@ async def run_experiment(experiment: Experiment, how: How) -> Results:
         ProjectError: another process is at work in the folder, or it cannot be written.
     """
     check_folders(experiment)
-    with _held(experiment.folder):
+    with held(experiment.folder / ".fabula", f"The experiment in {experiment.folder}"):
         text = experiment.file.read_text(encoding="utf-8-sig")
         write_atomically(experiment.folder / COPY, text)
         session = _Session(experiment, how, how.whole_budget(experiment))
@@ -188,7 +184,7 @@ class _Session:
     async def _story(self, trial: Trial, models: SharedModels) -> None:
         """Write the story of a run in its project, going on where it stopped."""
         project = self._project(trial)
-        settings = project.settings
+        settings = trial.settings  # as the project's, which says them too; the experiment's file is the one to trust
         options = Options(
             listeners=[lambda event: self.how.hear(trial.id, event)],
             environ=self.how.environ,
@@ -239,24 +235,3 @@ class _Session:
             environ=self.how.environ,
             person=self.how.person,
         )
-
-
-@contextmanager
-def _held(folder: Path) -> Iterator[None]:
-    """Make the folder and hold it for this process."""
-    file = folder / ".lock"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as error:
-        raise ProjectError(f"Cannot write in {folder}: {error.strerror}. Choose another folder with --out.") from error
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise ProjectError(
-                f"Another process is at work on the experiment in {folder}. Wait for it to end, or stop it."
-            ) from error
-        yield
-    finally:
-        os.close(handle)

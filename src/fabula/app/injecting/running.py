@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from fabula.app.evaluating import journal_in, journal_to_read
 from fabula.app.injecting.by_rule import by_rule
 from fabula.app.injecting.editing import edit
 from fabula.app.injecting.screenplays import as_file, in_one_call, one_by_one
 from fabula.app.writing import Prepared, recorded_run
 from fabula.base.files import make_folder, write_atomically
-from fabula.engine.journal import Journal
 from fabula.engine.methods import Method
 from fabula.engine.run import Run
 
@@ -84,8 +84,8 @@ async def inject_in(task: Task, settings: Settings, options: Options) -> Made:
         made = Made(by_rule(task.story, task.config.ours, settings.seed), (), ())
     else:
         prepared = Prepared(settings, options, METHOD)
-        make_folder(task.folder / ".fabula", "Choose another with --out.")
-        with Journal(task.folder / ".fabula" / "journal.db") as journal:
+        make_folder(task.folder, "Choose another with --out.")
+        with journal_in(task.folder) as journal:
             async with prepared.opened(journal) as context:
                 with recorded_run(prepared, context):
                     made = await _made(task, Run(context))
@@ -96,8 +96,7 @@ async def inject_in(task: Task, settings: Settings, options: Options) -> Made:
 async def dry_run_injection(task: Task, settings: Settings, options: Options) -> DryRun:
     """What `inject_in` would ask and cost now. Asks nobody, writes nothing."""
     prepared = Prepared(settings, options, METHOD)
-    file = task.folder / ".fabula" / "journal.db"
-    with Journal(file) if file.exists() else Journal() as journal:
+    with journal_to_read(task.folder) as journal:
         async with prepared.opened(journal, dry=True) as context:
             await _made(task, Run(context))
     return context.dry_run

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fabula.base.errors import UsageError
+from fabula.cli.asked import settings_for
 from fabula.cli.opening import authored, project_of, terminal_of
-from fabula.cli.options import Artefact, Common, Limits, Where, bundled
+from fabula.cli.options import Artefact, Choices, Common, Limits, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
 from fabula.craft.final_reading import REFUSED
@@ -47,8 +48,8 @@ def pin(
 
 
 def _pin_all(terminal: Terminal, project: Project) -> None:
-    """Pin what is not pinned. A project of an older fabula goes on from here: nothing of it can be asked unseen."""
-    with project.recorded() as journal:
+    """Pin what is not pinned. A project of an older fabula, or one that lost its journal, goes on from here."""
+    with project.recorded(keeping=True) as journal:
         paths = [path for path in authored(journal) if path != STORY and not _is_pinned(journal, path)]
         if paths or journal.older:
             journal.pin_all(paths)
@@ -90,9 +91,10 @@ def retake(
         _unpinned(journal, path)
         _written_by_a_role(journal, path, wish)
         revise = bool(wish) and not anew
-        if not revise and journal.override(path) is not None:
-            journal.decide(path, "unedit")
-        journal.decide(path, "revise" if revise else "retake", wish or None)
+        with journal.transaction():
+            if not revise and journal.override(path) is not None:
+                journal.decide(path, "unedit")
+            journal.decide(path, "revise" if revise else "retake", wish or None)
         notes = notes_of(journal, path)
     how = "revised as you wish" if revise else "written anew"
     before = "; ".join(notes[:-1] if wish else notes)
@@ -123,7 +125,7 @@ def _written_by_a_role(journal: Journal, path: str, note: str) -> None:
 def continue_(common: Common, artefact: Artefact) -> None:
     """Have more written after an artefact's text."""
     terminal, project = terminal_of(common), project_of(common)
-    session = Session(terminal, project, project.settings, Limits())
+    session = Session(terminal, project, settings_for(project, Choices(), terminal), Limits())
     session.dry_run()  # what stands in the way of any run is reported as that
     with project.recorded() as journal:
         path = project.artefact(journal, artefact)
@@ -166,8 +168,9 @@ def approve(
         asked = [project.artefact(journal, artefact)] if artefact else list(authored(journal))
         waiting = [path for path in asked if _source(journal, path) in {"", "continued"}]
         approved = [path for path in waiting if not journal.approved(path, _text(journal, path))]
-        for path in approved:
-            journal.decide(path, "approve", _text(journal, path))
+        with journal.transaction():
+            for path in approved:
+                journal.decide(path, "approve", _text(journal, path))
     terminal.say(f"Approved: {', '.join(approved)}." if approved else "Nothing waits for approval.")
     terminal.advise("Next: the same `fabula write` command again.")
     terminal.document({"approved": approved})
@@ -181,10 +184,12 @@ def undo(common: Common, where: Where = "") -> None:
         decisions = journal.last_decisions()
         if not decisions:
             raise UsageError("There is no decision to take back. `fabula history ARTEFACT` lists earlier texts.")
-        for decision in decisions:
-            journal.decide(decision.path, "undo", target=decision.id)
-            if decision.kind in {"edit", "rewrite", "unedit", "continue", "pin", "unpin"}:
-                _restore(project, journal, decision)
+        with journal.transaction():
+            for decision in decisions:
+                journal.decide(decision.path, "undo", target=decision.id)
+                if decision.kind in {"edit", "rewrite", "unedit", "continue", "pin", "unpin"}:
+                    _restore(journal, decision)
+        project.write_newest(journal, [decision.path for decision in decisions])
         last, older = decisions[-1], journal.older
     what = _SEVERAL.get(last.kind, f"{last.kind} of {last.path}")
     terminal.say(f"Taken back: {what} ({last.at}).")
@@ -197,8 +202,8 @@ def undo(common: Common, where: Where = "") -> None:
     terminal.document({"undone": {"artefact": last.path, "kind": last.kind, "at": last.at}})
 
 
-def _restore(project: Project, journal: Journal, undone: Decision) -> None:
-    """Give the artefact and its file the text that holds without the decision."""
+def _restore(journal: Journal, undone: Decision) -> None:
+    """Give the artefact the text that holds without the decision."""
     text, source = journal.override(undone.path) or ("", "made")
     made = [version.text for version in journal.versions(undone.path) if version.made]
     if undone.kind == "continue":  # it was recorded with the text that it was to go on from
@@ -208,7 +213,7 @@ def _restore(project: Project, journal: Journal, undone: Decision) -> None:
     elif source == "made":
         text = made[-1] if made else ""
     if text:
-        project.put_back(journal, undone.path, text, source)
+        journal.keep(undone.path, text, source)
 
 
 def _text(journal: Journal, path: str) -> str:

@@ -21,7 +21,6 @@ from fabula.story import count_words, plain
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
     from fabula.engine.journal import Journal
-    from fabula.project.folder import Project
 
 
 @bundled
@@ -42,7 +41,8 @@ def edit(
         path = project.artefact(journal, artefact)
         before = journal.newest(path)
         if revert:
-            _revert(project, journal, path)
+            _revert(journal, path)
+            project.write_newest(journal, [path])
         else:
             new = _version(journal, path, to) if to is not None else _new_text(terminal, text, file, before or "")
             if plain(new) != plain(before or ""):
@@ -76,12 +76,13 @@ def _version(journal: Journal, path: str, number: int) -> str:
     return versions[number - 1].text
 
 
-def _revert(project: Project, journal: Journal, path: str) -> None:
+def _revert(journal: Journal, path: str) -> None:
     override = journal.override(path)
     if override is None or override[1] not in ("edited", "rewritten"):
         raise UsageError(f"{path} has no edit to take back" + (f": it is {override[1]}." if override else "."))
     made = [version.text for version in journal.versions(path) if version.made]
     if not made:
         raise UsageError(f"{path} was never written for you; its text is yours alone.")
-    journal.decide(path, "unedit")
-    project.put_back(journal, path, made[-1], "made")
+    with journal.transaction():
+        journal.decide(path, "unedit")
+        journal.keep(path, made[-1], "made")

@@ -8,11 +8,12 @@ from typing import Annotated
 
 import typer
 
+from fabula.app.standing import not_obeyed
 from fabula.app.writing import Options, dry_run
-from fabula.cli.asked import changes_of, check
+from fabula.cli.asked import changes_of, check, settings_for
 from fabula.cli.bill import calls_table, planned
 from fabula.cli.opening import project_of, terminal_of
-from fabula.cli.options import Choices, Common, Limits, bundled
+from fabula.cli.options import Choices, Common, Limits, Memory, bundled
 from fabula.cli.people import People
 from fabula.cli.progress import counted, duration
 from fabula.cli.session import Session
@@ -25,6 +26,7 @@ from fabula.story import Brief
 def estimate(
     common: Common,
     choices: Choices,
+    memory: Memory,
     where: Annotated[str, typer.Argument(help="Project folder, or a brief file.", show_default="this folder")] = "",
 ) -> None:
     """Say what writing would ask and cost, without asking anybody."""
@@ -35,10 +37,12 @@ def estimate(
         check(settings, terminal.environ)
         people = People(terminal, Path())
         options = Options(environ=terminal.environ, person=people.answer)
-        found = asyncio.run(dry_run(Brief.read(Path(where)), settings, options))
+        brief = Brief.read(Path(where))
+        found = asyncio.run(dry_run(brief, settings, options))
     else:
         project = project_of(common, where)
-        settings = project.settings.with_(changes_of(choices, project.settings))
+        brief = project.brief
+        settings = settings_for(project, choices, terminal, forget=memory.forget)
         check(settings, terminal.environ)
         found = Session(terminal, project, settings, Limits()).dry_run()[0]
         with project.journal as journal:
@@ -50,5 +54,7 @@ def estimate(
         terminal.say(f"In the journal, at no cost: {counted(found.replayed, 'call')}.")
     if seconds:
         terminal.say(f"About {duration(seconds)} of model time, at this project's pace so far.")
+    for sentence in not_obeyed(found, brief, settings):
+        terminal.advise(sentence)
     terminal.advise("An estimate: replies may be shorter or longer, and some texts need a second try.")
     terminal.document(planned(found) | {"seconds": seconds})

@@ -12,7 +12,7 @@ import typer
 from fabula.app.planning import PLAN_FILE, dry_run_plan_in, plan_in, project_for_story, story_of
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
-from fabula.cli.asked import changes_of, check
+from fabula.cli.asked import changes_of, check, settings_for
 from fabula.cli.bill import bill_table, usage_data
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Choices, Common, Limits, bundled
@@ -126,9 +126,12 @@ def _project(sources: Sources, choices: Choices, terminal: Terminal) -> tuple[Pr
     brief_file = sources.from_brief or sources.brief
     brief = Brief.read(Path(brief_file)) if brief_file else None
     folder = Path(sources.out or source.stem)
-    base = Project.open(folder).settings if (folder / "brief.md").exists() else Settings()
-    changes = changes_of(choices, base)
-    settings = base.with_(changes)
+    changes: dict[str, Any] = {}
+    if (folder / "brief.md").exists():
+        settings = settings_for(Project.open(folder), choices, terminal)
+    else:
+        changes = changes_of(choices, Settings())
+        settings = Settings.of(changes, "the command line")
     check(settings, terminal.environ)
     if story is not None:
         return project_for_story(folder, story, brief, changes), settings

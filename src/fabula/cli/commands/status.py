@@ -2,54 +2,54 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fabula.app.standing import shortfalls, texts, waiting, words_asked
+from fabula.app.writing import settings_as_last_time
 from fabula.base.errors import FabulaError
-from fabula.cli.asked import check
+from fabula.cli.asked import as_options, check
 from fabula.cli.bill import bill_table, dollars, total, usage_data
-from fabula.cli.opening import authored, project_of, terminal_of
+from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Common, Limits, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
 from fabula.cli.terminal import table
-from fabula.engine.making import notes_of
-from fabula.story import Story, count_words
+from fabula.project.settings import difference
+from fabula.story import Story
 
 if TYPE_CHECKING:
+    from fabula.app.standing import Text
     from fabula.cli.terminal import Terminal
+    from fabula.craft.length import WordRange
     from fabula.engine.dry_run import DryRun
-    from fabula.engine.journal import Journal
     from fabula.project.folder import Change, Project
     from fabula.project.settings import Settings
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    path: str
-    file: str
-    words: int
-    versions: int
-    state: str
 
 
 @bundled
 def status(common: Common, where: Where = "") -> None:
     """Show where a project stands: texts, changes, what is spent, what comes next."""
     terminal, project = terminal_of(common), project_of(common, where)
-    settings, brief = project.settings, project.brief
-    with project.journal as journal:
-        changes = project.changes(journal)
-        rows = [_row(journal, path, file, changes) for path, file in authored(journal).items()]
-        runs, spent = journal.runs(), journal.spent()
+    settings, brief = settings_as_last_time(project), project.brief
     coming, problem = _coming(terminal, project, settings)
     words = Story.parse(project.story_file.read_text(encoding="utf-8")).words if project.story_file.exists() else 0
+    with project.journal as journal:
+        changes = project.changes(journal)
+        rows = texts(journal, changes, coming)
+        runs, spent, waits = journal.runs(), journal.spent(), waiting(journal)
+        missed = [] if problem else shortfalls(journal, brief, settings, words)
+    asked = None if problem else words_asked(brief, settings)
+    kept = as_options(difference(settings.as_tables, project.settings.as_tables))
     terminal.say(f"{brief.title or near(project.folder)}: {settings.system} ({settings.preset}), {settings.model}")
-    terminal.say(_story_line(words, runs))
+    if kept:
+        terminal.say(f"Beyond fabula.toml, as last time: {' '.join(kept)}.")
+    terminal.say(_story_line(words, asked, runs, waits))
     if rows:
-        text_rows = [("text", "words", "versions", "state")]
-        text_rows += [(row.file, f"{row.words:,}", str(row.versions), row.state) for row in rows]
-        terminal.say("\n" + table(text_rows, right=(1, 2)))
+        terminal.say("\n" + _texts_table(rows))
+    if missed:
+        terminal.say("\nNot as asked:\n" + "\n".join(f"  {sentence}" for sentence in missed))
+    if coming is not None and coming.of_files:
+        terminal.say("\nYour files:\n" + "\n".join(f"  {sentence}" for sentence in coming.of_files))
     if spent:
         terminal.say("\nSpent so far:\n" + bill_table(spent))
     terminal.say("\n" + _next(near(project.folder), coming, problem, changes, started=bool(runs)))
@@ -57,13 +57,25 @@ def status(common: Common, where: Where = "") -> None:
         {
             "project": str(project.folder),
             "title": brief.title,
-            "settings": settings.model_dump(mode="json", exclude_defaults=True) | {"system": settings.system},
+            "settings": settings.as_tables | {"system": settings.system},
+            "as_last_time": kept,
             "words": words,
+            "words_asked": None if asked is None else [asked.low, asked.high],
             "artefacts": [
-                {"path": r.path, "file": r.file, "words": r.words, "versions": r.versions, "state": r.state}
-                for r in rows
+                {
+                    "path": row.path,
+                    "file": row.file,
+                    "words": row.words,
+                    "words_asked": row.asked,
+                    "versions": row.versions,
+                    "state": ", ".join(row.states),
+                }
+                for row in rows
             ],
             "changed": [change.file for change in changes],
+            "not_as_asked": missed,
+            "of_files": coming.of_files if coming else [],
+            "waits": waits,
             "to_ask": None if coming is None else len(coming.planned),
             "problem": problem,
             "runs": len(runs),
@@ -74,21 +86,15 @@ def status(common: Common, where: Where = "") -> None:
     )
 
 
-def _row(journal: Journal, path: str, file: str, changes: list[Change]) -> _Row:
-    versions = journal.versions(path)
-    text = versions[-1].text if versions else ""
-    override = journal.override(path)
-    if any(change.path == path for change in changes):
-        state = "changed by you, not taken over yet"
-    elif override is not None:
-        state = override[1]
-    elif journal.approved(path, text):
-        state = "approved"
-    else:
-        state = ""
-    if notes := notes_of(journal, path):
-        state = f"{state}, " * bool(state) + counted(len(notes), "note") + f": {notes[-1]}"
-    return _Row(path, file, count_words(text), len(versions), state)
+def _texts_table(rows: list[Text]) -> str:
+    """A row for each text; the words asked are left out where nothing is known of them."""
+    shown = [("text", "words", "asked", "versions", "state")]
+    for row in rows:
+        asked = "" if row.asked is None else f"{row.asked[0]:,}-{row.asked[1]:,}"
+        shown.append((row.file, f"{row.words:,}", asked, str(row.versions), ", ".join(row.states)))
+    if any(row.asked for row in rows):
+        return table(shown, right=(1, 2, 3))
+    return table([(file, words, versions, state) for file, words, _, versions, state in shown], right=(1, 2))
 
 
 def _coming(terminal: Terminal, project: Project, settings: Settings) -> tuple[DryRun | None, str]:
@@ -100,16 +106,23 @@ def _coming(terminal: Terminal, project: Project, settings: Settings) -> tuple[D
         return None, str(error)
 
 
-def _story_line(words: int, runs: list[dict[str, Any]]) -> str:
+def _story_line(words: int, asked: WordRange | None, runs: list[dict[str, Any]], waits: str) -> str:
     if not runs:
         return "Nothing is written yet."
     last = runs[-1]
-    if last["ended"] is None:
+    wanted = "" if asked is None else f" ({asked.low:,} to {asked.high:,} asked)"
+    if waits:
+        how = f"the last run waits: {last['error']}"
+    elif last["ended"] is None:
         how = "the last run was cut off, or is still at work"
     else:
         shown = "the last run was stopped" if last["error"] == "stopped" else f"the last run stopped: {last['error']}"
         how = shown if last["error"] else "the last run finished"
-    return f"story.md has {words:,} words; {how}." if words else f"No whole story yet; {how}."
+    return (
+        f"story.md has {words:,} words{wanted}; {how.rstrip('.')}."
+        if words
+        else f"No whole story yet{wanted}; {how.rstrip('.')}."
+    )
 
 
 def _next(folder: str, coming: DryRun | None, problem: str, changes: list[Change], *, started: bool) -> str:
@@ -118,7 +131,8 @@ def _next(folder: str, coming: DryRun | None, problem: str, changes: list[Change
     if coming.planned:
         command = "update" if started else "write"
         what = f"{counted(len(coming.planned), 'call')}, about {coming.tokens:,} tokens, cost {dollars(coming.cost)}"
-        return f"Next: `fabula {command} {folder}` ({what})."
+        stale = "; it writes what is stale again" if coming.stale and started else ""
+        return f"Next: `fabula {command} {folder}` ({what}){stale}."
     if changes:
         return f"Next: `fabula update {folder}` takes your changes over; nothing has to be asked."
     return f"Everything is up to date. Next: edit a text, or `fabula export {folder} --format epub`."

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabula.app.standing import not_obeyed
 from fabula.app.writing import fitting
 from fabula.base.errors import UsageError
-from fabula.cli.asked import check
+from fabula.cli.asked import check, settings_for
 from fabula.cli.bill import calls_table, changes_list, planned
 from fabula.cli.opening import project_of, terminal_of
-from fabula.cli.options import Common, Limits, Where, bundled
+from fabula.cli.options import Choices, Common, Limits, Memory, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
 
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
 @bundled
 def update(
     common: Common,
+    choices: Choices,
     limits: Limits,
+    memory: Memory,
     where: Where = "",
     *,
     revise: Annotated[
@@ -42,7 +45,7 @@ def update(
 ) -> None:
     """Take your edits over: say what will be asked again and its cost, then do it."""
     terminal, project = terminal_of(common), project_of(common, where)
-    settings = project.settings
+    settings = settings_for(project, choices, terminal, forget=memory.forget)
     check(settings, terminal.environ)
     session = Session(terminal, project, settings, limits)
     if only and not revise:
@@ -52,19 +55,21 @@ def update(
     if revise:
         session.fit = _chosen(project, old, only or ())
         expected, changes = session.dry_run()
-    _show_plan(terminal, expected, changes, session.fit)
-    said = (
-        "y" if yes or dry_run or not expected.planned else _confirmed(terminal, near(project.folder), revise=bool(old))
-    )
-    if said == "r" and not revise:
+    _show_plan(session, expected, changes)
+    said = "n" if dry_run else "y"
+    if expected.planned and not (yes or dry_run):
+        said = _confirmed(terminal, near(project.folder), revise=bool(old) and not revise)
+    if said == "r":
         session.fit = old
         expected, changes = session.dry_run()
-        _show_plan(terminal, expected, changes, session.fit)
+        _show_plan(session, expected, changes)
         said = _confirmed(terminal, near(project.folder), revise=False)
-    if dry_run or said == "n":
+    if said == "n":
         terminal.document({"done": False, **planned(expected, changes)})
         return
-    session.report(session.run(expected))
+    again = f"`fabula update {near(project.folder)} --yes`"
+    announced = None if yes else lambda: session.announced(expected, again, exact=True)
+    session.report(session.run(expected, announced))
 
 
 def _old_texts(project: Project, expected: DryRun, changes: list[Change]) -> list[str]:
@@ -88,11 +93,22 @@ def _chosen(project: Project, old: list[str], only: Sequence[str]) -> list[str]:
     return [path for path in old if not named or path in named]
 
 
-def _show_plan(terminal: Terminal, expected: DryRun, changes: list[Change], fit: Sequence[str] = ()) -> None:
+def _show_plan(session: Session, expected: DryRun, changes: list[Change]) -> None:
+    terminal = session.terminal
+    _show_calls(terminal, expected, changes)
+    for sentence in not_obeyed(expected, session.project.brief, session.settings):
+        terminal.advise(sentence)
+    if texts := session.written_again(expected):
+        terminal.say(texts)
+    if session.fit:
+        terminal.say(f"Revised to fit, and left as it is where it fits already: {', '.join(session.fit)}.")
+
+
+def _show_calls(terminal: Terminal, expected: DryRun, changes: list[Change]) -> None:
     if changes:
         terminal.say("Changed by you:\n" + changes_list(changes))
-    if fit:
-        terminal.say(f"Revised to fit, and left as it is where it fits already: {', '.join(fit)}.")
+    for sentence in expected.of_files:
+        terminal.say(sentence)
     if not expected.planned:
         terminal.say("Nothing has to be asked again.")
         return
@@ -103,7 +119,7 @@ def _show_plan(terminal: Terminal, expected: DryRun, changes: list[Change], fit:
 
 
 def _confirmed(terminal: Terminal, folder: str, *, revise: bool) -> str:
-    """What the person says: yes, no, or, where that is offered, revise; without a terminal nobody can, so it is no."""
+    """What the person says: yes, no or, where that is offered, revise; without a terminal it is no."""
     if terminal.json or not terminal.interactive:
         terminal.message(
             f"Nothing was asked: there is no terminal to confirm at. Do it with `fabula update {folder} --yes`."

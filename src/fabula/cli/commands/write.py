@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabula.app.standing import not_obeyed
 from fabula.base.errors import ProjectError, UnknownNameError, UsageError
 from fabula.base.files import read_text
-from fabula.cli.asked import changes_of, check
+from fabula.cli.asked import changes_of, check, settings_for
+from fabula.cli.bill import amount
 from fabula.cli.opening import project_of, terminal_of
-from fabula.cli.options import Choices, Common, Limits, bundled
+from fabula.cli.options import Choices, Common, Limits, Memory, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
 from fabula.engine.roles import role_key
 from fabula.project.folder import MAX_FILE, Project
-from fabula.project.settings import Settings
+from fabula.project.settings import Settings, difference
 from fabula.story import Brief, plain
 from fabula.story.personas import read_personas
 from fabula.story.plan_file import read_plan
@@ -40,6 +43,9 @@ class Sources:
     personas: Annotated[
         str, typer.Option(metavar="FILE", help="Write with these personas (systems that make plan/personas.yaml).")
     ] = ""
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask when more has to be asked than announced.")] = (
+        False
+    )
     save: Annotated[bool, typer.Option("--save", help="Store these settings in the project's fabula.toml.")] = False
 
 
@@ -49,24 +55,34 @@ def write(
     choices: Choices,
     limits: Limits,
     sources: Sources,
+    memory: Memory,
     where: Annotated[str, typer.Argument(help="Project folder, or a brief file.", show_default="this folder")] = "",
 ) -> None:
     """Write the story of a project or brief; go on where it stopped."""
     terminal = terminal_of(common)
     given = read_plan(Path(sources.plan)) if sources.plan else None
     personas = read_personas(Path(sources.personas))[1] if sources.personas else ""
-    project, settings = _target(_New(choices, terminal, given, bool(sources.personas)), common, sources, where)
+    project, settings = _target(
+        _New(choices, terminal, given, bool(sources.personas), memory.forget), common, sources, where
+    )
     if sources.plan:
         _lay(project, _PLAN, read_text(Path(sources.plan), MAX_FILE), sources.plan, terminal)
     if personas:
         _lay(project, _PERSONAS, personas, sources.personas, terminal)
     if sources.save:
-        project.save_settings(changes_of(choices, project.settings))
+        project.save_settings(difference(settings.as_tables, project.settings.as_tables))
     session = Session(terminal, project, settings, limits)
     expected = None if common.quiet or limits.frozen else session.dry_run()[0]
+    announced = None
     if expected is not None and not common.json:
         terminal.message(_opening(project, settings, expected))
-    session.report(session.run(expected))
+        for sentence in (*expected.of_files, *not_obeyed(expected, project.brief, settings)):
+            terminal.advise(sentence)
+        if texts := session.written_again(expected):
+            terminal.advise(texts)
+        if not sources.yes:
+            announced = partial(session.announced, expected, f"`fabula write {near(project.folder)} --yes`")
+    session.report(session.run(expected, announced))
 
 
 def _target(new: _New, common: Common, sources: Sources, where: str) -> tuple[Project, Settings]:
@@ -93,6 +109,7 @@ class _New:
     terminal: Terminal
     plan: Plan | None
     personas: bool = False
+    forget: bool = False
 
     def project(self, brief: Brief, folder: Path, *, of_plan: bool = False) -> tuple[Project, Settings]:
         """The project for a brief: a new one, or the one that is there if it has the same brief.
@@ -115,13 +132,9 @@ class _New:
         return project, self.settings_over(project)
 
     def settings_over(self, project: Project) -> Settings:
-        """The project's settings with the options on top; says so where they differ."""
-        stored = project.settings
-        settings = stored.with_(changes_of(self.choices, stored))
+        """The project's settings in force with the options on top; says what is not in its fabula.toml."""
+        settings = settings_for(project, self.choices, self.terminal, forget=self.forget)
         self._check(settings)
-        if settings != stored:
-            names = _names(stored.model_dump(exclude_defaults=True), settings.model_dump(exclude_defaults=True))
-            self.terminal.advise(f"For this run only, other than in fabula.toml: {', '.join(names)}. --save keeps it.")
         return settings
 
     def _check(self, settings: Settings) -> None:
@@ -155,20 +168,8 @@ def _lay(project: Project, name: str, text: str, given: str, terminal: Terminal)
         )
 
 
-def _names(old: dict[str, Any], new: dict[str, Any], above: str = "") -> list[str]:
-    """The dotted names of what differs between two tables."""
-    found: list[str] = []
-    for name in dict.fromkeys((*old, *new)):
-        before, after = old.get(name), new.get(name)
-        if isinstance(before, dict) or isinstance(after, dict):
-            found += _names(before or {}, after or {}, f"{above}{name}.")
-        elif before != after:
-            found.append(above + name)
-    return found
-
-
 def _opening(project: Project, settings: Settings, expected: DryRun) -> str:
     kept = f", {counted(expected.replayed, 'call')} in the journal" if expected.replayed else ""
-    calls = f"about {counted(len(expected.planned), 'call')} to make" if expected.planned else "nothing to ask"
     aided = ", with help for small models" if any(call.aids for call in expected.planned) else ""
-    return f"{settings.system} ({settings.preset}), {settings.model}{aided}, in {near(project.folder)}: {calls}{kept}"
+    where = near(project.folder)
+    return f"{settings.system} ({settings.preset}), {settings.model}{aided}, in {where}: {amount(expected)}{kept}"

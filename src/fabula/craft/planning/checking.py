@@ -37,7 +37,7 @@ async def against_brief(run: Run, plan: Plan, words: Sequence[WordRange | None],
     try:
         reply = await typed(run, CheckReply, "plan_check", plan=plan, words=words, fixed=fixed)
     except ReplyError as error:
-        run.note(f"The plan was not read against the brief: {error}")
+        run.falls_short(f"The plan was not read against the brief: {error}")
         return plan
     return run.unless_made_up(lambda: _corrected(run, plan, reply, fixed=fixed), plan)
 

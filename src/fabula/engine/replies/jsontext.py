@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 from fabula.engine.replies.lenient import LenientReader, UnreadableError
@@ -12,6 +13,8 @@ from fabula.engine.replies.problem import ReplyProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from pydantic import TypeAdapter
 
 T = TypeVar("T")
 
@@ -40,9 +43,13 @@ def read_json(text: str, type_: type[T]) -> T:
     Raises:
         ReplyProblem: there is no JSON, it holds NaN or infinity, or it does not fit the type.
     """
-    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - heavy at start-up
+    from pydantic import ValidationError  # noqa: PLC0415 - heavy at start-up
 
-    validate: Callable[[Any], T] = TypeAdapter(type_).validate_python
+    wanted: Any = type_
+    try:
+        validate: Callable[[Any], T] = _adapter(wanted).validate_python
+    except TypeError:  # an annotation that has no hash
+        validate = _adapter.__wrapped__(wanted).validate_python
     found, problem = _values(text)
     if not found:
         raise ReplyProblem(problem or "There is no JSON in it.")
@@ -53,6 +60,14 @@ def read_json(text: str, type_: type[T]) -> T:
         except ValidationError as error:
             reason = reason or _reason(error)
     raise ReplyProblem(problem or reason)
+
+
+@lru_cache(maxsize=256)
+def _adapter(type_: Any) -> TypeAdapter[Any]:  # noqa: ANN401 - any annotation
+    """What checks data against a type; made once, since making it takes longer than a check."""
+    from pydantic import TypeAdapter  # noqa: PLC0415 - as above
+
+    return TypeAdapter(type_)
 
 
 def _reason(error: Any) -> str:  # noqa: ANN401 - pydantic's error, imported late

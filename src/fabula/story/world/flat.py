@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -276,15 +276,48 @@ def variables(world: WorldState, *, step: int | None = None, at: Moment | None =
 
     Facts about "world" that no step wrote, such as those a person gave, count from where they are told.
     """
-    found: dict[str, Variable] = {}
-    written = 0
-    for last in _writes(world, step, at):  # a key is overwritten by the same key alone, whatever else means the same
-        written = written if last.step is None else last.step
-        if last.value is None:
-            found.pop(last.slot, None)
-            continue
-        found[last.slot] = Variable(last.slot, last.value, written, last.source, last.about, last.witnesses)
-    return tuple(found.values())
+    if step is None:
+        now = _now(world)
+        if at is None or now.until is None or now.until <= at:
+            return tuple(now.found.values())
+    view = _View()
+    for fact in _writes(world, step, at):
+        view.write(fact)
+    return tuple(view.found.values())
+
+
+@dataclass(slots=True)
+class _View:
+    """The variables after some writes: by key, the step of the last write, when it is told; facts that were read."""
+
+    found: dict[str, Variable] = field(default_factory=dict)
+    written: int = 0
+    until: Moment | None = None
+    read: int = 0
+    redone: int = 0
+
+    def write(self, fact: Fact) -> None:
+        """One more write. A key is overwritten by the same key alone, whatever else means the same."""
+        self.written, self.until = self.written if fact.step is None else fact.step, fact.told
+        if fact.value is None:
+            self.found.pop(fact.slot, None)
+        else:
+            made = Variable(fact.slot, fact.value, self.written, fact.source, fact.about, fact.witnesses)
+            self.found[fact.slot] = made
+
+
+def _now(world: WorldState) -> _View:
+    """The variables as they stand, made from those that stood when it was asked last: each step of a run asks."""
+    index = world.index
+    view = index.folded.get(WORLD)
+    if view is None or view.redone != index.redone:
+        view = index.folded[WORLD] = _View(redone=index.redone)
+    for fact in index.since(view.read):
+        view.read += 1
+        owner, _, plane = index.key(fact)
+        if owner == WORLD and not plane and not fact.withdrawn and fact.polarity and KEY.fullmatch(fact.slot):
+            view.write(fact)
+    return view
 
 
 def standing(world: WorldState) -> tuple[Fact, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fabula.story import one_line
 from fabula.story.world.chains import bare, place, settle
@@ -36,6 +36,8 @@ class Index:
         self._owners: dict[str, str] = {}
         self._keys: dict[str, set[Key]] = {}
         self._abouts: dict[str, set[int]] = {}
+        self.redone = 0  # how often what was filed was changed, and not only added to at its end
+        self.folded: dict[str, Any] = {}  # what others have made of the facts so far, to go on from
 
     # names ----------------------------------------------------------------------------------------------------------
 
@@ -126,6 +128,7 @@ class Index:
             self._enter(fact, key)
         else:
             self._rested(old, key)
+            self.redone += fact.withdrawn != old.withdrawn
             if fact.withdrawn and not old.withdrawn:
                 self._drop(self.chains[key], old.order)
         if fact.withdrawn:
@@ -137,6 +140,7 @@ class Index:
 
     def _enter(self, fact: Fact, key: Key) -> None:
         """File a fact that is new by what does not change: its time, its names, its chain."""
+        self.redone += bool(self._told) and fact.order < self._told[-1]
         self._file(self._told, fact.order)
         for name in (fact.subject, *fact.about, fact.source, *(fact.witnesses or ())):
             if name not in self._seen:
@@ -169,6 +173,7 @@ class Index:
 
     def refile(self, changed: dict[int, Fact]) -> None:
         """File everything anew, with new states of some facts."""
+        self.redone += 1
         facts = list((self.facts | changed).values())
         for filed in (self.facts, self.chains, self.standing, self._keys, self._abouts, self._spelled, self._seen):
             filed.clear()
@@ -180,6 +185,10 @@ class Index:
 
     def _in(self, orders: Iterable[_Order]) -> Iterator[Fact]:
         return (self.facts[order[2]] for order in orders)
+
+    def since(self, number: int) -> list[Fact]:
+        """All facts, withdrawn ones too, in the order in which they are told, without the first `number` of them."""
+        return list(self._in(self._told[number:]))
 
     def told(self, after: Moment | None, until: Moment) -> list[Fact]:
         """Facts told after one moment (from the beginning for `None`) and not after another, in order."""

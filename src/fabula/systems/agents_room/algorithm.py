@@ -59,7 +59,7 @@ async def contributed(
     a: Agent, make: Callable[[Run], Awaitable[str]], run: Run, config: Config, drafts: list[Draft]
 ) -> str:
     """The agent's text as an artefact; a part of the story as a draft of it where the whole is read at the end."""
-    if a.kind == "planning" or not config.ours.final_reading or run.aids(FINALIZER.role):
+    if a.kind == "planning" or not config.ours.final_reading or run.too_small_for("final_reading", FINALIZER.role):
         return await run.keep(a.name, make, folder=a.folder)
     drafts.append(await run.draft(a.name, make, folder=a.folder))
     return drafts[-1].text
@@ -282,9 +282,15 @@ def drafts_first(brief: Brief, run: Run, config: Config) -> bool:
     if not ours.draft_first or paper.variant != "plan+write" or paper.orchestrator != "deterministic":
         return False
     if any(run.cast_by_name(agent.role) for agent in WRITING):
+        run.disobeys("draft_first", "somebody was chosen to write a part, so the agents plan and write.")
         return False
     want = _whole(brief, config)
-    return not run.aids("finalizer") and (want is None or want.target <= _ONE_REPLY)
+    if want is not None and want.target > _ONE_REPLY:
+        run.disobeys(
+            "draft_first", f"a draft is one reply, of {_ONE_REPLY:,} words at most; this story is planned first."
+        )
+        return False
+    return not run.too_small_for("draft_first", "finalizer")
 
 
 def planned(agents: tuple[Agent, ...], a: Agent, y_t: str, run: Run, config: Config) -> tuple[Agent, ...]:
@@ -292,7 +298,7 @@ def planned(agents: tuple[Agent, ...], a: Agent, y_t: str, run: Run, config: Con
 
     A plot that gives its parts one word each was not thought out (a dry run makes up such a one): nobody is left out.
     """
-    if a != _PLOT or not config.ours.plot_by_part or run.aids(a.role):
+    if a != _PLOT or not config.ours.plot_by_part or run.too_small_for("plot_by_part", a.role):
         return agents
     outline = read_outline(y_t)
     if outline is None or set(outline.words.values()) == {1}:
@@ -515,7 +521,7 @@ def _whole(brief: Brief, config: Config) -> WordRange | None:
 
 def _informed(run: Run, role: str, config: Config) -> bool:
     """Whether a role's prompts say what it needs to know; small models are given the paper's, and their reminders."""
-    return config.ours.need_to_know and not run.aids(role)
+    return config.ours.need_to_know and not run.too_small_for("need_to_know", role)
 
 
 async def _write(

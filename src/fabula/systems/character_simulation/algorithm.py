@@ -525,7 +525,7 @@ class Director:
     @property
     def in_one_call(self) -> bool:
         """Whether one reply says if the scene ends and, if not, who is next and what to do."""
-        return self.s_i.config.ours.one_call and not self.s_i.run.aids("director")
+        return self.s_i.config.ours.one_call and not self.s_i.run.too_small_for("one_call", "director")
 
     @property
     def missing(self) -> str:
@@ -686,7 +686,7 @@ async def update_state(agent: Agent, s_i: SceneInPlay, turn: int) -> Agent:
 
 def _in_one(s_i: SceneInPlay) -> bool:
     """Whether the physical state is part of the memory; models with aids keep two texts, as in the paper."""
-    return s_i.config.ours.one_memory and not s_i.run.aids("memory")
+    return s_i.config.ours.one_memory and not s_i.run.too_small_for("one_memory", "memory")
 
 
 async def _updated(agent: Agent, s_i: SceneInPlay, turn: int, kind: str) -> str:
@@ -767,7 +767,7 @@ def _given_to(agent: Agent, h: Sequence[Turn], direction: Direction, s_i: SceneI
         "wants": situation.wants,
         "command": direction.command,
         "event": direction.event if direction.event != direction.command else "",
-        "thoughts": ours.thoughts and not s_i.run.aids(agent.name),
+        "thoughts": ours.thoughts and not s_i.run.too_small_for("thoughts", agent.name),
         "instruction_first": ours.instruction_first,
     }
 

@@ -375,6 +375,7 @@ class _DialogueWriter:
 
     async def _fitted(self, run: Run, text: str, want: WordRange) -> str:
         """A small model's script with the words wanted: continued while it is too short, cut where it is too long."""
+        run.asks_words(want.low, want.high)
         for attempt in range(_LENGTHEN_TRIES):
             if count_words(text) >= want.low:
                 break
@@ -388,6 +389,7 @@ class _DialogueWriter:
 
     async def _revised(self, run: Run, want: WordRange) -> str:
         """A script with the words wanted: continued where it is too short, shortened by its writer where too long."""
+        run.asks_words(want.low, want.high)
 
         async def extend(text: str, words: int, attempt: int) -> str:
             return await self._after(run.scope("extend", attempt), text, words)

@@ -34,7 +34,7 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     ours, scratchpad = config.ours, Scratchpad.of(brief)
     want = asked_range(brief, ours.words) if ours.length_control else None
     make = _asked("story", scratchpad, want, config)
-    rounds = 0 if run.aids("writer") else ours.revisions
+    rounds = 0 if run.too_small_for("revisions", "writer") else ours.revisions
     for n in range(1, rounds + 1):
         draft = await run.scope(DRAFTS).keep(f"version-{n}", make, folder=DRAFTS)
         make = _asked("revise", scratchpad, want, config, draft=draft, has=count_words(draft), n=n, rounds=rounds)

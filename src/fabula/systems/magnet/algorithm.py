@@ -9,9 +9,11 @@ requires, changes and shows; `prose.py`, plain words and the length that is aske
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from fabula.base.errors import ReplyError, UsageError
+from fabula.base.later import Later
 from fabula.craft.final_reading import final_reading
 from fabula.craft.length import WordRange
 from fabula.craft.packing import overlap, paragraphs, words
@@ -297,11 +299,12 @@ async def character_agent(
     Ours: actions accepted `before` in this step, as far as c sees them, and with `witnessed` what c saw instead of s.
     """
     paper, plain, witnessed = now.config.paper, now.config.ours.plain_action, now.config.ours.witnessed
-    W_c = now.world.of_character(c, now.goal, now.t, paper.slice_max)  # noqa: N806 - the paper's name
+    goal, t = now.goal, now.t
+    W_c = Later(lambda: now.world.of_character(c, goal, t, paper.slice_max))  # noqa: N806 - the paper's name
     fields = {
         "persona": replace(c, location="") if witnessed else c,
         "people": [p for p in now.characters if p is not c and p.appearance] if witnessed else [],
-        "world": [shown(variable) for variable in W_c],
+        "world": Later(lambda: map(shown, W_c)),
         "story": seen_by(now, run, c) if witnessed else recent(now, run, c.name, paper.recent_actor),
         "before": [a for a in before if c.name not in a.unseen_by],
         "refused": refused,
@@ -334,7 +337,7 @@ async def critic(
     further attempt.
     """
     paper, ours = now.config.paper, now.config.ours
-    history, seen = ours.critic_history, variables(now)
+    history, seen = ours.critic_history, Later(partial(variables, now))
     full = Witnessed if ours.witnessed and not run.aids("critic") else Critique
     try:
         return await run.ask_for(
@@ -345,8 +348,8 @@ async def critic(
             persona=replace(c, location="") if ours.witnessed else c,
             setting=now.setting,
             action=a,
-            world=[shown(variable) for variable in seen],
-            keys=now.world.keys_of(c, seen, _OWN_KEYS) if ours.state_max else [],
+            world=Later(lambda: map(shown, seen)),
+            keys=Later(lambda: now.world.keys_of(c, seen, _OWN_KEYS)) if ours.state_max else [],
             places=ours.present_only or (ours.witnessed and not run.aids("critic")),
             updates=paper.world_updates,
             before=before,
@@ -416,7 +419,7 @@ async def narrator(now: Progress, run: Run, actions: Sequence[ProposedAction], *
                 proposals=actions,
                 updates=updates,
                 reached=reached,
-                world=[shown(variable) for variable in variables(now)],
+                world=Later(lambda: map(shown, variables(now))),
                 story=recent(now, run, "narrator", paper.recent_narrator),
                 opening=not now.story,
                 in_turn=in_turn,
@@ -611,7 +614,7 @@ async def _next_goal(now: Progress, run: Run, status: Status, reason: str, *, re
         reached=reached if now.config.ours.true_status or status == "ending" else None,
         prior=prior[-_PRIOR_GOALS:] if now.config.ours.state_max else prior,
         domain=now.domain,
-        world=[shown(variable) for variable in variables(now)],
+        world=Later(lambda: map(shown, variables(now))),
         story=recent(now, run, "goal_generator", now.config.paper.recent_goals),
         reason=reason,
         leads=witnessed,

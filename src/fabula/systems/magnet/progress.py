@@ -91,6 +91,7 @@ class Progress:
     away: tuple[str, ...] = ()
     goal_hidden_from: tuple[str, ...] = ()
     records: Records = field(default_factory=Records)
+    _told: tuple[int, int] = (0, 0)  # where this chapter begins, and the words before it
 
     @classmethod
     def at_start(cls, brief: Brief, start: Personas, world: WorldState, config: Config) -> Progress:
@@ -119,8 +120,10 @@ class Progress:
 
     @property
     def words(self) -> int:
-        """Words of the story so far."""
-        return sum(map(counted, self.story))
+        """Words of the story so far; those of whole chapters are counted once."""
+        if self._told[0] != self.begin:
+            self._told = self.begin, sum(map(counted, self.story[: self.begin]))
+        return self._told[1] + sum(map(counted, self.story[self.begin :]))
 
     @property
     def left(self) -> int:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import ReplyError
+from fabula.base.later import Later
 from fabula.craft.length import WordRange
 from fabula.craft.prose import Prose, clean_reply, write_prose
 from fabula.engine.roles import is_person
@@ -44,7 +46,7 @@ async def plain_action(run: Run, name: str, sampling: Sampling, fields: Mapping[
         reply = await here.reply(name, "act", sampling=sampling, expect=_ACTION_WORDS, **fields)
         text = reply.text
         if not is_person(reply.model):
-            echo = (here.render("act", **fields), *fields["story"])
+            echo = partial(_told, here, fields)
             text = clean_reply(here, name, reply, labels=LABELS, last=False, echo=echo)
             if fault := here.fault(text, "act", fields):
                 here.removed("reply", text)
@@ -54,6 +56,11 @@ async def plain_action(run: Run, name: str, sampling: Sampling, fields: Mapping[
             here.removed("length", action.removeprefix(kept))
             return kept
     raise ReplyError(f"{name!r} gave no action in {_TRIES} tries.", reply=reply.text)
+
+
+def _told(run: Run, fields: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a character was told before it acted."""
+    return run.render("act", **fields), *fields["story"]
 
 
 def shortened(action: str) -> str:
@@ -86,7 +93,7 @@ async def paragraph_prose(
         "brief": now.task,
         "personas": now.characters,
         "chosen": selected.order,
-        "world": [shown(variable) for variable in variables(now)],
+        "world": Later(lambda: map(shown, variables(now))),
         "story": recent(now, run, "narrator", shows or now.config.paper.recent_narrator),
         "setting": now.setting,
         "opens": not now.story,

@@ -187,8 +187,7 @@ class WorldGraph:
         """
         place = self.personas.index(persona)
         seen = self._known.get(persona.name, {}).values()
-        points = self._points
-        return self._best(seen, goal, step, most, {key: mine for key, all_ in points.items() if (mine := all_[place])})
+        return self._best(seen, goal, step, most, place)
 
     def latest(self, goal: str, step: int, most: int) -> list[Variable]:
         """At most `most` variables (0: all) that matter to everybody now, in the order of insertion."""
@@ -196,7 +195,7 @@ class WorldGraph:
             return list(self.variables.values())
         asked = (goal, step, most)
         if self._latest is None or self._latest[0] != asked:
-            chosen = {v.key for v in self._best(self.variables.values(), goal, step, most, {})}
+            chosen = {v.key for v in self._best(self.variables.values(), goal, step, most)}
             self._latest = asked, [v for v in self.variables.values() if v.key in chosen]
         return self._latest[1]
 
@@ -207,15 +206,14 @@ class WorldGraph:
         return [v.key for v in nsmallest(most, own, key=lambda v: (-v.step, v.key))]
 
     def _best(
-        self, pool: Iterable[Variable], goal: str, step: int, most: int, points: Mapping[str, int]
+        self, pool: Iterable[Variable], goal: str, step: int, most: int, place: int | None = None
     ) -> list[Variable]:
         aims = {key for word in words(goal) for key in self._keys.get(word, ())}
-
-        def order(v: Variable) -> tuple[float, int, str]:
-            score = points.get(v.key, 0) + (v.key in aims) + max(0.0, 1.0 - (step - v.step) / _MEMORY)
-            return -score, -v.step, v.key
-
-        return nsmallest(most, pool, key=order)
+        points = {} if place is None else {key: all_[place] for key, all_ in self._points.items()}
+        by_key = {v.key: v for v in pool}
+        late = {at: max(0.0, 1.0 - (step - at) / _MEMORY) for at in {v.step for v in by_key.values()}}
+        ranked = [(-points.get(key, 0) - (key in aims) - late[v.step], -v.step, key) for key, v in by_key.items()]
+        return [by_key[key] for _, _, key in nsmallest(most, ranked)]
 
     def location(self, persona: Persona) -> str:
         """Where a character is, as far as W says; else empty."""

@@ -1,0 +1,153 @@
+"""Where a project stands: its texts with their states and lengths, and what is not as the author asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fabula.craft.length import WordRange, asked_range, parse_range
+from fabula.craft.wording import LARGEST, impossible_length
+from fabula.engine.events import RECORD
+from fabula.engine.making import notes_of
+from fabula.engine.methods import settings_of
+from fabula.engine.run import DRAFTS
+from fabula.story import count_words
+from fabula.systems import find
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from fabula.engine.dry_run import DryRun
+    from fabula.engine.journal import Journal
+    from fabula.project.folder import Change
+    from fabula.project.settings import Settings
+    from fabula.story import Brief
+
+TOO_SHORT, TOO_LONG = "too short", "too long"
+UNUSED = "not used any more"
+CHANGED = "changed by you, not taken over yet"
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """An artefact as it stands: its words, the range that was asked of it, if any, and what holds for it."""
+
+    path: str
+    file: str
+    words: int
+    asked: tuple[int, int] | None
+    versions: int
+    states: tuple[str, ...]
+
+
+def texts(journal: Journal, changes: Collection[Change] = (), coming: DryRun | None = None) -> list[Text]:
+    """The artefacts that a person may want to read, in order of file, and what a `coming` run makes of them."""
+    lengths, waits = lengths_asked(journal), waiting(journal)
+    changed = {change.path for change in changes}
+    found = []
+    for path, file in journal.places().items():
+        if file.endswith(f".{RECORD}"):
+            continue
+        versions = journal.versions(path)
+        states = _states(journal, path, coming)
+        if path in changed:
+            states = [CHANGED]
+        elif path == waits and not {"edited", "pinned", "approved"} & set(states):
+            states.append("waits for your approval")
+        text = versions[-1].text if versions else ""
+        asked = lengths.get(path) if file.startswith("story/") else None
+        words = count_words(text)
+        if not {"edited", "pinned", CHANGED} & set(states):
+            states += _length_missed(words, asked)
+        found.append(Text(path, file, words, asked, len(versions), tuple(states)))
+    return found
+
+
+def _length_missed(words: int, asked: tuple[int, int] | None) -> list[str]:
+    """Whether a text is too short or too long for what was asked of it."""
+    if asked is None or WordRange(*asked, asked[0], exact=True).accepts(words):
+        return []
+    return [TOO_SHORT if words < asked[0] else TOO_LONG]
+
+
+def _states(journal: Journal, path: str, coming: DryRun | None) -> list[str]:
+    """What was decided about an artefact that holds still, and whether it is written again or no longer used."""
+    found = []
+    override, newest = journal.override(path), journal.newest(path) or ""
+    if override is not None:
+        text, source = override
+        found.append("to be continued" if source == "continued" and text == newest else source)
+    elif journal.approved(path, newest):
+        found.append("approved")
+    if notes := notes_of(journal, path):
+        found.append(f"{len(notes)} {'note' if len(notes) == 1 else 'notes'}: {notes[-1]}")
+    if coming is not None and path in coming.stale:
+        found.append("retaken, not written yet" if journal.retaken(path) else "stale")
+    elif coming is not None and path not in coming.reached and not coming.made_up:
+        made = any(version.made for version in journal.versions(path))
+        found.append(UNUSED if made or not journal.places().get(path, "").startswith("story/") else "your own")
+    return found
+
+
+def lengths_asked(journal: Journal) -> dict[str, tuple[int, int]]:
+    """The words that were last asked of each part, by its path; where it was written in several pieces, their sum."""
+    found: dict[str, tuple[int, int]] = {}
+    artefacts = sorted(journal.paths(), key=len, reverse=True)
+    for run in journal.runs():
+        sums: dict[str, tuple[int, int]] = {}
+        for at, (low, high) in run["settings"].get("lengths", {}).items():
+            place = at.removeprefix(f"{DRAFTS}/")
+            path = next((one for one in artefacts if place == one or place.startswith(f"{one}/")), "")
+            before = sums.get(path, (0, 0))
+            sums[path] = (before[0] + low, before[1] + high)
+        found |= sums
+    return found
+
+
+def waiting(journal: Journal) -> str:
+    """The place at which the last run waits for a person; empty if it does not."""
+    runs = journal.runs()
+    return str(runs[-1]["settings"].get("waits", "")) if runs else ""
+
+
+def words_asked(brief: Brief, settings: Settings) -> WordRange | None:
+    """How many words the whole story should have, as its settings or its brief say."""
+    return asked_range(brief, _words_set(settings))
+
+
+def check_words(settings: Settings) -> None:
+    """Check the settings of the system and the length among them.
+
+    Raises:
+        FabulaError: a setting is not known or does not fit.
+    """
+    if words := _words_set(settings):
+        parse_range(words)
+
+
+def _words_set(settings: Settings) -> str:
+    config = find(settings.system).config(settings.preset, settings.config)
+    named = {setting.name: setting.value for setting in settings_of(config)}
+    return str(named.get("words") or "")
+
+
+def not_obeyed(expected: DryRun, brief: Brief, settings: Settings) -> list[str]:
+    """What the author asks for and a run that begins now will not do, in sentences."""
+    found = list(expected.shortfalls)
+    said = "" if _words_set(settings) else impossible_length(brief.text)
+    if said:
+        found.append(
+            f"The brief's {said!r} is no length that can be written, so none is asked for: give 1 to {LARGEST:,} words."
+        )
+    return found
+
+
+def shortfalls(journal: Journal, brief: Brief, settings: Settings, words: int) -> list[str]:
+    """What the author asked for and did not get, in sentences: of a story with so many `words`, and of its parts."""
+    runs, asked = journal.runs(), words_asked(brief, settings)
+    found = list(runs[-1]["settings"].get("shortfalls", [])) if runs else []
+    if words and asked is not None and not asked.accepts(words):
+        found.append(f"The story has {words:,} words where {asked.low:,} to {asked.high:,} were asked.")
+    if missed := sum(bool({TOO_SHORT, TOO_LONG} & set(text.states)) for text in texts(journal)):
+        found.append(f"Shorter or longer than asked: {missed} of its parts; `fabula status` marks them.")
+    return found

@@ -1,0 +1,86 @@
+"""`fabula trust`."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from fabula.app.writing import settings_as_last_time
+from fabula.base.errors import ConfigError, UsageError
+from fabula.base.files import read_text
+from fabula.cli.opening import terminal_of
+from fabula.cli.options import Common, bundled
+from fabula.cli.session import near
+from fabula.project.folder import Project
+from fabula.project.trust import Act, Trust, acts_in
+
+_LARGEST: Final = 2_000_000
+
+
+@bundled
+def trust(
+    common: Common,
+    where: Annotated[
+        str,
+        typer.Argument(
+            metavar="[PROJECT]", help="Project folder, or an experiment's file.", show_default="this folder"
+        ),
+    ] = "",
+    *,
+    list_: Annotated[bool, typer.Option("--list", help="List what is trusted, and do nothing.")] = False,
+    forget: Annotated[bool, typer.Option("--forget", help="Trust it no longer.")] = False,
+) -> None:
+    """Allow a project of somebody else to run its programs and reach its servers."""
+    terminal, known = terminal_of(common), Trust()
+    if list_ and forget:
+        raise UsageError("--list and --forget are both given. Give one.")
+    if list_:
+        trusted = known.all()
+        for name, acts in trusted.items():
+            terminal.say(f"{name} may\n" + _lines(acts))
+        if not trusted:
+            terminal.say("Nothing is trusted but what you type.")
+        terminal.document({"trusted": {name: [str(act) for act in acts] for name, acts in trusted.items()}})
+        return
+    file = _file(Path(where or common.folder or "."))
+    if forget:
+        gone = known.forget(file)
+        terminal.say(f"{near(file)} is {'no longer' if gone else 'not'} trusted.")
+        terminal.document({"file": str(file), "forgotten": gone})
+        return
+    acts = sorted(acts_in(_tables(file), file.parent) | _as_last_time(file.parent))
+    if acts:
+        known.give(file, acts)
+        terminal.say(f"From now on {near(file)} may\n" + _lines(acts))
+        terminal.advise("It is asked again when one of them changes; `fabula trust --forget` takes it back.")
+    else:
+        terminal.say(f"{near(file)} runs no program and reaches no server of its own; it needs no trust.")
+    terminal.document({"file": str(file), "trusted": [str(act) for act in acts]})
+
+
+def _file(where: Path) -> Path:
+    """The settings file that is meant."""
+    return where / "fabula.toml" if where.is_dir() or not where.suffix else where
+
+
+def _as_last_time(folder: Path) -> frozenset[Act]:
+    """What the project in a folder could do by what its last run was given beyond its settings file."""
+    if not (folder / "brief.md").is_file():
+        return frozenset()
+    return acts_in(settings_as_last_time(Project.open(folder)).model_dump(), folder)
+
+
+def _tables(file: Path) -> dict[str, object]:
+    if not file.exists() and (file.parent / "brief.md").is_file():  # a project with no settings of its own
+        return {}
+    try:
+        return tomllib.loads(read_text(file, _LARGEST).removeprefix("\ufeff"))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{file} is no valid TOML: {error}. Correct the line.") from error
+
+
+def _lines(acts: list[Act]) -> str:
+    return "\n".join(f"  {act}" for act in acts)

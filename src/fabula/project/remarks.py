@@ -1,0 +1,90 @@
+"""What an author should know of the files of a project: what a change in them means, and which have no meaning."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fabula.project.telling import ORDER, TITLE, is_own
+from fabula.story import Story, slug
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from fabula.engine.journal import Journal
+    from fabula.project.folder import Change, Project
+
+_OWN: Final = "{0} is a text of your own: it stands in the story where its name says, and nobody writes it again."
+_UNUSED: Final = "{0} is not used in this story as it is written now, so your text there changes nothing."
+_UNREAD: Final = "{0} is not read: only files .md, .yaml and .csv are, and none in further folders."
+_MOVED: Final = "{0}, which was {1}, stands in the story where its name says."
+_PART: Final = (
+    "{0} gets its name {1} back: files are named after the parts, in the order in which they are written. To tell the "
+    "parts in another order, move them in story.md."
+)
+_OWN_GONE: Final = "{0}, a text of your own, is gone, and leaves the story with it."
+_GONE: Final = (
+    "{0} is gone, which says nothing: it gets its text back. Say `fabula retake {1}` for another one; what the story "
+    "is to do without has to leave its plan or brief."
+)
+
+
+def of_empty(file: str) -> str:
+    """What is said of a file that the author emptied."""
+    return f"{file} is empty, which says nothing: it gets its text back when the story is written."
+
+
+def of_renamed(file: str, before: str, *, own: bool) -> str:
+    """What is said of a file that was called `before`: of a part of the story, or a text of the author's own."""
+    return (_MOVED if own else _PART).format(file, before)
+
+
+def remarks_on(
+    project: Project, journal: Journal, changes: Collection[Change], used: Collection[str] | None
+) -> list[str]:
+    """What is to be said of the files, in sentences; the project does not tell them a second time.
+
+    Args:
+        project: whose files.
+        journal: of the project.
+        changes: that were found in the files.
+        used: paths of the artefacts that the story is made of; `None` where that is not known.
+    """
+    found = [*_of_names(project, journal, used)]
+    found += [] if used is None else _of_changes(journal, changes, used)
+    found += [_UNREAD.format(name) for name in project.unread()]
+    project.told |= set(found)
+    return list(dict.fromkeys(found))
+
+
+def _of_names(project: Project, journal: Journal, used: Collection[str] | None) -> Iterator[str]:
+    """What is said of files that were renamed, emptied or deleted."""
+    places = journal.places()
+    renamed = project.renamed(journal, places)
+    for name, path in renamed.items():
+        yield of_renamed(name, places[path], own=is_own(journal, path, name))
+    for name in project.emptied(journal):
+        yield of_empty(name)
+    told = {slug(scene.label) for scene in Story.parse(journal.newest("story.md") or "").scenes}
+    for path, file in places.items():
+        if path in renamed.values() or (project.folder / file).exists():
+            continue
+        if is_own(journal, path, file):
+            if path in told and path not in (used or ()):
+                yield _OWN_GONE.format(file)
+        elif used is None or path in used:
+            yield _GONE.format(file, path)
+
+
+def _of_changes(journal: Journal, changes: Collection[Change], used: Collection[str]) -> Iterator[str]:
+    """What is said of the author's texts that are no part of what a system writes."""
+    places = journal.places()
+    new = {change.path: change.file for change in changes if change.path not in (TITLE, ORDER)}
+    decided = {path: file for path, file in places.items() if journal.override(path)}
+    for path, file in {**decided, **new}.items():
+        if path in used:
+            continue
+        if is_own(journal, path, file) or (path not in places and file.startswith("story/") and file.endswith(".md")):
+            if path in new and path not in places:
+                yield _OWN.format(file)
+        else:
+            yield _UNUSED.format(file)

@@ -1,0 +1,100 @@
+"""What the author makes of a story beside its parts: texts of their own in it, another title, another order.
+
+The parts come from a system. The author may put a file of their own between them (`story/06-epilogue.md`, or a new
+scene in `story.md`), give the story another title and move its scenes about there. Nobody writes any of it again.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from fabula.story import Scene, count_words, slug
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from fabula.engine.journal import Journal
+    from fabula.story import Story
+
+TITLE: Final = "the title"
+"""The artefact that stands for a title changed in `story.md`; no system has one of this name, as it has a blank."""
+ORDER: Final = "the order of its scenes"
+"""The artefact that stands for an order of scenes changed in `story.md`: their labels, one on a line."""
+NUMBER: Final = re.compile(r"^\d+[a-z]?-")
+_FIRST: Final = "story/01-"  # where a scene stands whose label names no file
+_SAME: Final = 0.6  # share of words from which on a text is another one with changes
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """A text of the author's own that stands in the story, in its file."""
+
+    path: str
+    file: str
+    text: str
+
+    @property
+    def scene(self) -> Scene:
+        """It as a scene of the story; its label has the slug that is its path."""
+        return Scene(self.path.replace("-", " ").capitalize(), self.text)
+
+
+def with_own(story: Story, own: Iterable[Own], files: Mapping[str, str]) -> Story:
+    """`story` with the author's own texts between its scenes, where the names of their files stand among the others.
+
+    Args:
+        story: as a system wrote it.
+        own: the texts.
+        files: of the scenes' artefacts, by path.
+    """
+    names = {slug(path): file for path, file in files.items() if file.startswith("story/")}
+    rows: list[tuple[str, Scene]] = []
+    for scene in story.scenes:
+        rows.append((names.get(slug(scene.label), rows[-1][0] if rows else _FIRST), scene))
+    for one in sorted(own, key=lambda one: one.file):
+        after = [place for place, (file, _) in enumerate(rows, 1) if file <= one.file]
+        rows.insert(after[-1] if after else 0, (one.file, one.scene))
+    return replace(story, scenes=tuple(scene for _, scene in rows))
+
+
+def in_order(story: Story, labels: Sequence[str]) -> Story:
+    """`story` with its scenes in the order of `labels`; a scene that is not among them stays behind the one before it.
+
+    Scenes whose labels stand twice cannot be told apart and stay as they are.
+    """
+    places = {slug(label): place for place, label in enumerate(labels)}
+    slugs = [slug(scene.label) for scene in story.scenes]
+    if len(set(slugs)) < len(slugs):
+        return story
+    keys: list[tuple[int, int]] = []
+    for number, one in enumerate(slugs):
+        keys.append((places[one], 0) if one in places else (keys[-1][0] if keys else -1, number + 1))
+    moved = sorted(zip(keys, story.scenes, strict=True), key=lambda pair: pair[0])
+    return replace(story, scenes=tuple(scene for _, scene in moved))
+
+
+def file_after(before: str, label: str, taken: Iterable[str]) -> str:
+    """The name of a new file in `story/` for a scene that follows that of the file `before` (empty: the first one)."""
+    number = NUMBER.match(Path(before).name)
+    digits = re.match(r"\d+", number[0])[0] if number else "00" if not before else "99"  # type: ignore[index] # matches
+    used = {Path(name).name.partition("-")[0] for name in taken}
+    marks = [digits] if not before else [f"{digits}{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"]
+    return f"story/{next((mark for mark in marks if mark not in used), marks[-1])}-{slug(label)}.md"
+
+
+def is_likely(text: str, other: str) -> bool:
+    """Whether a text is another one, perhaps with changes: most of their words are the same."""
+    if text == other:
+        return True
+    words, others = set(text.split()), set(other.split())
+    return count_words(text) > 0 and len(words & others) >= _SAME * max(len(words), len(others))
+
+
+def is_own(journal: Journal, path: str, file: str) -> bool:
+    """Whether a text in `story/` is the author's alone: given by them, and never written for them."""
+    if not file.startswith("story/") or Path(file).suffix != ".md" or journal.override(path) is None:
+        return False
+    return all(version.source != "made" for version in journal.versions(path))

@@ -1,0 +1,179 @@
+"""Trust: what a settings file could do beyond writing texts, and which of it a person has allowed.
+
+A `fabula.toml` or an experiment may come from somebody else. Two things in it act outside the project: a program
+(`play = "file.py:function"`), which is run, and an address with a variable (`base_url`, `key_env`), to which prompts
+and the value of the variable are sent. What the person types is trusted; what a file says is trusted once the person
+has said so. That is remembered in the user's own state folder, never in the project: by the file's real path, and by
+what was trusted, a program with a digest of its text. So a program that changes, and another address, are asked for
+again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from dataclasses import dataclass, field
+from hashlib import file_digest
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from fabula.base.errors import UsageError
+from fabula.base.files import make_folder, read_text, write_atomically
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+_LARGEST: Final = 2_000_000
+_OPEN_KIND: Final = "openai-chat"  # a server of this kind gets no key that is meant for somebody else
+_SHOWN: Final = 6  # acts that a message names
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Act:
+    """Something that a settings file could do.
+
+    Attributes:
+        kind: "program" or "address".
+        what: the program, as `/path/file.py:function`, or the address.
+        detail: a digest of the program's file, or the variable whose value is sent ("" for the usual one).
+    """
+
+    kind: str
+    what: str
+    detail: str = ""
+
+    def __str__(self) -> str:
+        if self.kind == "program":
+            return f"run the program {self.what}"
+        key = f"the value of the variable {self.detail}" if self.detail else "the usual key of such a server"
+        return f"send what is asked, and {key}, to {self.what}"
+
+
+class TrustError(UsageError):
+    """A settings file would do what nobody has allowed it.
+
+    Attributes:
+        file: the settings file.
+        acts: what it would do.
+    """
+
+    def __init__(self, file: Path, acts: Iterable[Act]) -> None:
+        self.file, self.acts = file, tuple(sorted(acts))
+        more = f"; and {len(self.acts) - _SHOWN} more" if len(self.acts) > _SHOWN else ""
+        what = "; ".join(str(act)[:300] for act in self.acts[:_SHOWN])
+        named = file.parent if file.name == "fabula.toml" else file
+        super().__init__(
+            f"{file} would {what}{more}, and you have not allowed it. If you trust who wrote it, say `fabula trust "
+            f"{shlex.quote(str(named))}`; what you type yourself, as with --play or --model, needs no trust."
+        )
+
+
+def acts_in(settings: Mapping[str, Any], base: Path) -> frozenset[Act]:
+    """What tables of settings could do; paths in them start at `base`."""
+    return frozenset(_acts(settings, base, ""))
+
+
+def _acts(value: object, base: Path, name: str) -> Iterator[Act]:
+    """The acts of a value; a table of a model is known by the fields that only such a table has."""
+    if isinstance(value, dict):
+        if value.get("base_url") or value.get("key_env"):
+            yield from _address(value, str(value.get("model") or name))
+        for key, inner in value.items():
+            yield from _acts(inner, base, str(key))
+    elif isinstance(value, (list, tuple)):
+        for inner in value:
+            yield from _acts(inner, base, name)
+    elif isinstance(value, str):
+        file, colon, function = value.rpartition(":")
+        if colon and file.endswith(".py") and "\0" not in file:
+            path = (base / Path(file).expanduser()).resolve()
+            if path.is_file():  # where there is none, opening it says so
+                with path.open("rb") as program:
+                    yield Act("program", f"{path}:{function}", file_digest(program, "sha256").hexdigest())
+
+
+def _address(table: Mapping[str, Any], model: str) -> Iterator[Act]:
+    url, variable = str(table.get("base_url") or ""), str(table.get("key_env") or "")
+    if model.partition(":")[0] == _OPEN_KIND and not variable and _is_here(url):
+        return
+    yield Act("address", url or f"the usual address of {model}", variable)
+
+
+def _is_here(url: str) -> bool:
+    """Whether an address is reached from this machine alone."""
+    try:
+        host = urlsplit(url).hostname or ""
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _place() -> Path:
+    """`fabula/trust.json` in the user's state folder; a relative `XDG_STATE_HOME` is ignored, as its standard asks."""
+    state = Path(os.environ.get("XDG_STATE_HOME", ""))
+    if not state.is_absolute():
+        user = Path.home()
+        state = user / "Library/Application Support" if sys.platform == "darwin" else user / ".local/state"
+    return state / "fabula" / "trust.json"
+
+
+@dataclass(frozen=True)
+class Trust:
+    """What a person has allowed, by settings file."""
+
+    place: Path = field(default_factory=_place)
+
+    def check(self, file: Path, acts: Iterable[Act]) -> None:
+        """Check that a settings file does nothing that nobody has allowed.
+
+        Raises:
+            TrustError: it would.
+        """
+        acts = set(acts)
+        missing = acts - self._read().get(str(file.resolve()), set()) if acts else set()
+        if missing:
+            raise TrustError(file, missing)
+
+    def give(self, file: Path, acts: Iterable[Act]) -> None:
+        """Remember that a settings file may do this.
+
+        Raises:
+            ProjectError: it cannot be written down.
+        """
+        known = self._read()
+        known.setdefault(str(file.resolve()), set()).update(acts)
+        self._write(known)
+
+    def forget(self, file: Path) -> bool:
+        """Forget what a settings file may do; whether there was anything.
+
+        Raises:
+            ProjectError: it cannot be written down.
+        """
+        known = self._read()
+        gone = known.pop(str(file.resolve()), None)
+        if gone:
+            self._write(known)
+        return bool(gone)
+
+    def all(self) -> dict[str, list[Act]]:
+        """Everything that is allowed, by settings file."""
+        return {file: sorted(acts) for file, acts in sorted(self._read().items())}
+
+    def _read(self) -> dict[str, set[Act]]:
+        if not self.place.is_file():
+            return {}
+        try:
+            data = json.loads(read_text(self.place, _LARGEST))
+            return {file: {Act(*map(str, act)) for act in acts} for file, acts in data.items()}
+        except (AttributeError, TypeError, ValueError, RecursionError) as error:
+            raise UsageError(f"{self.place} cannot be read. Delete it; what you trust will be asked again.") from error
+
+    def _write(self, known: Mapping[str, set[Act]]) -> None:
+        make_folder(self.place.parent)
+        rows = {file: [[act.kind, act.what, act.detail] for act in sorted(acts)] for file, acts in known.items()}
+        write_atomically(self.place, json.dumps(rows, indent=1) + "\n")

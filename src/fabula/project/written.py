@@ -1,0 +1,130 @@
+"""What fabula itself last wrote into each file of a project: only what departs from it is an author's edit.
+
+The record stands beside the journal and does not need it: `.fabula/written`, one JSON line a note. A text that is about
+to be written is noted as intended, and is on the disk before the file gets its name; afterwards it is noted as written.
+So whatever stands in a file after a kill, a full disk or a power cut, it is known for fabula's. A line that a kill cut
+off is no note; a file without a note (an older fabula's) is compared with the journal alone.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final
+
+from fabula.base.errors import ProjectError
+from fabula.base.files import PRIVATE, append_synced, write_atomically
+from fabula.story import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+_SPARE_NOTES: Final = 200
+
+
+@dataclass
+class _Notes:
+    """What may stand in one file, as digests: what was written last, and what was to be written since."""
+
+    artefact: str = ""
+    digests: set[str] = field(default_factory=set)
+
+
+class Written:
+    """The record of one project folder; read anew with `load`. Only who holds the project may add to it."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._notes: dict[str, _Notes] = {}
+        self._lines = 0
+
+    def load(self) -> None:
+        """Read the record; none is there where no file was ever written.
+
+        Raises:
+            ProjectError: it cannot be read.
+        """
+        self._notes = {}
+        try:
+            lines = self._file.read_bytes().split(b"\n")
+        except FileNotFoundError:
+            lines = []
+        except OSError as error:
+            raise ProjectError(f"Cannot read {self._file}: {error.strerror}. Correct its permissions.") from error
+        self._lines = len(lines)
+        for line in lines:
+            try:
+                name, artefact, digest, written = json.loads(line)
+            except (ValueError, TypeError):
+                continue  # a line that a kill cut off
+            if isinstance(name, str) and isinstance(artefact, str) and isinstance(digest, str):
+                self._take(name, artefact, digest, written=bool(written))
+
+    def _take(self, name: str, artefact: str, digest: str, *, written: bool) -> None:
+        notes = self._notes.setdefault(name, _Notes())
+        notes.artefact = artefact
+        if written:
+            notes.digests = set()
+        notes.digests.add(digest)
+
+    def ours(self, name: str, text: str) -> bool:
+        """Whether `text` in the file `name` is what fabula wrote there, or was about to write; blanks do not count."""
+        notes = self._notes.get(name)
+        return notes is not None and _digest(text) in notes.digests
+
+    def settled(self, name: str, text: str) -> bool:
+        """Whether `text` is all that fabula may have left in the file `name`."""
+        notes = self._notes.get(name)
+        return notes is not None and notes.digests == {_digest(text)}
+
+    def artefact(self, name: str) -> str:
+        """The path of the artefact that was written into the file `name`; empty where nothing was."""
+        return self._notes[name].artefact if name in self._notes else ""
+
+    def intend(self, name: str, artefact: str, text: str) -> None:
+        """Note that `text` is about to be written; on the disk when this returns.
+
+        Raises:
+            ProjectError: it cannot be noted.
+        """
+        self._add([(name, artefact, text)], written=False)
+
+    def wrote(self, *notes: tuple[str, str, str]) -> None:
+        """Note what stands in files now, as (file, artefact, text): written, or taken over from the author.
+
+        Raises:
+            ProjectError: it cannot be noted.
+        """
+        self._add(notes, written=True)
+
+    def _add(self, notes: Iterable[tuple[str, str, str]], *, written: bool) -> None:
+        rows = [(name, artefact, _digest(text), written) for name, artefact, text in notes]
+        if not rows:
+            return
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        append_synced(self._file, f"\n{lines}".encode(), sync=not written)  # a torn line before it ends here
+        for name, artefact, digest, _ in rows:
+            self._take(name, artefact, digest, written=written)
+        self._lines += len(rows) + 1
+
+    def compact(self) -> None:
+        """Write the record anew with what still counts, where most of it does not.
+
+        Raises:
+            ProjectError: it cannot be written; the old one stays.
+        """
+        if self._lines <= _SPARE_NOTES + 8 * len(self._notes):
+            return
+        rows = [
+            (name, notes.artefact, digest, number == 0)
+            for name, notes in self._notes.items()
+            for number, digest in enumerate(sorted(notes.digests))
+        ]
+        write_atomically(self._file, "".join(json.dumps(row) + "\n" for row in rows), mode=PRIVATE)
+        self._lines = len(rows)
+
+
+def _digest(text: str) -> str:
+    return sha256(plain(text).encode("utf-8", "replace")).hexdigest()

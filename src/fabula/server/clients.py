@@ -1,0 +1,126 @@
+"""What chat programs ask for that is no turn: titles, tags, summaries, another reply in the player's own name.
+
+Such requests never move the story. Where a program waits for something small and named (a title, tags), it gets that,
+made without any model; everything else is refused with a sentence that programs show to the person before them.
+
+They are known by their shape, as the programs' public sources have it:
+
+- Open WebUI sends one user message, a form: it begins `### Task:`, wants JSON with a named field (`title`, `tags`,
+  `follow_ups`, `queries`, `text`), and holds the talk between `<chat_history>` marks.
+- LibreChat, LobeChat and others ask in a few words for a concise title of the conversation or chat.
+- SillyTavern puts its quiet prompts (summary, impersonation, "continue") behind the character's last message, as a
+  system message. Behind the player's message such a one is an instruction for this turn, or says who is to answer in a
+  group; that is a turn like any other, unless it asks for a summary or for the player's words.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fabula.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.server.wire import ChatMessage
+
+_READ: Final = 4000  # letters of a message, from each end, in which it says what it wants
+_FORM: Final = re.compile(r"\s{0,20}#{1,4} Task:", re.IGNORECASE)
+_FIELD: Final = re.compile(r'\{\s{0,9}"(title|tags|follow_ups|queries|text|prompt|emoji)"\s{0,9}:')
+_TITLE: Final = re.compile(
+    r"\b(?:concise|short|brief|[35]-5[- ]word|5-word)\b[^\n]{0,80}\btitle\b[^\n]{0,80}\b(?:chat|conversation|dialogue)"
+    r"|\btitle (?:for|of|summari[sz]ing) (?:the|this|our) (?:chat|conversation|dialogue)",
+    re.IGNORECASE,
+)
+_SUMMARY: Final = re.compile(
+    r"\bsummari[sz]e\b[^\n]{0,80}\b(?:chat|conversation|story|events|roleplay|history|messages|so far)\b"
+    r"|\bsummary of (?:the|this|our) (?:chat|conversation|story|roleplay|events)\b",
+    re.IGNORECASE,
+)
+_OWN_PART: Final = re.compile(r"\bfrom the point of view of\b|\bimpersonat", re.IGNORECASE)
+_COMMAND: Final = re.compile(r"/[A-Za-z][\w-]{0,40}(?:\s|$)")
+_WORDS: Final = 6  # of a title
+_LONG: Final = 300  # letters from which on a message with a title in it is an order to a program
+
+
+class NoTurnError(UsageError):
+    """A request that is no turn and cannot be answered as one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chore:
+    """Something a chat program wants for itself: what it is, and the talk it is about."""
+
+    wants: str
+    about: str
+
+    def answer(self, characters: Sequence[str]) -> str:
+        """What the program gets."""
+        title = " ".join(self.about.split()[:_WORDS]).rstrip(".,;:") or "A conversation"
+        title = f"{' and '.join(characters)}: {title}"[:80]
+        forms: dict[str, object] = {"title": title, "tags": ["Fiction"], "text": "", "prompt": "", "emoji": ""}
+        if self.wants == "plain title":
+            return title
+        return json.dumps({self.wants: forms.get(self.wants, [])}, ensure_ascii=False)
+
+
+def chore_in(messages: Sequence[ChatMessage]) -> Chore | None:
+    """What a client wants instead of a turn; `None` where it wants one.
+
+    Raises:
+        NoTurnError: it wants neither a turn nor anything that it can be given.
+    """
+    heard = [message for message in messages if message.role in {"user", "assistant"}]
+    last = next((message for message in reversed(messages) if message.role != "tool"), None)
+    if last is None or not (heard or last.text.strip()):
+        return None
+    asked = _ends(last.text)
+    instructed = last.role in {"system", "developer"}
+    if _FORM.match(asked) and (field := _FIELD.search(asked)):
+        return Chore(field[1], _talk_of(last.text, heard))
+    if (instructed or len(heard) <= 1 or len(asked) > _LONG) and _TITLE.search(asked):
+        return Chore("plain title", _talk_of("", heard[:1] if instructed else []))
+    if (instructed or len(heard) <= 1) and _SUMMARY.search(asked) and heard:
+        raise NoTurnError(
+            "This asks for a summary. Characters of a story give none, and remember the whole of it by themselves: "
+            "turn the summaries of your program off."
+        )
+    if instructed and _OWN_PART.search(asked) and heard:
+        raise NoTurnError("This asks for your own part. You play it yourself: say something.")
+    if heard and heard[-1].role == "assistant":
+        raise NoTurnError(
+            "The last message is the character's own, and the story waits for you. Say something; where a part of it "
+            "has ended, a single full stop goes on without a word."
+        )
+    return None
+
+
+def check_no_command(said: str) -> None:
+    """Check that what is said is no command of a chat program.
+
+    Raises:
+        NoTurnError: it is; the story stands as it was.
+    """
+    if command := _COMMAND.match(said.lstrip()[:50]):
+        raise NoTurnError(
+            f"{command[0].strip()} is a command and no part of a conversation; this server knows none. Say it without "
+            "the slash if it is to be heard."
+        )
+
+
+def _ends(text: str) -> str:
+    """The beginning and the end of a text, which say what it wants."""
+    return text if len(text) <= 2 * _READ else f"{text[:_READ]}\n{text[-_READ:]}"
+
+
+def _talk_of(form: str, heard: Sequence[ChatMessage]) -> str:
+    """The first words that the player said, in the talk that a form holds or among messages."""
+    start = form.find("<chat_history>")
+    if start >= 0:
+        talk = form[start + len("<chat_history>") :][:_READ]
+        lines = [line.strip() for line in talk.partition("</chat_history>")[0].splitlines() if line.strip()]
+        return re.sub(r"^(?:USER|ASSISTANT): ?", "", lines[0], flags=re.IGNORECASE) if lines else ""
+    return next((message.text[:_READ] for message in heard if message.role == "user"), "")

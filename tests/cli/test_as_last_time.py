@@ -1,0 +1,138 @@
+"""What a run was given on the command line holds for the next one, until the author says something else."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from commandline import Cli
+
+STORY = ("01-exposition", "02-rising-action", "03-climax", "04-falling-action", "05-resolution")
+
+
+@pytest.fixture
+def with_seed(cli: Cli, project: Path) -> Path:
+    """The project, written again with a seed that is not in its fabula.toml."""
+    assert cli("write", "lamp", "--seed", "9", "--json").json["asked"] == 9
+    return project
+
+
+@pytest.mark.parametrize("command", [("update", "--dry-run"), ("write",), ("estimate",), ("status",)])
+def test_the_next_command_keeps_the_options_of_the_last_run(
+    cli: Cli, with_seed: Path, command: tuple[str, ...]
+) -> None:
+    data = cli(command[0], "lamp", *command[1:], "--json").json
+    assert data.get("calls", []) == []
+    assert data.get("asked", 0) == 0
+    assert data.get("to_ask", 0) == 0
+
+
+@pytest.mark.parametrize("command", [("update", "--dry-run"), ("write",), ("estimate",)])
+def test_it_is_said(cli: Cli, with_seed: Path, command: tuple[str, ...]) -> None:
+    said = "As last time: --seed 9. --forget takes fabula.toml alone, --save writes it there.\n"
+    assert said in cli(command[0], "lamp", *command[1:]).err
+
+
+def test_it_lasts_over_several_runs(cli: Cli, with_seed: Path) -> None:
+    (with_seed / "plan/characters.md").write_text("Mara, seventeen.\n")
+    assert cli("update", "lamp", "--yes", "--json").json["asked"] == 7
+    assert cli("update", "lamp", "--json").json["asked"] == 0
+
+
+def test_forgetting_takes_the_settings_file_alone(cli: Cli, with_seed: Path) -> None:
+    data = cli("update", "lamp", "--forget", "--yes", "--json").json
+    assert (data["asked"], data["replayed"]) == (0, 9)  # the texts of the stored seed are in the journal
+    assert "As last time" not in cli("update", "lamp").err
+
+
+def test_what_the_author_changed_in_the_settings_since_goes_before(cli: Cli, with_seed: Path) -> None:
+    settings = with_seed / "fabula.toml"
+    settings.write_text("seed = 5\n" + settings.read_text())
+    ran = cli("update", "lamp", "--dry-run")
+    assert "As last time" not in ran.err
+    assert "climax/section" in ran.out
+
+
+def test_saving_stores_what_was_given_before(cli: Cli, with_seed: Path) -> None:
+    cli("write", "lamp", "--save")
+    assert tomllib.loads((with_seed / "fabula.toml").read_text())["seed"] == 9
+    assert "As last time" not in cli("update", "lamp").err
+
+
+def test_a_length_holds_until_the_brief_asks_for_another(cli: Cli, project: Path) -> None:
+    brief = project / "brief.md"
+    cli("write", "lamp", "--words", "60-80")
+    assert "As last time: --words 60-80." in cli("update", "lamp", "--dry-run").err
+    brief.write_text(brief.read_text().replace("will.", "will, on one island."))
+    assert "As last time: --words 60-80." in cli("update", "lamp", "--dry-run").err
+    brief.write_text(brief.read_text() + "\nWrite about 500 words.\n")
+    assert "As last time" not in cli("update", "lamp", "--dry-run").err
+
+
+def test_a_run_that_failed_at_once_is_not_the_last(cli: Cli, project: Path, here: Path) -> None:
+    (here / "empty.toml").write_text('[replies]\nnobody = "nothing"\n')
+    assert cli("write", "lamp", "--model", "scripted:empty.toml").code == 1
+    ran = cli("update", "lamp", "--dry-run")
+    assert "Nothing has to be asked again." in ran.out
+    assert "As last time" not in ran.err
+
+
+def test_update_takes_options_and_names_every_text_that_they_change(cli: Cli, project: Path) -> None:
+    ran = cli("update", "lamp", "--sampling", "climax.temperature=1")
+    files = ", ".join(f"story/{name}.md" for name in STORY[2:])
+    assert f"To be written again: {files}.\n" in ran.out
+    assert "Nothing was asked" in ran.err
+    # the same script answers: what was announced below the climax has not changed
+    assert cli("update", "lamp", "--sampling", "climax.temperature=1", "--yes", "--json").json["asked"] == 1
+
+
+def test_write_names_every_text_that_an_option_changes(cli: Cli, project: Path) -> None:
+    ran = cli("write", "lamp", "--sampling", "resolution.temperature=1")
+    assert "To be written again: story/05-resolution.md.\n" in ran.err
+
+
+def test_a_model_that_is_named_for_a_role_plays_it_whoever_played_it_before(
+    cli: Cli, project: Path, here: Path
+) -> None:
+    (here / "player.py").write_text("def said(request):\n    return 'The wind took the window and Mara held on.'\n")
+    cli("write", "lamp", "--play", "climax=player.py:said")
+    assert "The wind took" in (project / "story/03-climax.md").read_text()
+    assert "As last time: --play climax=" in cli("update", "lamp", "--dry-run").err
+    assert cli("write", "lamp", "--model", "climax=scripted:script.toml").code == 0
+    assert "The storm broke" in (project / "story/03-climax.md").read_text()
+
+
+def test_of_another_system_only_what_it_has_is_kept(cli: Cli, project: Path) -> None:
+    cli("write", "lamp", "--seed", "9", "--set", "demands=2", "--sampling", "climax.temperature=1")
+    ran = cli("estimate", "lamp", "--system", "vanilla")
+    assert "As last time" not in ran.err or "--seed 9" in ran.err
+
+
+def test_a_person_who_was_cast_is_waited_for_again(cli: Cli, project: Path) -> None:
+    cli.at_terminal()
+    assert cli("write", "lamp", "--play", "climax=me", "--seed", "4", stdin="").code == 0
+    ran = cli("status", "lamp", "--json")
+    assert ran.json["settings"]["roles"]["climax"]["play"] == "me"
+
+
+def test_what_a_person_typed_is_trusted_again_and_what_somebody_elses_record_says_is_not(
+    cli: Cli, project: Path, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(here / "mine"))
+    (here / "player.py").write_text("def said(request):\n    return 'The wind took the window and Mara held on.'\n")
+    cli("write", "lamp", "--play", "climax=player.py:said")
+    assert cli("update", "lamp", "--dry-run").code == 0
+    monkeypatch.setenv("XDG_STATE_HOME", str(here / "of-another-reader"))
+    for settings in (project / "fabula.toml", None):
+        ran = cli("update", "lamp", "--dry-run")
+        assert ran.code == 2
+        assert "player.py:said, and you have not allowed it. If you trust who wrote it, say `fabula trust" in ran.err
+        if settings:
+            settings.unlink()
+    assert cli("trust", "lamp").code == 0
+    assert "has not allowed" not in cli("update", "lamp", "--dry-run").err

@@ -1,0 +1,125 @@
+"""Settings that have no meaning are refused in one sentence; those that are not obeyed are named with the reason."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from commandline import Cli
+
+AIDED = ("--model", "scripted:script.toml", "--aids", "on")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--set", "revisions=-1"), "agents-room.revisions = '-1' does not fit: it has to be a number, 0 or more."),
+        (("--set", "max_steps=-1"), "agents-room.max_steps = '-1' does not fit: it has to be a number, 0 or more."),
+        (("--system", "magnet", "--set", "pages=-3"), "magnet.pages = '-3' does not fit: it has to be a number, 0 or"),
+        (
+            ("--system", "magnet", "--set", "actor_temperature=nan"),
+            "magnet.actor_temperature = 'nan' does not fit: it has to be a number, from 0 to 5.",
+        ),
+        (("--system", "magnet", "--set", "actor_temperature=inf"), "it has to be a number, from 0 to 5."),
+        (("--system", "snap", "--set", "weights=nan,1,1"), "snap.weights = 'nan,1,1' does not fit: it has to be a"),
+        (("--sampling", "temperature=nan"), "sampling.temperature: Input should be"),
+        (("--sampling", "presence_penalty=nan"), "sampling.presence_penalty: Input should be a finite number"),
+        (("--sampling", "climax.repeat_penalty=inf"), "climax.repeat_penalty: Input should be a finite number"),
+        (("--seed", "9" * 23), "seed: Input should be less than 9223372036854775808"),
+        (("--words", "0"), "'0' is no range of words: give 1 to 1,000,000, the smaller number first."),
+        (("--words", "3000000"), "'3000000' is no range of words: give 1 to 1,000,000, the smaller number first."),
+        (("--set", "words=abc"), "'abc' is no number of words. Write 1300-1350, 950 (about that), <=500 or >=2000."),
+        (
+            ("--play", "climax=player.py"),
+            "'player.py' names a file and no function in it. Write player.py:function, or me for yourself.",
+        ),
+        (("--play", "climax=smollm2"), "'smollm2' is a model, not a player. Give it with --model ROLE=smollm2, or"),
+    ],
+)
+@pytest.mark.parametrize("command", ["estimate", "write"])
+def test_what_has_no_meaning_is_refused(cli: Cli, command: str, options: tuple[str, ...], said: str) -> None:
+    ran = cli(command, "brief.md", *options)
+    assert ran.code == 2
+    assert said in ran.err
+    assert not (cli.folder / "brief").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("words = 0", "'0' is no range of words"),
+        ("revisions = -1", "agents-room.revisions = -1 does not fit: it has to be a number, 0 or more."),
+    ],
+)
+def test_fabula_toml_is_checked_alike(cli: Cli, project: Path, line: str, said: str) -> None:
+    settings = project / "fabula.toml"
+    settings.write_text(settings.read_text().replace("[config]", f"[config]\n{line}"))
+    assert said in cli("update", "lamp").err
+
+
+def test_a_player_in_fabula_toml_needs_its_function(cli: Cli, project: Path) -> None:
+    with (project / "fabula.toml").open("a") as file:
+        file.write('\n[roles.climax]\nplay = "player.py"\n')
+    assert "'player.py' names a file and no function in it. Write player.py:function" in cli("update", "lamp").err
+
+
+def test_a_length_without_quotes_and_several_numbers_are_read(cli: Cli, project: Path) -> None:
+    settings = project / "fabula.toml"
+    settings.write_text(settings.read_text().replace("[config]", "[config]\nwords = 300"))
+    assert cli("status", "lamp", "--json").json["words_asked"] == [270, 330]
+    assert cli("estimate", "brief.md", "--system", "snap", "--set", "weights=1,2,3").code == 0
+
+
+def test_an_empty_setting_gives_the_length_back_to_the_brief(cli: Cli, project: Path) -> None:
+    cli("write", "lamp", "--words", "60-80")
+    assert cli("status", "lamp", "--json").json["words_asked"] == [60, 80]
+    cli("write", "lamp", "--set", "words=")
+    assert cli("status", "lamp", "--json").json["words_asked"] is None
+
+
+@pytest.mark.parametrize("asked", ["Write 0 words.", "Write 3,000,000 words.", "Some 5 million words."])
+def test_a_length_that_no_story_can_have_is_said(cli: Cli, asked: str) -> None:
+    (cli.folder / "brief.md").write_text(f"A girl lights a lighthouse. {asked}\n")
+    said = "is no length that can be written, so none is asked for: give 1 to 1,000,000 words."
+    assert said in cli("estimate", "brief.md").err
+    (cli.folder / "brief.md").write_text(f"A girl lights a lighthouse in 300 words. {asked}\n")
+    assert said not in cli("estimate", "brief.md").err
+
+
+@pytest.mark.parametrize(
+    ("setting", "role"),
+    [("draft_first=true", "finalizer"), ("final_reading=true", "finalizer"), ("plot_by_part=true", "plot")],
+)
+def test_a_setting_that_a_small_model_does_not_get_is_named(cli: Cli, setting: str, role: str) -> None:
+    said = f"The setting {setting.partition('=')[0]} is not obeyed: {role} is played by a small model, which gets other"
+    assert said in cli("estimate", "brief.md", *AIDED, "--set", setting).err
+    assert "not obeyed" not in cli("estimate", "brief.md", *AIDED).err  # the preset's, which nobody chose
+    assert "not obeyed" not in cli("estimate", "brief.md", *AIDED[:2], "--aids", "off", "--set", setting).err
+
+
+def test_it_stands_at_the_end_of_write_and_in_status_too(cli: Cli) -> None:
+    options = (*AIDED, "--set", "draft_first=true", "--set", "length_control=false")
+    ran = cli("write", "brief.md", "--out", "lamp", *options)
+    assert ran.code == 0
+    assert "Not as asked:\n  The setting draft_first is not obeyed: finalizer" in ran.out
+    assert "The setting draft_first is not obeyed" in cli("status", "lamp").out
+
+
+def test_a_draft_of_a_long_story_is_not_made_and_that_is_said(cli: Cli) -> None:
+    options = (*AIDED[:2], "--aids", "off", "--set", "draft_first=true", "--words", "5000")
+    said = "The setting draft_first is not obeyed: a draft is one reply, of 3,000 words at most; this story is planned"
+    assert said in cli("estimate", "brief.md", *options).err
+
+
+def test_a_character_with_the_name_of_a_role_is_named(cli: Cli, playhouse: tuple[str, ...]) -> None:
+    plan = cli.folder / "plan.yaml"
+    plan.write_text(plan.read_text().replace("Tobias", "Director"))
+    script = cli.folder / "play.toml"
+    script.write_text(script.read_text().replace("Tobias", "Director"))
+    cli("write", "--plan", "plan.yaml", "--out", "play", *playhouse)
+    said = "The character 'Director' is named like the role 'director', so whoever plays that role plays both."
+    assert said in " ".join(cli("write", "play").err.split()) + " ".join(cli("status", "play").out.split())
