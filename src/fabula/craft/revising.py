@@ -185,8 +185,10 @@ class _Reviser:
 
     def _fault(self, run: Run, new: str, old: str, prompt: str, fields: dict[str, Any], *, piece: bool) -> str:
         """Why a reply is no new version of the text; empty if it is one."""
-        if fault := run.fault(new, prompt, fields, least=1):
+        if self._form == "prose" and (fault := run.fault(new, prompt, fields, least=1)):
             return fault
+        if not new:
+            return run.unless_made_up(lambda: "It held no text.", "")
         if not self.revision.note and count_words(new) < _LEAST * count_words(old):
             return run.unless_made_up(lambda: _NOT_WHOLE, "")
         if self.revision.read is None or piece:
