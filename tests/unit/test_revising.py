@@ -29,7 +29,7 @@ TEXT = "The dog slept on the step.\n\nMara climbed."
 
 def decided(*kinds: str, path: str = "x") -> list[Decision]:
     return [
-        Decision(n, path, kind, f"{kind}-{n}" if kind in ("revise", "fit", "retake-note") else None, "")  # type: ignore[arg-type]
+        Decision(n, path, kind, f"{kind}-{n}" if kind in ("revise", "fit", "retake-note") else None, "")  # type: ignore[arg-type] # the kinds are decisions
         for n, kind in enumerate(kinds, 1)
     ]
 
