@@ -28,6 +28,7 @@ TABLES: Final = {
     "RoleTable": "`[sampling]` and `[roles.NAME]`",
     "ModelTable": '`[models."NAME"]`',
     "PriceTable": '`[prices."NAME"]`',
+    "BudgetTable": "`[budget]`",
     "AuthorTable": "`[author]`",
 }
 # What a field is for. A field that is missing here, or gone from the program, stops the generator.
@@ -43,6 +44,7 @@ MEANINGS: Final = {
     "Settings.roles": "Who plays a role, and its sampling values.",
     "Settings.models": "How a model is reached.",
     "Settings.prices": "What a model costs.",
+    "Settings.budget": "What all runs of the project may take together.",
     "Settings.author": "For title pages of exports.",
     "RoleTable.model": "Model that plays the role.",
     "RoleTable.play": '`"me"`: a person at the terminal. `"file.py:function"`: a program.',
@@ -74,6 +76,8 @@ MEANINGS: Final = {
     "PriceTable.input": "Price of prompt tokens.",
     "PriceTable.output": "Price of reply tokens.",
     "PriceTable.cached": "Price of prompt tokens from a prefix cache; without it, that of `input`.",
+    "BudgetTable.tokens": "Most tokens of prompts and replies.",
+    "BudgetTable.usd": "Most US dollars; the price of every model has to be known.",
     "AuthorTable.name": "Name.",
     "AuthorTable.contact": "Address lines for the manuscript's first page.",
 }

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from commandline import script_of
+from fabula.base.errors import OverloadedError
 from witnesses import all_witness
 
 if TYPE_CHECKING:
@@ -202,3 +203,15 @@ def test_a_summary_model_that_is_not_there_is_told_before_anybody_talks(cli: Cli
     assert "models/bart/config.json cannot be read (No such file or directory). Give the folder of an" in ran.err
     assert ran.out == ""
     assert not (cli.folder / "lamp").exists()
+
+
+def test_errors_side_by_side_end_no_conversation(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def failing(*_: object) -> None:
+        raise ExceptionGroup("side by side", [OverloadedError("The engine is busy."), OverloadedError("So is this.")])
+
+    talk(cli)
+    monkeypatch.setattr("fabula.craft.conversation.session.Session.say", failing)
+    cli.at_terminal()
+    ran = talk(cli, stdin="Hm.\n/quit\n")
+    assert ran.code == 0
+    assert "The engine is busy.\nThe conversation stands as before. Say it again, or something else." in ran.err

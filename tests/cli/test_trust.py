@@ -186,3 +186,28 @@ def test_a_damaged_record_of_trust_is_said(tmp_path: Path) -> None:
     with pytest.raises(Exception, match=r"trust.json cannot be read. Delete it; what you trust will be asked again"):
         Trust(tmp_path / "trust.json").all()
     assert sys.getrecursionlimit() < 5000
+
+
+@pytest.mark.parametrize("name", ["brief.md", "fabula.toml", "story.md", "plan", "story/02-more.md", ".fabula", "chat"])
+def test_a_link_out_of_a_project_is_not_followed(cli: Cli, name: str) -> None:
+    home = foreign(cli.folder, "")
+    mine = cli.folder / "mine"
+    mine.mkdir()
+    (mine / "key.md").write_text("my key\n", encoding="utf-8")
+    (home / "story").mkdir()
+    (home / name).unlink(missing_ok=True)
+    (home / name).symlink_to(mine / "key.md" if "." in name[1:] else mine)
+    for command in (("status", "theirs"), ("update", "theirs", "--yes"), ("export", "theirs")):
+        ran = cli(*command)
+        assert ran.code == 2
+        assert "is a link that leaves theirs. Put the file itself there." in ran.err
+    assert sorted(file.name for file in mine.iterdir()) == ["key.md"]
+
+
+def test_links_within_a_project_are_its_own(cli: Cli) -> None:
+    home = foreign(cli.folder, 'system = "end-to-end"\n')
+    (home / "notes.md").write_text("A note.\n", encoding="utf-8")
+    (home / "plan").mkdir()
+    (home / "plan" / "notes.md").symlink_to("../notes.md")
+    (home / "elsewhere").symlink_to(cli.folder)
+    assert cli("status", "theirs").code == 0

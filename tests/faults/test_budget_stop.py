@@ -7,17 +7,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fabula.app.conversing import conversing, settings_for
 from fabula.app.writing import Options, write_in
-from fabula.base.errors import BudgetError, UsageError
+from fabula.base.errors import BudgetError, OverloadedError, UsageError
+from fabula.craft.conversation import Parties
 from fabula.engine.events import CallFinished, CallStarted
+from fabula.models.budget import Budget, estimate_tokens
 from fabula.project.folder import Project
 from fabula.story import Brief
 from fabula.systems import systems
+from fake_provider import Answer, FakeProvider
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.engine.events import Event
+    from fabula.project.settings import Settings
 
 SCRIPT = f"scripted:{systems()['agents-room'].folder / 'script.toml'}"
 SETTINGS = {"model": SCRIPT, "preset": "faithful", "sampling": {"max_tokens": 300}}
@@ -89,3 +94,67 @@ async def test_a_cap_in_dollars_needs_a_price_and_asks_nobody_without(tmp_path: 
         await write_in(home, home.settings, Options(budget_usd=1.0, listeners=[heard.append]))
     assert not [event for event in heard if isinstance(event, CallFinished)]
     assert len([event for event in heard if isinstance(event, CallStarted)]) <= 1
+
+
+SERVED = "openai-chat:tale"
+
+
+def served(folder: Path, server: FakeProvider, **more: object) -> Project:
+    """A project on a server of one's own, with a price."""
+    settings = {
+        "system": "end-to-end",
+        "preset": "faithful",
+        "model": SERVED,
+        "models": {SERVED: {"base_url": server.openai_url}},
+        "prices": {SERVED: {"input": 1000, "output": 2000}},
+    }
+    return Project.create(folder, BRIEF, settings | more)
+
+
+async def test_a_server_that_counts_nothing_is_counted_and_charged_by_estimate(tmp_path: Path) -> None:
+    text = "The lamp went out, and nobody spoke of it again. " * 20
+    async with FakeProvider(Answer(text, usage=False)) as server:
+        home = served(tmp_path / "tale", server)
+        outcome = await write_in(home, home.settings, Options())
+        with home.journal as journal:
+            (usage,) = journal.spent().values()
+        assert usage.reply == estimate_tokens(text)
+        assert usage.estimated == usage.prompt + usage.reply > 0
+        assert usage.cost == pytest.approx((usage.prompt * 1000 + usage.reply * 2000) / 1e6)
+        assert outcome.budget.spent_usd == usage.cost
+        capped = served(tmp_path / "capped", server, sampling={"max_tokens": 300}, budget={"usd": 0.5})
+        with pytest.raises(BudgetError, match=r"Stopped before the budget of \$0\.5000 of the project is passed"):
+            await write_in(capped, capped.settings, Options())
+
+
+async def test_what_failed_tries_cost_is_on_the_bill_of_the_project(tmp_path: Path) -> None:
+    null = b'{"choices": [{"message": {"role": "assistant", "content": null}, "finish_reason": "stop", "index": 0}], '
+    broken = Answer(body=null + b'"usage": {"prompt_tokens": 400, "completion_tokens": 50, "total_tokens": 450}}')
+    async with FakeProvider(broken) as server:
+        home = served(tmp_path / "tale", server, models={SERVED: {"base_url": server.openai_url, "tries": 1}})
+        for _ in range(2):
+            with pytest.raises(OverloadedError, match="sent something that is no reply"):
+                await write_in(home, home.settings, Options())
+        with home.journal as journal:
+            (usage,) = journal.spent().values()
+        assert (usage.prompt, usage.reply) == (800, 100)
+        assert usage.cost == pytest.approx(1.0)
+        capped = home.settings.with_({"budget": {"usd": 1.1}, "sampling": {"max_tokens": 50}})
+        with pytest.raises(BudgetError, match=r"\$1\.0000 are spent"):
+            await write_in(home, capped, Options())
+
+
+async def test_a_conversation_keeps_to_the_budget_of_its_project(tmp_path: Path) -> None:
+    brief = Brief("Mara lit the lamp. Ilya left the house.")
+    home = Project.create(tmp_path / "tale", brief, SETTINGS | {"budget": {"tokens": 10}})
+    with pytest.raises(BudgetError, match="budget of 10 tokens of the project is passed"):
+        await talk(home, home.settings, Options())
+    free = home.settings.with_({"budget": {"tokens": None}})
+    with pytest.raises(BudgetError, match=r"budget of 20 tokens is passed.* --budget-tokens"):
+        await talk(home, free, Options(whole=Budget(tokens=20)))
+
+
+async def talk(home: Project, settings: Settings, options: Options) -> None:
+    async with conversing(home, settings_for(settings), options) as open_:
+        session = await open_.session("evening", Parties("Mara", ("Ilya",)))
+        await session.say("Is anybody there?")

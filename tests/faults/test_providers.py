@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import json
 import logging
+import re
 import subprocess
 import sys
 import traceback
@@ -30,12 +33,15 @@ from fabula.models.limits import Limited
 from fabula.models.providers import KINDS, PLACEHOLDER_KEY, ProviderModel, provider_model
 from fake_provider import (
     LLAMA_CONTEXT_ERROR,
+    STREAMS,
     TEXT,
     Answer,
     FakeProvider,
+    Recorded,
     broken_json,
     no_such_model,
     overloaded,
+    plain_body,
     refused_key,
     too_long,
 )
@@ -50,6 +56,7 @@ KEYS = {name: KEY for kind in KINDS.values() for name in kind.keys}
 NAMES = {"openai": "gpt-4o", "openai-chat": "tale-1", "anthropic": "claude-haiku-4-5", "google": "gemini-2.5-flash"}
 MESSAGES = (Message("system", "You are terse."), Message("user", "Go on."))
 ASKED = Request(MESSAGES)
+EXAMPLE = Recorded("POST", "/v1/chat/completions", {}, {"model": "tale-1"})
 EVERYTHING = Sampling(
     temperature=0.7,
     top_p=0.9,
@@ -408,6 +415,168 @@ async def test_an_error_inside_a_stream_is_the_same_error() -> None:
         assert "It said: busy" in str(error)
 
 
+# --- what is no reply, though it comes with 200 -----------------------------------------------------------------------
+
+
+def plain(body: bytes, content_type: str = "application/json", **headers: str) -> Answer:
+    return Answer(body=body, content_type=content_type, headers={k.replace("_", "-"): v for k, v in headers.items()})
+
+
+def changed(change: Callable[[Any], object]) -> Callable[[Recorded], Answer]:
+    """A good body whose list of answers `change` takes in hand."""
+    holders = {"chat": "choices", "responses": "output", "messages": "content", "google": "candidates"}
+
+    def answer(request: Recorded) -> Answer:
+        body = plain_body(request, Answer())
+        holder = holders[request.dialect]
+        return plain(json.dumps(body | {holder: change(body[holder])}).encode())
+
+    return answer
+
+
+def with_event(event: str, at: int = 4) -> Callable[[Recorded], Answer]:
+    """A good stream with one event in the place of another."""
+
+    def answer(request: Recorded) -> Answer:
+        events = [text for text, _ in STREAMS[request.dialect](request, Answer())]
+        return plain("".join([*events[:at], event, *events[at + 1 :]]).encode(), "text/event-stream")
+
+    return answer
+
+
+WHOLE: dict[str, Script] = {
+    "null": plain(b"null"),
+    "list": plain(b"[]"),
+    "number": plain(b"3"),
+    "text": plain(b'"hello"'),
+    "object": plain(b"{}"),
+    "nothing": plain(b""),
+    "deep": plain(b"[" * 3_000),
+    "no utf-8": plain(b'{"a": "\xff\xfe"}'),
+    "html": plain(b"<html>gateway</html>", "text/html"),
+    "html called json": plain(b"<html>gateway</html>"),
+    "an event stream": plain(b"data: {}\n\n", "text/event-stream"),
+    "broken gzip": plain(b"no gzip at all", content_encoding="gzip"),
+    "cut gzip": plain(gzip.compress(b'{"a": 1}' * 100)[:30], content_encoding="gzip"),
+    "an error": plain(b'{"error": {"message": "backend broke", "code": 500}}'),
+    "an error in words": plain(b'{"error": "backend broke"}'),
+    "no choice": changed(lambda _: []),
+    "null for choices": changed(lambda _: None),
+    "a text for choices": changed(lambda _: "x"),
+    "null for a choice": changed(lambda _: [None]),
+    "a number for a choice": changed(lambda _: [3]),
+    "an empty choice": changed(lambda _: [{}]),
+}
+STREAMED: dict[str, Script] = {
+    **{name: WHOLE[name] for name in ("null", "list", "object", "nothing", "deep", "html", "broken gzip", "an error")},
+    "nothing but the end": plain(b"data: [DONE]\n\n", "text/event-stream"),
+    **{f"event {event}": with_event(f"data: {event}\n\n") for event in ("null", "[]", "3", '"x"', "<html>")},
+    "an error event": with_event('data: {"error": {"message": "backend broke"}}\n\n'),
+    "an error event in words": with_event('data: {"error": "backend broke"}\n\n'),
+    "an error event at first": with_event('data: {"error": {"message": "backend broke"}}\n\n', at=0),
+    "an error event of a type": with_event('data: {"type": "error", "error": {"message": "backend broke"}}\n\n'),
+}
+
+
+@every_kind
+@pytest.mark.parametrize("name", list(WHOLE))
+async def test_what_is_no_reply_is_an_error_that_is_tried_again(kind: str, name: str) -> None:
+    await check_no_reply(WHOLE[name], kind, name, stream=False)
+
+
+@every_kind
+@pytest.mark.parametrize("name", list(STREAMED))
+async def test_a_stream_that_is_no_reply_is_one_too(kind: str, name: str) -> None:
+    await check_no_reply(STREAMED[name], kind, name, stream=True)
+
+
+async def check_no_reply(script: Script, kind: str, name: str, *, stream: bool) -> None:
+    error = await failing(script, kind, stream=stream)
+    assert type(error) is OverloadedError
+    assert str(error).startswith(f"{kind}:{NAMES[kind]} ")
+    assert "{" not in str(error).partition("It said")[0]
+    if "an error" in name:
+        assert "It said: backend broke" in str(error)
+
+
+@pytest.mark.parametrize("event", [": waiting\n\n", "data: {}\n\n", "event: ping\ndata: {}\n\n"])
+async def test_what_keeps_a_stream_alive_is_no_error(event: str) -> None:
+    def script(request: Recorded) -> Answer:
+        events = [text for text, _ in STREAMS[request.dialect](request, Answer())]
+        return plain("".join([events[0], event, *events[1:]]).encode(), "text/event-stream")
+
+    reply, heard, _ = await ask(script, stream=True)
+    assert (reply.text, heard) == (TEXT, Answer().pieces())
+
+
+@every_kind
+async def test_an_error_with_200_that_says_400_is_not_tried_again(kind: str) -> None:
+    error = await failing(plain(b'{"error": {"message": "no such field", "code": 400}}'), kind)
+    assert type(error) is ModelError
+    assert "rejected the request. It said: no such field" in str(error)
+
+
+async def test_a_reply_whose_content_is_null_is_none() -> None:
+    def null(choices: Any) -> object:  # noqa: ANN401 -- JSON
+        return [choices[0] | {"message": {"role": "assistant", "content": None}}]
+
+    error = await failing(changed(null), "openai-chat")
+    assert "sent something that is no reply. It said: the reply holds no text" in str(error)
+    assert error.tokens == (21, 9)
+
+
+@pytest.mark.filterwarnings("ignore")  # the library's own, of each count that it cannot read
+@pytest.mark.parametrize("count", [None, -5, 10**30, "many", 1.5, [1]], ids=str)
+@pytest.mark.parametrize("kind", ["openai", "openai-chat", "anthropic", "google"])
+@streaming
+async def test_counts_that_cannot_be_are_no_counts(kind: str, stream: bool, count: object) -> None:  # noqa: FBT001 -- parametrised
+    odd: Any = count
+    answer = Answer(prompt_tokens=5, reply_tokens=7)
+
+    def script(request: Recorded) -> Answer:
+        if stream or kind == "anthropic":
+            body = "".join(text for text, _ in STREAMS[request.dialect](request, answer))
+        else:
+            body = json.dumps(plain_body(request, answer))
+        counted = re.sub(r'("\w+(?:_tokens|TokenCount)": )\d+', rf"\g<1>{json.dumps(odd)}", body)
+        return plain(counted.encode(), "text/event-stream" if stream or kind == "anthropic" else "application/json")
+
+    try:
+        reply, _, _ = await ask(script, kind, stream=stream)
+    except OverloadedError:  # the library checks the types of these before there is a reply
+        assert (kind, stream) in {("openai-chat", False), ("google", False), ("google", True)}
+        return
+    assert (reply.text, reply.usage.prompt, reply.usage.reply, reply.usage.cost) == (TEXT, 0, 0, None)
+
+
+async def test_what_failed_tries_took_is_not_forgotten() -> None:
+    async with FakeProvider([changed(lambda _: [])(EXAMPLE), broken_json(), Answer()]) as server:
+        model = Limited(connect(server, "openai-chat"), sleep=no_sleep)
+        reply = await model.ask(ASKED)
+        assert (reply.lost, reply.usage.prompt, reply.usage.reply) == ((21, 9), 21, 9)
+        server.script = changed(lambda _: [])
+        with pytest.raises(OverloadedError, match="Gave up after 5 tries") as caught:
+            await model.ask(ASKED)
+        await model.close()
+    assert caught.value.tokens == (105, 45)
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-5", "soon", "1e400"])
+async def test_a_retry_after_that_is_none_is_left_aside(value: str) -> None:
+    error = await failing(overloaded(429, value), "openai-chat")
+    assert error.retry_after in {None, 0.0}
+
+
+async def test_what_cannot_be_sent_is_not_blamed_on_the_server() -> None:
+    async with FakeProvider() as server:
+        model = connect(server, "openai-chat")
+        with pytest.raises(ModelError, match=r"could not be asked: the client library failed\. It said: ") as caught:
+            await model.ask(Request((Message("user", "\ud800"),)))
+        await model.close()
+    assert not caught.value.retryable
+    assert not server.requests
+
+
 async def test_retry_after_may_be_a_date() -> None:
     at = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
     error = await failing(overloaded(503, at), "openai-chat")
@@ -439,7 +608,7 @@ def test_a_filter_that_the_library_raises_is_a_refusal() -> None:
 
 
 def test_nothing_sent_is_nothing_recorded() -> None:
-    assert provider_library.sent([]) == {}
+    assert provider_library.sent(provider_library.Wire()) == {}
 
 
 @pytest.mark.parametrize(
@@ -466,6 +635,10 @@ async def test_nobody_at_the_address_says_where_and_what_to_do(kind: str) -> Non
     await model.close()
     assert f"{model.name} cannot be reached at {gone}. Start the server, or correct the address" in str(caught.value)
     assert not caught.value.retryable
+
+
+async def no_sleep(_: float) -> None:
+    return
 
 
 async def test_limits_do_the_retries_and_honour_retry_after() -> None:
@@ -652,7 +825,20 @@ def test_what_cannot_be_a_key_is_refused_without_being_shown(key: str) -> None:
     assert key not in str(caught.value)
 
 
-@pytest.mark.parametrize("address", ["localhost:8000/v1", "ftp://host/v1", "http://", "http://me:secret@host/v1"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "localhost:8000/v1",
+        "ftp://host/v1",
+        "http://",
+        "http://me:secret@host/v1",
+        "http://[::1/v1",
+        "http://host:port/v1",
+        "http://host/v1?api_key=secret",
+        "http://host/v1?v=secret",
+        "http://host/v1#secret",
+    ],
+)
 def test_what_is_no_address_is_refused(address: str) -> None:
     with pytest.raises(UsageError, match="no address for openai-chat") as caught:
         provider_model("openai-chat", "m", base_url=address)

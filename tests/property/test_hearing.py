@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from fabula.craft.conversation.lines import Line
 from fabula.craft.conversation.turns import Draw, Hearing
 from fabula.engine.events import TextArrived
+from fabula.engine.replies.dialogue import Said
 
 NAMES = ("Tobias", "Mara", "Mara Quist")
 TOLD = (
@@ -55,15 +56,20 @@ def test_pieces_are_the_beginning_of_the_turn_and_nothing_of_a_refused_draw(
     shown: list[str] = []
     hearing = Hearing(shown.append)
     text = "(happens by the plan)"
-    for lead, reply in draws:
-        draw = Draw("Mara", NAMES, aids, lead, TOLD if aids else (), RULES if aids else "", sentences)
+    begun = Said()
+    for first, reply in draws:
+        lead = (f"[Mara: {begun.text}" if begun.message else f'[Mara: {begun.text} "') if begun.text else first
+        lead = lead if aids else ""
+        draw = Draw("Mara", NAMES, aids, lead, TOLD if aids else (), RULES if aids else "", sentences, begun)
         hearing.begin(draw, lead)
         drawn(hearing, reply, cuts)
         said = draw.read(lead + reply)
         if said.ended or draw.usable(said):
             text = draw.shortened(said).text
             break
-        assert not shown, "a draw that is refused shows nothing"
+        begun = draw.kept(said)
+        text = begun.text or text
+        assert begun.text.startswith("".join(shown)), "what was shown stands in the next draw"
     assert text.startswith("".join(shown))
     hearing.end(text)
     assert "".join(shown) == text

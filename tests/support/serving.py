@@ -56,7 +56,7 @@ class Engine:
     fails: Exception | None = None
     started: int = 0
     asked: list[Request] = field(default_factory=list)
-    name: str = "engine"
+    name: str = "scripted:engine"  # as what runs here, it costs nothing where it says nothing of it
     identity: str = "engine"
     capabilities: Capabilities = field(default_factory=lambda: Capabilities(parallel=1000))
     _begun: asyncio.Queue[None] = field(default_factory=asyncio.Queue)

@@ -61,6 +61,7 @@ NAMES = {
     "rules",
     "scale",
     "schedule",
+    "hostile",
     "serving",
     "startup",
     "statistics",

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from fabula.base.errors import BudgetError, UsageError
-from fabula.models.base import Usage
-from fabula.models.budget import Budget, estimate_tokens
+from fabula.models.base import Message, Reply, Request, Usage
+from fabula.models.budget import Budget, counted, estimate_tokens
 from fabula.models.prices import FREE, Price, cost, price_of
 
 CHEAP = Price(input=2.0, output=10.0, cached=0.5)
@@ -94,12 +94,72 @@ def test_two_alike_reservations_are_two() -> None:
     assert (budget.held_tokens, budget.spent_tokens) == (0, 120)
 
 
-def test_a_server_that_counts_nothing_cannot_slip_under_the_cap() -> None:
+ASKED = Request((Message("user", "Go on with the story of the lighthouse."),))
+SAID = "The lamp went out, and nobody spoke."
+
+
+@pytest.mark.parametrize(
+    ("prompt", "reply", "estimated"), [(0, 0, "both"), (10, 0, "reply"), (0, 9, "prompt"), (10, 9, "none")]
+)
+def test_what_a_server_does_not_count_is_counted_here_and_marked(prompt: int, reply: int, estimated: str) -> None:
+    usage = counted(ASKED, Reply(SAID, Usage(prompt=prompt, reply=reply)), "openai-chat:m")
+    asked, said = estimate_tokens(ASKED.messages[0].content), estimate_tokens(SAID)
+    assert (usage.prompt, usage.reply) == (prompt or asked, reply or said)
+    assert usage.estimated == {"both": asked + said, "reply": said, "prompt": asked, "none": 0}[estimated]
+
+
+def test_what_says_that_it_cost_nothing_took_nothing_on_this_machine_only() -> None:
+    assert counted(ASKED, Reply(SAID), "scripted:a.toml") == Reply(SAID).usage
+    assert counted(ASKED, Reply(SAID), "openai-chat:m").estimated > 0
+
+
+def test_of_what_is_counted_here_a_share_more_is_kept_back_from_a_cap() -> None:
     budget = Budget(tokens=1_000, usd=1.0)
-    budget.settle(budget.reserve("plot", "m", 400, 500, CHEAP), Usage())
-    assert budget.spent_tokens == 900
-    assert budget.spent_usd == pytest.approx(0.0058)
-    assert budget.bill()["plot"] == Usage()
+    budget.settle(budget.reserve("plot", "m", 400, 400, CHEAP), Usage(prompt=300, reply=300, estimated=600))
+    assert (budget.spent_tokens, budget.bill()["plot"].estimated) == (600, 600)
+    assert budget.spent_usd == pytest.approx(0.0036)
+    with pytest.raises(BudgetError, match=r"600 are spent \(180 more are kept back, since tokens were counted by est"):
+        budget.reserve("plot", "m", 100, 121, CHEAP)
+    budget.reserve("plot", "m", 100, 120, CHEAP)
+
+
+def test_a_reply_without_a_bound_holds_what_it_may_take_or_what_is_left() -> None:
+    budget = Budget(tokens=10_000)
+    held = budget.reserve("plot", "m", 100, 32_768, None, usual=4_096)
+    assert held.tokens == 10_000
+    with pytest.raises(BudgetError, match=r"may take 4,196 \(100 of prompt, 4,096 of reply\)"):
+        budget.reserve("plot", "m", 100, 32_768, None, usual=4_096)
+    budget.settle(held, Usage(prompt=100, reply=400))
+    assert budget.reserve("plot", "m", 100, 5_000, None, usual=4_096).tokens == 5_100
+
+
+async def test_a_call_waits_for_room_that_those_now_running_may_leave() -> None:
+    budget = Budget(tokens=500)
+    first = await budget.admit("plot", "m", 100, 300, None)
+    second = asyncio.create_task(budget.admit("plot", "m", 100, 300, None))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not second.done()
+    budget.settle(first, Usage(prompt=50, reply=40))
+    budget.settle(await second, Usage(prompt=100, reply=300))
+    with pytest.raises(BudgetError):
+        await budget.admit("plot", "m", 10, 10, None)
+
+
+async def test_a_part_waits_for_the_other_parts_of_its_whole() -> None:
+    whole = Budget(tokens=500, of=" of the project")
+    one, other = Budget(whole=whole), Budget(tokens=10_000, whole=whole)
+    first = await one.admit("plot", "m", 100, 300, None)
+    second = asyncio.create_task(other.admit("plot", "m", 100, 300, None))
+    await asyncio.sleep(0)
+    one.release(first)
+    assert (await second).tokens == 400
+    assert (whole.held_tokens, one.held_tokens, other.held_tokens) == (400, 0, 400)
+    other.settle(await second, Usage(prompt=100, reply=300))
+    assert (whole.spent_tokens, one.spent_tokens, other.spent_tokens, whole.held_tokens) == (400, 0, 400, 0)
+    with pytest.raises(BudgetError, match=r"budget of 500 tokens of the project is passed: 400 are spent"):
+        one.reserve("plot", "m", 101, 0, None)
+    assert one.held_tokens == 0
 
 
 def test_one_unknown_cost_makes_the_bill_unknown_never_zero() -> None:

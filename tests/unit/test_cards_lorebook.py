@@ -160,7 +160,7 @@ def test_a_lorebook_file_is_read_too_and_fields_of_other_kinds_are_passed_over()
     assert shown(lore, "oil") == ["x"]
     assert (lore.name, lore.budget, lore.entries[0].order) == ("", None, 100)
     with pytest.raises(UsageError, match="entries is no list of objects"):
-        Lorebook.of({"entries": {"0": {}}})
+        Lorebook.of({"entries": {"0": []}})
 
 
 def test_a_book_full_of_keys_is_bounded_in_time() -> None:

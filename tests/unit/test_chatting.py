@@ -417,7 +417,7 @@ def test_marks_foreign_turns_and_poor_draws_are_never_heard() -> None:
     assert heard(f"[Mara: (nods) Yes, {long}.]\nEOD") == f"(nods) Yes, {long}."
     assert heard(f"[Tobias: No, {long}, and {long}.]") == ""
     assert heard(f"As a language model I say: {long}, {long}.") == ""
-    assert heard(f"[Mara: (nods) Yes, {long}.]", (f"Yes, {long}!",)) == ""
+    assert heard(f"[Mara: (nods) Yes, {long}.]", (f"Yes, {long}!",)) == "(nods)"
     assert heard(f"nods) Yes, {long}.]", lead="[Mara: (").startswith("(nods) Yes, and so")
     assert heard(f"[Mara: (nods) Yes. {long}. {long}.]", sentences=1) == f"(nods) Yes. {long}."
     assert heard(f'Yes, {long}. {long}." she said.', lead='Mara: "', sentences=1) == f"Yes, {long}."
@@ -431,13 +431,23 @@ def test_marks_foreign_turns_and_poor_draws_are_never_heard() -> None:
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("[Mara: (nods) Yes.", ""),
+        ("[Mara: (nods", ""),
+        ("[Mara: (nods)", "(nods)"),  # what is done has passed its checks
+        ("[Mara: (nods) Yes.", "(nods)"),
+        ("[Mara: (nods) Yes, it", "(nods) Yes,"),  # nobody has begun so, and no rule does
+        ("[Mara: (nods) The lamp, bur", "(nods)"),  # an earlier line begins so
+        ("[Mara: (nods) The lamp is", "(nods)"),
+        ("[Mara: (nods) The lamp is out", "(nods) The lamp is"),  # now it is another
+        ("[Mara: (nods) I am an AI, Tob", "(nods)"),
+        ("[Mara: (nods) Well, as an old", "(nods) Well,"),
+        ("[Mara: (nods) Well, as an old friend", "(nods) Well, as an old"),
+        ("[Mara: (nods) Well, as an AI I cannot", "(nods) Well,"),
         ("[Mara: (nods) Yes.]", "(nods) Yes."),  # its end is there, whatever the model goes on with
         ("[Mara: (nods) Yes.\nTobias: No.", "(nods) Yes."),
-        ("[Mara: (nods) The lamp burned on, as always.]", ""),  # it was said before
-        ("[Mara: (nods)]", ""),
-        ('[Mara: (nods) "Yes." EOD]', ""),  # EOD counts at the end of a line, which may go on
-        (f'[Mara: (nods) "{LONG}" she', ""),  # the marks may be the whole's
+        ("[Mara: (nods) The lamp burned on, as always.]", "(nods)"),  # it was said before
+        ("[Mara: (nods) THE LAMP - burned on: as always]", "(nods)"),  # whatever its marks and capitals
+        ('[Mara: (nods) "Yes." EOD]', "(nods)"),  # EOD counts at the end of a line, which may go on
+        (f'[Mara: (nods) "{LONG}" she', "(nods)"),  # the marks may be the whole's
         (f'[Mara: (nods) "{LONG}" she says', f'(nods) "{LONG}" she'),
         (f"[Mara: *nods and {LONG}, and", ""),  # it may be what she does
         (f"[Mara: {LONG}, and on\nShe went up", f"{LONG}, and"),  # "She went up: ..." would be another's turn

@@ -38,7 +38,7 @@ def slow(opened: Conversing, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     open_talk = algorithm.open_talk
 
     async def slowly(*given: Any) -> Any:  # noqa: ANN401 - what the system takes and gives
-        asked.append(given[-1])
+        asked.append(given[3])
         for _ in range(5):
             await asyncio.sleep(0)
         return await open_talk(*given)
@@ -97,7 +97,7 @@ async def test_so_many_talks_are_held_and_sessions_keep_theirs(
 async def test_in_which_order_the_others_are_named_does_not_matter(opened: Conversing) -> None:
     session = await opened.session("evening", Parties("Tobias", ("Mara", "Henrik")))
     assert await opened.session("evening", Parties("Tobias", ("Henrik", "Mara"))) is session
-    opened.close_session("evening")
+    await opened.close_session("evening")
     again = await opened.session("evening", Parties("Tobias", ("Henrik", "Mara")))
     assert again.parties == session.parties
     with pytest.raises(UsageError, match="Tobias talks with Mara, Henrik"):

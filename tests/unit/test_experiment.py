@@ -13,7 +13,7 @@ from fabula.app.experiment.dry import forecast
 from fabula.app.experiment.grid import read_experiment
 from fabula.app.experiment.pages import as_page
 from fabula.app.experiment.results import Outcome, outcome_of, record_outcome
-from fabula.app.experiment.sharing import RunBudget, SharedModels, WholeBudgetError
+from fabula.app.experiment.sharing import RunBudget, SharedModels, WholeBudget, WholeBudgetError
 from fabula.app.experiment.tables import COLUMNS, as_csv, as_data, complete
 from fabula.app.experiment.working import How, run_experiment
 from fabula.base.errors import BudgetError, PausedError, ProjectError, UsageError
@@ -21,7 +21,6 @@ from fabula.base.files import held
 from fabula.engine.events import CallFinished
 from fabula.measure.report import Report, Row
 from fabula.models.base import Usage
-from fabula.models.budget import Budget
 from fabula.models.prices import Price
 from fabula.models.scripted import ScriptedModel
 from fabula.project.folder import Project
@@ -362,7 +361,7 @@ async def test_the_budget_of_one_run_fails_that_run(home: Path) -> None:
 
 
 def test_a_purse_pays_both_bills_and_gives_both_back() -> None:
-    whole = Budget(tokens=100)
+    whole = WholeBudget(tokens=100)
     one, other = RunBudget(80, whole=whole), RunBudget(80, whole=whole)
     held = one.reserve("a", "m", 10, 40, None)
     with pytest.raises(WholeBudgetError, match="Stopped before the budget of 100 tokens"):
@@ -378,7 +377,7 @@ def test_a_purse_pays_both_bills_and_gives_both_back() -> None:
         other.reserve("a", "m", 10, 71, None)
 
 
-@pytest.mark.parametrize("purse", [RunBudget(usd=1.0), RunBudget(whole=Budget(usd=1.0))])
+@pytest.mark.parametrize("purse", [RunBudget(usd=1.0), RunBudget(whole=WholeBudget(usd=1.0))])
 def test_a_budget_in_dollars_needs_prices(purse: RunBudget) -> None:
     with pytest.raises(UsageError, match=r"\[settings.prices.\"openai-chat:x\"\] input = 1.0"):
         purse.reserve("a", "openai-chat:x", 10, 10, None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -120,6 +121,30 @@ async def test_a_retry_after_beyond_the_bound_fails_at_once_and_keeps_it() -> No
         await limited(FakeModel([busy(retry_after=3600.0)]), naps, total_wait=300.0).ask(ASKED)
     assert naps.slept == []
     assert caught.value.retry_after == 3600.0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (400.0, "to wait 7 min, until 15:26, longer than the 5 min"),
+        (12_000.0, "to wait 3 h 20 min, until 18:40, longer"),
+        (36_000.0, "to wait 10 h, until 2026-03-05 01:20, longer"),
+        (200_000.0, "to wait 2 d 7 h, until 2026-03-06 22:53, longer"),
+        (1e15, "to wait 11,574,074,074 d 1 h, longer"),
+    ],
+)
+async def test_a_retry_after_beyond_the_bound_says_the_time(seconds: float, said: str) -> None:
+    now = datetime(2026, 3, 4, 15, 20, tzinfo=UTC)
+    with pytest.raises(OverloadedError) as caught:
+        await limited(FakeModel([busy(seconds)]), Naps(), now=lambda: now).ask(ASKED)
+    assert str(caught.value).startswith("fake:one is busy. The server asks to wait ")
+    assert said in str(caught.value)
+    assert str(caught.value).endswith("that a call may wait. Give the same command again then.")
+
+
+async def test_a_retry_after_beyond_the_bound_says_the_time_after_other_tries_too() -> None:
+    with pytest.raises(OverloadedError, match=r"asks to wait 5 min.* Gave up after 2 tries and 100 s of waiting"):
+        await limited(FakeModel([busy(100.0), busy(250.0)]), Naps()).ask(ASKED)
 
 
 async def test_gives_up_after_the_tries_and_says_so() -> None:

@@ -12,13 +12,13 @@ from fabula.story import count_words
 from fabula.story.sentences import sentences
 
 
-@pytest.mark.parametrize("words", [1, 11, 12, 13, 500])
+@pytest.mark.parametrize("words", [1, 13, 14, 15, 500])
 def test_a_placeholder_has_the_words_asked_for_in_sentences_that_all_differ(words: int) -> None:
     text = placeholder(words, "climax/section")
     assert count_words(text) == words
     assert text.endswith(".")
     pieces = sentences(text)
-    assert len(set(pieces)) == len(pieces) == -(-words // 12)
+    assert len(set(pieces)) == len(pieces) == -(-words // 14)
 
 
 def test_placeholders_of_two_paths_share_no_sentence() -> None:

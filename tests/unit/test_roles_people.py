@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fabula.base.errors import ModelError, UnknownNameError
+from fabula.base.errors import BudgetError, ModelError, RefusalError, UnknownNameError, UsageError
 from fabula.engine.events import CallFinished
 from fabula.engine.journal import Journal
 from fabula.engine.prompts import Prompts
-from fabula.engine.roles import Assignment, Cast, HandBackError, Person, is_person, role_key
+from fabula.engine.roles import Assignment, Cast, HandBackError, Person, Program, is_person, role_key
 from fabula.engine.run import Run, RunContext
 from fabula.models.base import Capabilities, Message, Reply, Request, Usage
+from fabula.models.budget import Budget
+from fabula.models.prices import Price
 from fabula.models.scripted import ScriptedModel
 
 if TYPE_CHECKING:
@@ -151,10 +153,55 @@ async def test_a_person_who_takes_over_keeps_the_models_turns(journal: Journal, 
 
 
 async def test_a_person_costs_nothing_and_the_model_after_them_its_price(journal: Journal, tmp_path: Path) -> None:
-    context = RunContext(journal, Prompts(tmp_path), Cast.of(Person("me", saying("Mara stands.", HAND_BACK), model())))
+    person = Person("me", saying("Mara stands.", HAND_BACK), model())
+    prices = {"openai:big": Price(1_000.0, 10_000.0)}
+    context = RunContext(journal, Prompts(tmp_path), Cast.of(person), prices=prices)
     for turn in range(3):
         await Run(context).scope("turn", turn).ask("Mara", "say", turn=turn)
     assert context.budget.bill()["Mara"].reply == 6
+    assert context.budget.spent_usd == pytest.approx(2 * (2 * 1_000 + 3 * 10_000) / 1e6)
+    assert [call.reply.usage.cost for call in journal.calls()] == [0.0, pytest.approx(0.032), pytest.approx(0.032)]
+
+
+async def test_a_cap_holds_for_what_a_person_hands_back(journal: Journal, tmp_path: Path) -> None:
+    prices, budget = {"openai:big": Price(1_000.0, 10_000.0)}, Budget(usd=5.1)
+    person = Person("me", saying(HAND_BACK), model())
+    with pytest.raises(BudgetError, match=r"the next call \(role 'Mara', openai:big\) may take \$5\.\d+"):
+        await play(journal, tmp_path, person, prices=prices, budget=budget)
+    assert len(journal.calls()) == 1
+    assert budget.spent_usd == pytest.approx(0.032)
+
+
+async def test_a_person_plays_on_when_a_cap_is_reached_or_the_models_price_is_unknown(
+    journal: Journal, tmp_path: Path
+) -> None:
+    person = Person("me", saying("One.", "Two.", PASS), model())
+    with pytest.raises(BudgetError):
+        await play(journal, tmp_path, person, budget=Budget(tokens=1))
+    assert performers(journal) == ["person:me"] * 2
+    context = RunContext(journal, Prompts(tmp_path), Cast.of(Person("me", saying("Four.", PASS), model())))
+    context.budget = Budget(usd=1.0)
+    assert await Run(context).scope("turn", 4).ask("Mara", "say", turn=4) == "Four."
+    with pytest.raises(UsageError, match="The price of openai:big"):
+        await Run(context).scope("turn", 5).ask("Mara", "say", turn=5)
+
+
+async def test_who_hands_back_is_not_asked_again_when_the_model_declines(journal: Journal, tmp_path: Path) -> None:
+    declines = ScriptedModel(
+        lambda request: Reply("", Usage(prompt=5, reply=1), "refusal"), name="openai:big", identity="openai:big@1"
+    )
+    context = RunContext(journal, Prompts(tmp_path), Cast.of(Person("me", saying(PASS), declines)))
+    with pytest.raises(RefusalError, match="openai:big@1 declined 3 times"):
+        await Run(context).ask("Mara", "say", turn=0)
+    assert context.budget.spent_tokens == 18
+    assert journal.spent()["Mara"].prompt == 15, "what came to nothing was paid, and is known to the project"
+
+
+async def test_a_program_takes_no_tokens_of_a_cap(journal: Journal, tmp_path: Path) -> None:
+    program = Program("p.py:f", lambda request: f"at {request.path}")
+    budget = Budget(tokens=1, usd=0.0)
+    assert len(await play(journal, tmp_path, program, budget=budget)) == 3
+    assert (budget.spent_tokens, budget.spent_usd) == (0, 0.0)
 
 
 # people of the story --------------------------------------------------------------------------------------------------

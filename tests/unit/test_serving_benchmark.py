@@ -8,6 +8,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[2]))  # as in test_benchmarks.py
 
+from benchmarks import hostile
 from benchmarks import serving as benchmark
 
 
@@ -16,3 +17,10 @@ def test_sessions_are_answered_without_an_error_beside_the_echo() -> None:
     assert [(row.target, row.met) for row in table.rows if row.what == "errors"] == [("at most 0.000", True)]
     assert [row.what for row in table.rows if row.target][1:] == ["4 sessions at their pace: p99, fabula adds"]
     assert all(math.isfinite(value) for row in table.rows for value in row.values)
+
+
+def test_a_session_is_answered_beside_whatever_one_client_sends() -> None:
+    table = hostile.bench(hostile.Sizes(turns=2, pause=0.01, rounds=1))
+    assert table.rows[-1].what == "turns of the session that failed"
+    assert table.rows[-1].met
+    assert len(table.rows) == 2 * (1 + len(hostile.worst())) + 1

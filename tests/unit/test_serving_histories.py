@@ -338,3 +338,9 @@ def test_messages_of_one_speaker_are_one_and_notices_none() -> None:
 
 def test_the_model_is_named_as_it_is_listed() -> None:
     assert MODEL == "fabula/lamp/Mara"
+
+
+async def test_what_was_said_is_for_its_owner_alone(server: Here) -> None:
+    await server.answer("One.")
+    (log,) = (server.served.conversing.project.folder / "chat").glob("*.jsonl")
+    assert log.stat().st_mode & 0o077 == 0

@@ -76,7 +76,7 @@ async def test_a_session_of_the_terminal_goes_on_in_its_own_order(server: Here) 
     conversing = server.served.conversing
     session = await conversing.session("evening", Parties("Tobias", ("Mara", "Henrik")))
     await session.say("One.")
-    conversing.close_session("evening")
+    await conversing.close_session("evening")
     await server.answer("Two.", model=BOTH, headers=EVENING)
     assert "One." in prompt(server)
     assert (await server.say("Three.", headers=EVENING)).status_code == 400, "of one of them it is another conversation"

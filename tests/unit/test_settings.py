@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -107,3 +108,31 @@ def test_settings_cannot_be_changed_in_place() -> None:
     settings: Any = Settings()
     with pytest.raises(ValueError, match="frozen"):
         settings.seed = 2
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://me:sk-1234@host/v1",
+        "http://host/v1?api_key=sk-1234",
+        "http://host/v1?key=sk-1234",
+        "http://host/#sk-1234",
+    ],
+)
+def test_an_address_that_may_hold_a_key_is_refused_and_not_shown(address: str) -> None:
+    with pytest.raises(
+        ConfigError, match=r"models\.openai-chat:m\.base_url: .* set the key in the environment"
+    ) as caught:
+        Settings.of({"models": {"openai-chat:m": {"base_url": address}}}, "fabula.toml")
+    shown = "".join(traceback.format_exception(caught.value))
+    assert "sk-1234" not in shown
+
+
+SECRET = "sk-" + "1234"
+
+
+@pytest.mark.parametrize("field", ["key", "api_key", "token", "auth_token", "password", "client_secret"])
+def test_a_key_that_was_put_into_the_file_is_not_shown(field: str) -> None:
+    with pytest.raises(ConfigError, match=rf"{field}: Extra inputs are not permitted\.$") as caught:
+        Settings.of({"models": {"openai:gpt-4o": {field: SECRET}}}, "fabula.toml")
+    assert SECRET not in "".join(traceback.format_exception(caught.value))

@@ -10,24 +10,31 @@ from typing import TYPE_CHECKING, Any, Final
 from fabula.app.writing import Prepared
 from fabula.base.errors import UsageError
 from fabula.craft.conversation import SessionFiles, open_session
+from fabula.craft.conversation.cards import Cards, write_cards
 from fabula.craft.conversation.session import parties_of_log
+from fabula.craft.narratives import FILE as NARRATIVE_FILE
 from fabula.craft.narratives import narrative_of
 from fabula.craft.revising import reviser
 from fabula.engine.run import Run
-from fabula.story import Brief, Story
+from fabula.project.folder import Project
+from fabula.story import Brief, Story, plain
 from fabula.systems import find, systems
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
+    from pathlib import Path
 
     from fabula.app.writing import Options
     from fabula.craft.conversation import Freedom, Parties, Session, Talk
     from fabula.engine.context import RunContext
     from fabula.engine.events import Kept
-    from fabula.project.folder import Project
     from fabula.project.settings import Settings
+    from fabula.story.cards import Card
 
 DEFAULT: Final = "snap"
+CARD_SYSTEM: Final = "vanilla"  # a card tells no story that could be planned
+PLAYER: Final = "User"  # who talks with a card, where no name is given
+_CARDS: Final = (".png", ".json", ".charx")
 _TALKS: Final = 100  # held for whoever asks next; sessions hold their own
 
 
@@ -60,6 +67,7 @@ class Conversing:
         context: what calls are made with.
         narrative: what is talked through.
         config: of the system.
+        cards: of those who talk, and lorebooks.
     """
 
     project: Project
@@ -67,8 +75,10 @@ class Conversing:
     context: RunContext
     narrative: str
     config: Any
+    cards: Cards = field(default_factory=Cards)
     _talks: dict[Parties | None, Talk] = field(default_factory=dict)
     _sessions: dict[str, Session] = field(default_factory=dict)
+    _first: dict[Parties, asyncio.Lock] = field(default_factory=dict)
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def talk(self, parties: Parties | None = None) -> Talk:
@@ -86,7 +96,7 @@ class Conversing:
     async def _talk(self, parties: Parties | None) -> Talk:
         if parties not in self._talks:
             talk: Talk = await self.prepared.method.algorithm.open_talk(
-                self.narrative, Run(self.context), self.config, parties
+                self.narrative, Run(self.context), self.config, parties, self.cards
             )
             self._talks[parties] = talk
             while len(self._talks) > _TALKS:
@@ -109,7 +119,9 @@ class Conversing:
                 known = parties_in(files)
                 same = known is not None and (parties is None or known.alike(parties))
                 talk = await self._talk(known if same else parties)
-                self._sessions[name] = open_session(files, talk, self.context, freedom)
+                first = self._first.setdefault(talk.parties, asyncio.Lock())
+                system = self.prepared.method.name
+                self._sessions[name] = open_session(files, talk, self.context, freedom, system=system, first=first)
         session = self._sessions[name]
         if parties is not None and not session.parties.alike(parties):
             others = ", ".join(session.parties.others)
@@ -118,9 +130,57 @@ class Conversing:
             )
         return session
 
-    def close_session(self, name: str) -> None:
+    @property
+    def too_small(self) -> str:
+        """What to say where the planner's model is too small for the system's plans; empty where it is not."""
+        run, method = Run(self.context), self.prepared.method
+        if "planner" not in method.roles or not run.aids("planner"):
+            return ""
+        return (
+            f"The model that plans is small, and {method.name} needs a larger one: its plans and turns will be poor. "
+            "`--system vanilla` needs no plan and answers sooner."
+        )
+
+    async def close_session(self, name: str) -> None:
         """Forget a session that is in memory; its log stays."""
-        self._sessions.pop(name, None)
+        if (session := self._sessions.pop(name, None)) is not None:
+            await session.close()
+
+    async def close(self) -> None:
+        """End what sessions make ready ahead."""
+        for name in list(self._sessions):
+            await self.close_session(name)
+
+
+def is_card(path: Path) -> bool:
+    """Whether a file is taken for a character card, by its name."""
+    return path.suffix.lower() in _CARDS and path.is_file()
+
+
+def card_project(
+    card: Card, folder: Path, player: str, changes: Mapping[str, Any], worlds: Mapping[str, bytes]
+) -> Project:
+    """The project in which one talks with a card's character, made where it is not there yet.
+
+    Its story is what the card tells of the character and the situation. Without another system the whole of it is in
+    the prompt, and the talk has no end.
+
+    Raises:
+        FabulaError: any of its kinds.
+    """
+    if (folder / "brief.md").exists():
+        project = Project.open(folder)
+    else:
+        system = str(changes.get("system") or CARD_SYSTEM)
+        own = {"open_ended": True, "private": False} if system == CARD_SYSTEM else {}
+        config = {"player": player, "npc": card.name, **own, **changes.get("config", {})}
+        brief = Brief(f"Talk with {card.name}, as {player}.", card.name)
+        project = Project.create(folder, brief, {**changes, "system": system, "config": config})
+        # Vanilla's prompt holds the card's description anyway; SNAP reads who is in a cell out of its text.
+        told = [card.said(name, player) for name in ("description", "scenario") if name == "scenario" or not own]
+        project.write_given(NARRATIVE_FILE, plain("\n\n".join([*filter(None, told), f"{card.name} meets {player}."])))
+    write_cards(project.folder, [card], worlds)
+    return project
 
 
 def parties_in(files: SessionFiles) -> Parties | None:
@@ -153,7 +213,11 @@ async def conversing(project: Project, settings: Settings, options: Options) -> 
                 journal.start_run(
                     f"chat with {prepared.method.name}", settings.model_dump(mode="json", exclude_defaults=True)
                 )
-            yield Conversing(project, prepared, context, narrative, config)
+            open_ = Conversing(project, prepared, context, narrative, config, Cards.in_(project.folder))
+            try:
+                yield open_
+            finally:
+                await open_.close()
             if context.mode == "live":
                 journal.end_run()
 

@@ -83,7 +83,7 @@ def _states(journal: Journal, path: str, coming: DryRun | None) -> list[str]:
         found.append(f"{len(notes)} {'note' if len(notes) == 1 else 'notes'}: {notes[-1]}")
     if coming is not None and path in coming.stale:
         found.append("retaken, not written yet" if journal.retaken(path) else "stale")
-    elif coming is not None and path not in coming.reached and not coming.made_up:
+    elif coming is not None and path not in coming.reached and not coming.guessed:
         made = any(version.made for version in journal.versions(path))
         found.append(UNUSED if made or not journal.places().get(path, "").startswith("story/") else "your own")
     return found

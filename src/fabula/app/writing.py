@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -24,8 +25,9 @@ from fabula.engine.prompts import Prompts
 from fabula.engine.replies import fault_of
 from fabula.engine.run import Run, RunContext
 from fabula.engine.trail import Trail, digest_of
+from fabula.models.base import NOTHING_USED
 from fabula.models.budget import Budget
-from fabula.models.prices import Price
+from fabula.models.prices import priced
 from fabula.project.casting import Environment, open_cast
 from fabula.project.folder import Project
 from fabula.project.remarks import remarks_on
@@ -37,15 +39,18 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 
     from fabula.engine.announced import Announced
+    from fabula.engine.dry_run import Temper
     from fabula.engine.events import Event, Kept, Listener
     from fabula.engine.methods import Method
     from fabula.engine.roles import Answer, Cast
     from fabula.engine.run import Mode
+    from fabula.models.base import Usage
     from fabula.project.folder import Change
 
 T = TypeVar("T")
 
 _LEAST_WORDS = 3
+_WALKED_TWICE = 300  # calls; of more, terse and generous replies make up for each other
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,7 @@ class Options:
     Attributes:
         budget_tokens: cap on prompt and reply tokens of this run.
         budget_usd: cap on its cost in US dollars.
+        whole: a budget that its calls count in too, with those of other runs.
         listeners: hear every event.
         approve: see `RunContext.approve`.
         announced: what was announced of this run, and who is asked before it asks for more; nothing by default.
@@ -66,6 +72,7 @@ class Options:
 
     budget_tokens: int | None = None
     budget_usd: float | None = None
+    whole: Budget | None = None
     listeners: Sequence[Listener] = ()
     approve: Callable[[Kept], Awaitable[str]] | None = None
     announced: Announced | None = None
@@ -140,8 +147,12 @@ class Prepared:
             chosen=self._chosen,
             mode=mode,
             listeners=self.options.listeners if mode != "dry" else (),
-            budget=Budget(self.options.budget_tokens, self.options.budget_usd),
-            prices={name: Price(p.input, p.output, p.cached) for name, p in self.settings.prices.items()},
+            budget=Budget(
+                self.options.budget_tokens,
+                self.options.budget_usd,
+                project_budget(self.settings, journal, self.options.whole),
+            ),
+            prices=self.settings.known_prices,
         )
 
     @property
@@ -190,6 +201,41 @@ class Prepared:
             return await system.write(brief, Run(context), config)
         except BaseExceptionGroup as group:  # calls side by side failed; the first of ours says enough
             raise first_error(group) from group
+
+
+def project_budget(settings: Settings, journal: Journal, whole: Budget | None = None) -> Budget | None:
+    """The budget for all runs of a project, with what is spent, as part of `whole`; `whole` where none is set."""
+    caps = settings.budget
+    if caps.tokens is None and caps.usd is None:
+        return whole
+    tokens, usd = (f"`{name} = {{}}` or more under [budget] in fabula.toml" for name in ("tokens", "usd"))
+    budget = Budget(caps.tokens, caps.usd, whole, " of the project", (tokens, usd))
+    for usage in payments(journal, settings):
+        budget.charge(usage)
+    return budget
+
+
+def payments(journal: Journal, settings: Settings) -> list[Usage]:
+    """What each call of a project took; those without a cost at today's price."""
+    prices = settings.known_prices
+    return [priced(usage, performer, prices) for _, performer, usage in journal.payments()]
+
+
+def paid_in(journal: Journal, settings: Settings) -> Usage:
+    """What a project has taken in all; its cost is `None` where one price is not known."""
+    return sum(payments(journal, settings), NOTHING_USED)
+
+
+def check_prices(expected: DryRun, settings: Settings, cap: float | None) -> None:
+    """Refuse a cap in dollars where a call that is to come has no known price, before anything is paid.
+
+    Raises:
+        UsageError: there is such a call; says which, and how to set the price.
+    """
+    caps = [one for one in (cap, settings.budget.usd) if one is not None]
+    unpriced = [call for call in expected.planned if call.cost is None]
+    if caps and unpriced:
+        raise Budget().unpriced(unpriced[0].role, unpriced[0].performer, min(caps))
 
 
 async def write_in(project: Project, settings: Settings, options: Options, supplied: Supplied | None = None) -> Outcome:
@@ -335,7 +381,7 @@ async def dry_run_in(
         changes = project.changes(journal)
         pending = {change.path: change.text for change in changes}
         dry = await _dry_run(prepared, journal, project.brief, pending, supplied, options.fit)
-        dry.of_files = remarks_on(project, journal, changes, None if dry.made_up else dry.reached)
+        dry.of_files = remarks_on(project, journal, changes, None if dry.guessed else dry.reached)
     return dry, changes
 
 
@@ -422,9 +468,24 @@ async def _dry_run(
         context.trail = prepared.trail(brief, context)
         if context.trail is not None and (same := context.trail.unchanged) is not None:
             return DryRun(replayed=same.calls, reached=set(same.reached), shortfalls=list(same.shortfalls))
-        await prepared.write(brief, context)
-    context.dry_run.shortfalls = context.shortfalls
-    return context.dry_run
+        return await rehearsed(context, lambda one: prepared.write(brief, one))
+
+
+async def rehearsed(context: RunContext, write: Callable[[RunContext], Awaitable[Story]]) -> DryRun:
+    """What `write` would ask; where much of it is made up, by two walks, so that terse and generous models are in it."""
+    tempers: tuple[Temper, ...] = ("terse first", "generous first")
+    walks: list[DryRun] = []
+    for temper in tempers:
+        walks.append(DryRun(temper=temper))
+        trail = context.trail.anew() if context.trail is not None else None
+        walk = replace(context, ordinals=Counter(), dry_run=walks[-1], trail=trail, shortfalls=[])
+        await write(walk)
+        walks[-1].shortfalls = walk.shortfalls
+        if not walks[0].made_up or len(walks[0].planned) > _WALKED_TWICE:
+            break
+    most, *others = sorted(walks, key=lambda walk: -len(walk.planned))
+    most.other = others[0] if others else None
+    return most
 
 
 def write(

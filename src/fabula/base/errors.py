@@ -106,9 +106,11 @@ class ModelError(FabulaError):
         model: name of the model asked.
         retry_after: seconds the server asked us to wait, if it said so.
         retryable: whether the same call may succeed later.
+        tokens: of prompt and reply that the server counted, and may charge, though it gave no reply.
     """
 
     retryable = False
+    tokens: tuple[int, int] = (0, 0)
 
     def __init__(self, message: str, *, model: str = "", retry_after: float | None = None) -> None:
         super().__init__(message)

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fabula.cli.terminal import table
-from fabula.engine.events import CallFinished
+from fabula.engine.events import CallFinished, CallLost
 from fabula.models.base import NOTHING_USED, Usage
 
 if TYPE_CHECKING:
@@ -15,25 +15,32 @@ if TYPE_CHECKING:
     from fabula.engine.dry_run import DryRun
     from fabula.engine.events import Event
     from fabula.project.folder import Change
+    from fabula.project.settings import BudgetTable
 
 
 @dataclass
 class Bill:
-    """A listener that adds up what is really asked; replayed calls cost nothing and are only counted."""
+    """A listener that adds up what is really asked; replayed calls cost nothing and are only counted.
+
+    Attributes:
+        roles: what each role took.
+        paid: what each model took.
+    """
 
     roles: dict[str, Usage] = field(default_factory=dict)
+    paid: dict[str, Usage] = field(default_factory=dict)
     calls: dict[str, int] = field(default_factory=dict)
     replayed: int = 0
 
     def __call__(self, event: Event) -> None:
         """Take an event in."""
-        if not isinstance(event, CallFinished):
+        if not isinstance(event, CallFinished | CallLost):
             return
-        if event.replayed:
+        if isinstance(event, CallFinished) and event.replayed:
             self.replayed += 1
             return
-        before = self.roles.get(event.role)
-        self.roles[event.role] = event.usage if before is None else before + event.usage
+        for bill, name in ((self.roles, event.role), (self.paid, event.performer)):
+            bill[name] = bill[name] + event.usage if name in bill else event.usage
         self.calls[event.role] = self.calls.get(event.role, 0) + 1
 
     @property
@@ -45,6 +52,41 @@ class Bill:
     def tokens(self) -> int:
         """Prompt and reply tokens together."""
         return self.total.prompt + self.total.reply
+
+    @property
+    def paid_lines(self) -> str:
+        """A line for each model that costs something, or whose tokens we had to count; empty where none does."""
+        lines = []
+        for who, usage in self.paid.items():
+            if usage.cost != 0 or usage.estimated:
+                guessed = f" ({usage.estimated:,} tokens estimated: it does not count them)" if usage.estimated else ""
+                lines.append(f"Paid to {who}: {dollars(usage.cost)}{guessed}.")
+        return "\n".join(lines)
+
+
+def project_line(spent: Usage, caps: BudgetTable) -> str:
+    """What a project has taken in all, and what its budget leaves; empty where it costs nothing and has no budget."""
+    if not spent.cost and spent.cost is not None and caps.tokens is None and caps.usd is None:
+        return ""
+    tokens, left = spent.prompt + spent.reply, []
+    if caps.tokens is not None:
+        left.append(f"{max(caps.tokens - tokens, 0):,} of {caps.tokens:,} tokens")
+    if caps.usd is not None:
+        left.append(f"{dollars(max(caps.usd - (spent.cost or 0.0), 0.0))} of {dollars(caps.usd)}")
+    guessed = f" ({spent.estimated:,} estimated)" if spent.estimated else ""
+    said = f"The project has taken {tokens:,} tokens{guessed} in all, cost {dollars(spent.cost)}"
+    return f"{said}; its budget leaves {' and '.join(left)}." if left else f"{said}."
+
+
+def budget_data(spent: Usage, caps: BudgetTable) -> dict[str, Any]:
+    """A project's caps and what is spent of them, as JSON data; an unknown cost and no cap are null."""
+    return {
+        "tokens": caps.tokens,
+        "usd": caps.usd,
+        "spent_tokens": spent.prompt + spent.reply,
+        "spent_usd": spent.cost,
+        "estimated_tokens": spent.estimated,
+    }
 
 
 def total(roles: Mapping[str, Usage]) -> Usage:
@@ -60,7 +102,7 @@ def dollars(cost: float | None) -> str:
 
 
 def bill_table(roles: Mapping[str, Usage]) -> str:
-    """A row for each role, and the sum."""
+    """A row for each role, and the sum; "~" stands before tokens that we have counted ourselves."""
     rows: list[tuple[str, ...]] = [("role", "prompt", "cached", "reply", "seconds", "cost")]
     rows += [_row(role, usage) for role, usage in roles.items()]
     rows.append(_row("all", total(roles)))
@@ -68,7 +110,8 @@ def bill_table(roles: Mapping[str, Usage]) -> str:
 
 
 def _row(name: str, usage: Usage) -> tuple[str, ...]:
-    figures = (f"{usage.prompt:,}", f"{usage.cached:,}", f"{usage.reply:,}", f"{usage.seconds:,.1f}")
+    about = "~" if usage.estimated else ""
+    figures = (f"{about}{usage.prompt:,}", f"{usage.cached:,}", f"{about}{usage.reply:,}", f"{usage.seconds:,.1f}")
     return (name, *figures, dollars(usage.cost))
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.writing import first_error
 from fabula.base.errors import FabulaError, UnknownNameError, UsageError
-from fabula.base.files import write_atomically
+from fabula.base.files import PRIVATE, write_atomically
 from fabula.cli.bill import usage_data
 from fabula.cli.progress import counted
 from fabula.cli.session import near
@@ -28,6 +28,7 @@ HELP: Final = """\
   /plan             what is to happen in this cell, and where we are
   /where            how far the story is
   /next             let the story go on: to the next point, or the next cell
+  /greeting [N]     the greetings of the character's card; begin with another one
   /undo             take the last turn back
   /retry            draw the last answer anew
   /freedom LEVEL    rails, guided or loose
@@ -35,17 +36,19 @@ HELP: Final = """\
   /save [FILE]      write the conversation down as Markdown
   /quit             end; the same command goes on from here"""
 _PREPARING: Final = frozenset({"labeller", "planner", "summariser"})
+_DIGITS: Final = 6  # of the number of a greeting
 _SHOWN: Final = 3  # turns of a session that goes on
 
 
 @dataclass
 class Chat:
-    """A session at the terminal; `session` is set before `run`."""
+    """A session at the terminal; `session` is set before `run`. `greeting` is that of a card; 0 takes the first."""
 
     terminal: Terminal
     project: Project
     bill: Bill
     session: Session = field(init=False)
+    greeting: int = 0
     _prepares: bool = False
     _midline: bool = False
     _present: tuple[str, ...] = ()
@@ -67,7 +70,7 @@ class Chat:
         finally:
             self._end_line()
             if self.session.turns and self.session.files is not None:
-                write_atomically(self.session.files.transcript, self._markdown())
+                write_atomically(self.session.files.transcript, self._markdown(), mode=PRIVATE)
         self._farewell()
 
     async def _alone(self, most: int) -> None:
@@ -83,7 +86,7 @@ class Chat:
             )
 
     async def _with_person(self) -> None:
-        if not self.session.turns:
+        if not self.session.turns or self.greeting:
             await self._try(self._begin)
         while (line := await self.terminal.line(f"{self.session.parties.player}: ")) is not None:
             if not line.strip():
@@ -96,7 +99,10 @@ class Chat:
                 await self._try(lambda line=line: self.session.say(line, self._piece))  # type: ignore[misc] # a default binds the line
 
     async def _begin(self) -> Turn:
-        """The first turn, after who is there for it."""
+        """The first turn, after who is there for it; a greeting stands before anything is made ready."""
+        if self.session.greetings or self.greeting:
+            begin = self.session.greet if self.greeting else self.session.begin
+            return await begin(greeting=max(self.greeting, 1), on_text=self._piece)
         self._tell_present(await self.session.gather())
         return await self.session.begin(self._piece)
 
@@ -116,6 +122,8 @@ class Chat:
         else:
             if turn is not None:
                 self.show(turn)
+                self._prepares = True  # nobody waits for what is made ready now
+                self.session.prepare()
 
     # commands -------------------------------------------------------------------------------------------------------
 
@@ -126,6 +134,10 @@ class Chat:
             return await self.session.go_on(self._piece)
         if word == "/retry":
             return await self.session.retry(self._piece)
+        if word == "/greeting" and rest:
+            if not (rest.isascii() and rest.isdigit() and len(rest) < _DIGITS):
+                raise UsageError(f"/greeting takes a number, not {rest[:40]!r}. /greeting alone lists them.")
+            return await self.session.greet(int(rest), self._piece)
         if word == "/undo":
             last = await self.session.undo()
             self.terminal.message("Taken back." if last else "Taken back; nothing is said yet. /next begins.")
@@ -144,6 +156,7 @@ class Chat:
             "/leave": self._leave,
             "/join": self._join,
             "/save": self._save,
+            "/greeting": self._greetings,
             "/help": self._help,
         }
         if word not in commands:
@@ -159,6 +172,13 @@ class Chat:
             self.terminal.say(self.terminal.wrapped(f"{mark} {number}. {step.title}"))
             if step.detail:
                 self.terminal.say(self.terminal.wrapped(f"     {step.detail}"))
+
+    async def _greetings(self, _: str) -> None:
+        found = self.session.greetings
+        if not found:
+            self.terminal.say("No card of theirs has a greeting.")
+        for number, text in enumerate(found, 1):
+            self.terminal.say(f"{number}. {text}")
 
     async def _where(self, _: str) -> None:
         where = self.session.where
@@ -201,7 +221,7 @@ class Chat:
         if self.session.files is None:
             return
         target = _free(rest) if rest else self.session.files.transcript
-        write_atomically(target, self._markdown())
+        write_atomically(target, self._markdown(), mode=PRIVATE)
         self.terminal.message(f"Saved as {near(target)}.")
 
     async def _help(self, _: str) -> None:

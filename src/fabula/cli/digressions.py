@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from fabula.craft.conversation import Session
     from fabula.engine.dry_run import DryRun
     from fabula.measure.items import Item
+    from fabula.models.budget import Budget
 
 ASKED: Final = "digress.json"
 ITEMS: Final = "dialogues.jsonl"
@@ -148,6 +149,10 @@ class Digressing:
     settings: Mapping[str, Settings]
     limits: Limits
     bill: Bill
+    budget: Budget = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.budget = self.limits.budget
 
     def dry_run(self) -> dict[tuple[str, str], DryRun]:
         """What is left to ask, by narrative and system."""
@@ -190,8 +195,7 @@ class Digressing:
         left = f", about {counted(len(planned), 'call')} to make" if planned else ""
         self.terminal.advise(f"{system} on {one.id}: {counted(one.sessions, 'conversation')}{left}")
         options = Options(
-            budget_tokens=None if self.limits.budget_tokens is None else self.limits.budget_tokens - self.bill.tokens,
-            budget_usd=self.limits.budget_usd,
+            whole=self.budget,
             listeners=(progress, self.bill),
             person=People(self.terminal, project.folder).answer,
             environ=self.terminal.environ,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fabula.app.evaluating import Task, dry_run_evaluation, evaluate_in
-from fabula.app.writing import Options
+from fabula.app.writing import Options, check_prices
 from fabula.base.errors import ConfigError
 from fabula.cli.asked import evaluator_config, performers_of
 from fabula.cli.bill import Bill, bill_table, usage_data
@@ -45,7 +45,9 @@ class Evaluating:
     bill: Bill = field(default_factory=Bill)
 
     def __post_init__(self) -> None:
+        self.budget = self.limits.budget
         self.settings = Settings().with_(performers_of(self.judges, Settings()))
+        self.settings = self.settings.with_costs_of(Path(self.judges.out) / "fabula.toml")
         self.config: Any = evaluator_config(self.judges, self.settings, self.evaluator)
         if self.settings.prompts and not Path(self.settings.prompts).is_dir():
             raise ConfigError(f"--prompts {self.settings.prompts} is not a folder. Give a folder of .jinja files.")
@@ -75,6 +77,7 @@ class Evaluating:
             kept = f", {counted(planned.replayed, 'call')} in the journal" if planned.replayed else ""
             where = f", in {near(task.folder)}" if task.folder else ""
             terminal.advise(f"{task.evaluator.name}, {settings.model}{where}: {calls}{kept}")
+            check_prices(planned, settings, self.limits.budget_usd)
         progress = Progress(terminal, time.monotonic, planned.planned if planned else ())
         terminal.aside = progress.aside
         work = evaluate_in(task, settings, self._options(progress))
@@ -83,8 +86,7 @@ class Evaluating:
     def _options(self, progress: Progress | None) -> Options:
         limits, where = self.limits, self.folder or Path()
         return Options(
-            budget_tokens=limits.budget_tokens,
-            budget_usd=limits.budget_usd,
+            whole=self.budget,
             listeners=() if progress is None else (progress, self.bill),
             person=People(self.terminal, where).answer,
             environ=self.terminal.environ,
@@ -95,6 +97,8 @@ class Evaluating:
         """Say what was asked and what came from the journal."""
         if self.bill.calls:
             self.terminal.say("\n" + bill_table(self.bill.roles))
+            if self.bill.paid_lines:
+                self.terminal.say(self.bill.paid_lines)
         if self.bill.replayed:
             self.terminal.say(f"From the journal, at no cost: {counted(self.bill.replayed, 'call')}.")
 

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_type_h
 
 import typer
 
+from fabula.models.budget import Budget
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -131,19 +133,30 @@ class Judges(Performers):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """What a run may spend, and when it waits for a person."""
+class Caps:
+    """What a command may spend."""
 
-    approve: Annotated[
-        Literal["plans", "all"] | None,
-        typer.Option(help="Wait for approval of the plan, or of every text.", rich_help_panel=_LIMITS),
-    ] = None
     budget_tokens: Annotated[
         int | None, typer.Option(min=0, metavar="N", help="Most tokens this run may use.", rich_help_panel=_LIMITS)
     ] = None
     budget_usd: Annotated[
         float | None,
         typer.Option(min=0, metavar="X", help="Most US dollars this run may cost.", rich_help_panel=_LIMITS),
+    ] = None
+
+    @property
+    def budget(self) -> Budget:
+        """A new budget with these caps."""
+        return Budget(self.budget_tokens, self.budget_usd)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits(Caps):
+    """What a run may spend, and when it waits for a person."""
+
+    approve: Annotated[
+        Literal["plans", "all"] | None,
+        typer.Option(help="Wait for approval of the plan, or of every text.", rich_help_panel=_LIMITS),
     ] = None
     frozen: Annotated[
         bool,

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fabula.app.standing import shortfalls
-from fabula.app.writing import Options, dry_run_in, write_in
+from fabula.app.writing import Options, check_prices, dry_run_in, paid_in, write_in
 from fabula.base.errors import FabulaError
-from fabula.cli.bill import Bill, amount, bill_table, dollars, usage_data
+from fabula.cli.bill import Bill, amount, bill_table, budget_data, dollars, project_line, usage_data
 from fabula.cli.people import AnotherTakeError, People
 from fabula.cli.progress import Progress, counted, duration
 from fabula.engine.announced import Announced
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fabula.cli.options import Limits
     from fabula.cli.terminal import Terminal
     from fabula.engine.dry_run import DryRun, PlannedCall
+    from fabula.models.budget import Budget
     from fabula.project.folder import Change, Project
     from fabula.project.settings import Settings
     from fabula.story import Story
@@ -91,6 +92,10 @@ class Session:
     limits: Limits
     bill: Bill = field(default_factory=Bill)
     fit: Sequence[str] = ()  # artefacts whose old texts are to be revised to fit
+    budget: Budget = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.budget = self.limits.budget
 
     def dry_run(self) -> tuple[DryRun, list[Change]]:
         """What a run would ask now, and the changed files it would take over."""
@@ -163,6 +168,8 @@ class Session:
         Raises:
             FabulaError: any of its kinds; all finished calls are kept.
         """
+        if expected is not None:
+            check_prices(expected, self.settings, self.limits.budget_usd)
         progress = Progress(self.terminal, time.monotonic, expected.planned if expected else ())
         self.terminal.aside = progress.aside
         try:
@@ -185,12 +192,9 @@ class Session:
 
     def _options(self, progress: Progress) -> Options:
         people = People(self.terminal, self.project.folder, self.limits.approve)
-        tokens, usd = self.limits.budget_tokens, self.limits.budget_usd
         fit, self.fit = self.fit, ()  # it is recorded when a run begins; one that starts over finds it there
         return Options(
-            # A run that starts over after a retake has the budget that the ones before it left.
-            budget_tokens=None if tokens is None else max(tokens - self.bill.tokens, 0),
-            budget_usd=None if usd is None else max(usd - (self.bill.total.cost or 0.0), 0.0),
+            whole=self.budget,  # a run that starts over after a retake has what the ones before it left
             listeners=(progress, self.bill),
             approve=people.approve if self.limits.approve else None,
             person=people.answer,
@@ -205,13 +209,17 @@ class Session:
         file = near(self.project.story_file)
         asked = sum(self.bill.calls.values())
         with self.project.journal as journal:
-            places, spent = journal.places(), journal.spent()
+            places, spent, in_all = journal.places(), journal.spent(), paid_in(journal, self.settings)
             missed = shortfalls(journal, self.project.brief, self.settings, story.words)
         terminal.say(f"{file}: {story.words:,} words")
         if asked:
             terminal.say("\n" + bill_table(self.bill.roles))
+            if self.bill.paid_lines:
+                terminal.say(self.bill.paid_lines)
         if self.bill.replayed:
             terminal.say(f"From the journal, at no cost: {counted(self.bill.replayed, 'call')}.")
+        if said := project_line(in_all, self.settings.budget):
+            terminal.say(said)
         if missed:
             terminal.say("Not as asked:\n" + "\n".join(f"  {sentence}" for sentence in missed))
         plans = [name for name in places.values() if name.startswith("plan/")]
@@ -235,6 +243,8 @@ class Session:
                 "replayed": self.bill.replayed,
                 "bill": {role: usage_data(usage) for role, usage in self.bill.roles.items()},
                 "total": usage_data(self.bill.total),
+                "paid": {who: usage_data(usage) for who, usage in self.bill.paid.items()},
+                "budget": budget_data(in_all, self.settings.budget),
                 "project_bill": {role: usage_data(usage) for role, usage in spent.items()},
             }
         )

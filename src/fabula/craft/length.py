@@ -32,6 +32,7 @@ __all__ = [
     "read_range",
     "revise_to_length",
     "trim",
+    "usual_scenes",
     "write_to_length",
 ]
 
@@ -47,6 +48,7 @@ _LEFT: Final = 0.75  # of the words wanted; a shortened text with fewer has lost
 _LEAST_ASKED: Final = 15  # words; fewer are not worth a call's instruction
 _CALLS_A_TRY: Final = 6  # continuations that help are not failed tries, but they are bounded too
 _NEW_PARAGRAPH: Final = 80  # words after which a continuation starts a new paragraph
+_SCENES, _LEAST_SCENES = 13, 3  # 500 words have 3 scenes, 2,000 have 5, 20,000 have 18, 80,000 have 38
 _OWN_WORDS: Final = 4  # shorter sentences may occur twice
 _FLAG: Final = re.compile(r"(~|<=|>=|≤|≥|<|>)?\s*([\d.,]+\s*k?)(?:\s*(?:-|–|\.\.|to)\s*([\d.,]+\s*k?))?", re.IGNORECASE)  # noqa: RUF001 - a dash people type
 
@@ -245,6 +247,11 @@ def parse_range(text: str) -> WordRange:
         return WordRange.between(low, high)
     sign = found.group(1) or "~"
     return _range_of(("most" if sign in "<=≤" else "least" if sign in ">=≥" else "about", low, high))
+
+
+def usual_scenes(want: WordRange | None) -> int:
+    """About how many scenes capable planners give a story of so many words; for estimates only."""
+    return max(round(want.target**0.55 / _SCENES), _LEAST_SCENES) if want else _LEAST_SCENES
 
 
 async def revise_to_length(

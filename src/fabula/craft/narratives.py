@@ -23,8 +23,10 @@ async def narrative_of(run: Run, brief: Brief) -> str:
     return await run.given(NARRATIVE, folder="plan") or brief.text
 
 
-def parties_of(narrative: str, player: str = "", others: Sequence[str] = ()) -> Parties:
+def parties_of(narrative: str, player: str = "", others: Sequence[str] = (), known: Sequence[str] = ()) -> Parties:
     """Who talks: those named, else those whom the narrative names most; the same for every system that asks nobody.
+
+    `known` may talk without being named in it.
 
     Raises:
         UnknownNameError: somebody is not in the narrative.
@@ -37,7 +39,7 @@ def parties_of(narrative: str, player: str = "", others: Sequence[str] = ()) -> 
         raise UsageError(
             "The narrative names fewer than two characters. Say who talks: player and npc, or --as and --with."
         )
-    check_people([player, *others], narrative)
+    check_people([player, *others], narrative, known)
     return Parties(player, others)
 
 

@@ -106,7 +106,7 @@ class _Reviser:
         prompt, said, fields = self._prompt(text, piece)
         for attempt in range(TRIES):
             place = run.again(attempt, fault)
-            reply = await place.chat(own.role, prompt, said, sketch=text, expect=count_words(text), **fields)
+            reply = await place.chat(own.role, prompt, said, expect=text, **fields)
             answer = reply.text
             if not own.note and is_unchanged(answer):
                 return text

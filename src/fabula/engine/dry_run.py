@@ -5,16 +5,37 @@ How it finds what a run would ask again is in `fabula.engine.staleness`.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import dataclass, field
 from hashlib import shake_128
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from fabula.story import count_words
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from fabula.models.base import Json
 
-_SENTENCE: Final = 12
+    Expected: TypeAlias = Mapping[str, float | None]
+    Words: TypeAlias = Callable[[float], int]
+    Sketch: TypeAlias = Callable[[Words], str]
+
+Temper: TypeAlias = Literal["even", "terse first", "generous first"]
+_SENTENCE: Final = 14
 _LETTERS: Final = 4  # of a word, beside the first one
 _FEW, _MANY, _PER_WORD = 8, 120, 14  # words of a text in a typed reply; half of what its bound allows
+_USUAL: Final = 12  # words of a text in a typed reply that nothing bounds
+_ENTRIES: Final = 2  # of a list whose number nothing says
+_TERSE, _GENEROUS = 0.85, 1.15  # shares of the words asked for that models give, as replies of several have shown
+_EVERY_OTHER: Final = 0.5
+_SHARES: Final = (0.5, 1.5)  # a record beyond them tells of texts that were cut or thrown away
+_SHORT: Final = frozenset(
+    {"place", "time", "date", "age", "gender", "person", "tense", "form", "element", "goal_domain"}
+)
+_GAP: Final = re.compile(r"\{(\d+)\}")
+_NAMES: Final = frozenset({"name", "names", "who", "speaker", "key", "title"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,30 +62,67 @@ class DryRun:
         planned: the calls that would be asked.
         replayed: how many are answered by the journal.
         reached: paths of all artefacts that are of use to a run, or would be if they were there.
-        made_up: whether a typed reply was, so that what it would name is not known.
+        guessed: whether a typed reply was made up, so that what it would name is not known.
         stale: paths of the artefacts that would be made, or made again.
         shortfalls: what the author asks for and will not get, in sentences.
         of_files: what the author should know of the files, in sentences.
+        temper: of the texts that stand for replies of models of which nothing is recorded. Some models give 85 % of the
+            words that they are asked for and some 115 %, which decides what is continued; so one text is terse and the
+            next generous. `even` gives what is asked.
+        made_up: how many replies were made up, since their paths never had one.
+        other: the same walk with terse and generous texts exchanged; what is expected lies between both.
     """
 
     planned: list[PlannedCall] = field(default_factory=list)
     replayed: int = 0
     reached: set[str] = field(default_factory=set)
-    made_up: bool = False
+    guessed: bool = False
     stale: list[str] = field(default_factory=list)
     shortfalls: list[str] = field(default_factory=list)
     of_files: list[str] = field(default_factory=list)
+    temper: Temper = "even"
+    made_up: int = 0
+    other: DryRun | None = None
+    _given: Counter[str] = field(default_factory=Counter)
+    _asked: Counter[str] = field(default_factory=Counter)
 
     @property
     def cost(self) -> float | None:
-        """US dollars of all planned calls, or `None` if one price is unknown."""
-        costs = [call.cost for call in self.planned]
-        return None if None in costs else sum(c for c in costs if c is not None)
+        """US dollars that a run may be expected to cost, or `None` if one price is unknown."""
+        costs = [call.cost for call in self._calls]
+        return None if None in costs else sum(c for c in costs if c is not None) / len(self._walks)
 
     @property
     def tokens(self) -> int:
-        """Prompt and reply tokens of all planned calls."""
-        return sum(call.prompt + call.reply for call in self.planned)
+        """Prompt and reply tokens that a run may be expected to take."""
+        return sum(call.prompt + call.reply for call in self._calls) // len(self._walks)
+
+    @property
+    def least_calls(self) -> int:
+        """How many calls there are at least; `planned` has as many as there may well be."""
+        return min(len(walk.planned) for walk in self._walks)
+
+    @property
+    def _walks(self) -> list[DryRun]:
+        return [self, *([self.other] if self.other else [])]
+
+    @property
+    def _calls(self) -> list[PlannedCall]:
+        return [call for walk in self._walks for call in walk.planned]
+
+    def seen(self, role: str, asked: int, text: str) -> None:
+        """Take in how many words a recorded reply has of those that it was asked for."""
+        self._asked[role] += asked
+        self._given[role] += count_words(text)
+
+    def share(self, role: str, path: str) -> float:
+        """The share of the words asked for that a role gives: as its record shows, or that of others; else a temper."""
+        for known in (self._asked[role], self._given[role]), (self._asked.total(), self._given.total()):
+            if known[0]:
+                return min(max(known[1] / known[0], _SHARES[0]), _SHARES[1])
+        if self.temper == "even":
+            return 1.0
+        return _TERSE if (_drawn(path) < _EVERY_OTHER) == (self.temper == "terse first") else _GENEROUS
 
 
 def placeholder(words: int, path: str) -> str:
@@ -79,8 +137,13 @@ def placeholder(words: int, path: str) -> str:
     return " ".join(lines)
 
 
+def sketched(form: str, share: float, path: str) -> str:
+    """A text of a form, such as `#1. {5}`, in which every `{5}` stands for about 5 words."""
+    return _GAP.sub(lambda gap: placeholder(max(round(int(gap[1]) * share), 1), f"{path}/{gap.start()}"), form)
+
+
 def example(schema: Json, path: str = "", nth: int = 0) -> Any:  # noqa: ANN401 - JSON data of any shape
-    """A smallest sensible value of a JSON schema (references inlined), for typed replies that were never asked.
+    """A smallest sensible value of a JSON schema (references inlined).
 
     The `nth` entry of an array takes the `nth` option of what it may choose from, so that all are named.
     """
@@ -99,6 +162,45 @@ def example(schema: Json, path: str = "", nth: int = 0) -> Any:  # noqa: ANN401 
         return [example(items, f"{path}/{n}", n) for n in range(max(schema.get("minItems", 1), 1))]
     plain = {"integer": schema.get("minimum", 1), "number": schema.get("minimum", 1), "boolean": False, "null": None}
     return plain.get(kind, placeholder(_words(schema), path))
+
+
+def usual(schema: Json, path: str, expect: Expected, words: Words = round, nth: int = 0, field: str = "") -> Any:  # noqa: ANN401 - JSON data of any shape
+    """A value of a JSON schema (references inlined) as long as models usually give it, for a reply never asked.
+
+    Lists have two entries where nothing is said in `expect`, and what a reply may leave out is left out unless it is
+    named there. Names are words, so that the parts of a value find each other by them.
+    """
+    if "const" in schema:
+        return schema["const"]
+    if options := schema.get("enum"):
+        return options[nth % len(options)]
+    for several in ("anyOf", "oneOf", "allOf"):
+        if several in schema:
+            return usual(schema[several][0], path, expect, words, nth, field)
+    said = expect.get(field)
+    kind = schema.get("type", "string")
+    if kind == "object":
+        needed = {*schema.get("required", ()), *expect}
+        parts = schema.get("properties", {}).items()
+        return {name: usual(part, f"{path}/{name}", expect, words, nth, name) for name, part in parts if name in needed}
+    if kind == "array":
+        entries = _ENTRIES if said is None else int(said)
+        entries = max(min(entries, schema.get("maxItems", entries)), schema.get("minItems", 0))
+        items = schema.get("items", {"type": "string"})
+        return [usual(items, f"{path}/{n}", {**expect, field: None}, words, n, field) for n in range(entries)]
+    if kind == "string":
+        if field in _NAMES:
+            return placeholder(1, path).rstrip(".")
+        bounded = _FEW // 2 if field in _SHORT else max(_words(schema), _USUAL)
+        return placeholder(words(bounded if said is None else said), path)
+    if said is None:
+        return example(schema, path, nth)
+    return _drawn(path) < said if kind == "boolean" else round(said)
+
+
+def _drawn(path: str) -> float:
+    """A number from 0 to 1 that is fixed by a path."""
+    return shake_128(path.encode()).digest(1)[0] / 256
 
 
 def _words(schema: Json) -> int:

@@ -55,6 +55,16 @@ class CallFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class CallLost:
+    """A call was paid for and came to nothing: its model declined, or failed after it was counted."""
+
+    path: str
+    role: str
+    performer: str
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
 class CallRetried:
     """A model failed and is asked again after `wait` seconds."""
 
@@ -126,6 +136,7 @@ Event: TypeAlias = (
     | CallStarted
     | TextArrived
     | CallFinished
+    | CallLost
     | CallRetried
     | Repaired
     | Kept

@@ -63,6 +63,10 @@ _CALLS: Final = (
     "LEFT JOIN text t ON t.hash = c.reply"
 )
 _LAST: Final = 2**63 - 1  # the largest id there can be
+_LOSSES: Final = """
+CREATE TABLE IF NOT EXISTS loss (id INTEGER PRIMARY KEY, path TEXT NOT NULL, role TEXT NOT NULL,
+                                 performer TEXT NOT NULL, usage TEXT NOT NULL, run INTEGER NOT NULL, at TEXT NOT NULL)
+"""
 _TRAIL: Final = """
 CREATE TABLE IF NOT EXISTS trail (inputs TEXT NOT NULL, decided TEXT NOT NULL, calls INTEGER NOT NULL,
                                   reached TEXT NOT NULL, shortfalls TEXT NOT NULL);
@@ -574,12 +578,30 @@ class Journal:
         reply = self._reply(path, digest, text, finish, performer, detail)
         return Call(path, role, performer, ordinal, reply, at, messages)
 
+    def lose(self, request: Request, performer: str, usage: Usage) -> None:
+        """Record what was paid for a call that came to nothing; the call itself is asked again the next time."""
+        row = (request.path, request.role, performer, json.dumps(asdict(usage)), self._run, self._now())
+        insert = "INSERT INTO loss (path, role, performer, usage, run, at) VALUES (?, ?, ?, ?, ?, ?)"
+        self._write((_LOSSES, ()), (insert, row))
+
+    def payments(self) -> list[tuple[str, str, Usage]]:
+        """Role, performer and usage of every call that was made, those that came to nothing at the end."""
+        rows = self._all("SELECT role, performer, detail FROM call ORDER BY id")
+        with self._reading("what the calls used"):
+            made = [(role, performer, Usage(**json.loads(detail)["usage"])) for role, performer, detail in rows]
+            if self._all("SELECT 1 FROM sqlite_master WHERE name = 'loss'"):
+                rows = self._all("SELECT role, performer, usage FROM loss ORDER BY id")
+                made += [(role, performer, Usage(**json.loads(usage))) for role, performer, usage in rows]
+        return made
+
+    def usages(self) -> list[Usage]:
+        """What every call that was made took."""
+        return [usage for _, _, usage in self.payments()]
+
     def spent(self) -> dict[str, Usage]:
         """What the whole project has used so far, by role."""
         bill: dict[str, Usage] = {}
-        for role, detail in self._all("SELECT role, detail FROM call ORDER BY id"):
-            with self._reading(f"what a call of role {role!r} used"):
-                usage = Usage(**json.loads(detail)["usage"])
+        for role, _, usage in self.payments():
             bill[role] = bill[role] + usage if role in bill else usage
         return bill
 

@@ -67,11 +67,11 @@ class Person:
             return Capabilities(parallel=1, sampling=frozenset())
         return replace(self.model.capabilities, stands_in=True)
 
-    async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
-        """What the person wrote, which costs nothing, or what the model did where the person handed back.
+    async def says(self, request: Request, on_text: OnText | None = None) -> Reply | None:
+        """What the person wrote, which costs nothing; `None` where the model is to answer.
 
         Raises:
-            ModelError: the person gave no text.
+            ModelError: the person gave no text, or handed back to nobody.
         """
         if not self._handed_back:
             try:
@@ -84,6 +84,19 @@ class Person:
                 self._handed_back = handed.for_good
         if self.model is None:
             raise ModelError(f"Nobody plays {request.role!r}. Cast the role anew.", model=self.name)
+        return None
+
+    async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
+        """What the person wrote, or what the model did where the person handed back.
+
+        A run asks the two apart (`says`), because the model's answer has to be paid for.
+
+        Raises:
+            ModelError: the person gave no text, or the model did not answer.
+        """
+        said = await self.says(request, on_text)
+        if said is not None or self.model is None:
+            return said or Reply("", model=self.name)
         return replace(await self.model.ask(request, on_text), model=self.model.identity)
 
     async def close(self) -> None:
@@ -160,11 +173,6 @@ def role_key(name: str) -> str:
 def drawn(cast: Sampling, asked: Sampling, base: Sampling) -> Sampling:
     """What a role is sampled with: the cast's values go before the system's, and `base` fills what is left."""
     return cast.over(asked).over(base)
-
-
-def answered_by(reply: Reply, performer: Model) -> str:
-    """Who answered: a person may have stood in for the model whose identity the call has."""
-    return reply.model if performer.capabilities.stands_in and reply.model else performer.identity
 
 
 @dataclass(frozen=True)

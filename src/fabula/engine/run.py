@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from fabula.base.errors import JournalMissError, RefusalError, ReplyError, UsageError
+from fabula.base.errors import JournalMissError, ModelError, RefusalError, ReplyError, UsageError
 from fabula.engine import replies
 from fabula.engine.aids import PROMPT_SHARE, USUAL_WINDOW, gets_aids
 from fabula.engine.context import Mode, RunContext
-from fabula.engine.dry_run import PlannedCall, example, placeholder
-from fabula.engine.events import CallFinished, CallStarted, Kept, Noted, Removed, Repaired, TextArrived
+from fabula.engine.dry_run import PlannedCall, placeholder, sketched, usual
+from fabula.engine.events import CallFinished, CallLost, CallStarted, Kept, Noted, Removed, Repaired, TextArrived
 from fabula.engine.journal import call_key
 from fabula.engine.making import Revision, Wanted, announced_as, made, making_now
-from fabula.engine.roles import Person, answered_by, drawn, is_person, role_key
+from fabula.engine.roles import Person, Program, drawn, is_person, role_key
 from fabula.engine.staleness import (
     MARK,
     Branch,
@@ -34,17 +34,19 @@ from fabula.engine.staleness import (
     unmarked,
 )
 from fabula.engine.trail import Step
-from fabula.models.base import Message, Reply, Request, Sampling
-from fabula.models.budget import estimate_tokens, prompt_tokens
-from fabula.models.prices import cost, paid, price_of
+from fabula.models.base import NOTHING_USED, Message, Reply, Request, Sampling, Usage
+from fabula.models.budget import counted, estimate_tokens, longest_reply, prompt_tokens
+from fabula.models.prices import cost, is_overridden, paid, price_of
 from fabula.story import readable
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+    from fabula.engine.dry_run import Expected, Sketch
     from fabula.engine.replies.rules import RuleName
     from fabula.engine.roles import Assignment
-    from fabula.models.base import OnText, Usage
+    from fabula.models.base import Model, OnText
+    from fabula.models.prices import Price
 
 __all__ = ["DRAFTS", "Branch", "Draft", "Mode", "Run", "RunContext", "apart", "branches", "side_by_side"]
 
@@ -55,8 +57,7 @@ More: TypeAlias = "Callable[[Run, str], Awaitable[str]]"
 REFUSAL_TRIES = 3
 _LIKELIEST = 20  # tokens whose probabilities are asked for
 DEFAULT_REPLY_TOKENS = 4096  # target length of Agents' Room, section 5
-_WORDS_PER_TOKEN = 0.75
-_FEW_WORDS = 60  # of what stands for a reply that no run has had
+_WORDS_PER_TOKEN = 0.7
 _UNSET = Sampling()
 _USUAL_TEMPERATURE, _WARMER, _WARMEST = 0.7, 0.15, 1.0
 _WISHES = "The author of the story wishes this of the text that you are working on:"
@@ -389,7 +390,7 @@ class Run:
         /,
         *,
         sampling: Sampling | None = None,
-        expect: int | None = None,
+        expect: int | str | None = None,
         **fields: object,
     ) -> str:
         """The text of a role's reply to a prompt; one call, or none if it is recorded.
@@ -398,7 +399,7 @@ class Run:
             role: who is asked.
             prompt: name of the prompt file.
             sampling: values of the system; what the cast sets for the role goes before them.
-            expect: words the reply should have, for estimates only.
+            expect: words the reply should have, or how it looks (`#1. {5}`: five words stand there); for estimates only.
             **fields: fill the prompt's fields.
 
         Raises:
@@ -414,7 +415,7 @@ class Run:
         /,
         *,
         sampling: Sampling | None = None,
-        expect: int | None = None,
+        expect: int | str | None = None,
         **fields: object,
     ) -> Reply:
         """As `ask`, with usage and the way the reply ended."""
@@ -430,24 +431,19 @@ class Run:
         /,
         *,
         sampling: Sampling | None = None,
-        expect: int | None = None,
-        sketch: str | None = None,
+        expect: int | str | None = None,
         **fields: object,
     ) -> Reply:
-        """As `reply`, with what was said: messages between the prompt and what it says last (its block `closing`).
-
-        `sketch` is a reply as it might come, for estimates.
-        """
+        """As `reply`, with what was said: messages between the prompt and what it says last (its block `closing`)."""
         if (reply := self._followed(prompt)) is not None:
             return reply
-        request = self._request(role, prompt, sampling, fields, said=said, opening=True)
-        return await self._opened(request, expect, sketch)
+        return await self._opened(self._request(role, prompt, sampling, fields, said=said, opening=True), expect)
 
-    async def _opened(self, request: Request, expect: int | None, sketch: str | None = None) -> Reply:
+    async def _opened(self, request: Request, expect: int | str | None) -> Reply:
         """The reply with the first words that the model was given of it."""
         last = request.messages[-1]
         opening = last.content if last.role == "assistant" else ""
-        return _with_opening(await self._answer(request, expect, sketch=sketch), opening)
+        return _with_opening(await self._answer(request, expect), opening)
 
     def render(self, prompt: str, /, **fields: object) -> str:
         """The text of a prompt without its opening, to recognise echoes of it in a reply; nobody is asked."""
@@ -462,7 +458,7 @@ class Run:
         /,
         *,
         sampling: Sampling | None = None,
-        expect: int | None = None,
+        expect: int | str | None = None,
         **fields: object,
     ) -> tuple[str, ...]:
         """`n` independent replies to one prompt, asked side by side; `n` calls."""
@@ -481,11 +477,20 @@ class Run:
         return tuple(reply.text for reply in (*followed, *made))
 
     async def ask_for(
-        self, shape: type[T], role: str, prompt: str, /, *, sampling: Sampling | None = None, **fields: object
+        self,
+        shape: type[T],
+        role: str,
+        prompt: str,
+        /,
+        *,
+        sampling: Sampling | None = None,
+        expect: Expected | None = None,
+        **fields: object,
     ) -> T:
         """A reply of type `shape` (pydantic model, dataclass, any annotated type), repaired at most `repairs` times.
 
-        Uses the engine's JSON-schema mode where it has one, else asks for JSON in the text.
+        Uses the engine's JSON-schema mode where it has one, else asks for JSON in the text. `expect` is for estimates
+        only: by the names of its fields, how many entries a list has, how many words a text, and what is true.
 
         Raises:
             ReplyError: no reply could be read; the run can be resumed.
@@ -499,8 +504,11 @@ class Run:
         else:
             asked = f"{request.messages[-1].content}\n\n{replies.json_instruction(schema)}"
             request = replace(request, messages=(*request.messages[:-1], Message("user", asked)))
-        sketch = json.dumps(example(schema, request.path))
-        return await self._read(request, lambda text: replies.read_json(text, shape), sketch)
+        return await self._read(
+            request,
+            lambda text: replies.read_json(text, shape),
+            lambda words: json.dumps(usual(schema, request.path, expect or {}, words)),
+        )
 
     async def choose(
         self, options: Sequence[str], role: str, prompt: str, /, *, sampling: Sampling | None = None, **fields: object
@@ -515,7 +523,7 @@ class Run:
         request = self._request(role, prompt, sampling, fields)
         if self._assignment(role).performer.capabilities.choices:
             request = replace(request, choices=tuple(options))
-        return await self._read(request, lambda text: replies.read_choice(text, options), options[0])
+        return await self._read(request, lambda text: replies.read_choice(text, options), lambda _: options[0])
 
     async def weigh(
         self, options: Sequence[str], role: str, prompt: str, /, *, sampling: Sampling | None = None, **fields: object
@@ -524,9 +532,9 @@ class Run:
         request = self._request(role, prompt, sampling, fields)
         able = self._assignment(role).performer.capabilities.choices
         request = replace(request, logprobs=_LIKELIEST, choices=tuple(options) if able else ())
-        return await self._answer(request, None, sketch=options[0])
+        return await self._answer(request, None, sketch=lambda _: options[0])
 
-    async def _read(self, request: Request, read: Callable[[str], T], sketch: str) -> T:
+    async def _read(self, request: Request, read: Callable[[str], T], sketch: Sketch) -> T:
         """Ask, read, and send back what could not be read, at most `repairs` times."""
         for attempt in range(self.context.repairs + 1):
             reply = await self._answer(request, None, sketch=sketch)
@@ -641,9 +649,9 @@ class Run:
     async def _answer(
         self,
         request: Request,
-        expect: int | None,
+        expect: int | str | None,
         ordinal: int | None = None,
-        sketch: str | None = None,
+        sketch: Sketch | None = None,
         place: tuple[str, int] | None = None,
     ) -> Reply:
         """The recorded reply, or a new one that is recorded before it is used; `place` is the trail's for it."""
@@ -664,15 +672,21 @@ class Run:
         if missing and making.wanted.fits:
             old = making.stand_in(request, ordinal, self.context.journal)
             if making.fitting is not None:
-                made_up = sketch if sketch is not None else placeholder(expect or _FEW_WORDS, request.path)
-                making.heard.append((request, old or Reply(made_up)))
-                return making.heard[-1][1]
+                reply = old or self._made_up(request, prompt_tokens(request), expect, sketch)
+                making.heard.append((request, reply))
+                return reply
         reply = await self._recorded_or_asked(request, key, recorded, expect, ordinal, sketch)
         making.heard.append((request, reply))
         return reply
 
     async def _recorded_or_asked(
-        self, request: Request, key: str, recorded: Reply | None, expect: int | None, ordinal: int, sketch: str | None
+        self,
+        request: Request,
+        key: str,
+        recorded: Reply | None,
+        expect: int | str | None,
+        ordinal: int,
+        sketch: Sketch | None,
     ) -> Reply:
         context, performer = self.context, self._assignment(request.role).performer
         if context.mode == "dry":
@@ -693,56 +707,117 @@ class Run:
         return reply
 
     async def _ask_model(self, request: Request) -> Reply:
-        """Ask within the budget; a refusal is asked again with the next seed, and all tries are on the bill."""
+        """Ask whoever answers: a person where one stands in and does not hand back, else the model.
+
+        A refusal is asked again with the next seed, and all tries are on the bill.
+        """
         context, performer = self.context, self._assignment(request.role).performer
         listening: OnText | None = None
         if context.listeners:
             listening = lambda text: context.emit(TextArrived(request.path, text))  # noqa: E731 - a one-line adapter
+        started = CallStarted(request.path, request.role, performer.identity, request.sampling.max_tokens)
+        model = performer
+        if isinstance(performer, Person):
+            context.emit(started)
+            said = await performer.says(request, listening)
+            if said is not None:
+                return replace(said, text=readable(said.text))
+            model = performer.model or performer
         used = None
         for attempt in range(REFUSAL_TRIES):
             tried = replace(request, sampling=replace(request.sampling, seed=(request.sampling.seed or 0) + attempt))
-            context.emit(CallStarted(request.path, request.role, performer.identity, request.sampling.max_tokens))
-            most = request.sampling.max_tokens or DEFAULT_REPLY_TOKENS
-            price = price_of(performer.name, context.prices)
-            held = context.budget.reserve(request.role, performer.name, prompt_tokens(request), most, price)
-            try:
-                reply = await performer.ask(tried, listening)
-            except BaseException:
-                context.budget.release(held)
-                raise
-            usage = replace(reply.usage, cost=paid(reply.usage, price, own=performer.name not in context.prices))
-            context.budget.settle(held, usage)
-            used = usage if used is None else used + usage
-            if is_person(reply.model) or (reply.finish != "refusal" and not replies.is_refusal(reply.text)):
-                usage = replace(used, first=reply.usage.first)
-                return replace(reply, text=readable(reply.text), usage=usage, model=answered_by(reply, performer))
-            self.note(f"{performer.identity} declined at {request.path}; asked again with another seed.")
+            context.emit(started)
+            reply = await self._paid(model, tried, listening, used)
+            used = reply.usage
+            if reply.finish != "refusal" and not replies.is_refusal(reply.text):
+                return replace(reply, text=readable(reply.text), model=model.identity)
+            self.note(f"{model.identity} declined at {request.path}; asked again with another seed.")
+        self._lose(request, model, used or NOTHING_USED)
         raise RefusalError(
-            f"{performer.identity} declined {REFUSAL_TRIES} times to answer as {request.role!r} at {request.path}. "
+            f"{model.identity} declined {REFUSAL_TRIES} times to answer as {request.role!r} at {request.path}. "
             "Change the brief or give this role another model.",
-            model=performer.name,
+            model=model.name,
         )
 
+    async def _paid(self, model: Model, request: Request, listening: OnText | None, before: Usage | None) -> Reply:
+        """A model's reply within the budget, with what it took and what tries `before` did; a program costs nothing."""
+        context = self.context
+        if isinstance(model, Program):
+            return await model.ask(request, listening)
+        price = price_of(model.name, context.prices)
+        own = not is_overridden(model.name, context.prices)
+        most, usual = longest_reply(request, model), None if request.sampling.max_tokens else DEFAULT_REPLY_TOKENS
+        held = await context.budget.admit(request.role, model.name, prompt_tokens(request), most, price, usual=usual)
+        try:
+            reply = await model.ask(request, listening)
+        except ModelError as error:
+            lost = _counted_by_server(error.tokens, price)
+            context.budget.settle(held, lost)
+            self._lose(request, model, lost if before is None else before + lost)
+            raise
+        finally:
+            context.budget.release(held)
+        usage = counted(request, reply, model.name)
+        usage = replace(usage, cost=paid(usage, price, own=own))
+        usage = (
+            usage if not any(reply.lost) else replace(usage + _counted_by_server(reply.lost, price), first=usage.first)
+        )
+        context.budget.settle(held, usage)
+        return replace(reply, usage=usage if before is None else replace(before + usage, first=usage.first))
+
+    def _lose(self, request: Request, model: Model, usage: Usage) -> None:
+        """Record what was paid for a call that came to nothing."""
+        if usage != NOTHING_USED:
+            self.context.journal.lose(request, model.identity, usage)
+            self.context.emit(CallLost(request.path, request.role, model.identity, usage))
+
     def _dry(
-        self, request: Request, recorded: Reply | None, ordinal: int, expect: int | None, sketch: str | None
+        self,
+        request: Request,
+        recorded: Reply | None,
+        ordinal: int,
+        expect: int | str | None,
+        sketch: Sketch | None,
     ) -> Reply:
         """Stand in for a call in a dry run: the recorded reply, or an old or made-up one that counts as asked."""
         context = self.context
         if recorded is not None and not is_stale(context):
             context.dry_run.replayed += 1
+            if isinstance(expect, int) and recorded.finish == "stop":
+                context.dry_run.seen(request.role, expect, recorded.text)
             return recorded
         set_stale(context)
-        old = context.journal.last_at(request.path, ordinal)
-        context.dry_run.made_up |= old is None and sketch is not None
-        most = request.sampling.max_tokens or DEFAULT_REPLY_TOKENS
-        words = expect or int(most * _WORDS_PER_TOKEN)
-        reply = old or Reply(sketch if sketch is not None else placeholder(words, request.path))
-        made = int(words / _WORDS_PER_TOKEN) if sketch is None else estimate_tokens(sketch)
-        tokens = old.usage.reply if old and old.usage.reply else min(most, made)
-        prompt = prompt_tokens(request)
+        old, prompt = context.journal.last_at(request.path, ordinal), prompt_tokens(request)
+        context.dry_run.guessed |= old is None and sketch is not None
+        reply = old or self._made_up(request, prompt, expect, sketch)
+        tokens = reply.usage.reply or estimate_tokens(reply.text)
         usage = replace(reply.usage, prompt=prompt, cached=0, reply=tokens)
         self._plan(request.path, request.role, usage)
         return reply
+
+    def _made_up(self, request: Request, prompt: int, expect: int | str | None, sketch: Sketch | None) -> Reply:
+        """What stands for a reply that was never asked: of its usual length, and cut where the model would be."""
+        dry, able = self.context.dry_run, self._assignment(request.role).performer.capabilities
+        dry.made_up += 1
+        limits = [
+            request.sampling.max_tokens,
+            able.reply or DEFAULT_REPLY_TOKENS,
+            able.context and able.context - prompt,
+        ]
+        most = int(max(min(limit for limit in limits if limit), 1) * _WORDS_PER_TOKEN)
+        share = dry.share(request.role, request.path)
+        if sketch is not None:
+            return Reply(sketch(lambda words: min(round(words * share), most)))
+        if isinstance(expect, str):
+            return Reply(sketched(expect, share, request.path))
+        words = round((expect or most) * share)
+        return Reply(placeholder(min(words, most), request.path), finish="length" if words > most else "stop")
+
+
+def _counted_by_server(tokens: tuple[int, int], price: Price | None) -> Usage:
+    """What a server counted of tries that came to nothing."""
+    usage = Usage(prompt=tokens[0], reply=tokens[1])
+    return replace(usage, cost=paid(usage, price, own=False)) if any(tokens) else NOTHING_USED
 
 
 def _like(request: Request) -> str:

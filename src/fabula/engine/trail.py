@@ -92,6 +92,10 @@ class Trail:
         """What the run before left, where this run would be the same from its beginning to its end."""
         return self._before if self.followed and not self._changed else None
 
+    def anew(self) -> Trail:
+        """The same trail for a run that begins once more."""
+        return Trail(self._inputs, self._decided, self._before)
+
     def come_to(self, path: str) -> None:
         """Leave the trail before anything about an artefact is read about which a person has decided something."""
         self.followed = self.followed and path not in self._changed

@@ -93,6 +93,7 @@ class Usage:
     """What a call took: tokens in all, tokens served from a prefix cache, tokens written, seconds, US dollars.
 
     `cost` is `None` where the price is not known; it is never guessed. `first` is seconds to the first token.
+    `estimated` says how many of the tokens we have counted ourselves, since the server did not.
     """
 
     prompt: int = 0
@@ -101,6 +102,7 @@ class Usage:
     seconds: float = 0.0
     first: float | None = None
     cost: float | None = None
+    estimated: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         cost = None if self.cost is None or other.cost is None else self.cost + other.cost
@@ -111,6 +113,7 @@ class Usage:
             self.seconds + other.seconds,
             None,
             cost,
+            self.estimated + other.estimated,
         )
 
 
@@ -123,7 +126,8 @@ class Reply:
 
     `finish` is "stop" (said all), "length" (cut at `max_tokens`) or "refusal". `sent` holds the sampling values that
     really went out, `dropped` those the provider cannot take. Where a model had no room for a prompt's beginning and
-    left it out, `sent["unread"]` counts its tokens. `logprobs` maps first-token texts to natural logs.
+    left it out, `sent["unread"]` counts its tokens. `logprobs` maps first-token texts to natural logs. `lost`
+    are tokens of prompt and reply that a server counted in tries before this one, of which nothing could be used.
     """
 
     text: str
@@ -133,12 +137,14 @@ class Reply:
     sent: Mapping[str, Any] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
     logprobs: Mapping[str, float] | None = None
+    lost: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     """What a model can do beyond text, and how many calls it serves at once.
 
+    `context`: tokens of prompt and reply together, and `reply`: of a reply, where they are known.
     `continues`: a reply goes on with the assistant message that ends a request, instead of answering it.
     `stands_in`: the reply says who answered; the identity is that of another model, whose calls these are.
     `instructed`: it does what a prompt says; one that is not does the one thing it was trained for, to any text.

@@ -1,24 +1,30 @@
-"""A hard cap on tokens and dollars, checked before each call, and a bill per role."""
+"""Hard caps on tokens and dollars, of a run and of what it is part of, checked before each call; a bill per role."""
 
 from __future__ import annotations
 
+import asyncio
 import string
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import TYPE_CHECKING
 
 from fabula.base.errors import BudgetError, UsageError
-from fabula.models.base import Usage
-from fabula.models.prices import cost
+from fabula.models.base import NOTHING_USED, Usage
+from fabula.models.prices import FREE, cost, listed_window, price_of
 
 if TYPE_CHECKING:
-    from fabula.models.base import Request
+    from collections.abc import Iterator
+
+    from fabula.models.base import Model, Reply, Request
     from fabula.models.prices import Price
 
 _ASCII = bytes(range(128))
 _WORDS = (string.ascii_letters + " ").encode()
 _ENGLISH, _FOREIGN = 4.5, 3.3  # letters and spaces to a token
 _SIGN = 0.6  # tokens to another ASCII character: digits, punctuation, line ends
+_MARGIN = 0.3  # of tokens that we count ourselves: so much too low the estimate may be
+UNKNOWN_LONGEST = 32_768
+"""Tokens that a reply without a bound may have, where the model's window is not known."""
 _TYPOGRAPHY = b"\xe2\x80"  # how dashes, curly quotes and ellipses begin in UTF-8
 
 
@@ -46,35 +52,77 @@ def prompt_tokens(request: Request) -> int:
     return sum(estimate_tokens(message.content) for message in request.messages)
 
 
+def counted(request: Request, reply: Reply, model_name: str) -> Usage:
+    """What a call took; tokens that a server did not count are counted here, and marked as estimated.
+
+    A reply that says itself that it cost nothing, of a model on this machine, took nothing.
+    """
+    usage = reply.usage
+    if usage == NOTHING_USED and price_of(model_name, {}) == FREE:
+        return usage
+    prompt = usage.prompt or prompt_tokens(request)
+    written = usage.reply or estimate_tokens(reply.text)
+    estimated = (0 if usage.prompt else prompt) + (0 if usage.reply else written)
+    return replace(usage, prompt=prompt, reply=written, estimated=estimated) if estimated else usage
+
+
+def longest_reply(request: Request, model: Model) -> int:
+    """Tokens that a reply may have at most: as the request says, else as the model's window leaves them."""
+    if request.sampling.max_tokens:
+        return request.sampling.max_tokens
+    window = model.capabilities.context or listed_window(model.name)
+    return UNKNOWN_LONGEST if window is None else max(window - prompt_tokens(request), 1)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Reservation:
-    """What one call may take at most, held until it is settled or released; `usd` is `None` at an unknown price."""
+    """What one call may take at most, held until it is settled or released; `usd` is `None` at an unknown price.
+
+    `share` is what is held for it in the budget of the whole.
+    """
 
     role: str
     model: str
     tokens: int
     usd: float | None
     price: Price | None
+    share: Reservation | None = None
 
 
 @dataclass(eq=False)
 class Budget:
     """Caps on prompt and reply tokens together and on US dollars; `None` is no cap.
 
-    A cap holds up to the error of `estimate_tokens` in the prompts of the calls that run at that moment.
-    Its methods do not await, so that calls side by side in one event loop can never pass a cap together.
+    A cap is never passed by more than a call that takes more than it might. Its methods but `admit` do not await, so
+    that calls side by side in one event loop can never pass a cap together. Of tokens that we had to count ourselves
+    a share more is kept back, by which the count may be too low.
 
     Attributes:
+        whole: the budget of what this is a part of; each call is held and paid there too.
+        of: whose budget this is, for messages: " of the project".
+        raise_with: how to go on with more, for messages: with a place for tokens or dollars.
         spent_tokens: tokens of all settled calls.
         spent_usd: US dollars of all settled calls whose price is known.
+        waiting: those who want to know when a call is settled.
     """
 
     tokens: int | None = None
     usd: float | None = None
+    whole: Budget | None = None
+    of: str = ""
+    raise_with: tuple[str, str] = ("--budget-tokens {} or more", "--budget-usd {} or more")
     spent_tokens: int = field(default=0, init=False)
     spent_usd: float = field(default=0.0, init=False)
+    _kept_tokens: int = field(default=0, init=False, repr=False)
+    _kept_usd: float = field(default=0.0, init=False, repr=False)
     _held: set[Reservation] = field(default_factory=set, init=False, repr=False)
     _bill: dict[str, Usage] = field(default_factory=dict, init=False, repr=False)
+    waiting: list[asyncio.Future[None]] = field(default_factory=list, init=False, repr=False)
+
+    @property
+    def capped(self) -> bool:
+        """Whether there is a cap, here or on the whole."""
+        return any(one.tokens is not None or one.usd is not None for one in self.levels())
 
     @property
     def held_tokens(self) -> int:
@@ -86,57 +134,132 @@ class Budget:
         """The same in US dollars."""
         return sum(held.usd or 0.0 for held in self._held)
 
-    def reserve(
-        self, role: str, model_name: str, prompt_tokens_estimate: int, max_tokens: int, price: Price | None
+    async def admit(
+        self, role: str, model_name: str, prompt: int, longest: int, price: Price | None, *, usual: int | None = None
     ) -> Reservation:
-        """Hold what the next call may take: its estimated prompt and its longest reply, at full price.
+        """As `reserve`; but where calls now running may yet leave room enough, wait for them.
+
+        So nothing that is asked, and paid for, is broken off because another call finds no room beside it.
+
+        Raises:
+            BudgetError, UsageError: as `reserve`.
+        """
+        while True:
+            try:
+                return self.reserve(role, model_name, prompt, longest, price, usual=usual)
+            except BudgetError:
+                if not any(one.held_tokens for one in self.levels()):
+                    raise
+            settled = asyncio.get_running_loop().create_future()
+            for one in self.levels():
+                one.waiting.append(settled)
+            await settled
+
+    def reserve(
+        self, role: str, model_name: str, prompt: int, longest: int, price: Price | None, *, usual: int | None = None
+    ) -> Reservation:
+        """Hold what the next call may take, here and in the budget of the whole, at full price.
+
+        Args:
+            role: who is asked.
+            model_name: for messages.
+            prompt: tokens of it, by estimate.
+            longest: tokens that the reply may have.
+            price: of the model, if it is known.
+            usual: tokens that there must be room for, where the reply has no bound that holds; what is left of a cap
+                is held for it then, up to `longest`.
 
         Raises:
             BudgetError: the call might pass a cap; says what is spent and how to go on.
             UsageError: there is a cap in dollars and the model's price is not known.
         """
-        tokens = prompt_tokens_estimate + max_tokens
-        usd = None if price is None else cost(price, Usage(prompt=prompt_tokens_estimate, reply=max_tokens))
-        if self.usd is not None and usd is None:
-            raise UsageError(
-                f"The price of {model_name} (role {role!r}) is not known, so a budget of ${self.usd:,.2f} cannot be "
-                f'kept. Put it into fabula.toml, in dollars per million tokens: [prices."{model_name}"] input = 1.0, '
-                "output = 4.0, cached = 0.1 (each on a line of its own), or use --budget-tokens."
-            )
+        least = longest if usual is None else min(usual, longest)
+        if (self.usd is not None) and price is None:
+            raise self.unpriced(role, model_name, self.usd)
         asked = f"the next call (role {role!r}, {model_name})"
-        if self.tokens is not None and (need := self.spent_tokens + self.held_tokens + tokens) > self.tokens:
-            raise BudgetError(
-                f"Stopped before the budget of {self.tokens:,} tokens is passed: {self.spent_tokens:,} are spent, "
-                f"calls now running may take {self.held_tokens:,}, and {asked} may take {tokens:,} "
-                f"({prompt_tokens_estimate:,} of prompt, {max_tokens:,} of reply). Everything finished is kept; "
-                f"go on with --budget-tokens {need} or more."
-            )
-        if self.usd is not None and usd is not None and (sum_ := self.spent_usd + self.held_usd + usd) > self.usd:
-            raise BudgetError(
-                f"Stopped before the budget of ${self.usd:,.4f} is passed: ${self.spent_usd:,.4f} are spent, calls "
-                f"now running may take ${self.held_usd:,.4f}, and {asked} may take ${usd:,.4f}. Everything finished "
-                f"is kept; go on with --budget-usd {ceil(sum_ * 10_000) / 10_000:.4f} or more."
-            )
-        reservation = Reservation(role, model_name, tokens, usd, price)
+        tokens, usd = prompt + longest, None if price is None else cost(price, Usage(prompt=prompt, reply=longest))
+        if self.tokens is not None:
+            need, taken = prompt + least, self.spent_tokens + self._kept_tokens + self.held_tokens
+            if taken + need > self.tokens:
+                raise self.stopped(
+                    f"{self.tokens:,} tokens",
+                    f"{self.spent_tokens:,} are spent{self._kept(f'{self._kept_tokens:,}', self._kept_tokens)}, calls "
+                    f"now running may take {self.held_tokens:,}, and {asked} may take {need:,} ({prompt:,} of prompt, "
+                    f"{least:,} of reply)",
+                    self.raise_with[0].format(taken + need),
+                )
+            tokens = min(tokens, self.tokens - taken)
+        if self.usd is not None and price is not None and usd is not None:
+            dollars, gone = cost(price, Usage(prompt=prompt, reply=least)), self.spent_usd + self._kept_usd
+            if gone + self.held_usd + dollars > self.usd:
+                raise self.stopped(
+                    f"${self.usd:,.4f}",
+                    f"${self.spent_usd:,.4f} are spent{self._kept(f'${self._kept_usd:,.4f}', self._kept_usd)}, calls "
+                    f"now running may take ${self.held_usd:,.4f}, and {asked} may take ${dollars:,.4f}",
+                    self.raise_with[1].format(f"{ceil((gone + self.held_usd + dollars) * 10_000) / 10_000:.4f}"),
+                )
+            usd = min(usd, self.usd - gone - self.held_usd)
+        share = None
+        if self.whole is not None:
+            share = self.whole.reserve(role, model_name, prompt, longest, price, usual=usual)
+        reservation = Reservation(role, model_name, tokens, usd, price, share)
         self._held.add(reservation)
         return reservation
 
     def settle(self, reservation: Reservation, usage: Usage) -> None:
-        """Put what a call really took on the bill. A reply without any token counts is charged in full to the cap."""
+        """Put what a call really took on the bill; its cost, where it is not known, is by the reservation's price."""
         self.release(reservation)
-        counted = usage.prompt + usage.reply
-        self.spent_tokens += counted or reservation.tokens
-        dollars = usage.cost
-        if dollars is None and reservation.price is not None:
-            dollars = cost(reservation.price, usage) if counted else reservation.usd
-        self.spent_usd += dollars or 0.0
+        if usage.cost is None and reservation.price is not None:
+            usage = replace(usage, cost=cost(reservation.price, usage))
         before = self._bill.get(reservation.role)
         self._bill[reservation.role] = usage if before is None else before + usage
+        for one in self.levels():
+            one.charge(usage)
+
+    def charge(self, usage: Usage) -> None:
+        """Count what was used, here alone; of an unknown cost nothing is counted."""
+        taken = usage.prompt + usage.reply
+        self.spent_tokens += taken
+        self.spent_usd += usage.cost or 0.0
+        if usage.estimated:
+            self._kept_tokens += ceil(_MARGIN * usage.estimated)
+            self._kept_usd += _MARGIN * (usage.cost or 0.0) * usage.estimated / taken
 
     def release(self, reservation: Reservation) -> None:
         """Give back what a failed call held; safe to call twice."""
         self._held.discard(reservation)
+        if self.whole is not None and reservation.share is not None:
+            self.whole.release(reservation.share)
+        waiting, self.waiting = self.waiting, []
+        for one in waiting:
+            if not one.done():
+                one.set_result(None)
 
     def bill(self) -> dict[str, Usage]:
         """What each role took, in order of its first call; `cost` is `None` where one price is unknown."""
         return dict(self._bill)
+
+    def stopped(self, cap: str, why: str, more: str) -> BudgetError:
+        """The error that stops before a cap is passed."""
+        return BudgetError(
+            f"Stopped before the budget of {cap}{self.of} is passed: {why}. Everything finished is kept; go on with "
+            f"{more}."
+        )
+
+    def unpriced(self, role: str, model_name: str, cap: float) -> UsageError:
+        """The error where a price would have to be known."""
+        return UsageError(
+            f"The price of {model_name} (role {role!r}) is not known, so a budget of ${cap:,.2f}{self.of} cannot be "
+            f'kept. Put it into fabula.toml, in dollars per million tokens: [prices."{model_name}"] input = 1.0, '
+            "output = 4.0, cached = 0.1 (each on a line of its own), or use a budget in tokens."
+        )
+
+    def levels(self) -> Iterator[Budget]:
+        """This budget and those of the whole, from the inside out."""
+        yield self
+        if self.whole is not None:
+            yield from self.whole.levels()
+
+    @staticmethod
+    def _kept(amount: str, kept: float) -> str:
+        return f" ({amount} more are kept back, since tokens were counted by estimate)" if kept else ""

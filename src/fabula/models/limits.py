@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import random
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from math import ceil
 from typing import TYPE_CHECKING, TypeAlias
 
 from fabula.base.errors import ModelError, ModelTimeoutError
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 
     from fabula.models.base import Capabilities, Model, OnText, Reply, Request
 
+_MINUTE = 60
 OnRetry: TypeAlias = "Callable[[str, int, float, str], None]"
 
 
@@ -34,7 +37,7 @@ class Limited:
         tries: how often one call may be tried.
         total_wait: seconds that one call may wait between its tries, all together; a longer Retry-After fails at once.
         on_retry: called with (model, number of the failed try, seconds to wait, reason) before each wait.
-        rng, sleep: handed in, so that waits can be repeated and tests take no time.
+        rng, sleep, now: handed in, so that waits can be repeated and tests take no time.
     """
 
     model: Model
@@ -47,6 +50,7 @@ class Limited:
     on_retry: OnRetry | None = field(default=None, repr=False)
     rng: random.Random = field(default_factory=random.Random, repr=False)
     sleep: Callable[[float], Awaitable[None]] = field(default=asyncio.sleep, repr=False)
+    now: Callable[[], datetime] = field(default=lambda: datetime.now().astimezone(), repr=False)
     _gate: asyncio.Semaphore | None = field(default=None, init=False, repr=False)
     _loop: asyncio.AbstractEventLoop | None = field(default=None, init=False, repr=False)
 
@@ -73,16 +77,19 @@ class Limited:
         Raises:
             ModelError: not worth another try, or all tries failed; the message then says how many.
         """
-        waited = 0.0
+        waited, lost = 0.0, (0, 0)
         attempt = 1
         while True:
             try:
-                return await self._try(request, on_text)
+                reply = await self._try(request, on_text)
             except ModelError as error:
-                failure = error
+                failure, lost = error, (lost[0] + error.tokens[0], lost[1] + error.tokens[1])
+                failure.tokens = lost
+            else:
+                return replace(reply, lost=lost) if any(lost) else reply
             wait = self._wait(failure, attempt, waited)
             if wait is None:
-                raise failure if attempt == 1 else _given_up(failure, attempt, waited)
+                raise self._given_up(failure, attempt, waited)
             if self.on_retry is not None:
                 self.on_retry(self.name, attempt, wait, str(failure))
             await self.sleep(wait)
@@ -126,8 +133,38 @@ class Limited:
             wait = max(wait, failure.retry_after)
         return wait if waited + wait <= self.total_wait else None
 
+    def _given_up(self, failure: ModelError, tries: int, waited: float) -> ModelError:
+        """The last failure, saying what was tried and how long the server asks to wait, where that is too long."""
+        said = [str(failure)]
+        asked = failure.retry_after
+        if failure.retryable and tries < self.tries and asked is not None and waited + asked > self.total_wait:
+            said.append(
+                f"The server asks to wait {_time(asked)}{_until(self.now(), asked)}, longer than the "
+                f"{_time(self.total_wait)} that a call may wait. Give the same command again then."
+            )
+        if tries > 1:
+            said.append(f"Gave up after {tries} tries and {waited:.0f} s of waiting.")
+        if len(said) == 1:
+            return failure
+        last = type(failure)(" ".join(said), model=failure.model, retry_after=asked)
+        last.tokens = failure.tokens
+        return last
 
-def _given_up(failure: ModelError, tries: int, waited: float) -> ModelError:
-    """The last failure, saying what was tried."""
-    message = f"{failure} Gave up after {tries} tries and {waited:.0f} s of waiting."
-    return type(failure)(message, model=failure.model, retry_after=failure.retry_after)
+
+def _time(seconds: float) -> str:
+    """A length of time for people: "40 s", "5 min", "3 h 20 min", "2 d 4 h"."""
+    if seconds < _MINUTE:
+        return f"{ceil(seconds)} s"
+    minutes = ceil(seconds / _MINUTE)
+    days, hours, minutes = minutes // 1440, minutes // 60 % 24, minutes % 60
+    parts = [(days, "d"), (hours, "h"), (0 if days else minutes, "min")]
+    return " ".join(f"{count:,} {unit}" for count, unit in parts if count)
+
+
+def _until(now: datetime, seconds: float) -> str:
+    """When that time is over, on this machine's clock."""
+    try:
+        end = now + timedelta(seconds=seconds)
+    except OverflowError:
+        return ""
+    return f", until {end:%H:%M}" if end.date() == now.date() else f", until {end:%Y-%m-%d %H:%M}"

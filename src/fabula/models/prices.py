@@ -6,7 +6,7 @@ is `None`, never a guess.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -52,6 +52,11 @@ def price_of(model_name: str, overrides: Mapping[str, Price]) -> Price | None:
     return _listed(_PROVIDERS[kind], model) if kind in _PROVIDERS and model else None
 
 
+def is_overridden(model_name: str, overrides: Mapping[str, Price]) -> bool:
+    """Whether the user's settings price a model, which then counts more than what a provider's library says."""
+    return model_name in overrides or model_name.partition(":")[2] in overrides
+
+
 def cost(price: Price, usage: Usage) -> float:
     """US dollars for one call. Surcharges for writing a prompt cache are not in it: usage does not count them."""
     if price.over is not None and usage.prompt > price.over[0]:
@@ -67,6 +72,12 @@ def paid(usage: Usage, price: Price | None, *, own: bool) -> float | None:
     if own and usage.cost is not None:
         return usage.cost
     return None if price is None else cost(price, usage)
+
+
+def priced(usage: Usage, performer: str, overrides: Mapping[str, Price]) -> Usage:
+    """The usage of a recorded call, at today's price where it had none then."""
+    price = price_of(performer.partition("@")[0], overrides) if usage.cost is None else None
+    return usage if price is None else replace(usage, cost=cost(price, usage))
 
 
 @lru_cache(maxsize=256)
@@ -89,6 +100,20 @@ def _listed(provider: str, model: str) -> Price | None:
     for start in reversed(starts):
         over = (start, _priced(values, start, over))
     return _priced(values, 0, over)
+
+
+@lru_cache(maxsize=256)
+def listed_window(model_name: str) -> int | None:
+    """How many tokens prompt and reply of a hosted model may have together, where the library's data say so."""
+    kind, _, model = model_name.partition(":")
+    if kind not in _PROVIDERS or not model:
+        return None
+    from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415 - 0.1 s of import
+
+    try:
+        return get_snapshot().find_provider_model(model, None, _PROVIDERS[kind], None)[1].context_window
+    except LookupError:
+        return None
 
 
 def _priced(values: Sequence[object], start: int, over: tuple[int, Price] | None) -> Price:

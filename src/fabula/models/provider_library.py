@@ -8,11 +8,15 @@ Nothing of the library leaves this module but what `providers` hands back to it.
 from __future__ import annotations
 
 import json
+import re
 import ssl
+import warnings
+from contextlib import aclosing, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from hashlib import sha256
 from ipaddress import ip_address
+from math import isfinite
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
@@ -44,7 +48,7 @@ from fabula.base.errors import (
 from fabula.models.base import SAMPLING_FIELDS, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 
     from pydantic_ai.messages import ModelMessage, ModelResponseStreamEvent
     from pydantic_ai.models import Model
@@ -53,9 +57,12 @@ if TYPE_CHECKING:
 
     from fabula.models.base import Json, OnText, Request, Sampling
 
-WIRE: ContextVar[list[bytes] | None] = ContextVar("fabula_wire", default=None)
+WIRE: ContextVar[Wire | None] = ContextVar("fabula_wire", default=None)
 _CONNECT = 10.0
 _CUT = "the stream ended before the reply did"
+_NO_OBJECT = "what came is no JSON object"
+_NO_REPLY = "at {address} sent something that is no reply."
+_NO_TEXT = "the reply holds no text"
 _SETTINGS = {name: name for name in ("temperature", "top_p", "top_k", "max_tokens", "seed")} | {
     "presence_penalty": "presence_penalty",
     "frequency_penalty": "frequency_penalty",
@@ -82,6 +89,8 @@ _ON_THE_WIRE: Mapping[str, tuple[str, ...]] = {name: (name,) for name in SAMPLIN
 # Models that reason reject these: OpenAI's, and Anthropic's newer ones. The library drops them too, with a warning.
 _NOT_WHILE_REASONING = frozenset({"temperature", "top_p", "presence_penalty", "frequency_penalty"})
 _NOT_FOR_ANTHROPIC = frozenset({"temperature", "top_p", "top_k"})
+# The libraries warn of counts and fields that a server sends wrongly; what matters of it is an error of ours.
+warnings.filterwarnings("ignore", module=r"pydantic_ai\.|pydantic\.main|google\.genai")
 LIBRARY_ERRORS = (theirs.AgentRunError, theirs.UserError)
 _LONGEST = 300
 # llama.cpp's own type; the library knows the words of the others
@@ -89,6 +98,136 @@ _CONTEXT_TYPES = frozenset({"exceed_context_size_error"})
 _FILTERED_CODES = frozenset({"content_filter", "content_policy_violation"})
 _TRY_AGAIN = frozenset({408, 409, 425, 429})
 _SERVER_FAILED = 500
+_REJECTED = range(400, _SERVER_FAILED)
+_NO_WORD = 3  # tokens that a model may have written where it said nothing: marks of a reply's end
+_MOST_TOKENS = 10_000_000  # that a call can have taken: longer than any model's window
+_ENDED_BADLY = ("error", "response.failed")
+
+
+class Wire:
+    """What went over the wire in one call: the bodies of requests, and what came back, decoded.
+
+    The libraries pass over events of a stream that they do not understand, and with them a piece of the text or an
+    error; so what came is looked at here too.
+    """
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+        self.answered = self.rejected = False
+        self._reading: list[AsyncGenerator[bytes, None]] = []
+        self._came = bytearray()
+        self._streamed = False
+
+    def begins(self, response: httpx2.Response) -> None:
+        """Keep a copy of the decoded body of a response, as it is read."""
+        self.answered, self.rejected = True, response.is_error
+        self._streamed = "event-stream" in response.headers.get("content-type", "")
+        self._came.clear()
+        read = response.aiter_bytes
+
+        async def copied(chunk_size: int | None) -> AsyncGenerator[bytes, None]:
+            async with aclosing(read(chunk_size)) as pieces:
+                async for piece in pieces:
+                    self._came += piece
+                    yield piece
+
+        def reading(chunk_size: int | None = None) -> AsyncGenerator[bytes, None]:
+            self._reading.append(copied(chunk_size))
+            return self._reading[-1]
+
+        response.aiter_bytes = reading  # type: ignore[method-assign] # there is no hook for decoded bodies
+
+    async def close(self) -> None:
+        """End the reading of responses that a library has left in the middle."""
+        for reading in self._reading:
+            with suppress(RuntimeError, OSError, httpx2.HTTPError):  # the connection is broken, or has been given back
+                await reading.aclose()
+
+    @property
+    def events(self) -> list[Any]:
+        """The JSON values that came: the body, or the data of each event; what is no JSON is `None`."""
+        text = self._came.decode("utf-8", "replace").strip()
+        if not self._streamed:
+            return [_json(text)] if text else []
+        datas = [
+            "\n".join(line[5:].strip() for line in event.splitlines() if line.startswith("data:"))
+            for event in _EVENT_END.split(text)
+        ]
+        return [_json(data) for data in datas if data not in ("", "[DONE]")]
+
+    @property
+    def problem(self) -> str | None:
+        """Why what came is no reply, in the server's words where it has some; `None` where nothing is wrong."""
+        for event in self.events:
+            if not isinstance(event, dict) or not (event or self._streamed):  # `{}` keeps some streams alive
+                return ""
+            if event.get("error") or event.get("type") in _ENDED_BADLY:
+                return _words_of(event)
+        return None
+
+    @property
+    def status(self) -> int | None:
+        """The HTTP status that an error in the body or the stream names."""
+        for event in self.events:
+            error = event.get("error") if isinstance(event, dict) else None
+            code = error.get("code") if isinstance(error, dict) else None
+            if isinstance(code, int | str) and str(code).isascii() and str(code).isdigit():
+                return int(str(code)[:4])
+        return None
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether a whole reply of the chat dialect came with no content at all, not even an empty text."""
+        for event in self.events if not self._streamed else ():
+            choices = event.get("choices") if isinstance(event, dict) else None
+            message = choices[0].get("message") if isinstance(choices, list) and choices else None
+            if isinstance(message, dict):
+                return message.get("content") is None and not message.get("refusal")
+        return False
+
+    @property
+    def tokens(self) -> tuple[int, int]:
+        """Tokens of prompt and reply that the server says it has counted; 0 where it does not."""
+        prompt = reply = 0
+        for event in self.events:
+            for counts in _usages(event):
+                prompt = max(prompt, *(token_count(counts.get(name)) for name in _PROMPT_COUNTS))
+                reply = max(reply, *(token_count(counts.get(name)) for name in _REPLY_COUNTS))
+        return prompt, reply
+
+
+_EVENT_END = re.compile(r"\r?\n\r?\n|\r\r")
+_PROMPT_COUNTS = ("prompt_tokens", "input_tokens", "promptTokenCount")
+_REPLY_COUNTS = ("completion_tokens", "output_tokens", "candidatesTokenCount")
+
+
+def _json(text: str) -> Any:  # noqa: ANN401 - any JSON value
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _words_of(event: Json) -> str:
+    """What a server says of an error in a body or an event."""
+    response = event.get("response")
+    inner = event.get("error") or event.get("message") or (isinstance(response, dict) and response.get("error")) or ""
+    said = inner.get("message") or inner if isinstance(inner, dict) else inner
+    return said if isinstance(said, str) else json.dumps(said)
+
+
+def _usages(event: Any) -> Iterator[Json]:  # noqa: ANN401 - any JSON value
+    """The counts of tokens in a body or an event, also where they stand one level down."""
+    if isinstance(event, dict):
+        for holder in (event, event.get("message"), event.get("response")):
+            for name in ("usage", "usageMetadata"):
+                if isinstance(holder, dict) and isinstance(counts := holder.get(name), dict):
+                    yield counts
+
+
+def token_count(value: object) -> int:
+    """A count of tokens that can be one; 0 for anything else that a server sends."""
+    return value if type(value) is int and 0 <= value <= _MOST_TOKENS else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +242,7 @@ class Access:
 
 
 def http_client(address: str, timeout: float, parallel: int) -> httpx2.AsyncClient:
-    """A client that keeps a copy of each request's body in `WIRE`; loopback is never reached through a proxy."""
+    """A client that keeps copies of what goes and comes in `WIRE`; loopback is never reached through a proxy."""
     local = _is_loopback(address)
     # Reading the certificates takes 40 ms. A context without any trusts nobody, and plain http needs none.
     plain = local and urlsplit(address).scheme == "http"
@@ -112,14 +251,20 @@ def http_client(address: str, timeout: float, parallel: int) -> httpx2.AsyncClie
         timeout=httpx2.Timeout(timeout, connect=min(timeout, _CONNECT), pool=None),
         limits=httpx2.Limits(max_connections=max(parallel, 100), max_keepalive_connections=max(parallel, 20)),
         trust_env=not local,
-        event_hooks={"request": [_keep_body]},
+        event_hooks={"request": [_keep_body], "response": [_keep_answer]},
     )
 
 
 async def _keep_body(request: httpx2.Request) -> None:
     kept = WIRE.get()
     if kept is not None:
-        kept.append(request.content)
+        kept.bodies.append(request.content)
+
+
+async def _keep_answer(response: httpx2.Response) -> None:
+    kept = WIRE.get()
+    if kept is not None:
+        kept.begins(response)
 
 
 def _is_loopback(address: str) -> bool:
@@ -342,6 +487,23 @@ def _piece(event: ModelResponseStreamEvent) -> str:
     return ""
 
 
+def check_reply(response: ModelResponse, wire: Wire) -> None:
+    """Refuse what the library took for a reply and is none: an error, an odd event, or nothing at all.
+
+    A text of no words is a reply where the server says that the model ended so and wrote hardly a token.
+
+    Raises:
+        UnexpectedModelBehavior: it is none.
+    """
+    if wire.problem is not None:
+        raise theirs.UnexpectedModelBehavior(wire.problem or _NO_OBJECT)
+    refused = response.finish_reason in {"length", "content_filter"} or (response.provider_details or {}).get("refusal")
+    written = token_count(response.usage.output_tokens)
+    silent = not any(isinstance(part, TextPart) and part.content for part in response.parts)
+    if silent and not refused and (wire.says_nothing or not _ended(response) or written > _NO_WORD):
+        raise theirs.UnexpectedModelBehavior(_NO_TEXT)
+
+
 def _ended(response: ModelResponse) -> bool:
     """Whether the server itself said how the reply ended; the library assumes a good end where it did not."""
     details = response.provider_details or {}
@@ -358,17 +520,18 @@ def text(response: ModelResponse) -> str:
 
 
 def usage(response: ModelResponse, address: str) -> Usage:
-    """Tokens and cost; the cost is known only where the price data knows both the address and the model."""
+    """Tokens and cost; the cost is known only where the price data knows both the address and the model.
+
+    Counts that cannot be are 0, as of a server that gives none.
+    """
     counted = response.usage
-    try:
-        dollars: float | None = float(
-            calc_price(counted, response.model_name or "", provider_api_url=address).total_price
-        )
-    except (LookupError, ValueError):
-        dollars = None
-    if not counted.input_tokens and not counted.output_tokens:
-        dollars = None
-    return Usage(counted.input_tokens, counted.cache_read_tokens, counted.output_tokens, cost=dollars)
+    given = counted.input_tokens, counted.cache_read_tokens, counted.output_tokens
+    prompt, cached, reply = map(token_count, given)
+    dollars: float | None = None
+    if (prompt or reply) and (prompt, cached, reply) == given:
+        with suppress(LookupError, ValueError):
+            dollars = float(calc_price(counted, response.model_name or "", provider_api_url=address).total_price)
+    return Usage(prompt, cached, reply, cost=dollars)
 
 
 def first_token(response: ModelResponse) -> Mapping[str, float] | None:
@@ -385,11 +548,11 @@ def first_token(response: ModelResponse) -> Mapping[str, float] | None:
     return result
 
 
-def sent(bodies: Sequence[bytes]) -> Mapping[str, Any]:
+def sent(wire: Wire) -> Mapping[str, Any]:
     """The sampling values in the request that left, under our names."""
-    if not bodies:
+    if not wire.bodies:
         return {}
-    body = json.loads(bodies[-1] or b"{}")
+    body = json.loads(wire.bodies[-1] or b"{}")
     body |= body.get("generationConfig") or {}
     return {name: body[wire] for name, wires in sorted(_ON_THE_WIRE.items()) for wire in wires if wire in body}
 
@@ -412,19 +575,30 @@ class Wording:
         self.name, self.address, self.keys, self.scrub = name, address, keys, scrub
 
 
-def ours(error: Exception, wording: Wording) -> ModelError:
-    """Our error for one of the library's; its words are the server's, without the key.
+def ours(error: Exception, wording: Wording, wire: Wire) -> ModelError:
+    """Our error for one that came out of the library; its words are the server's, without the key.
 
     It is to be raised outside the `except` block: the library's error, and the key it may hold, must not travel along.
     """
-    kind, happened = _kind(error, wording)
-    said = wording.scrub(_said(error))
-    retry_after = getattr(error, "retry_after", None)
-    return kind(
+    problem = wire.problem
+    if isinstance(error, LIBRARY_ERRORS) and (wire.rejected or not problem or type(error) not in _UNEXPECTED):
+        kind, happened = _kind(error)
+        said = _said(error)
+    elif not wire.answered:
+        kind, happened, said = ModelError, "could not be asked: the client library failed.", _cut(repr(error))
+    else:
+        rejected = wire.status in _REJECTED and wire.status not in _TRY_AGAIN
+        kind, happened = (ModelError, "rejected the request.") if rejected else (OverloadedError, _NO_REPLY)
+        said = _cut(problem or "")
+    happened, said = happened.format(address=wording.address, keys=wording.keys), wording.scrub(said)
+    after = getattr(error, "retry_after", None)
+    failure = kind(
         f"{wording.name} {happened}" + (f" It said: {said}" if said else ""),
         model=wording.name,
-        retry_after=retry_after,
+        retry_after=after if isinstance(after, int | float) and isfinite(after) and after >= 0 else None,
     )
+    failure.tokens = wire.tokens
+    return failure
 
 
 def is_filtered(error: Exception) -> bool:
@@ -434,7 +608,7 @@ def is_filtered(error: Exception) -> bool:
     return isinstance(error, theirs.ModelAPIError) and error.provider_error_code in _FILTERED_CODES
 
 
-def _kind(error: Exception, wording: Wording) -> tuple[type[ModelError], str]:
+def _kind(error: Exception) -> tuple[type[ModelError], str]:
     """Our class and what happened; the first line of the table that fits counts."""
     if isinstance(error, theirs.ModelAPIError) and error.provider_error_type in _CONTEXT_TYPES:
         error_class: type[Exception] = theirs.ModelContextWindowExceededError
@@ -442,12 +616,12 @@ def _kind(error: Exception, wording: Wording) -> tuple[type[ModelError], str]:
         error_class = type(error)
     if issubclass(error_class, theirs.ModelConnectionError) and getattr(error, "phase", None) == "connect":
         return ModelUnavailableError, (
-            f"cannot be reached at {wording.address}. Start the server, or correct the address (--base-url), "
-            "or check the network."
+            "cannot be reached at {address}. Start the server, or correct the address (--base-url), or check the "
+            "network."
         )
     for theirs_class, our_class, happened in _TABLE:
         if issubclass(error_class, theirs_class):
-            return our_class, happened.format(address=wording.address, keys=wording.keys)
+            return our_class, happened
     return _by_status(error)
 
 
@@ -471,15 +645,16 @@ _TABLE: tuple[tuple[type[Exception], type[ModelError], str], ...] = (
     (theirs.ModelUnavailableError, OverloadedError, "is overloaded or down for now."),
     (theirs.ModelServerError, OverloadedError, "failed on the server's side."),
     (theirs.UserError, ModelError, "cannot be asked this way."),
-    (theirs.UnexpectedModelBehavior, OverloadedError, "sent something that is no reply."),
+    (theirs.UnexpectedModelBehavior, OverloadedError, _NO_REPLY),
 )
+_UNEXPECTED = frozenset({theirs.UnexpectedModelBehavior, theirs.ModelAPIError, theirs.ModelHTTPError})
 
 
 def _by_status(error: Exception) -> tuple[type[ModelError], str]:
     """By the HTTP status, where the library has no class for it."""
     status = getattr(error, "status_code", None)
     if status is None:
-        return OverloadedError, "sent something that is no reply."
+        return OverloadedError, _NO_REPLY
     if status in _TRY_AGAIN or status >= _SERVER_FAILED:
         return OverloadedError, f"is busy or failed ({status})."
     return ModelError, f"rejected the request ({status})."
@@ -496,5 +671,10 @@ def _said(error: Exception) -> str:
         text = text if isinstance(text, str) else str(body)
     else:
         text = body if isinstance(body, str) and body else str(error)
+    return _cut(text)
+
+
+def _cut(text: str) -> str:
+    """A text on one line, cut to a readable length."""
     text = " ".join(text.split())
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model as LibraryModel
 
     from fabula.models.base import OnText, Request
+    from fabula.models.provider_library import Wire
 
 PLACEHOLDER_KEY = "no-key-needed"
 DEFAULT_TIMEOUT = 600.0
@@ -77,6 +78,26 @@ class _Open:
     loop: asyncio.AbstractEventLoop
     http: httpx2.AsyncClient
     models: dict[str, LibraryModel] = field(default_factory=dict)
+
+
+@dataclass
+class _Listener:
+    """Hands pieces of a reply on; knows when the first one came, and the listener's own error if it had one."""
+
+    on_text: OnText | None
+    clock: Callable[[], float]
+    first: float | None = None
+    failure: Exception | None = None
+
+    def __call__(self, piece: str) -> None:
+        if self.first is None:
+            self.first = self.clock()
+        try:
+            if self.on_text is not None:
+                self.on_text(piece)
+        except Exception as error:
+            self.failure = error
+            raise
 
 
 @dataclass(eq=False, repr=False)
@@ -155,15 +176,19 @@ class ProviderModel:
             )
         from fabula.models import provider_library as library  # noqa: PLC0415 - seconds of import
 
-        bodies: list[bytes] = []
-        mark = library.WIRE.set(bodies)
+        wire, heard = library.Wire(), _Listener(on_text, self.clock)
+        mark = library.WIRE.set(wire)
         try:
-            return await self._reply(request, on_text, bodies)
-        except library.LIBRARY_ERRORS as error:
+            return await self._reply(request, None if on_text is None else heard, wire)
+        except Exception as error:  # noqa: BLE001 - the libraries trip over what servers send in many ways
+            await wire.close()
+            if heard.failure is not None:
+                raise heard.failure from None
             if library.is_filtered(error):
-                return Reply("", Usage(), "refusal", self.name, library.sent(bodies))
+                taken = Usage(prompt=wire.tokens[0], reply=wire.tokens[1])
+                return Reply("", taken, "refusal", self.name, library.sent(wire))
             wording = library.Wording(self.name, _shown(self.address), " or ".join(self.key_names), self._scrub)
-            failure = library.ours(error, wording)
+            failure = library.ours(error, wording, wire)
         finally:
             library.WIRE.reset(mark)
         raise failure  # outside the block above, so that the library's error does not travel along with it
@@ -174,7 +199,7 @@ class ProviderModel:
         if held is not None and held.loop is asyncio.get_running_loop():
             await held.http.aclose()
 
-    async def _reply(self, request: Request, on_text: OnText | None, bodies: list[bytes]) -> Reply:
+    async def _reply(self, request: Request, heard: _Listener | None, wire: Wire) -> Reply:
         from fabula.models import provider_library as library  # noqa: PLC0415 - slow to load
 
         model, access = self._library_model(request.adapter)
@@ -186,24 +211,17 @@ class ProviderModel:
         using = library.settings(request, model, access, self.capabilities.sampling)
         turns = library.messages(request, access)
         started = self.clock()
-        first: float | None = None
-
-        def heard(piece: str) -> None:
-            nonlocal first
-            if first is None:
-                first = self.clock() - started
-            if on_text is not None:
-                on_text(piece)
-
-        if on_text is None or choosing:
+        if heard is None or choosing:
             response = await library.whole(model, turns, using, asked)
         else:
             response = await library.streamed(model, turns, using, asked, heard)
+        library.check_reply(response, wire)
         said = library.chosen(library.text(response)) if choosing else library.text(response)
-        if on_text is not None and choosing:
-            on_text(said)
+        if heard is not None and choosing:
+            heard(said)
+        first = None if heard is None or heard.first is None or choosing else heard.first - started
         taken = replace(library.usage(response, self.address), seconds=self.clock() - started, first=first)
-        return self._read(request, response, said, taken, library.sent(bodies))
+        return self._read(request, response, said, taken, library.sent(wire))
 
     def _read(
         self, request: Request, response: ModelResponse, said: str, taken: Usage, sent: Mapping[str, Any]
@@ -280,10 +298,10 @@ def provider_model(
     if not model_id.strip():
         raise UsageError(f"{kind}: needs the name of a model after the colon, as in {kind}:NAME.")
     address = (base_url or KINDS[kind].address).strip().rstrip("/")
-    parts = urlsplit(address)
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username or parts.password:
+    if not _usable(address) or may_hold_key(address):
         raise UsageError(
-            f"{_shown(address)!r} is no address for {kind}. Give one like http://localhost:8000/v1, without a user."
+            f"{_shown(address)!r} is no address for {kind}. Give one like http://localhost:8000/v1, without a user and "
+            f"without anything after a question mark; a key goes into the environment ({_variables(kind, key_env)})."
         )
     names = (key_env,) if key_env else KINDS[kind].keys
     compatible = kind == "openai-chat" and not _is_openai(address)
@@ -297,6 +315,24 @@ def provider_model(
     return ProviderModel(kind, model_id.strip(), address, key, names, parallel, timeout)
 
 
+def may_hold_key(address: str) -> bool:
+    """Whether an address has a user, a query or a fragment, where people put keys; requests go without them."""
+    return any(sign in address for sign in "@?#")
+
+
+def _usable(address: str) -> bool:
+    """Whether an address is one of a web server."""
+    try:
+        parts = urlsplit(address)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a bracket that is not closed, a port that is no number
+        return False
+
+
+def _variables(kind: str, key_env: str | None) -> str:
+    return key_env or " or ".join(KINDS[kind].keys)
+
+
 def _is_openai(address: str) -> bool:
     host = urlsplit(address).hostname or ""
     return host == "openai.com" or host.endswith(".openai.com")
@@ -304,7 +340,10 @@ def _is_openai(address: str) -> bool:
 
 def _shown(address: str) -> str:
     """An address fit for messages: without user, password or query."""
-    parts = urlsplit(address)
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return "The given text"
     host = parts.netloc.rpartition("@")[2]
     return parts._replace(netloc=host, query="", fragment="").geturl()
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fabula.base.errors import JournalError, ProjectError, UnknownNameError, UsageError
-from fabula.base.files import held, make_folder, read_text, remove_leftovers, write_atomically, write_error
+from fabula.base.files import held, inside, make_folder, read_text, remove_leftovers, write_atomically, write_error
 from fabula.engine.journal import Journal
 from fabula.project.remarks import of_empty, of_renamed
 from fabula.project.settings import Settings, merged
@@ -102,13 +102,23 @@ class Project:
 
         Raises:
             ProjectError: there is none.
+            UsageError: a link in it leaves it, so that somebody else's files would be read, sent or written.
         """
         project = cls(folder)
+        project._check_links()
         if not project.brief_file.is_file():
             raise ProjectError(
                 f"{folder} is no fabula project: it has no brief.md. Make one with `fabula new {folder}`."
             )
         return project
+
+    def _check_links(self) -> None:
+        for name in (self.settings_file.name, self.brief_file.name, STORY, *FOLDERS, ".fabula", "chat", "reports"):
+            place = self.folder / name
+            inner = place.glob("*") if place.is_dir() else ()
+            for path in (place, *inner):
+                if path.is_symlink():
+                    inside(self.folder, path.relative_to(self.folder).as_posix())
 
     def _make_folders(self, *more: str) -> None:
         for name in ("", ".fabula", *_MADE_AT_ONCE, *more):

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
 
 from fabula.base.errors import ConfigError
 from fabula.models.base import Sampling
+from fabula.models.prices import Price
+from fabula.models.providers import may_hold_key
 from fabula.project.trust import Act, Trust, acts_in
 
 DEFAULT_MODEL = "embedded:smollm2"
 FILE_MODELS: Final = ("scripted", "replay", "embedded", "seq2seq")  # what comes after the colon may be a file
+_SECRET: Final = re.compile(r"key|token|secret|password|auth|base_url", re.IGNORECASE)  # whose values no error shows
 
 
 class _Table(BaseModel):
@@ -65,6 +69,16 @@ class ModelTable(_Table):
     context: int = Field(default=8192, ge=256)
     adapters: dict[str, str] = Field(default_factory=dict)
 
+    @field_validator("base_url")
+    @classmethod
+    def _without_key(cls, address: str) -> str:
+        if may_hold_key(address):
+            raise ValueError(
+                "an address goes without a user (@), a query (?) and a fragment (#), which may hold a key; set the key "
+                "in the environment, and name its variable in key_env"
+            )
+        return address
+
 
 class PriceTable(_Table):
     """`[prices."NAME"]`: US dollars for a million tokens."""
@@ -72,6 +86,13 @@ class PriceTable(_Table):
     input: float = Field(ge=0)
     output: float = Field(ge=0)
     cached: float | None = Field(default=None, ge=0)
+
+
+class BudgetTable(_Table):
+    """`[budget]`: most tokens and US dollars of all runs of the project together."""
+
+    tokens: int | None = Field(default=None, ge=0)
+    usd: float | None = Field(default=None, ge=0)
 
 
 class AuthorTable(_Table):
@@ -108,8 +129,14 @@ class Settings(_Table):
     roles: dict[str, RoleTable] = Field(default_factory=dict)
     models: dict[str, ModelTable] = Field(default_factory=dict)
     prices: dict[str, PriceTable] = Field(default_factory=dict)
+    budget: BudgetTable = Field(default_factory=BudgetTable)
     author: AuthorTable = Field(default_factory=AuthorTable)
     _said: _Said = PrivateAttr(default_factory=_Said)
+
+    @property
+    def known_prices(self) -> dict[str, Price]:
+        """The prices that are set, by name of the model."""
+        return {name: Price(table.input, table.output, table.cached) for name, table in self.prices.items()}
 
     @property
     def aids_in_force(self) -> Literal["auto", "on", "off"]:
@@ -146,9 +173,22 @@ class Settings(_Table):
         try:
             return cls.model_validate(data)
         except ValidationError as error:
-            first = error.errors()[0]
-            field = ".".join(str(part) for part in first["loc"])
-            raise ConfigError(f"{where}: {field}: {first['msg']} (got {first['input']!r}).") from error
+            first = error.errors(include_url=False)[0]
+        field = ".".join(str(part) for part in first["loc"])
+        secret = _SECRET.search(str(first["loc"][-1])) if first["loc"] else None
+        got = "" if secret else f" (got {first['input']!r})"
+        raise ConfigError(
+            f"{where}: {field}: {first['msg'].removeprefix('Value error, ')}{got}."
+        )  # outside the block: pydantic's error holds the value
+
+    def with_costs_of(self, path: Path) -> Settings:
+        """These settings with the prices and the budget of a `fabula.toml`, where it is there.
+
+        Raises:
+            ConfigError: the file is no TOML or a field is wrong.
+        """
+        costs = Settings.read(path)
+        return self.model_copy(update={"budget": costs.budget, "prices": {**costs.prices, **self.prices}})
 
     def with_(self, changes: dict[str, Any], where: str = "the command line") -> Settings:
         """These settings with `changes` (nested tables are merged) on top, which a person has typed."""

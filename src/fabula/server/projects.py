@@ -177,16 +177,16 @@ class Served:
                 yield await self.conversing.session(name, parties)
         finally:
             slot.users -= 1
-            self._forget()
+            await self._forget()
 
-    def _forget(self) -> None:
+    async def _forget(self) -> None:
         """Keep no more sessions in memory than there may be; those in use stay."""
         if len(self._slots) <= _OPEN:
             return
         idle = [name for name, slot in self._slots.items() if not slot.users]
         for name in idle[: len(self._slots) - _OPEN]:
             del self._slots[name]
-            self.conversing.close_session(name)
+            await self.conversing.close_session(name)
 
 
 async def served(name: str, conversing: Conversing, player: str = "") -> Served:
@@ -300,6 +300,7 @@ async def _moved(session: Session, scene: Scene, asked: RequestedTurn, on_text: 
         return Outcome(OVER, session.name, session.where, present=session.state.present, ends_story=True)
     await scene.apply(session)
     on_text = naming(on_text, session)
+    await _greeted(session, asked)
     if again:
         turn = await session.retry(on_text)
     elif asked.said is not None:
@@ -308,9 +309,20 @@ async def _moved(session: Session, scene: Scene, asked: RequestedTurn, on_text: 
         raise NoTurnError("The request holds no words of yours, and the story waits for you. Say something.")
     else:
         turn = await session.begin(on_text)
+    session.prepare()
     who, there = turn.line.name if turn.line is not None else "", session.state.present
     text = spoken(turn, session.parties)
     return Outcome(text, session.name, session.where, who, there, turn.ends_cell, turn.ends_story)
+
+
+async def _greeted(session: Session, asked: RequestedTurn) -> None:
+    """Begin with the greeting that a client brought along, where it is one of the character's card."""
+    if session.turns or not asked.history or asked.history[0].said:
+        return
+    brought = same(asked.history[0].answer)
+    number = next((n for n, text in enumerate(session.greetings, 1) if same(text) == brought), 0)
+    if number:
+        await session.begin(greeting=number)
 
 
 class TooLongError(UsageError):

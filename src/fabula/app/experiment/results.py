@@ -242,14 +242,13 @@ def spent_in(folder: Path) -> Iterator[Usage]:
     """What has been used in an experiment's folder, also by runs that its file does not name any more."""
     for file in [*folder.glob(f"runs/*/*/{_JOURNAL}"), *folder.glob(f"evaluation/*/{_JOURNAL}")]:
         with Journal(file) as journal:
-            yield from journal.spent().values()
+            yield from journal.usages()
 
 
 def charge(budget: Budget, bill: Iterable[Usage]) -> None:
     """Put what was used before on a budget; of unknown costs nothing is counted."""
     for usage in bill:
-        budget.spent_tokens += usage.prompt + usage.reply
-        budget.spent_usd += usage.cost or 0.0
+        budget.charge(usage)
 
 
 def usage_data(usage: Usage) -> dict[str, Any]:

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from fabula.engine.events import Event
     from fabula.engine.methods import Method
     from fabula.engine.roles import Answer
-    from fabula.models.base import Model, Usage
-    from fabula.models.budget import Reservation
-    from fabula.models.prices import Price
+    from fabula.models.base import Model
     from fabula.project.settings import Settings
 
 
@@ -106,59 +104,32 @@ class WholeBudgetError(BudgetError):
 
 
 @dataclass(eq=False)
+class WholeBudget(Budget):
+    """The budget of a whole experiment."""
+
+    def stopped(self, cap: str, why: str, more: str) -> BudgetError:
+        """The error that stops the experiment before its cap is passed."""
+        return WholeBudgetError(str(super().stopped(cap, why, more)))
+
+    def unpriced(self, role: str, model_name: str, cap: float) -> UsageError:  # noqa: ARG002 - any role, any cap
+        """The error where a price would have to be known."""
+        return _unpriced(model_name)
+
+
+@dataclass(eq=False)
 class RunBudget(Budget):
-    """The budget of one run, every call of which is also held and paid in the budget of the whole.
+    """The budget of one run of an experiment, which is a part of the whole experiment's."""
 
-    Attributes:
-        whole: of the experiment.
-    """
+    def stopped(self, cap: str, why: str, more: str) -> BudgetError:  # noqa: ARG002 - the experiment's file has the cap
+        """The error that stops a run before its cap is passed."""
+        return BudgetError(
+            f"Stopped before the budget of {cap} is passed: {why}. That is the budget of one run. Raise `run_tokens` "
+            "or `run_usd` under [budget] and say --retry."
+        )
 
-    whole: Budget = field(default_factory=Budget)
-    _shares: dict[Reservation, Reservation] = field(default_factory=dict, init=False, repr=False)
-
-    def reserve(
-        self, role: str, model_name: str, prompt_tokens_estimate: int, max_tokens: int, price: Price | None
-    ) -> Reservation:
-        """Hold what the next call may take, in both budgets.
-
-        Raises:
-            BudgetError: the call might pass the run's cap.
-            WholeBudgetError: it might pass that of the whole.
-            UsageError: there is a cap in dollars and the model's price is not known.
-        """
-        try:
-            held = super().reserve(role, model_name, prompt_tokens_estimate, max_tokens, price)
-        except BudgetError as error:
-            stop = str(error).partition(" Everything finished")[0]
-            raise BudgetError(
-                f"{stop} That is the budget of one run. Raise `run_tokens` or `run_usd` under [budget] and say --retry."
-            ) from error
-        except UsageError as error:
-            raise _unpriced(model_name) from error
-        try:
-            share = self.whole.reserve(role, model_name, prompt_tokens_estimate, max_tokens, price)
-        except BudgetError as error:
-            self.release(held)
-            raise WholeBudgetError(str(error)) from error
-        except UsageError as error:
-            self.release(held)
-            raise _unpriced(model_name) from error
-        self._shares[held] = share
-        return held
-
-    def settle(self, reservation: Reservation, usage: Usage) -> None:
-        """Put what a call really took on both bills."""
-        share = self._shares.get(reservation)
-        super().settle(reservation, usage)
-        if share is not None:
-            self.whole.settle(share, usage)
-
-    def release(self, reservation: Reservation) -> None:
-        """Give back what a failed call held; safe to call twice."""
-        super().release(reservation)
-        share = self._shares.pop(reservation, None)
-        if share is not None:
-            self.whole.release(share)
+    def unpriced(self, role: str, model_name: str, cap: float) -> UsageError:  # noqa: ARG002 - any role, any cap
+        """The error where a price would have to be known."""
+        return _unpriced(model_name)
 
 
 def _unpriced(model_name: str) -> UsageError:

@@ -18,11 +18,10 @@ from fabula.app.experiment.results import (
     record_outcome,
     spent_in,
 )
-from fabula.app.experiment.sharing import RunBudget, SharedModels, WholeBudgetError
+from fabula.app.experiment.sharing import RunBudget, SharedModels, WholeBudget, WholeBudgetError
 from fabula.app.writing import Options, Supplied, write_in
 from fabula.base.errors import BudgetError, FabulaError, PausedError, UsageError
 from fabula.base.files import held, write_atomically
-from fabula.models.budget import Budget
 from fabula.project.folder import Project
 from fabula.systems import find
 
@@ -67,12 +66,12 @@ class How:
     ended: Callable[[Trial, Outcome], None] = lambda _trial, _outcome: None
     now: Callable[[], str] = _utc_now
 
-    def whole_budget(self, experiment: Experiment) -> Budget:
+    def whole_budget(self, experiment: Experiment) -> WholeBudget:
         """The budget of the whole, with what has been spent before."""
         stated = experiment.spec.budget
         tokens = stated.tokens if self.budget_tokens is None else self.budget_tokens
         usd = stated.usd if self.budget_usd is None else self.budget_usd
-        budget = Budget(tokens, usd)
+        budget = WholeBudget(tokens, usd)
         if tokens is not None or usd is not None:
             charge(budget, spent_in(experiment.folder))
         return budget
@@ -135,7 +134,7 @@ class _Session:
 
     experiment: Experiment
     how: How
-    whole: Budget
+    whole: WholeBudget
     stopped: str = ""
     reports: dict[str, Report] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
@@ -193,7 +192,7 @@ class _Session:
         stated = self.experiment.spec.budget
         budget = RunBudget(stated.run_tokens, stated.run_usd, whole=self.whole)
         with project.journal as journal:
-            charge(budget, journal.spent().values())
+            charge(budget, journal.usages())
         await write_in(project, settings, options, Supplied(models.cast(settings, find(settings.system)), budget))
 
     def _project(self, trial: Trial) -> Project:
@@ -222,15 +221,11 @@ class _Session:
             except FabulaError as error:
                 self.failures[measure.label] = str(error)
                 continue
-            self.whole.spent_tokens += done.budget.spent_tokens
-            self.whole.spent_usd += done.budget.spent_usd
             self.reports[measure.label] = done.report
 
     def _options(self, measure: Measure) -> Options:
-        tokens, usd = self.whole.tokens, self.whole.usd
         return Options(
-            budget_tokens=None if tokens is None else max(tokens - self.whole.spent_tokens, 0),
-            budget_usd=None if usd is None else max(usd - self.whole.spent_usd, 0.0),
+            whole=self.whole,
             listeners=[lambda event: self.how.hear(measure.label, event)],
             environ=self.how.environ,
             person=self.how.person,

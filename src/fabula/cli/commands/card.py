@@ -61,7 +61,7 @@ def card(
     common: Common,
     making: Making,
     files: Annotated[
-        list[str] | None, typer.Argument(metavar="[FILE]...", help="Character cards, PNG or JSON.")
+        list[str] | None, typer.Argument(metavar="[FILE]...", help="Character cards: PNG, JSON or .charx.")
     ] = None,
     say: Annotated[
         str, typer.Option("--say", metavar="TEXT", help="Show what the lorebook says where this is said.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabula.app.conversing import conversing, parties_in, settings_for
+from fabula.app.conversing import CARD_SYSTEM, PLAYER, card_project, conversing, is_card, parties_in, settings_for
 from fabula.app.writing import Options
 from fabula.base.errors import BriefError, UsageError
 from fabula.base.files import read_text
@@ -17,20 +17,23 @@ from fabula.cli.asked import changes_of, check
 from fabula.cli.bill import Bill
 from fabula.cli.chat import Chat
 from fabula.cli.opening import project_of, terminal_of
-from fabula.cli.options import Choices, Common, bundled
+from fabula.cli.options import Caps, Choices, Common, bundled
 from fabula.cli.people import People
 from fabula.cli.session import near, stoppable
 from fabula.craft.conversation import Parties, SessionFiles
+from fabula.craft.conversation.cards import read_worlds, write_cards
 from fabula.craft.conversation.lines import freedom_of
-from fabula.craft.conversation.session import sessions_in
+from fabula.craft.conversation.session import sessions_in, system_of_log
 from fabula.craft.narratives import FILE, check_people
 from fabula.project.folder import MAX_FILE, Project
 from fabula.project.settings import Settings
 from fabula.story import Brief, Story, count_words, plain, slug
+from fabula.story.cards import read_card
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
     from fabula.craft.conversation import Freedom
+    from fabula.story.cards import Card
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,14 @@ class Talking:
     ] = ""
     auto: Annotated[bool, typer.Option("--auto", help="A model plays your character too.")] = False
     turns: Annotated[int, typer.Option(min=1, metavar="N", help="With --auto: turns at most.")] = 1000
+    greeting: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Of a card: the greeting to begin with; default: the first."),
+    ] = None
+    world: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="A lorebook (a world file of SillyTavern), kept in the project. Repeatable."),
+    ] = None
     out: Annotated[
         str, typer.Option(metavar="DIR", help="Project folder for a story file; default: its name, here.")
     ] = ""
@@ -61,8 +72,12 @@ def chat(
     common: Common,
     choices: Choices,
     talking: Talking,
+    caps: Caps,
     where: Annotated[
-        str, typer.Argument(metavar="[STORY]", help="A story file, or a project folder.", show_default="this folder")
+        str,
+        typer.Argument(
+            metavar="[STORY]", help="A story file, a character card, or a project folder.", show_default="this folder"
+        ),
     ] = "",
 ) -> None:
     """Talk with the characters of a story, who keep to it."""
@@ -70,11 +85,15 @@ def chat(
     freedom = freedom_of(talking.freedom) if talking.freedom else None
     if choices.words is not None:
         raise UsageError("--words is for writing; a conversation is as long as you make it. Leave it out.")
+    card = read_card(Path(where)) if where and is_card(Path(where)) else None
+    if card is not None:
+        talking = replace(talking, as_=talking.as_.strip() or PLAYER, with_=talking.with_ or [card.name])
     named = _parties(talking)
-    project, settings = _project(choices, talking, common, where, terminal)
+    project, settings = _project(choices, talking, common, where, terminal, card)
     name, parties = _session(project, talking, named)
+    settings = _of_log(project, name, choices, settings, terminal)
     again = f"`fabula chat {near(project.folder)} --session {name}`"
-    asyncio.run(stoppable(_talk(terminal, project, settings, talking, (name, parties, freedom)), again))
+    asyncio.run(stoppable(_talk(terminal, project, settings, talking, caps, (name, parties, freedom)), again))
 
 
 async def _talk(
@@ -82,19 +101,25 @@ async def _talk(
     project: Project,
     settings: Settings,
     talking: Talking,
+    caps: Caps,
     wanted: tuple[str, Parties | None, Freedom | None],
 ) -> None:
     """The conversation, until the person or the story ends it."""
     bill = Bill()
     name, parties, freedom = wanted
-    chat_ = Chat(terminal, project, bill)
+    chat_ = Chat(terminal, project, bill, talking.greeting or 0)
     options = Options(
-        listeners=(chat_.hear, bill), environ=terminal.environ, person=People(terminal, project.folder).answer
+        whole=caps.budget,
+        listeners=(chat_.hear, bill),
+        environ=terminal.environ,
+        person=People(terminal, project.folder).answer,
     )
     async with conversing(project, settings, options) as open_:
         session = await open_.session(name, parties, freedom)
         if freedom is not None and session.state.freedom != freedom:
             await session.set_freedom(freedom)
+        if open_.too_small:
+            terminal.advise(open_.too_small)
         chat_.session = session
         await chat_.run(talking.turns if talking.auto else 0)
 
@@ -137,10 +162,37 @@ def _parties_of(project: Project, name: str) -> Parties | None:
     return parties_in(SessionFiles.in_(project.folder, name))
 
 
+def _of_log(project: Project, name: str, choices: Choices, settings: Settings, terminal: Terminal) -> Settings:
+    """The settings, for the system that a conversation was begun with, where no other is named."""
+    made = system_of_log(SessionFiles.in_(project.folder, name).read())
+    if choices.system or made in ("", settings.system):
+        return settings
+    return _settings(replace(choices, system=made), project.settings, terminal)
+
+
 def _project(
+    choices: Choices, talking: Talking, common: Common, where: str, terminal: Terminal, card: Card | None = None
+) -> tuple[Project, Settings]:
+    """The project that is talked in, made for a story file or a card where it is not there yet."""
+    worlds = read_worlds(talking.world or ())
+    if card is not None:
+        check(
+            Settings().with_(changes_of(replace(choices, system=choices.system or CARD_SYSTEM), Settings())),
+            terminal.environ,
+        )
+        folder = Path(talking.out or slug(card.name))
+        changes = changes_of(replace(choices, system=choices.system or CARD_SYSTEM), Settings())
+        project = card_project(card, folder, talking.as_, changes, worlds)
+        return project, _settings(choices, project.settings, terminal)
+    project, settings = _project_of_story(choices, talking, common, where, terminal)
+    write_cards(project.folder, [], worlds)
+    return project, settings
+
+
+def _project_of_story(
     choices: Choices, talking: Talking, common: Common, where: str, terminal: Terminal
 ) -> tuple[Project, Settings]:
-    """The project that is talked in, made for a story file where it is not there yet."""
+    """The project of a story file, or the one that is named."""
     file = Path(where) if where else None
     if file is not None and not file.exists():
         raise UsageError(f"There is no file or folder {where}. Give a story (a text file) or a project folder.")

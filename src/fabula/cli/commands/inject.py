@@ -104,6 +104,8 @@ def inject(
     _show_screenplays(terminal, made, task)
     if bill.calls:
         terminal.say("\n" + bill_table(bill.roles))
+        if bill.paid_lines:
+            terminal.say(bill.paid_lines)
     if bill.replayed:
         terminal.say(f"From the journal, at no cost: {counted(bill.replayed, 'call')}.")
     terminal.document(_document(made, bill))
@@ -163,8 +165,7 @@ def _run(terminal: Terminal, task: Task, settings: Settings, limits: Limits) -> 
 
 def _options(terminal: Terminal, task: Task, limits: Limits, *listeners: Any) -> Options:  # noqa: ANN401 - listeners
     return Options(
-        budget_tokens=limits.budget_tokens,
-        budget_usd=limits.budget_usd,
+        whole=limits.budget,
         listeners=listeners,
         person=People(terminal, task.folder).answer,
         environ=terminal.environ,

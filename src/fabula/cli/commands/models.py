@@ -18,7 +18,7 @@ from fabula.models.known import KNOWN, find, installed, local_path, models_home
 from fabula.models.prices import cost, price_of
 from fabula.models.providers import KINDS, keys_set
 from fabula.project.casting import SERVERS, Environment, base_sampling, full_name, open_model
-from fabula.project.settings import ModelTable
+from fabula.project.settings import Settings
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
@@ -119,7 +119,8 @@ async def _ask(name: str, base_url: str, terminal: Terminal) -> Reply:
     def retried(model: str, attempt: int, wait: float, reason: str) -> None:
         terminal.message(f"{model} failed ({reason}); try {attempt + 1} in {duration(wait)}")
 
-    model = open_model(name, ModelTable(base_url=base_url, tries=2), Environment(terminal.environ, on_retry=retried))
+    table = Settings.of({"models": {name: {"base_url": base_url, "tries": 2}}}, "--base-url").models[name]
+    model = open_model(name, table, Environment(terminal.environ, on_retry=retried))
     sampling = Sampling(max_tokens=16, seed=1).over(base_sampling(name))
     question = Message("user", "Say in one word that you are ready.")
     try:

@@ -169,6 +169,8 @@ def _report(session: Session, made: Plan) -> None:
     terminal.say(f"{near(session.project.folder / PLAN_FILE)}:\n\n{summary(made)}")
     if session.bill.calls:
         terminal.say("\n" + bill_table(session.bill.roles))
+        if session.bill.paid_lines:
+            terminal.say(session.bill.paid_lines)
     if session.bill.replayed:
         terminal.say(f"From the journal, at no cost: {counted(session.bill.replayed, 'call')}.")
     terminal.advise(f"Next: edit {folder}/{PLAN_FILE}, then `fabula write {folder}`.")

@@ -6,25 +6,28 @@ import asyncio
 import secrets
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from fabula.app.conversing import settings_for
+from fabula.app.conversing import CARD_SYSTEM, PLAYER, card_project, is_card, settings_for
 from fabula.app.writing import Options
 from fabula.base.errors import UsageError
 from fabula.cli.asked import changes_of, check
 from fabula.cli.opening import project_of, terminal_of
-from fabula.cli.options import Choices, Common, bundled
+from fabula.cli.options import Caps, Choices, Common, bundled
 from fabula.cli.session import stoppable
+from fabula.project.settings import Settings
 from fabula.server.gate import Bounds
 from fabula.server.running import Offer, address_of, is_loopback, listening
 from fabula.server.running import serve as serve_projects
+from fabula.story import slug
+from fabula.story.cards import read_card
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
     from fabula.project.folder import Project
-    from fabula.project.settings import Settings
     from fabula.server.projects import Catalogue
 
 PORT: Final = 8730
@@ -64,8 +67,10 @@ def serve(
     common: Common,
     choices: Choices,
     listen: Listening,
+    caps: Caps,
     projects: Annotated[
-        list[str] | None, typer.Argument(metavar="[PROJECT]...", help="Project folders.", show_default="this folder")
+        list[str] | None,
+        typer.Argument(metavar="[PROJECT]...", help="Project folders, or character cards.", show_default="this folder"),
     ] = None,
 ) -> None:
     """Serve the characters of projects to chat programs, as OpenAI's chat completions."""
@@ -76,12 +81,23 @@ def serve(
     if choices.words is not None:
         raise UsageError("--words is for writing; a conversation is as long as clients make it. Leave it out.")
     folders = list(projects or [common.folder or "."])
-    opened = [project_of(replace(common, folder=""), folder) for folder in folders]
+    opened = [_project(common, choices, folder, listen.as_.strip()) for folder in folders]
     offered = [(project, _settings(choices, project, terminal)) for project in opened]
     tokens, made = _tokens(terminal, listen.token_env)
-    offer = Offer(offered, Options(environ=terminal.environ), tokens, listen.bounds, listen.as_.strip())
+    offer = Offer(
+        offered, Options(environ=terminal.environ, whole=caps.budget), tokens, listen.bounds, listen.as_.strip()
+    )
     _ = offer.names  # two that are alike are found before anything is asked
     asyncio.run(stoppable(_served(terminal, offer, listen, made), "the same command"))
+
+
+def _project(common: Common, choices: Choices, where: str, player: str) -> Project:
+    """The project of that folder, or that of a character card."""
+    if not is_card(Path(where)):
+        return project_of(replace(common, folder=""), where)
+    card = read_card(Path(where))
+    changes = changes_of(replace(choices, system=choices.system or CARD_SYSTEM), Settings())
+    return card_project(card, Path(slug(card.name)), player or PLAYER, changes, {})
 
 
 async def _served(terminal: Terminal, offer: Offer, listen: Listening, made: str) -> None:
@@ -103,6 +119,9 @@ def _show(terminal: Terminal, address: str, catalogue: Catalogue, made: str) -> 
     """Say where the server is, who can be talked to, and the token if it is a new one."""
     models = catalogue.models
     terminal.say(f"Listening at {address}")
+    for small in dict.fromkeys(one.conversing.too_small for one in catalogue.projects.values()):
+        if small:
+            terminal.advise(small)
     for model in models[:_LONGEST]:
         terminal.say(f"  {model}")
     if made:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fabula.app.standing import shortfalls, texts, waiting, words_asked
-from fabula.app.writing import settings_as_last_time
+from fabula.app.writing import paid_in, settings_as_last_time
 from fabula.base.errors import FabulaError
 from fabula.cli.asked import as_options, check
-from fabula.cli.bill import bill_table, dollars, total, usage_data
+from fabula.cli.bill import bill_table, budget_data, dollars, project_line, total, usage_data
 from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Common, Limits, Where, bundled
 from fabula.cli.progress import counted
@@ -37,6 +37,7 @@ def status(common: Common, where: Where = "") -> None:
         changes = project.changes(journal)
         rows = texts(journal, changes, coming)
         runs, spent, waits = journal.runs(), journal.spent(), waiting(journal)
+        in_all = paid_in(journal, settings)
         missed = [] if problem else shortfalls(journal, brief, settings, words)
     asked = None if problem else words_asked(brief, settings)
     kept = as_options(difference(settings.as_tables, project.settings.as_tables))
@@ -52,6 +53,8 @@ def status(common: Common, where: Where = "") -> None:
         terminal.say("\nYour files:\n" + "\n".join(f"  {sentence}" for sentence in coming.of_files))
     if spent:
         terminal.say("\nSpent so far:\n" + bill_table(spent))
+    if said := project_line(in_all, settings.budget):
+        terminal.say(said)
     terminal.say("\n" + _next(near(project.folder), coming, problem, changes, started=bool(runs)))
     terminal.document(
         {
@@ -82,6 +85,7 @@ def status(common: Common, where: Where = "") -> None:
             "last_run": {name: runs[-1][name] for name in ("at", "ended", "error")} if runs else None,
             "spent": {role: usage_data(usage) for role, usage in spent.items()},
             "total": usage_data(total(spent)),
+            "budget": budget_data(in_all, settings.budget),
         }
     )
 

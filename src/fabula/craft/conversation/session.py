@@ -11,12 +11,13 @@ import json
 import os
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import ProjectError, UnknownNameError, UsageError
-from fabula.base.files import write_atomically, write_error
+from fabula.base.files import PRIVATE, write_atomically, write_error
 from fabula.craft.conversation.lines import Freedom, Line, Parties, Step, Turn, Where, freedom_of
-from fabula.craft.conversation.talk import State, answered, exchanged
+from fabula.craft.conversation.talk import State, answered, exchanged, next_speaker
 from fabula.craft.conversation.turns import Hearing
 from fabula.engine.run import Run
 from fabula.story import plain, readable, slug
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 FOLDER: Final = "chat"
 FORMAT: Final = 1
+_SHARED: Final = "_first-"  # no session has such a name
 LONGEST: Final = 4000  # characters of a player's message: a prompt stays bounded by its cell
 
 
@@ -44,6 +46,7 @@ class Session:
         context: what calls are made with; each move counts its identical requests anew.
         files: where the log is; `None` keeps none.
         name: of the session.
+        first: held while the first cell is made ready, which all sessions of the same people share.
         state: where it stands.
         records: of the log.
     """
@@ -56,7 +59,9 @@ class Session:
     records: list[dict[str, Any]] = field(default_factory=list)
     _cell: Cell | None = None
     _hearing: Hearing | None = None
+    first: asyncio.Lock = field(default_factory=asyncio.Lock)
     _one: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _ahead: tuple[State, asyncio.Task[tuple[State, Cell]]] | None = None
 
     @property
     def parties(self) -> Parties:
@@ -88,6 +93,11 @@ class Session:
         """The conversation as Markdown."""
         return transcript(self.state.turns, self.parties.player)
 
+    @property
+    def greetings(self) -> tuple[str, ...]:
+        """What the character who speaks first may say, by its card."""
+        return self.talk.cards.greetings(next_speaker(self.parties, State(), ""), self.parties.player)
+
     # moves ----------------------------------------------------------------------------------------------------------
 
     async def gather(self) -> Where:
@@ -99,17 +109,64 @@ class Session:
         async with self._one:
             if self.state.over:
                 return self.where
-            state, _ = await self._here(self.state)
+            state, _ = await self._ready(self.state)
             return state.where(len(self.talk.segments), self.parties)
 
-    async def begin(self, on_text: Callable[[str], None] | None = None) -> Turn:
+    async def begin(self, on_text: Callable[[str], None] | None = None, greeting: int = 1) -> Turn:
         """The character speaks first; the last turn, where the session has begun.
 
+        Where its card has greetings, the one of that number is what it says, and nobody is asked for it.
+
         Raises:
-            FabulaError: any of its kinds; the session stands as before.
+            UsageError: there is no such greeting.
+            FabulaError: any other of its kinds; the session stands as before.
         """
         async with self._one:
-            return self.state.last or await self._turn("", on_text)
+            if self.state.last is not None:
+                return self.state.last
+            if not self.greetings and greeting == 1:
+                return await self._turn("", on_text)
+            return await self._greeted(self._greeting(greeting), on_text)
+
+    async def greet(self, greeting: int, on_text: Callable[[str], None] | None = None) -> Turn:
+        """Another greeting of the card in place of the one that stands; before anything else is said.
+
+        Raises:
+            UsageError: more has been said, or there is no such greeting.
+        """
+        async with self._one:
+            text = self._greeting(greeting)
+            if any(turn.said for turn in self.state.turns) or len(self.state.turns) > 1:
+                raise UsageError(
+                    "The talk has gone on from its greeting. Take it back with /undo, or begin with --new."
+                )
+            if self.state.turns:
+                self._write({"do": "undo"})
+                self.state = _state_after(self.records, self.parties)
+            return await self._greeted(text, on_text)
+
+    def _greeting(self, number: int) -> str:
+        found = self.greetings
+        if not 0 < number <= len(found):
+            who = " and ".join(self.parties.others)
+            has = f"has {len(found)}, from 1 on" if found else "has none on a card"
+            raise UsageError(f"There is no greeting {number}: {who} {has}.")
+        return found[number - 1]
+
+    async def _greeted(self, text: str, on_text: Callable[[str], None] | None) -> Turn:
+        """The turn of a greeting; it is shown before the cell is made ready."""
+        who = next_speaker(self.parties, self.state, "")
+        if on_text is not None:
+            self._hearing = Hearing(on_text, who)
+            self._hearing.end(text)
+        before = self.state
+        state, cell = await self._ready(before)
+        line = Line(who, "", text, (self.parties.player, *state.present))
+        turn = Turn(len(state.turns) + 1, state.cell, state.step, "", line)
+        after = state.with_turn(turn, self.parties.player, state.step, state.stayed, moved=False)
+        self._write({"do": "turn", "take": 0, "turn": record_of(before, after)})
+        self.state, self._cell = after, cell
+        return turn
 
     async def say(self, message: str, on_text: Callable[[str], None] | None = None) -> Turn:
         """The answer to what the player says; pieces of it go to `on_text` as they come.
@@ -231,7 +288,7 @@ class Session:
         if before.over:
             raise UsageError("The story is over. Say /undo to take the last turn back, or begin another session.")
         self._hearing = hearing = None if on_text is None else Hearing(on_text)
-        state, cell = await self._here(before)
+        state, cell = await self._ready(before)
         run = self._run(state.cell, hearing, take)
         if said is None:
             both = await self.talk.with_player_plan(run, cell, state.summaries, state.before)
@@ -248,6 +305,38 @@ class Session:
             hearing.end(turn.line.text)
         return turn
 
+    def prepare(self) -> None:
+        """Make the next cell ready while nobody waits for it, where the present one has ended.
+
+        What fails here fails again, and is told, with the move that needs it. `close` ends it.
+        """
+        if self.state.waits and self.state.turns and not self.state.over and self._ahead is None:
+            task = asyncio.get_running_loop().create_task(self._here(self.state))
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())  # it is told by the next move
+            self._ahead = self.state, task
+
+    async def close(self) -> None:
+        """End what is being made ready ahead; calls that were finished are kept."""
+        if self._ahead is not None:
+            _, task = self._ahead
+            self._ahead = None
+            task.cancel()
+            await asyncio.wait({task})
+
+    async def _ready(self, before: State) -> tuple[State, Cell]:
+        """As `_here`; what was begun ahead from the same state is waited for, so that no call is made twice."""
+        if self._ahead is not None and self._ahead[0] == before:
+            _, task = self._ahead
+            await asyncio.wait({task})
+            self._ahead = None
+            if not task.cancelled() and task.exception() is None:
+                return task.result()
+        await self.close()
+        if before.cell:
+            return await self._here(before)
+        async with self.first:
+            return await self._here(before)
+
     async def _here(self, before: State) -> tuple[State, Cell]:
         """The cell in which the next turn is, and the state there: the next one, where the present one has ended."""
         cell = await self._present_cell(before)
@@ -256,7 +345,8 @@ class Session:
             if cell is not None and before.lines:
                 summaries = await self.talk.summarise(self._run(before.cell), before.lines, summaries)
             number = before.cell + 1
-            ready = await self.talk.cell(self._run(number), number, summaries, there=before.asked, before=before.lines)
+            place = self._run(number) if before.cell else self._shared()
+            ready = await self.talk.cell(place, number, summaries, there=before.asked, before=before.lines)
             return before.opened(ready, summaries), ready
         if cell is None or before.waits:
             raise UsageError(f"The story has no cell {before.cell + before.waits} any more. Begin another session.")
@@ -276,6 +366,11 @@ class Session:
         context = replace(self.context, ordinals=Counter(), listeners=listeners)
         return Run(context, (FOLDER, self.name, f"cell-{cell}"), take)
 
+    def _shared(self) -> Run:
+        """Where the first cell is made ready: nothing was said, so that it is the same for all of these people."""
+        people = sha256("\n".join(self.parties.names).encode("utf-8", "replace")).hexdigest()[:8]
+        return Run(replace(self.context, ordinals=Counter()), (FOLDER, f"{_SHARED}{people}", "cell-1"))
+
     def _write(self, record: dict[str, Any]) -> None:
         if self.files is not None:
             self.files.append(record)
@@ -283,18 +378,28 @@ class Session:
 
 
 def open_session(
-    files: SessionFiles | None, talk: Talk, context: RunContext, freedom: Freedom | None = None, name: str = "session"
+    files: SessionFiles | None,
+    talk: Talk,
+    context: RunContext,
+    freedom: Freedom | None = None,
+    name: str = "session",
+    *,
+    system: str = "",
+    first: asyncio.Lock | None = None,
 ) -> Session:
     """The session of a log, new or gone on with; one of this name without a log. Asks nobody.
 
+    The log keeps the name of its `system`; `first` is shared by the sessions of the same people.
+
     Raises:
-        UsageError: the log is a conversation of other people.
+        UsageError: the log is a conversation of other people, or of another system.
         ProjectError: the log cannot be read.
     """
     records, name = (files.read(), files.name) if files is not None else ([], name)
     if not records:
         parties, wanted = talk.parties, freedom or talk.freedom
         records = [{"format": FORMAT, "player": parties.player, "others": list(parties.others), "freedom": wanted}]
+        records[0] |= {"system": system} if system else {}
         if files is not None:
             files.append(records[0])
     known = parties_of_log(records)
@@ -303,7 +408,13 @@ def open_session(
             f"In the session {name!r}, {known.player} talks with {', '.join(known.others)}. Give these names, or "
             "another --session."
         )
-    return Session(talk, context, files, name, _state_after(records, talk.parties), records)
+    if system and (made := system_of_log(records)) not in ("", system):
+        raise UsageError(
+            f"The session {name!r} was begun with the system {made!r} and goes on with it: --system {made}. For "
+            f"{system!r}, begin another with --new."
+        )
+    state = _state_after(records, talk.parties)
+    return Session(talk, context, files, name, state, records, first=first or asyncio.Lock())
 
 
 def said_by_player(message: str) -> str:
@@ -407,7 +518,7 @@ class SessionFiles:
         data = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
         try:
             self.log.parent.mkdir(parents=True, exist_ok=True)
-            handle = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            handle = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE)
             try:
                 os.write(handle, data)
             finally:
@@ -425,6 +536,11 @@ def sessions_in(project: Path) -> list[str]:
 def parties_of_log(records: Sequence[Mapping[str, Any]]) -> Parties:
     """Who talks in the session of a log."""
     return Parties(str(records[0]["player"]), tuple(map(str, records[0]["others"])))
+
+
+def system_of_log(records: Sequence[Mapping[str, Any]]) -> str:
+    """The system of a session's log; empty in older logs."""
+    return str(records[0].get("system", "")) if records else ""
 
 
 def kept_turns(records: Sequence[Mapping[str, Any]]) -> list[int]:

@@ -22,6 +22,7 @@ from fabula.story.people import mentioned
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from fabula.craft.conversation.cards import Cards
     from fabula.craft.conversation.lines import Cell, Parties
     from fabula.craft.conversation.turns import Hearing
     from fabula.engine.replies.dialogue import Said
@@ -57,6 +58,10 @@ class Talk(Protocol):
     @property
     def parties(self) -> Parties:
         """Who talks."""
+
+    @property
+    def cards(self) -> Cards:
+        """The cards and lorebooks of those who talk."""
 
     @property
     def freedom(self) -> Freedom:

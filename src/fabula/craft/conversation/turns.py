@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import re
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import RefusalError, ReplyError
 from fabula.craft.conversation.lines import latest_lines
 from fabula.engine.events import TextArrived
-from fabula.engine.replies.dialogue import Said, as_turn, first_sentences, read_coming, read_said, repeats_rules
-from fabula.engine.replies.turns import leaves_part
+from fabula.engine.replies.dialogue import (
+    Coming,
+    Said,
+    as_turn,
+    first_sentences,
+    may_repeat_rules,
+    read_coming,
+    read_said,
+    repeats_rules,
+)
+from fabula.engine.replies.turns import leaves_at
 from fabula.models.base import Message, Sampling
 
 if TYPE_CHECKING:
@@ -24,7 +34,10 @@ _FEW: Final = 2  # words that anybody may say twice
 _WORDS: Final = 25  # of a turn, for estimates
 _SHORT: Final = 96  # tokens of a turn, with aids
 _SENTENCES: Final = 1  # of a message, with aids
-_WARMER: Final = 0.3
+_WARMER, _WARMER_WITH_AIDS = 0.3, 0.6  # each further draw; a small model says the same again at less
+_STOPS: Final = 4  # texts at which a reply ends; some servers take no more
+_BARE: Final = re.compile(r"\w+")
+_APOSTROPHE: Final = re.compile("['\u2019]")
 _OF_STORY: Final = frozenset({"persona", "other", "summary", "segment", "steps", "step"})
 
 
@@ -115,44 +128,52 @@ async def turn_of(
     chat: Sequence[Message],
     temperature: float,
     tries: int = 1,
-    fallbacks: Sequence[str] = (),
+    fallback: str = "",
+    expect: int | str = _WORDS,
 ) -> Said:
     """What `moment.who` does and says: the first usable draw of at most `tries`.
 
+    What of a refused draw has passed its checks stands, since it may have been shown: the next draw goes on from there.
+
     Args:
-        run: the place of this turn.
-        moment: what the character knows.
-        role: who is asked.
-        prompt: the name of its prompt.
+        run: the place of the turn.
+        moment: what `who` knows; its `hearing` shows the words as they come.
+        role: who is asked, with `prompt`.
+        prompt: to the role.
         fields: of the prompt.
         chat: the dialogue so far (`chat_of`).
         temperature: of the first draw; each further one is warmer.
         tries: draws at most.
-        fallbacks: what happens by the plan, the nearest first. One of them is done where no draw is usable.
+        fallback: what anybody may do, where no draw is usable; nothing of the plan, which may be another's deed.
+        expect: the turn's words, or how it looks, for estimates.
 
     Raises:
         ReplyError: no draw has any text, and there is no fallback.
     """
     draw = Draw(moment.who, moment.parties.names, aids=run.aids(role))
+    stop: tuple[str, ...] = ()
+    warmer = _WARMER_WITH_AIDS if draw.aids else _WARMER
     if draw.aids:
-        rules = run.render(prompt, **_without_story(fields)) if tries > 1 else ""
+        rules = run.render(prompt, **_without_story({**fields, "begun": ""})) if tries > 1 else ""
         draw = replace(draw, before=said_before(moment.lines, moment.who), rules=rules, sentences=_SENTENCES)
+        # A small model plays on by itself; what would be left out need not be waited for.
+        stop = ("\n\n", "\n[", *(f"\n{name}:" for name in (moment.who, *moment.partners)))[:_STOPS]
     draws: list[Said] = []
     text = ""
+    continues = draw.aids and run.context.cast.assignment(role).performer.capabilities.continues
     for attempt in range(tries):
-        draw = replace(draw, lead=_lead(moment, attempt) if draw.aids else "")
+        draw = replace(draw, lead=_lead(moment, attempt, draw.begun) if draw.aids else "")
         if moment.hearing is not None:
-            continues = run.context.cast.assignment(role).performer.capabilities.continues
             moment.hearing.begin(draw, draw.lead if continues else "")
         place = run.scope("again", attempt) if attempt else run
         sampling = Sampling(
-            temperature=round(temperature + _WARMER * attempt, 2), max_tokens=run.reply_tokens(role, _SHORT)
+            temperature=round(temperature + warmer * attempt, 2), max_tokens=run.reply_tokens(role, _SHORT), stop=stop
         )
+        asked = {**fields, "begun": "" if continues else draw.begun.text, "lead": draw.lead}
         try:
-            reply = await place.chat(role, prompt, chat, sampling=sampling, expect=_WORDS, lead=draw.lead, **fields)
-            text = reply.text
+            text = (await place.chat(role, prompt, chat, sampling=sampling, expect=expect, **asked)).text
         except RefusalError:  # it was asked three times
-            if not fallbacks:
+            if not (fallback or draw.begun.text):
                 raise
             break
         said = draw.read(text)
@@ -162,15 +183,18 @@ async def turn_of(
             place.left_out("speaker", as_turn(text, draw.lead), said.text)
             return short
         draws.append(said)
-    second = _second_best(draws, moment, fallbacks)
+        draw = replace(draw, begun=draw.kept(said))
+    if draw.begun.text:
+        return draw.begun
+    second = _second_best(draws, moment, fallback)
     if second is None:
         raise ReplyError(
             f"{moment.who} gave no turn at {run.at} in {tries} draws. Say it again in other words, or give the role "
             f"{role!r} a stronger model.",
             reply=text,
         )
-    if second.action in fallbacks:
-        run.note(f"No turn of {moment.who} could be used at {run.at}; what the plan says stands in.")
+    if second.action == fallback:
+        run.note(f"No turn of {moment.who} could be used at {run.at}, so that {moment.who} {fallback}.")
     return draw.shortened(second)
 
 
@@ -180,11 +204,15 @@ def said_before(lines: Sequence[Line], who: str) -> tuple[Line, ...]:
     return (*others[-1:], *(line for line in lines if line.name == who))
 
 
-def _lead(moment: Moment, attempt: int) -> str:
-    """The first characters of a turn: of an action, or, where that has gone wrong, of speech alone.
+def _lead(moment: Moment, attempt: int, begun: Said) -> str:
+    """The first characters of a turn: what of it stands, else of an action, or, where that has gone wrong, of speech.
 
     The smallest models can speak, and cannot say what they do in parentheses.
     """
+    if begun.message:
+        return f"[{moment.who}: {begun.text}"
+    if begun.action:
+        return f'[{moment.who}: {begun.text} "'
     spoke = [line for line in moment.lines if line.name == moment.who and line.message]
     acts = not spoke or any(line.action for line in spoke)
     return f"[{moment.who}: (" if acts and not attempt else f'{moment.who}: "'
@@ -196,26 +224,33 @@ def _without_story(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {**fields, **empty, "lead": ""}
 
 
-def _second_best(draws: Sequence[Said], moment: Moment, fallbacks: Sequence[str]) -> Said | None:
-    """What is said where no draw was usable: what happens by the plan and has not happened yet, else the last draw."""
-    done = {line.action for line in moment.lines}
-    deeds = [said for said in draws if said.action and not said.message and said.action not in done]
+def _second_best(draws: Sequence[Said], moment: Moment, fallback: str) -> Said | None:
+    """What is done where no draw was usable: what somebody did without a word, else what anybody may do.
+
+    Twice running that is worse than the last draw, unless it leaves its part.
+    """
+    done = {bare(line.action) for line in moment.lines}
+    deeds = [said for said in draws if said.action and not said.message and bare(said.action) not in done]
     if deeds and not moment.steps:  # without a plan nothing better is known than what was done
         return deeds[0]
-    left = [what for what in fallbacks if what not in done]
-    if left:
-        return Said(left[0])
-    if draws and draws[-1].text:
-        return draws[-1]
-    return Said(fallbacks[0]) if fallbacks else None
+    last = next((line.action for line in reversed(moment.lines) if line.name == moment.who), "")
+    left = [said for said in draws if said.text and leaves_at(said.message) is None]
+    if left and (last == fallback or not fallback):
+        return left[-1]
+    return Said(fallback) if fallback else None
 
 
 # a draw -------------------------------------------------------------------------------------------------------------
 
 
+def bare(text: str) -> str:
+    """The words of a text in small letters, separated by blanks, without marks."""
+    return " ".join(_BARE.findall(_APOSTROPHE.sub("", text.casefold())))
+
+
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """How a draw of a turn is read, and whether it is usable; the same while it comes and when it is there.
+    """How a draw of a turn is read, and how much of it can be kept; the same while it comes and when it is there.
 
     Attributes:
         name: whose turn it is.
@@ -225,6 +260,7 @@ class Draw:
         before: what is not to be repeated (`said_before`).
         rules: the prompt without the story, which small models repeat.
         sentences: of the message at most; 0 keeps all.
+        begun: what of the turn stands already, out of draws before.
     """
 
     name: str
@@ -234,56 +270,116 @@ class Draw:
     before: Sequence[Line] = ()
     rules: str = ""
     sentences: int = 0
+    begun: Said = field(default_factory=Said)
 
     def read(self, text: str) -> Said:
-        """The turn in a whole reply."""
-        return read_said(as_turn(text, self.lead), self.name, self.names)
+        """The turn in a whole reply, behind what of it stands."""
+        said = read_said(as_turn(text, self.lead), self.name, self.names)
+        return self._behind(said, led=bool(self.lead) and text.startswith(self.lead))
+
+    def coming(self, text: str) -> Coming:
+        """As `read`, of a reply that is still coming."""
+        found = read_coming(as_turn(text, self.lead), self.name, self.names)
+        led = bool(self.lead) and text.startswith(self.lead)
+        settled = self._behind(replace(found.said, message=found.settled), led=led)
+        return replace(found, said=self._behind(found.said, led=led), settled=settled.message)
+
+    def _behind(self, said: Said, *, led: bool) -> Said:
+        """A turn with what of it stands; a model that was `led` went on from there, others may say it again."""
+        begun = self.begun
+        if not begun.text:
+            return said
+        message = said.message
+        if not message.startswith(begun.message):
+            message = begun.message if led else f"{begun.message} {message}".strip()
+        return replace(said, action=begun.action, message=message)
 
     def shortened(self, said: Said) -> Said:
         """The turn with no more sentences than it may have."""
         return replace(said, message=first_sentences(said.message, self.sentences)) if self.sentences else said
 
     def usable(self, said: Said) -> bool:
-        """Whether a turn can be kept: it plays a part and says or does something.
+        """Whether a turn can be kept whole: it plays a part and says or does something.
 
-        With aids it has to say something, and neither says nor does the same again. It is judged by its action and
-        the first characters of its message, a short one by all of it.
+        With aids it has to say something, and neither says nor does the same again.
         """
-        begin = said.message[:SURE].casefold()
-        if leaves_part(said.message[: 2 * SURE]):
+        if leaves_at(said.message) is not None or self._begins(said.message) == "refused":
             return False
         if not self.aids:
             return any(map(str.isalpha, said.text))
-        return (
-            any(map(str.isalpha, begin))
-            and not repeats_rules(said.message, self.rules)
-            and not any(_again(begin, line.message.casefold(), last=line is self.before[-1]) for line in self.before)
-            and _acts(said.action, self.before[-1].action if self.before else "")
-        )
+        return any(map(str.isalpha, said.message[:SURE])) and self._acts(said.action)
+
+    def kept(self, said: Said, *, coming: bool = False) -> Said:
+        """How a turn begins, as far as no check can refuse it; `coming`: its message goes on.
+
+        What is kept of the beginning of a message is kept of all of it, so that it can be shown.
+        """
+        if not self._acts(said.action):
+            return self.begun
+        message = "" if self._begins(said.message, coming=coming) else said.message
+        cut = leaves_at(message, coming=coming)
+        if cut is not None:
+            message = message[:cut].rstrip()
+        if not any(map(str.isalpha, message)):
+            message = ""
+        if len(message) < len(self.begun.message):
+            message = self.begun.message
+        found = Said(said.action, message)
+        return found if any(map(str.isalpha, found.text)) else Said()
+
+    def _begins(self, message: str, *, coming: bool = False) -> str:
+        """Whether a message begins as an earlier one or the rules of the prompt: "refused", "open", or "" for no.
+
+        It is compared by its first words; marks and capitals do not count.
+        """
+        if not self.aids:
+            return ""
+        words = bare(message).split()
+        if not any(map(str.isalpha, message[:SURE])):
+            return "open" if coming and len(message) < SURE else "refused"
+        found = [_again(words, line.message, last=line is self.before[-1], coming=coming) for line in self.before]
+        found.append(_of_rules(message, self.rules, coming=coming))
+        return "refused" if "refused" in found else "open" if "open" in found else ""
+
+    def _acts(self, action: str) -> bool:
+        """Whether an action is one, and, with aids, not the last one again."""
+        words = bare(action).split()
+        before = bare(self.before[-1].action) if self.before else ""
+        if not action or action == self.begun.action or not self.aids:
+            return True
+        some = any(len(word) > 1 and word.isalpha() for word in words)
+        return some and (len(words) <= _FEW or " ".join(words) != before)
 
 
-def _again(begin: str, other: str, *, last: bool) -> bool:
-    """Whether a message that begins so is an earlier one again; a word or two may be said again, but not at once."""
-    if len(begin) < SURE:
-        return begin == other and (last or len(begin.split()) > _FEW)
-    return other.startswith(begin)
+def _again(words: Sequence[str], other: str, *, last: bool, coming: bool) -> str:
+    """Whether a message is an earlier one again; a word or two may be said again, but not at once."""
+    head: list[str] = []
+    for word in words:
+        head.append(word)
+        if len(" ".join(head)) >= SURE:
+            break
+    earlier = bare(other).split()
+    if not head or earlier[: len(head)] != head:
+        return ""
+    if len(" ".join(head)) >= SURE:
+        return "refused"
+    if coming:
+        return "open"
+    return "refused" if earlier == head and (last or len(head) > _FEW) else ""
 
 
-def _acts(action: str, before: str) -> bool:
-    """Whether an action is one, and is not the last one again."""
-    words = action.split()
-    return not words or (
-        any(len(word) > 1 and word.isalpha() for word in words) and (len(words) <= _FEW or action != before)
-    )
+def _of_rules(message: str, rules: str, *, coming: bool) -> str:
+    """Whether a message begins with words of the prompt's rules."""
+    if coming and may_repeat_rules(message, rules):
+        return "open"
+    return "refused" if repeats_rules(message, rules) else ""
 
 
 @dataclass
 class Hearing:
     """Shows a reply as it comes: whole pieces of what the turn will be, no marks and no foreign speaker's words.
 
-    Nothing is shown before it is clear that the draw is kept, so that nothing need be taken back: not before 48
-    characters of the message are there, or all of it. The action has to wait with it, since a draw is refused for its
-    message, and the next one has another action.
+    Nothing is shown that a refused draw would take back: what is shown has passed its checks (`Draw.kept`) and stands.
 
     Attributes:
         show: gets the pieces; together they are `(action) message`.
@@ -306,10 +402,11 @@ class Hearing:
         if draw is None or not isinstance(event, TextArrived):
             return
         self._raw += event.text
-        coming = read_coming(as_turn(self._raw, draw.lead), draw.name, draw.names)
-        judged = coming.whole or len(coming.said.message) >= 2 * SURE
-        if judged and coming.settled and draw.usable(coming.said) and not repeats_rules(coming.settled, draw.rules):
-            self._show(draw.shortened(replace(coming.said, message=coming.settled)).text)
+        coming = draw.coming(self._raw)
+        said = replace(coming.said, message=coming.settled)
+        if not coming.acted and not coming.settled:
+            return  # what is done may go on
+        self._show(draw.shortened(draw.kept(said, coming=not coming.whole)).text)
 
     def end(self, text: str) -> None:
         """The turn is `text`; what of it was not shown is shown now."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
-from fabula.craft.length import WordRange, asked_range
+from fabula.craft.length import WordRange, asked_range, usual_scenes
 from fabula.craft.planning.checking import against_brief
 from fabula.craft.planning.replies import (
     cast_type,
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 PLAN, FOLDER, SUFFIX = "plan", "plan", "yaml"
 WHERE: Final = f"{FOLDER}/{PLAN}.{SUFFIX}"
 SMALL_FEWEST, SMALL_MOST, _SMALL_CAST = 3, 12, 4  # where a small model plans
+_EVENTS: Final = 5  # that capable planners give a scene, for estimates
 _SHORT_OUTLINE: Final = 5  # events of a scene, where a small model plans
 _SHORT_PORTRAIT: Final = 2  # sentences about a character, where a small model plans
 _EXTRA: Final[tuple[int, ...]] = (1, 1, 3, 0, 1, 3, 4)  # which element gets the sixth scene, the seventh and so on
@@ -242,7 +243,8 @@ async def _scenes(
 ) -> tuple[Telling, tuple[ScenePlan, ...]]:
     """How the story is told, and its scenes, one after the other, each shown those before it."""
     kind = telling_type(options.scenes)
-    reply = await typed(run, kind, "plan_telling", plan=so_far, number=options.scenes, words=words)
+    expect = {"scenes": options.scenes or usual_scenes(words)}
+    reply = await typed(run, kind, "plan_telling", expect=expect, plan=so_far, number=options.scenes, words=words)
     shares = words.shares([scene.importance for scene in reply.scenes]) if words else [None] * len(reply.scenes)
     told = tuple(
         Told(scene.time, scene.element, scene.what, scene.date, scene.importance, share)
@@ -253,7 +255,8 @@ async def _scenes(
     for number, scene in enumerate(told, 1):
         so_far = replace(so_far, telling=telling, characters=tuple(cast.characters), scenes=tuple(scenes))
         own = run.scope("scene", number)
-        planned = await typed(own, planned_scene_type(cast.names), "plan_scene", plan=so_far, number=number)
+        kind_ = planned_scene_type(cast.names)
+        planned = await typed(own, kind_, "plan_scene", expect={"events": _EVENTS}, plan=so_far, number=number)
         scenes.append(_scene(planned, scene, [one.name for one in scenes], cast))
     return telling, tuple(scenes)
 

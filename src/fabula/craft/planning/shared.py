@@ -20,7 +20,7 @@ from fabula.story.plan_file import write_plan
 from fabula.story.sentences import sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from fabula.craft.planning.replies import PaperSheet, PlannedEvent, There
     from fabula.engine.replies import TextKind
@@ -44,14 +44,16 @@ _ALIKE: Final = 0.8  # share of the shorter sentence's words that two sentences 
 # asking the planner ---------------------------------------------------------------------------------------------------
 
 
-async def typed(run: Run, kind: type[T], prompt: str, /, **fields: object) -> T:
-    """The planner's reply of a type; without noise where a small model plans.
+async def typed(
+    run: Run, kind: type[T], prompt: str, /, *, expect: Mapping[str, float] | None = None, **fields: object
+) -> T:
+    """The planner's reply of a type; without noise where a small model plans. `expect` as for `Run.ask_for`.
 
     Raises:
         ReplyError: no reply could be read.
     """
     sampling = Sampling(max_tokens=run.reply_tokens(ROLE, _FORM_TOKENS))
-    reply = await run.ask_for(kind, ROLE, prompt, sampling=sampling, **fields)
+    reply = await run.ask_for(kind, ROLE, prompt, sampling=sampling, expect=expect, **fields)
     if not run.aids(ROLE):
         return reply
     kept = without_noise(reply)

@@ -82,8 +82,8 @@ def read_said(text: str, name: str, others: Sequence[str] = ()) -> Said:
     it stands alone or behind the turn.
     """
     text = _THOUGHT.sub("", text)
-    turn, end, _ = _turn_of(text, name, others)
-    action, message = _parts(turn, name)
+    turn, end, _, named = _turn_of(text, name, others)
+    action, message = _parts(turn, name, named=named)
     return Said(action, _unquoted(message), ended=end is not None, dealt=_dealt(text))
 
 
@@ -106,21 +106,24 @@ class Coming:
         said: the turn as far as it has come.
         settled: how its message begins, with `said.action` before it, whatever comes; empty while that is open.
         whole: this is all of the turn, whatever comes.
+        acted: `said.action` is whole.
     """
 
     said: Said
     settled: str = ""
     whole: bool = False
+    acted: bool = False
 
 
 def read_coming(text: str, name: str, others: Sequence[str] = ()) -> Coming:
     """As `read_said`, of a reply that is still coming."""
     text = _MAY_BE_NEXT.sub("", _MAY_BE_THOUGHT.sub("", _THOUGHT.sub("", text)))
-    turn, _, closed = _turn_of(text, name, others)
-    action, message = _parts(turn, name)
+    turn, _, closed, named = _turn_of(text, name, others)
+    action, message = _parts(turn, name, named=named)
     said = Said(action, _unquoted(message))
+    acted = bool(action) and (closed or bool(_ACTION.match(turn)))
     if closed:
-        return Coming(said, said.message, whole=True)
+        return Coming(said, said.message, whole=True, acted=acted)
     words = message.split(" ")[:-1]  # the last one may grow
     while words and not any(map(str.isalnum, words[-1])):  # where a sentence ends is open until the next real word
         words.pop()
@@ -128,8 +131,8 @@ def read_coming(text: str, name: str, others: Sequence[str] = ()) -> Coming:
     closer = _QUOTES.get(settled[:1])
     quoted = closer is not None and not settled[1:].partition(closer)[2].strip(_BEFORE_EOD)
     # It may be the action, whose end has not come.
-    acts = not action and (len(turn) <= _LONGEST_UNOPENED or turn.startswith("*"))
-    return Coming(said, "" if quoted or acts else settled)
+    acts = not action and ((len(turn) <= _LONGEST_UNOPENED and not named) or turn.startswith("*"))
+    return Coming(said, "" if quoted or acts else settled, acted=acted)
 
 
 def as_turn(text: str, lead: str) -> str:
@@ -143,6 +146,12 @@ def repeats_rules(message: str, rules: str) -> bool:
     """Whether a message of three words or more is, or begins with, words of the prompt's rules."""
     words = _WORD.findall(message.casefold())[:_RUN]
     return len(words) >= _LEAST_RUN and f" {' '.join(words)} " in _in_words(rules)
+
+
+def may_repeat_rules(message: str, rules: str) -> bool:
+    """Whether a message whose first words these are may turn out to repeat the prompt's rules, or not to."""
+    words = _WORD.findall(message.casefold())
+    return len(words) < _RUN and f" {' '.join(words)} " in _in_words(rules)
 
 
 @lru_cache(maxsize=256)  # a reply that is heard asks with every piece
@@ -161,19 +170,22 @@ def first_sentences(text: str, most: int) -> str:
     return " ".join(kept)
 
 
-def _turn_of(text: str, name: str, others: Sequence[str]) -> tuple[str, re.Match[str] | None, bool]:
-    """The inner text of the first turn of `name`, where the dialogue ends, and whether the turn's own end is there."""
+def _turn_of(text: str, name: str, others: Sequence[str]) -> tuple[str, re.Match[str] | None, bool, bool]:
+    """The inner text of the first turn of `name`, where the dialogue ends, and two answers.
+
+    They are whether the turn's own end is there, and whether the name stands before it.
+    """
     if (first := _DONE.match(text)) and text[first.end() :].strip():  # it stands before the turn
         text = text[first.end() :]
     end, done = _EOD.search(text), _DONE.search(text)
     marks = [mark.start() for mark in (end, done) if mark]
-    turn, closed = _own_turn(text[: min(marks)].strip() if marks else text.strip(), name, others)
-    return turn, end, closed or done is not None
+    turn, closed, named = _own_turn(text[: min(marks)].strip() if marks else text.strip(), name, others)
+    return turn, end, closed or done is not None, named
 
 
-def _parts(turn: str, name: str) -> tuple[str, str]:
-    """Action and message of a turn's inner text, each on one line."""
-    if _UNOPENED.match(turn):
+def _parts(turn: str, name: str, *, named: bool) -> tuple[str, str]:
+    """Action and message of a turn's inner text, each on one line; behind a name an action has both its marks."""
+    if not named and _UNOPENED.match(turn):
         turn = f"({turn}"
     action = ""
     if found := _ACTION.match(turn):
@@ -193,24 +205,26 @@ def with_names(text: str, speakers: Sequence[str]) -> str:
     return _SPEAKER.sub(lambda tag: speakers[n - 1] if 0 < (n := int(tag[1])) <= len(speakers) else tag[0], text)
 
 
-def _own_turn(body: str, name: str, others: Sequence[str]) -> tuple[str, bool]:
-    """The inner text of the first turn of `name`, empty where only others speak; and whether its end is there."""
+def _own_turn(body: str, name: str, others: Sequence[str]) -> tuple[str, bool, bool]:
+    """The inner text of the first turn of `name`, empty where only others speak; whether its end is there; its name."""
     own = _label((name, *(part for part in name.split() if len(part) > 2)))  # noqa: PLR2004 - no titles, no initials
     foreign = _label([other for other in others if other.casefold() != name.casefold()])
+    named = True
     if found := own.match(body):
         body = body[found.end() :]
     elif foreign.match(body):
         later = re.compile(rf"\n\s*{own.pattern}", _I).search(body)
         if later is None:
-            return "", False
+            return "", False, False
         body = body[later.end() :]
     else:
+        named = False
         body = body.lstrip("[ \t\n")
     speakers = re.compile(rf"\n(?:{own.pattern}|{foreign.pattern})", _I)
     cuts = [cut.start() for cut in (_NEXT_TURN.search(body), speakers.search(body)) if cut]
     body = body[: min(cuts, default=len(body))]
     end = _closing_bracket(body)
-    return body[:end].strip(), bool(cuts or end is not None)
+    return body[:end].strip(), bool(cuts or end is not None), named
 
 
 def _closing_bracket(body: str) -> int | None:

@@ -25,6 +25,18 @@ _STAGE: Final = re.compile(
     r"lines?|(?:stay|remain|staying) in character|(?:this|the) role[- ]?play|(?:the|your) prompt)\b",
     re.IGNORECASE,
 )
+# How what the patterns above find may begin, at the end of a text that goes on.
+_LEAVING: Final = re.compile(
+    r"\b(?:as(?: an?(?: large)?)?|i(?:['\u2019]m| am)?(?: just| only| very| so)?(?: an?)?|my(?: training)?|"
+    r"stay|remain|staying|(?:the|this|next|my)(?: director(?:['\u2019]s)?| script| dialogue| role)?|"
+    r"(?:stay|remain|staying) in|your|(?:as an?|(?:i['\u2019]m|i am)(?: just| only)? an?) (?:language|virtual)|"
+    r"open|chat)\Z",
+    re.IGNORECASE,
+)
+_APOLOGY: Final = re.compile(
+    r"\A\W*(?:i(?:['\u2019]m| am) (?:very |so )?sorry|i apologi[sz]e|apologies)\b", re.IGNORECASE
+)
+_OPENING, _SORRY_LETTERS = 48, 120  # letters of a turn in which it leaves its part, and by which an apology is judged
 
 
 def read_turn(text: str, name: str, others: Sequence[str], *, whole: bool = False) -> str:
@@ -64,6 +76,19 @@ def _label(names: Sequence[str]) -> re.Pattern[str] | None:
 def leaves_part(text: str) -> bool:
     """Whether a turn speaks as a model, or about the play, instead of playing."""
     return bool(_MODEL.search(text) or _SORRY.match(text) or _STAGE.search(text))
+
+
+def leaves_at(text: str, *, coming: bool = False) -> int | None:
+    """Where a turn leaves its part in its first words; with `coming` also where it may turn out to do so."""
+    if _SORRY.match(text):
+        return 0
+    if coming and len(text) < _SORRY_LETTERS and _APOLOGY.match(text):
+        return 0
+    found = [match.start() for pattern in (_MODEL, _STAGE) if (match := pattern.search(text))]
+    if coming and (open_ := _LEAVING.search(text[-_OPENING:])):
+        found.append(max(len(text) - _OPENING, 0) + open_.start())
+    first = min(found, default=_OPENING)
+    return first if first < _OPENING else None
 
 
 def repeats_earlier(text: str, earlier: Iterable[str], threshold: float) -> bool:

@@ -1,4 +1,4 @@
-"""Character cards as other programs write them (V1, V2 and V3; JSON, or within a PNG), and their lorebooks.
+"""Character cards as other programs write them (V1, V2 and V3; JSON, within a PNG, or `.charx`), and lorebooks.
 
 A card comes from a stranger. Its sizes and its nesting are bounded, no address in it is fetched, no picture in it is
 decoded, no pattern in it is run, nothing in it is rendered as HTML; control characters stay out of prompts and
@@ -10,7 +10,7 @@ Formats: character-card-spec-v2 (malfoyslastname) and character-card-spec-v3 (kw
 from __future__ import annotations
 
 from fabula.story.cards.card import MAX_FILE_BYTES, Card, parse_card, read_card
-from fabula.story.cards.lorebook import Entry, Lorebook, Scanned, scan
+from fabula.story.cards.lorebook import Entry, Lorebook, Scanned, read_lorebook, scan
 from fabula.story.cards.mapping import card_of, character_of, left_out, persona_of
 from fabula.story.cards.texts import cleaned, filled
 
@@ -28,5 +28,6 @@ __all__ = [
     "parse_card",
     "persona_of",
     "read_card",
+    "read_lorebook",
     "scan",
 ]

@@ -1,10 +1,13 @@
-"""`Card`: a character card with everything that was in its file, read from JSON or PNG and written back."""
+"""`Card`: a character card with everything that was in its file, read from JSON, PNG or `.charx` and written back."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import codecs
+import io
+import zipfile
+import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +26,8 @@ MAX_JSON_BYTES: Final = 8_000_000
 MAX_NAME: Final = 200
 MAX_LISTED: Final = 1_000
 KEYWORDS: Final = {"ccv3": "chara_card_v3", "chara": "chara_card_v2"}  # the first one found counts
+_MAX_LISTED_BYTES: Final = 4_000_000  # of the list of files in a .charx
+_IN_CHARX: Final = "card.json"
 _SPEC: Final = "chara_card_v"
 _NEWEST: Final = 3
 _FIRST: Final = ("description", "personality", "scenario", "first_mes", "mes_example")
@@ -158,7 +163,7 @@ class Card:
 
 
 def read_card(path: Path) -> Card:
-    """The card in a file, JSON or PNG.
+    """The card in a file: JSON, PNG, or `.charx`.
 
     Raises:
         UsageError: the file cannot be read, is too large, or holds no card.
@@ -180,9 +185,11 @@ def parse_card(data: bytes, name: str = "card") -> Card:
     if len(data) > MAX_FILE_BYTES:
         raise UsageError(f"{name} is larger than {MAX_FILE_BYTES:,} bytes. Give a smaller picture.")
     if not data.startswith(png.SIGNATURE):
-        if data.startswith((b"PK\x03\x04", b"\xff\xd8\xff", b"RIFF")):
-            raise UsageError(f"{name} is neither PNG nor JSON. Have the program that made it write one of these.")
-        return _card(data, name)
+        if data.startswith((b"\xff\xd8\xff", b"RIFF")):
+            raise UsageError(
+                f"{name} is neither PNG, JSON nor .charx. Have the program that made it write one of these."
+            )
+        return _card(_unzipped(data, name) if data.startswith(b"PK\x03\x04") else data, name)
     text = _card_in(png.chunks(data, name)[0], name)
     if text is None:
         raise UsageError(f"{name} is a picture without a character card. Take the file as it was downloaded.")
@@ -198,6 +205,21 @@ def _card_in(found: list[png.Chunk], where: str) -> bytes | None:
                 text = png.text_of(chunk, where)
                 return text if text.lstrip()[:1] == b"{" else _decoded(text, where)
     return None
+
+
+def _unzipped(data: bytes, where: str) -> bytes:
+    """The `card.json` of a `.charx` file (version 3); its pictures and whatever else it holds are not looked at."""
+    end = data.rfind(b"PK\x05\x06")
+    listed = int.from_bytes(data[end + 12 : end + 16], "little") if end >= 0 else 0
+    if listed > _MAX_LISTED_BYTES:
+        raise UsageError(f"{where} lists too many files. Export the card again, with fewer pictures.")
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive, archive.open(_IN_CHARX) as file:
+            return file.read(MAX_JSON_BYTES + 1)
+    except KeyError as error:
+        raise UsageError(f"{where} holds no {_IN_CHARX}. Give a .charx file, or a card's PNG or JSON.") from error
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError) as error:
+        raise UsageError(f"{where} is damaged, or packed in a way that is not read. Export the card again.") from error
 
 
 def _decoded(text: bytes, where: str) -> bytes:

@@ -1,12 +1,16 @@
 """Lorebooks: what a character knows of its world, entry by entry, each shown where its keys are spoken of.
 
 V2 and V3 leave open how keys match. Here: whole words, case aside, unless an entry says otherwise. Patterns
-(`use_regex`) are never run, as one from a stranger could keep a program busy for ever; those that only list words are
-read as words.
+(`use_regex`, `/.../`) are never run, as one from a stranger could keep a program busy for ever; those that only list
+words are read as words.
+
+A book stands in a card, in a file of its own (`lorebook_v3`), or in a world file of SillyTavern, whose entries have
+other names for the same and stand in an object.
 """
 
 from __future__ import annotations
 
+import random
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,13 +18,15 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.base.errors import UsageError
 from fabula.models.budget import estimate_tokens
-from fabula.story.cards.texts import cleaned
+from fabula.story.cards.texts import cleaned, parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
 Position: TypeAlias = Literal["before", "after"]
 
+MAX_BYTES: Final = 8_000_000
 MAX_ENTRIES: Final = 5_000
 MAX_KEYS: Final = 20_000  # of a whole book; those of later entries are left out
 MAX_KEY: Final = 200
@@ -29,6 +35,7 @@ MAX_SCANNED: Final = 20_000  # characters, the latest ones
 DEPTH: Final = 4  # messages, where a book does not say
 BUDGET: Final = 1_000  # tokens, the same
 _PASSES: Final = 3
+_TIMED: Final = 60  # messages that are looked back for what stays, or rests
 _RUN: Final = 3
 _LARGEST: Final = 10**9
 _AND_ANY, _NOT_ALL, _NOT_ANY, _AND_ALL = 0, 1, 2, 3
@@ -58,6 +65,15 @@ class Entry:
         position: before or after the character's own description.
         depth: messages that are looked through for it, where it has a number of its own.
         after: shown only when the character has spoken so often.
+        additional: one of these keys has to be spoken of, too.
+        exclude: none of these keys may be spoken of.
+        chance: of being shown when it is called, in percent.
+        sticky: so many messages it stays after it was called.
+        cooldown: so many messages it cannot be called after that.
+        delay: messages that there have to be before it can be called.
+        unheard: what other entries say does not call it.
+        silent: what it says calls no other entry.
+        recalled: nothing but what other entries say calls it.
     """
 
     keys: tuple[str, ...]
@@ -76,6 +92,13 @@ class Entry:
     after: int = 0
     additional: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    chance: float = 100
+    sticky: int = 0
+    cooldown: int = 0
+    delay: int = 0
+    unheard: bool = False
+    silent: bool = False
+    recalled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +121,15 @@ class Lorebook:
 
     @classmethod
     def of(cls, raw: Mapping[str, Any], where: str = "character_book") -> Lorebook:
-        """The book of a card's `character_book`, or of a lorebook file (`lorebook_v3`).
+        """The book of a card's `character_book`, of a lorebook file (`lorebook_v3`), or of a world of SillyTavern.
 
         Raises:
             UsageError: it has no list of entries, or too many.
         """
         raw = raw["data"] if isinstance(raw.get("data"), dict) else raw
         listed = raw.get("entries", [])
+        if isinstance(listed, dict):
+            listed = [_of_world(entry) if isinstance(entry, dict) else entry for entry in listed.values()]
         if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
             raise UsageError(f"{where}: entries is no list of objects. Correct it or take it out.")
         if len(listed) > MAX_ENTRIES:
@@ -149,10 +174,17 @@ class _Reader:
             case_sensitive=own,
             whole_words=_truth(extra.get("match_whole_words"), default=True),
             position="after" if raw.get("position") == "after_char" else "before",
-            depth=_counted(decorators, "scan_depth"),
+            depth=_counted(decorators, "scan_depth") if "scan_depth" in decorators else _depth(extra.get("scan_depth")),
             after=_counted(decorators, "activate_only_after") or 0,
             additional=self._keys(decorators.get("additional_keys", ""), regex=False),
             exclude=self._keys(decorators.get("exclude_keys", ""), regex=False),
+            chance=_number(extra.get("probability"), 100) if extra.get("useProbability") is not False else 100,
+            sticky=_whole(extra.get("sticky"), 0),
+            cooldown=_whole(extra.get("cooldown"), 0),
+            delay=_whole(extra.get("delay"), 0),
+            unheard=extra.get("exclude_recursion") is True,
+            silent=extra.get("prevent_recursion") is True,
+            recalled=bool(extra.get("delay_until_recursion")),
         )
 
     def _keys(self, raw: object, *, regex: bool) -> tuple[str, ...]:
@@ -179,6 +211,53 @@ class _Reader:
         if self.dropped:
             found.append(f"{self.dropped} keys are not used: they are too long, or the book has too many.")
         return tuple(found)
+
+
+_OF_WORLD: Final = {
+    "scanDepth": "scan_depth", "matchWholeWords": "match_whole_words", "caseSensitive": "case_sensitive",
+    "excludeRecursion": "exclude_recursion", "preventRecursion": "prevent_recursion",
+    "delayUntilRecursion": "delay_until_recursion", "selectiveLogic": "selectiveLogic", "probability": "probability",
+    "useProbability": "useProbability", "sticky": "sticky", "cooldown": "cooldown", "delay": "delay",
+}  # fmt: skip
+
+
+def _of_world(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """An entry of a world file of SillyTavern as a card has it."""
+    return {
+        "keys": raw.get("key"),
+        "secondary_keys": raw.get("keysecondary"),
+        "selective": raw.get("selective", True),
+        "content": raw.get("content"),
+        "comment": raw.get("comment"),
+        "constant": raw.get("constant"),
+        "enabled": raw.get("disable") is not True,
+        "insertion_order": raw.get("order"),
+        "position": "before_char" if raw.get("position", 0) == 0 else "after_char",
+        "extensions": {own: raw.get(name) for name, own in _OF_WORLD.items()},
+    }
+
+
+def read_lorebook(path: Path) -> Lorebook:
+    """The lorebook of a file: `lorebook_v3`, a card's `character_book`, or a world of SillyTavern.
+
+    Raises:
+        UsageError: the file cannot be read, is too large, or holds no lorebook.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+        text = data.decode("utf-8-sig")
+    except OSError as error:
+        raise UsageError(f"Cannot read {path}: {error.strerror}. Give a lorebook's JSON file.") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8 text (byte {error.start}). Give a lorebook's JSON file.") from error
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"{path} is larger than {MAX_BYTES:,} bytes. Give a smaller lorebook.")
+    raw = parse_json(text, str(path), "lorebook")
+    book = raw.get("data", raw) if isinstance(raw, dict) else None
+    if not isinstance(book, dict) or not isinstance(book.get("entries"), list | dict):
+        raise UsageError(f"{path} holds no lorebook: it has no `entries`. Give a world file of SillyTavern.")
+    return Lorebook.of(book, str(path))
 
 
 def _words_of(pattern: str) -> list[str]:
@@ -233,32 +312,83 @@ class Scanned:
         return (*self.before, *self.after)
 
 
-def scan(book: Lorebook, messages: Sequence[str], *, budget: int | None = None, spoken: int | None = None) -> Scanned:
+def scan(
+    book: Lorebook,
+    messages: Sequence[str],
+    *,
+    budget: int | None = None,
+    spoken: int | None = None,
+    seed: str | None = None,
+) -> Scanned:
     """The entries that the latest messages call, and those that are constant, as far as they fit.
 
-    The same book and messages give the same entries. Of two entries that do not both fit, a constant one goes first,
-    then the one of higher `priority` (`order` where it has none); then that which stands first in the book.
+    The same book, messages and seed give the same entries. Of two entries that do not both fit, a constant one goes
+    first, then the one of higher `priority` (`order` where it has none); then that which stands first in the book.
 
     Args:
         book: the lorebook.
         messages: of the chat, the latest last; at most 20,000 characters of them are looked through.
         budget: tokens that may be shown; the book's own if that is less. 1,000 where neither says.
         spoken: how often the character has spoken; entries that wait for a number of turns do so only if it is given.
+        seed: settles which entries are shown that have a chance of it; without one all are.
     """
-    able = [
-        (place, entry)
+    able = {
+        place: entry
         for place, entry in enumerate(book.entries)
         if entry.enabled and entry.content and (spoken is None or spoken >= entry.after)
-    ]
+    }
+    kept, resting = _timed(book, able, messages, seed)
+    able = {place: entry for place, entry in able.items() if place not in resting}
+    return _fitted(book, sorted(_called(book, able, messages, seed, kept)), budget)
+
+
+def _called(
+    book: Lorebook, able: Mapping[int, Entry], messages: Sequence[str], seed: str | None, kept: Iterable[int] = ()
+) -> set[int]:
+    """The places of the entries that are called, those that stay (`kept`) among them."""
+    able = {
+        place: one for place, one in able.items() if len(messages) >= one.delay and _chosen(place, one, messages, seed)
+    }
     views = _Views(messages, book.depth)
-    called = {place for place, entry in able if entry.constant or _calls(entry, views.of(entry.depth))}
+    first = {place: entry for place, entry in able.items() if not entry.recalled}
+    called = {place for place, entry in first.items() if entry.constant or _calls(entry, views.of(entry.depth))}
+    called |= set(kept)
     for _ in range(_PASSES if book.recursive else 0):
-        views.add([book.entries[place].content for place in sorted(called)])
-        more = {place for place, entry in able if place not in called and _calls(entry, views.of(entry.depth))}
+        views.add([book.entries[place].content for place in sorted(called) if not book.entries[place].silent])
+        left = {place: entry for place, entry in able.items() if place not in called and not entry.unheard}
+        more = {place for place, entry in left.items() if _calls(entry, views.of(entry.depth))}
         if not more:
             break
         called |= more
-    return _fitted(book, sorted(called), budget)
+    return called
+
+
+def _chosen(place: int, entry: Entry, messages: Sequence[str], seed: str | None) -> bool:
+    """Whether chance lets an entry be shown at this moment."""
+    if seed is None or entry.chance >= 100:  # noqa: PLR2004 - percent
+        return True
+    return random.Random(f"{seed}/{place}/{len(messages)}").random() * 100 < entry.chance  # noqa: S311 - no secret
+
+
+def _timed(
+    book: Lorebook, able: Mapping[int, Entry], messages: Sequence[str], seed: str | None
+) -> tuple[set[int], set[int]]:
+    """The entries that stay since they were called a while ago, and those that rest and cannot be called.
+
+    They are found by looking back message by message, so that nothing of it need be kept.
+    """
+    timed = {place: entry for place, entry in able.items() if entry.sticky or entry.cooldown}
+    stays: dict[int, int] = {}
+    rests: dict[int, int] = {}
+    begin = max(len(messages) - _TIMED, 0)
+    for number in range(begin + 1, len(messages)) if timed else ():
+        free = {place: one for place, one in timed.items() if max(stays.get(place, 0), rests.get(place, 0)) < number}
+        for place in _called(book, free, messages[:number], seed):
+            stays[place] = number + timed[place].sticky
+            rests[place] = stays[place] + timed[place].cooldown
+    now = len(messages)
+    kept = {place for place, last in stays.items() if last >= now and timed[place].sticky}
+    return kept, {place for place, last in rests.items() if last >= now and place not in kept}
 
 
 def _fitted(book: Lorebook, called: Sequence[int], budget: int | None) -> Scanned:
@@ -379,6 +509,10 @@ def _number(value: object, default: float) -> float:
 
 def _whole(value: object, default: int) -> int:
     return max(int(_number(value, default)), 0)
+
+
+def _depth(value: object) -> int | None:
+    return max(int(_number(value, 0)), 0) if _is_number(value) else None
 
 
 def _counted(decorators: Mapping[str, str], name: str) -> int | None:

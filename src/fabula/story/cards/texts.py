@@ -48,18 +48,19 @@ def filled(text: str, char: str, user: str) -> str:
     return _MACRO.sub(value, text)
 
 
-def parse_json(text: str, where: str) -> Any:  # noqa: ANN401 - JSON of any kind
+def parse_json(text: str, where: str, what: str = "character card") -> Any:  # noqa: ANN401 - JSON of any kind
     """The JSON value of `text`; of a key that comes twice, the last.
 
     Raises:
         UsageError: it is no JSON, nested deeper than 64 levels, or holds a number that JSON has not.
     """
     if nesting(text) > MAX_DEPTH:
-        raise UsageError(f"{where} is nested deeper than {MAX_DEPTH} levels. It is no character card.")
+        raise UsageError(f"{where} is nested deeper than {MAX_DEPTH} levels. It is no {what}.")
     try:
         return json.loads(text, parse_constant=_no_number, parse_float=_finite)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{where} is no JSON ({error}). Give a character card of version 1, 2 or 3.") from error
+        which = " of version 1, 2 or 3" if what == "character card" else ""
+        raise UsageError(f"{where} is no JSON ({error}). Give a {what}{which}.") from error
 
 
 def nesting(text: str) -> int:

@@ -449,8 +449,9 @@ async def _plot_by_part(
     role, limit = _PLOT.role, config.ours.plan_tokens or config.paper.max_tokens or None
     sampling = Sampling(max_tokens=limit)
     fields = {**_planning_fields(s, writers, whole, run, role, config), "one_writer": writers == (FINALIZER,)}
+    expect = {"parts": len(WRITING), "events": 5, "words": whole.target / len(WRITING) if whole else _SECTION_WORDS}
     try:
-        plot = await run.ask_for(Plot, role, "plot_by_part", sampling=sampling, **fields)
+        plot = await run.ask_for(Plot, role, "plot_by_part", sampling=sampling, expect=expect, **fields)
     except ReplyError as error:
         run.note(f"The plot is asked for as free text: {error}")
         return await _plan(_PLOT, s, writers, whole, run, config)

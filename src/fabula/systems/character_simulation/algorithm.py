@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import reduce
 from itertools import count, groupby, starmap
+from math import ceil
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fabula.base.errors import PlanError, ReplyError
@@ -64,6 +65,7 @@ _TURN_WORDS, _MEMORY_WORDS, _SCENE_WORDS = 60, 80, 400  # for estimates
 _SAME: Final = 0.9  # share of two commands' words that agree, from which on they are one command
 _TRIES: Final = 3
 _LEAST_WORDS: Final = 3  # a command of fewer words is none
+_USUAL_TURNS: Final = 1.6  # in which capable characters play an event, for estimates
 _LEAST_TURNS, _TURNS_AN_EVENT = 10, 2  # of a scene where `max_turns` sets none
 _ROOM: Final = 6  # characters of an artefact's name that a unit's number may take
 _TAKEN: Final = {"plan", "order", "drafts", "edits", "refused"}  # names of other artefacts
@@ -555,7 +557,9 @@ class Director:
     async def _decides(self, h: Sequence[Turn], done: tuple[str, ...] = ()) -> bool:
         """Whether the outline is covered; if not, `next` is the direction that goes on."""
         wanted = decision_type(self.s_i.names, len(self.s_i.outline), begun=bool(h))
-        found = await self._ask(wanted, "decide", h, done=done, names=self.s_i.names, turn=len(h) + 1)
+        left = max(ceil(len(self.s_i.outline) - len(h) / _USUAL_TURNS), 0)
+        expect = {"remaining": left}
+        found = await self._ask(wanted, "decide", h, expect, done=done, names=self.s_i.names, turn=len(h) + 1)
         self.uncovered = tuple(sorted(set(found.remaining)))
         self.next = Direction(found.next_speaker, " ".join(found.next_command.split())) if self.uncovered else None
         return not self.uncovered
@@ -611,7 +615,14 @@ class Director:
         """How many commands were about an event."""
         return sum(before.event == event for before in self.given)
 
-    async def _ask(self, wanted: type[Any], prompt: str, h: Sequence[Turn], **fields: object) -> Any:  # noqa: ANN401 - a type made at run time
+    async def _ask(
+        self,
+        wanted: type[Any],
+        prompt: str,
+        h: Sequence[Turn],
+        expect: Mapping[str, float] | None = None,
+        **fields: object,
+    ) -> Any:  # noqa: ANN401 - a type made at run time
         s_i, ours = self.s_i, self.s_i.config.ours
         again = ("again",) if fields.get("done") else ()
         most = _TOKENS_A_COMMAND + _TOKENS_AN_EVENT * len(s_i.outline)
@@ -620,6 +631,7 @@ class Director:
             "director",
             prompt,
             sampling=_sampling(s_i.run, s_i.config, "director", most),
+            expect=expect,
             scene=s_i.unit.scene,
             when=s_i.unit.when if ours.staged else "",
             place=s_i.unit.place if ours.staged else s_i.unit.scene.place,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeAl
 
 from fabula.base.errors import FabulaError, ReplyError, UsageError
 from fabula.craft.final_reading import final_reading
-from fabula.craft.length import asked_range, revise_to_length, trim
+from fabula.craft.length import WordRange, asked_range, revise_to_length, trim, usual_scenes
 from fabula.craft.packing import last_of, latest
 from fabula.craft.planning import PlanOptions, given_plan, plan_for
 from fabula.craft.prose import Prose, clean_reply, shorten, write_prose
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from fabula.craft.length import WordRange
     from fabula.engine.run import Make, More, Run
     from fabula.story import Brief
     from fabula.story.plan import Plan, ScenePlan
@@ -67,6 +66,8 @@ _LENGTHEN_TRIES: Final = 6
 _USUAL_WORDS: Final = 400  # of a story's scene, for estimates
 _SCENE_WORDS: Final = 100  # of a script's scene, at least
 _HEADINGS_SHARE: Final = 1 / 2  # of the words wanted; with more, headings go without the descriptions of places
+_FEW_WORDS: Final = 5  # of a title
+_OF_MOST: Final = 0.8  # of the words that a text may have at most, those that it usually has
 _PLACES_SHARE: Final = 0.15  # of the words wanted, that a capable model is given for all places
 _PLACE_WORDS: Final = 60  # of one place, at most
 _FEWEST_PLACE_WORDS: Final = 15
@@ -171,6 +172,7 @@ async def list_scenes(
         shape=lambda n: scenes_shape(max(fewest - n, 1), bounded=run.aids("scenes"), present=ours.present),
         typical=typical().scenes,
         fewest=fewest,
+        usual=usual_scenes(want),
     )
     scenes = await listed.keep(run)
     most = ours.most_scenes or (_MOST_SCENES if run.aids("scenes") else len(scenes))
@@ -649,7 +651,7 @@ async def _sample(run: Run, level: Level, config: Config, fields: Mapping[str, A
             level.role,
             level.prompt,
             sampling=_sampling(run, level, config),
-            expect=int(level.tokens * _WORDS_PER_TOKEN),
+            expect=int(level.tokens * _WORDS_PER_TOKEN) if capped else _usual_words(level, fields, so_far),
             so_far=so_far,
             lead=lead,
             **fields,
@@ -660,6 +662,17 @@ async def _sample(run: Run, level: Level, config: Config, fields: Mapping[str, A
         if not (level.loops and capped and is_loop(text)):
             break
     return replace(reply, text=text)
+
+
+def _usual_words(level: Level, fields: Mapping[str, Any], so_far: str) -> int:
+    """How many words an answer that nothing cuts usually has, for estimates."""
+    words = fields.get("words")
+    if isinstance(words, WordRange):
+        return max(words.target - count_words(so_far), _FEW_WORDS)
+    if level.role == "title":
+        return _FEW_WORDS
+    most = fields.get("most")
+    return int(most * _OF_MOST if most else words or level.tokens * _WORDS_PER_TOKEN)
 
 
 def _is_capped(run: Run, role: str, config: Config) -> bool:
@@ -739,6 +752,7 @@ class _ListLevel(Generic[E]):
         shape: of a typed reply, where so many entries stand already.
         typical: entries that an estimate takes where none were ever written.
         fewest: entries that there should be.
+        usual: entries that there are, for estimates.
     """
 
     level: Level
@@ -751,6 +765,7 @@ class _ListLevel(Generic[E]):
     shape: Callable[[int], type[BaseModel]]
     typical: tuple[E, ...]
     fewest: int = 1
+    usual: int = 3
 
     async def keep(self, run: Run) -> tuple[E, ...]:
         """The level's entries.
@@ -819,6 +834,7 @@ class _ListLevel(Generic[E]):
             self.level.role,
             self.level.prompt,
             sampling=_sampling(run, replace(self.level, tokens=self.level.cap), self.config),
+            expect={"records": self.usual},
             **self.fields,
             examples=(),
             form="schema",

@@ -591,6 +591,7 @@ class Director:
                 "director",
                 "check_goal",
                 sampling=self.play.sampling(run, "director", "check_goal"),
+                expect={"completed": 0.5},
                 goal=self.goals[self.goal],
                 history=self.history(run, self.n),
             )

@@ -19,6 +19,7 @@ from pydantic import BaseModel, Field
 
 from fabula.base.errors import ReplyError, UsageError
 from fabula.craft.cells import cells
+from fabula.craft.conversation.cards import Cards
 from fabula.craft.conversation.knowledge import Marks, Told, kept_by, known_to, marked
 from fabula.craft.conversation.lines import (
     Cell,
@@ -76,7 +77,9 @@ if TYPE_CHECKING:
 PERSONAS: Final = "personas"
 SCORES: Final = "scores"
 _NOBODY: Final = "# Nobody was found in this cell. Write a list `personas:` with a `name:` for each character.\n"
-_PLAN_WORDS: Final = 300  # for estimates
+# For estimates: a plan, and after how many exchanges a point of it has come up.
+_USUAL_PLAN: Final = "\n".join(f"#{number}. {{6}}\n- {{25}}" for number in range(1, 6))
+_EXCHANGES: Final = 1.3
 _LOW, _HIGH = 1, 5
 _SCORES: Final = tuple(str(score) for score in range(_LOW, _HIGH + 1))
 _ONE_TOKEN: Final = Sampling(temperature=1.0, top_p=1.0, frequency_penalty=0.0, presence_penalty=0.0, max_tokens=1)
@@ -148,13 +151,17 @@ async def narrative_for(brief: Brief, run: Run, config: Config) -> str:
         return brief.text
 
     async def make(own: Run) -> str:
-        made = await own.ask_for(Narrative, "planner", "narrative", text=brief.titled, words=words)
+        made = await own.ask_for(
+            Narrative, "planner", "narrative", expect={"narrative": words.target}, text=brief.titled, words=words
+        )
         return made.narrative.strip() or brief.text
 
     return await run.keep(NARRATIVE, make, folder="plan")
 
 
-async def open_talk(narrative: str, run: Run, config: Config, parties: Parties | None = None) -> Snap:
+async def open_talk(
+    narrative: str, run: Run, config: Config, parties: Parties | None = None, cards: Cards | None = None
+) -> Snap:
     """The narrative, ready to be talked through; costs the labels of its first cell where `parties` are not given.
 
     Raises:
@@ -167,8 +174,9 @@ async def open_talk(narrative: str, run: Run, config: Config, parties: Parties |
     config = replace(config, paper=await opened(run, config.paper))
     given = await run.given(PERSONAS, folder="plan", suffix="yaml")
     characters = Characters(segments, config, parse_personas(given).people if given else ())
-    found = await who_talks(characters, run, config, parties)
-    return Snap(segments, found, Knowledge(characters, found), config)
+    cards = cards or Cards()
+    found = await who_talks(characters, run, config, parties, cards)
+    return Snap(segments, found, Knowledge(characters, found), config, cards)
 
 
 @dataclass(frozen=True)
@@ -179,6 +187,7 @@ class Snap:
     parties: Parties
     knowledge: Knowledge
     config: Config
+    cards: Cards = field(default_factory=Cards)
 
     @property
     def freedom(self) -> Freedom:
@@ -258,14 +267,13 @@ class Snap:
 
     async def answer(self, run: Run, moment: Moment) -> Said:
         """One turn of the agent (Table 8); 1 call, more where a draw is not usable."""
-        ahead = [step.title for step in moment.steps[moment.step - 1 : moment.step + 1]] if moment.step else [_IDLE]
-        return await self._turn(run, moment, "npc", "answer", ahead)
+        return await self._turn(run, moment, "npc", "answer")
 
     async def play(self, run: Run, moment: Moment) -> Said:
         """One turn of the player's character by a model, an agent like the other (section 5.3)."""
-        return await self._turn(run, moment, "player", "play", [_IDLE])
+        return await self._turn(run, moment, "player", "play")
 
-    async def _turn(self, run: Run, moment: Moment, role: str, prompt: str, fallbacks: Sequence[str]) -> Said:
+    async def _turn(self, run: Run, moment: Moment, role: str, prompt: str) -> Said:
         """What a cell gives to whoever speaks in it (section 4.2), as a prompt and the messages of a chat."""
         paper, ours, view = self.config.paper, self.config.ours, moment.view
         fields = {
@@ -274,6 +282,7 @@ class Snap:
             "opposite": moment.opposite,
             "absent": moment.absent if len(self.parties.others) > 1 else (),
             "persona": view.persona,
+            "card": self.cards.sheet(run, moment, role),
             "other": view.others[moment.partners[0]],
             "summary": moment.summary,
             "segment": shown(view.segment, run, role) if view.segment else "",
@@ -303,7 +312,8 @@ class Snap:
             chat=chat_of(moment, run.prompt_tokens(role, _DIALOGUE_TOKENS)),
             temperature=paper.turn_temperature,
             tries=ours.tries,
-            fallbacks=fallbacks if ours.lenient else (),
+            fallback=_IDLE if ours.lenient else "",
+            expect=_usual_turn(moment, counts=bool(fields["counts"])),
         )
 
     def progress(self, state: State, words: str, answer: Said) -> Progress:
@@ -611,7 +621,7 @@ def _labels(*, scene: bool) -> Any:  # noqa: ANN401 - a type made at run time
     return Scene if scene else Labels
 
 
-async def who_talks(characters: Characters, run: Run, config: Config, given: Parties | None) -> Parties:
+async def who_talks(characters: Characters, run: Run, config: Config, given: Parties | None, cards: Cards) -> Parties:
     """Who talks: those given, those of the settings, else the first two of the first cell.
 
     Raises:
@@ -620,7 +630,7 @@ async def who_talks(characters: Characters, run: Run, config: Config, given: Par
     """
     player, others = (given.player, given.others) if given else (config.paper.player.strip(), config.paper.npc_names)
     narrative = "\n".join(characters.segments)
-    known = [persona.name for persona in characters.author]
+    known = [*(persona.name for persona in characters.author), *cards.names(player)]
     if not (player and others):
         known += (await characters.of(run, 1)).names
         if config.ours.lenient:
@@ -730,7 +740,7 @@ async def plan_of(run: Run, task: PlanTask, config: Config) -> tuple[Step, ...]:
 async def _candidate(run: Run, number: int, *, sampling: Sampling, others: Sequence[str], **fields: object) -> str:
     """The reply of the planner for a candidate; with `others` another way through the cell than theirs is asked for."""
     own = run.scope("candidate", number)
-    return await own.ask("planner", "plan", sampling=sampling, expect=_PLAN_WORDS, others=others, **fields)
+    return await own.ask("planner", "plan", sampling=sampling, expect=_USUAL_PLAN, others=others, **fields)
 
 
 def _plan_in(text: str, most: int | None = None) -> tuple[Step, ...]:
@@ -876,6 +886,14 @@ def _mean(texts: Sequence[str]) -> float:
 
 
 # following the plan (ours: enforce, turns_per_step) -------------------------------------------------------------------
+
+
+def _usual_turn(moment: Moment, *, counts: bool) -> str:
+    """How a turn looks, for estimates: points of the plan come up one after the other, and after the last it is over."""
+    dealt = min(int(len(moment.lines) / 2 / _EXCHANGES), len(moment.steps))
+    done = f"\nDONE {', '.join(map(str, range(1, dealt + 1))) or 'none'}" if counts else ""
+    over = "\nEOD" if dealt and dealt == len(moment.steps) else ""
+    return f"[{moment.who}: {{25}}]{done}{over}"
 
 
 def turns_allowed(turns_per_step: int, freedom: Freedom) -> int:

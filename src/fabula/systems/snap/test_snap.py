@@ -398,7 +398,7 @@ async def test_freedom_changes_the_first_rule() -> None:
         assert rule in troupe.prompts("answer")[0]
 
 
-async def test_what_cannot_be_used_is_drawn_again_warmer_and_at_last_the_plan_stands_in() -> None:
+async def test_what_cannot_be_used_is_drawn_again_warmer_and_at_last_nobody_else_s_deed_stands_in() -> None:
     troupe = Troupe({1: ["As a language model I do not play.", "(looks) You ran up all the stairs."]})
     session = await session_of(troupe)
     turn = await session.begin()
@@ -409,7 +409,19 @@ async def test_what_cannot_be_used_is_drawn_again_warmer_and_at_last_the_plan_st
     session = await session_of(Troupe({1: ["", "", "", ""]}))
     turn = await session.begin()
     assert turn.line is not None
-    assert turn.line.text == "(Tobias brings Mara a letter)"
+    assert turn.line.text == "(listens)", "what the plan says next is what Tobias does"
+
+
+async def test_a_draw_that_is_refused_leaves_what_was_shown_of_it_and_the_next_goes_on_from_there() -> None:
+    said = ["[Mara: (looks up) Well, as an AI I do not play.]", "[Mara: Well, you ran up all the stairs.]"]
+    troupe = Troupe({1: said})
+    shown: list[str] = []
+    turn = await (await session_of(troupe)).begin(shown.append)
+    assert turn.line is not None
+    assert turn.line.text == "(looks up) Well, you ran up all the stairs." == "".join(shown)
+    first, second = [request.messages[-1].content for request in troupe.asked if request.role == "npc"]
+    assert "turn has begun" not in first
+    assert "Mara's turn has begun already: (looks up) Well,\nWrite only how it goes on" in second
 
 
 async def test_a_model_that_cannot_tell_a_deed_is_led_into_speech() -> None:

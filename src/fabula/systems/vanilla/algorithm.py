@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
+from fabula.craft.conversation.cards import Cards
 from fabula.craft.conversation.knowledge import Marks, Told, known_to, marked
 from fabula.craft.conversation.lines import Cell, View, without_remarks
 from fabula.craft.conversation.talk import Progress, conversation
@@ -41,7 +42,9 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     return Story.of(brief).add("dialogue", text)
 
 
-async def open_talk(narrative: str, run: Run, config: Config, parties: Parties | None = None) -> Vanilla:
+async def open_talk(
+    narrative: str, run: Run, config: Config, parties: Parties | None = None, cards: Cards | None = None
+) -> Vanilla:
     """The narrative, ready to be talked through; asks nobody.
 
     Raises:
@@ -51,11 +54,12 @@ async def open_talk(narrative: str, run: Run, config: Config, parties: Parties |
     del run
     if not any(letter.isalnum() for letter in narrative):
         raise UsageError("The narrative has no sentence. Give a text in which somebody does something.")
+    paper, cards = config.paper, cards or Cards()
+    known = cards.names(parties.player if parties else paper.player.strip())
     if parties is None:
-        paper = config.paper
-        parties = parties_of(narrative, paper.player.strip(), paper.npc_names)
-    check_people(parties.names, narrative)
-    return Vanilla(narrative, parties, config)
+        parties = parties_of(narrative, paper.player.strip(), paper.npc_names, known)
+    check_people(parties.names, narrative, known)
+    return Vanilla(narrative, parties, config, cards)
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,7 @@ class Vanilla:
     narrative: str
     parties: Parties
     config: Config
+    cards: Cards = field(default_factory=Cards)
     marks: Marks = field(default_factory=Marks)
 
     @property
@@ -126,7 +131,9 @@ class Vanilla:
             "partners": moment.partners,
             "opposite": moment.opposite,
             "absent": moment.absent if len(self.parties.others) > 1 else (),
+            "card": self.cards.sheet(run, moment, role),
             "segment": moment.view.segment,
+            "open_ended": ours.open_ended,
             "begins": moment.begins,
             "last": moment.last,
             "sentences": ours.turn_sentences,
@@ -141,13 +148,14 @@ class Vanilla:
             chat=chat_of(moment, run.prompt_tokens(role, _DIALOGUE_TOKENS)),
             temperature=self.config.paper.turn_temperature,
             tries=ours.tries,
-            fallbacks=["says nothing"] if ours.lenient else [],
+            fallback="says nothing" if ours.lenient else "",
         )
 
     def progress(self, state: State, words: str, answer: Said) -> Progress:
         """There is no plan; the agent alone ends the dialogue, but never in its first turn (rule 9)."""
         del words
-        return Progress(0, 0, answer.ended and state.number_in_cell > 1)
+        ends = answer.ended and state.number_in_cell > 1 and not self.config.ours.open_ended
+        return Progress(0, 0, ends)
 
     async def summarise(self, run: Run, lines: Sequence[Line], summaries: Summaries) -> Summaries:
         """Nothing: there is one cell."""

@@ -1,0 +1,129 @@
+"""The cards and lorebooks of those who talk: greetings, how somebody talks, and what of a world matters now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from fabula.base.errors import ProjectError, UsageError
+from fabula.base.files import write_atomically
+from fabula.craft.packing import first_of
+from fabula.story import slug
+from fabula.story.cards import cleaned, filled, persona_of, read_card, read_lorebook, scan
+from fabula.story.people import among
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fabula.craft.conversation.turns import Moment
+    from fabula.engine.run import Run
+    from fabula.story.cards import Card, Lorebook
+
+FOLDER: Final = "cards"
+_WORLD: Final = "world-"  # before the names of files that hold lorebooks
+_LORE_TOKENS, _EXAMPLE_TOKENS = 300, 200  # with aids
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """What a prompt shows of a character's card at one moment.
+
+    Attributes:
+        description: who it is.
+        examples: of its dialogue.
+        before: entries of its lorebooks that matter now, and belong before the description.
+        after: those that belong behind it.
+    """
+
+    description: str = ""
+    examples: str = ""
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Cards:
+    """The cards of characters by their names, and the lorebooks that all of them share."""
+
+    people: Mapping[str, Card] = field(default_factory=dict)
+    worlds: tuple[Lorebook, ...] = ()
+
+    @classmethod
+    def in_(cls, project: Path) -> Cards:
+        """Those of a project's folder `cards`.
+
+        Raises:
+            ProjectError: one of the files is none; says which.
+        """
+        people: dict[str, Card] = {}
+        worlds: list[Lorebook] = []
+        try:
+            for file in sorted((project / FOLDER).glob("*.json")):
+                if file.name.startswith(_WORLD):
+                    worlds.append(read_lorebook(file))
+                else:
+                    card = read_card(file)
+                    people[card.name] = card
+        except UsageError as error:
+            raise ProjectError(str(error)) from error
+        return cls(people, tuple(worlds))
+
+    def of(self, name: str) -> Card | None:
+        """The card of a character, by any form of its name."""
+        known = among(name, self.people)
+        return self.people[known] if known else None
+
+    def names(self, player: str) -> list[str]:
+        """Who may talk though no narrative names them: whoever has a card, and a player who talks with one."""
+        return [*self.people, *([player] if player and self.people else [])]
+
+    def greetings(self, name: str, user: str) -> tuple[str, ...]:
+        """What a character may say first, of its card's own words; none without a card."""
+        card = self.of(name)
+        return tuple(cleaned(filled(text, card.called, user)) for text in card.greetings) if card else ()
+
+    def sheet(self, run: Run, moment: Moment, role: str) -> Sheet | None:
+        """What the prompt of a turn shows of cards; nothing where there are none."""
+        card, user = self.of(moment.who), moment.parties.player
+        if card is None and not self.worlds:
+            return None
+        char = card.called if card else moment.who
+        books = (*((card.book,) if card and card.book else ()), *self.worlds)
+        messages = [f"{line.name}: {line.text}" for line in (*moment.before, *moment.lines)]
+        spoken = sum(line.name == moment.who for line in moment.lines)
+        budget = run.prompt_tokens(role, _LORE_TOKENS) if run.aids(role) else None
+        seed = f"{run.context.seed}/{'/'.join(run.path[:2])}"
+        found = [scan(book, messages, budget=budget, spoken=spoken, seed=seed) for book in books]
+
+        def texts(name: str) -> tuple[str, ...]:
+            entries = [entry for one in found for entry in getattr(one, name)]
+            return tuple(dict.fromkeys(cleaned(filled(entry.content, char, user)) for entry in entries))
+
+        examples = filled(card.text("mes_example"), char, user).replace("<START>", "").strip() if card else ""
+        if run.aids(role):
+            examples = first_of(examples, _EXAMPLE_TOKENS) if examples else ""
+        return Sheet(persona_of(card, user).block if card else "", examples, texts("before"), texts("after"))
+
+
+def read_worlds(files: Sequence[str]) -> dict[str, bytes]:
+    """The lorebooks of some files as they are, by the files' names; each has been read once.
+
+    Raises:
+        UsageError: one of them holds no lorebook.
+    """
+    for file in files:
+        read_lorebook(Path(file))
+    return {Path(file).stem: Path(file).read_bytes() for file in files}
+
+
+def write_cards(project: Path, cards: Sequence[Card], worlds: Mapping[str, bytes]) -> None:
+    """Keep cards and lorebooks (by the names of their files) in a project, in place of those of the same names."""
+    if not (cards or worlds):
+        return
+    folder = project / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    for card in cards:
+        write_atomically(folder / f"{slug(card.name)}.json", card.as_json())
+    for name, data in worlds.items():
+        write_atomically(folder / f"{_WORLD}{slug(name)}.json", data)

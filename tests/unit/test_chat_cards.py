@@ -1,0 +1,291 @@
+"""Talking with a card's character: greetings, examples, lorebooks by their rules; what sessions share and keep."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import zipfile
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fabula.app.conversing import card_project, conversing, settings_for
+from fabula.app.writing import Options
+from fabula.base.errors import ProjectError, UsageError
+from fabula.craft.conversation import Parties
+from fabula.project.folder import Project
+from fabula.project.settings import Settings
+from fabula.story import Brief
+from fabula.story.cards import Lorebook, parse_card, read_lorebook, scan
+from fabula.systems import find
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fabula.models.base import Request
+
+CARD = {
+    "spec": "chara_card_v3",
+    "spec_version": "3.0",
+    "data": {
+        "name": "Mara Quist",
+        "nickname": "Mara",
+        "description": "{{char}} keeps the lamp.",
+        "scenario": "{{user}} comes up the stairs.",
+        "first_mes": "*She turns.* You are wet, {{user}}.",
+        "alternate_greetings": ["The lamp is out, {{user}}."],
+        "mes_example": "<START>\n{{user}}: Hello.\n{{char}}: Hm.",
+        "character_book": {
+            "entries": [{"keys": ["bell"], "content": "{{user}}'s father rang it.", "enabled": True, "extensions": {}}],
+            "extensions": {},
+        },
+    },
+}
+WORLD = {"entries": {"0": {"key": ["reef"], "content": "The reef is the Comb.", "order": 5, "position": 1}}}
+REPLIES = """
+import json
+asked = []
+
+def play(request):
+    asked.append(request)
+    if request.path.endswith("/witnesses"):
+        return json.dumps({"sentences": []})
+    if request.role == "labeller":
+        return json.dumps({"characters": [{"name": "Tobias"}, {"name": "Mara"}]})
+    if request.role == "planner":
+        return "#1. Tobias brings a letter\\n#2. Mara reads it"
+    if request.role == "summariser":
+        return "A letter came."
+    if request.role == "judge":
+        return "4"
+    return f"[{request.path and 'Mara'}: (nods) Yes, number {len(asked)}.]"
+"""
+
+
+def opened_card(tmp_path: Path, **more: Any) -> Project:  # noqa: ANN401 - settings of any kind
+    card = parse_card(json.dumps(CARD).encode())
+    return card_project(card, tmp_path / "mara", "Tobias", more, {"cape": json.dumps(WORLD).encode()})
+
+
+def playing(project: Project, tmp_path: Path) -> Any:  # noqa: ANN401 - a context manager
+    """The project, open, with a program in every role."""
+    file = tmp_path / "play.py"
+    file.write_text(REPLIES)
+    settings = settings_for(project.settings)
+    roles = {role: {"play": f"{file}:play"} for role in find(settings.system).roles}
+    return conversing(project, settings.with_({"roles": roles}), Options())
+
+
+async def test_a_card_greets_without_a_call_and_its_lorebooks_reach_the_prompt(tmp_path: Path) -> None:
+    async with playing(opened_card(tmp_path), tmp_path) as open_:
+        session = await open_.session("evening")
+        assert session.parties == Parties("Tobias", ("Mara Quist",))
+        shown: list[str] = []
+        turn = await session.begin(shown.append)
+        assert turn.line.text == "".join(shown) == "*She turns.* You are wet, Tobias."
+        assert not _asked(open_)
+        turn = await session.greet(2)
+        assert turn.line.text == "The lamp is out, Tobias."
+        assert [one.number for one in session.turns] == [1]
+        with pytest.raises(UsageError, match=r"There is no greeting 3: Mara Quist has 2, from 1 on"):
+            await session.greet(3)
+        await session.say("Is that the bell?")
+        prompt = _prompt(open_)
+        assert "Mara keeps the lamp." in prompt
+        assert "in examples that are no part of this talk\nTobias: Hello.\nMara: Hm." in prompt
+        assert "Tobias's father rang it." in prompt
+        assert "the Comb" not in prompt
+        await session.say("And the reef?")
+        assert "The reef is the Comb." in _prompt(open_)
+        with pytest.raises(UsageError, match="has gone on from its greeting"):
+            await session.greet(1)
+    async with playing(opened_card(tmp_path), tmp_path) as open_:
+        again = await open_.session("evening")
+        assert again.turns == session.turns
+
+
+def _asked(open_: Any) -> list[Request]:  # noqa: ANN401 - an open project
+    """What the programs that play the roles were asked, each role by itself."""
+    found: list[Request] = []
+    for role in open_.prepared.method.roles:
+        performer = open_.context.cast.assignment(role).performer
+        function = next(value for value in vars(performer).values() if callable(value))
+        found += function.__globals__["asked"]
+    return found
+
+
+def _prompt(open_: Any) -> str:  # noqa: ANN401 - an open project
+    """The prompt of the last turn."""
+    return "\n".join(message.content for message in [r for r in _asked(open_) if r.role == "npc"][-1].messages)
+
+
+async def test_a_card_is_talked_to_with_snap_too(tmp_path: Path) -> None:
+    async with playing(opened_card(tmp_path, system="snap"), tmp_path) as open_:
+        session = await open_.session("evening")
+        await session.begin()
+        await session.say("Is that the bell?")
+        assert session.plan
+        assert "Tobias's father rang it." in _prompt(open_)
+
+
+async def test_a_damaged_card_in_a_project_is_named(tmp_path: Path) -> None:
+    project = opened_card(tmp_path)
+    (project.folder / "cards/other.json").write_text("{")
+    with pytest.raises(ProjectError, match=r"other.json is no JSON"):
+        async with playing(project, tmp_path):
+            pass
+
+
+def zipped(name: str, data: bytes) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("assets/face.png", b"x" * 1000)
+        archive.writestr(name, data)
+    return out.getvalue()
+
+
+def test_a_charx_file_is_read_within_bounds() -> None:
+    assert parse_card(zipped("card.json", json.dumps(CARD).encode())).name == "Mara Quist"
+    with pytest.raises(UsageError, match=r"holds no card\.json"):
+        parse_card(zipped("other.json", b"{}"))
+    with pytest.raises(UsageError, match="is larger than 8,000,000 bytes"):
+        parse_card(zipped("card.json", b" " * 100_000_000))
+    whole = zipped("card.json", json.dumps(CARD).encode())
+    with pytest.raises(UsageError, match="is damaged, or packed"):
+        parse_card(whole[: len(whole) // 2])
+    end = whole.rfind(b"PK\x05\x06")
+    with pytest.raises(UsageError, match="lists too many files"):
+        parse_card(whole[: end + 12] + b"\xff\xff\xff\x7f" + whole[end + 16 :])
+
+
+# the rules of lorebooks ----------------------------------------------------------------------------------------------
+
+
+def world(**entry: Any) -> Lorebook:  # noqa: ANN401 - fields of any kind
+    return Lorebook.of({"entries": {"7": {"key": ["bell"], "content": "It rings.", **entry}}})
+
+
+def shown(book: Lorebook, *messages: str, seed: str | None = None) -> bool:
+    return bool(scan(book, messages, seed=seed).shown)
+
+
+@pytest.mark.parametrize(
+    ("entry", "said", "called"),
+    [
+        ({}, "The bell!", True),
+        ({}, "Bells?", False),
+        ({"matchWholeWords": False}, "Bells?", True),
+        ({"caseSensitive": True, "key": ["Bell"]}, "the bell", False),
+        ({"disable": True}, "bell", False),
+        ({"constant": True}, "nothing", True),
+        ({"keysecondary": ["reef"]}, "bell", False),
+        ({"keysecondary": ["reef"], "selective": False}, "bell", True),
+        ({"keysecondary": ["reef"], "selectiveLogic": 2}, "bell", True),
+        ({"keysecondary": ["reef", "sea"], "selectiveLogic": 3}, "bell, reef", False),
+        ({"keysecondary": ["reef", "sea"], "selectiveLogic": 3}, "bell, reef, sea", True),
+        ({"key": ["/b(e|a)ll+/i"]}, "bell", False),  # a pattern is never run
+        ({"key": ["/bell|gong/i"]}, "a gong", True),  # unless it lists words
+        ({"delayUntilRecursion": True}, "bell", False),
+        ({"delay": 2}, "bell", False),
+    ],
+)
+def test_a_world_of_sillytavern_is_read_by_its_rules(entry: dict[str, Any], said: str, *, called: bool) -> None:
+    assert shown(world(**entry), said) is called
+
+
+def test_an_entry_stays_and_then_rests_and_chance_is_settled_by_the_seed() -> None:
+    said = ["the bell", "one", "two", "bell", "bell", "bell"]
+    short = {"scanDepth": 1}
+    assert [shown(world(sticky=2, **short), *said[:n]) for n in range(1, 5)] == [True, True, True, True]
+    rests = world(cooldown=3, **short)
+    assert [shown(rests, *said[:n]) for n in (1, 4, 5)] == [True, False, True]
+    half = world(probability=50, useProbability=True, constant=True)
+    found = [shown(half, *["x"] * n, seed="s") for n in range(1, 101)]
+    assert found == [shown(half, *["x"] * n, seed="s") for n in range(1, 101)]
+    assert 30 < sum(found) < 70
+    assert shown(half, "x"), "without a seed all are shown"
+    assert not shown(world(probability=0, useProbability=True), "bell", seed="s")
+
+
+def test_entries_call_each_other_unless_they_say_otherwise() -> None:
+    def book(first: dict[str, Any], second: dict[str, Any]) -> int:
+        one = {"key": ["bell"], "content": "It hangs on the reef.", **first}
+        two = {"key": ["reef"], "content": "It is called the Comb.", **second}
+        raw = {"recursive_scanning": True, "entries": {"0": one, "1": two}}
+        return len(scan(Lorebook.of(raw), ["the bell"]).shown)
+
+    assert book({}, {}) == 2
+    assert book({"preventRecursion": True}, {}) == 1
+    assert book({}, {"excludeRecursion": True}) == 1
+    assert book({}, {"delayUntilRecursion": True}) == 2
+
+
+def test_a_file_that_is_no_lorebook_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "w.json"
+    for text, said in (("[]", "it has no `entries`"), ("{", "Give a lorebook"), ('{"entries": 3}', "no `entries`")):
+        file.write_text(text)
+        with pytest.raises(UsageError, match=said):
+            read_lorebook(file)
+
+
+# what sessions share and keep ----------------------------------------------------------------------------------------
+
+STORY = (
+    "Mara kept the lamp. Tobias brought Mara a letter. Mara read it twice. The lamp was to go dark. "
+    "The wind turned. Tobias asked Mara for light. Mara lit the lamp. The boat came home."
+)
+
+
+def story_project(tmp_path: Path) -> Project:
+    changes = {"system": "snap", "config": {"sentences": 4, "turns_per_step": 1, "candidates": 1}}
+    return Project.create(tmp_path / "story", Brief(STORY), changes)
+
+
+def preparing(open_: Any) -> int:  # noqa: ANN401 - an open project
+    """How many calls were no turns."""
+    return sum(request.role != "npc" for request in _asked(open_))
+
+
+async def test_a_second_conversation_has_its_first_words_after_one_call(tmp_path: Path) -> None:
+    two = Parties("Tobias", ("Mara",))
+    async with playing(story_project(tmp_path), tmp_path) as open_:
+        sessions = [await open_.session(name, two) for name in ("a", "b", "c")]
+        await asyncio.gather(*(session.begin() for session in sessions[:2]))
+        made = preparing(open_)
+        await sessions[2].begin()
+        assert preparing(open_) == made
+        assert sum("plan" in path for path in [r.path for r in _asked(open_)]) == 1
+        assert sessions[0].plan == sessions[2].plan
+
+
+async def test_the_next_cell_is_made_ready_ahead_once(tmp_path: Path) -> None:
+    async with playing(story_project(tmp_path), tmp_path) as open_:
+        session = await open_.session("a", Parties("Tobias", ("Mara",)))
+        await session.begin()
+        while not session.state.waits:
+            await session.say("Hm.")
+        before = preparing(open_)
+        session.prepare()
+        session.prepare()
+        for _ in range(200):
+            await asyncio.sleep(0.005)
+            if session._ahead is not None and session._ahead[1].done():
+                break
+        made = preparing(open_)
+        assert made > before
+        turn = await session.say("And now?")
+        assert turn.cell == 2
+        assert preparing(open_) == made
+        while not session.state.waits:
+            await session.say("Hm.")
+        await session.close()
+
+
+async def test_a_log_keeps_its_system(tmp_path: Path) -> None:
+    project, two = story_project(tmp_path), Parties("Tobias", ("Mara",))
+    async with playing(project, tmp_path) as open_:
+        await (await open_.session("a", two)).begin()
+    async with conversing(project, Settings(system="vanilla"), Options()) as open_:
+        with pytest.raises(UsageError, match=r"begun with the system 'snap' and goes on with it: --system snap"):
+            await open_.session("a", two)
