@@ -13,6 +13,7 @@ import tempfile
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from benchmarks.serving import Heard, server_process, status_of
@@ -27,11 +28,12 @@ _IDLE: Final = "idle"
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Turns of the session for each kind of request beside it, the seconds between two, and rounds."""
+    """Turns of the session for each kind of request beside it, the seconds between two, rounds, and kinds (0: all)."""
 
     turns: int = 150
     pause: float = 0.03
     rounds: int = 3
+    kinds: int = 0
 
 
 def bench(sizes: Sizes | None = None) -> Table:
@@ -41,7 +43,7 @@ def bench(sizes: Sizes | None = None) -> Table:
     told: dict[str, list[Heard]] = {}
     with tempfile.TemporaryDirectory(prefix="fabula-bench-") as folder, server_process("fabula", folder, token) as port:
         for number in range(sizes.rounds + 1):  # the first round is for warming up
-            for kind in (_IDLE, *worst()):
+            for kind in (_IDLE, *list(worst())[-sizes.kinds :]):
                 heard = asyncio.run(_beside(kind, port, token, sizes, f"s{number}-{len(told)}"))
                 if number:
                     told.setdefault(kind, []).append(heard)
@@ -56,6 +58,7 @@ def bench(sizes: Sizes | None = None) -> Table:
     return Table("hostile", TITLE, tuple(rows), (str(__doc__).partition("\n\n")[2].replace("\n", " ").strip(),))
 
 
+@cache
 def worst() -> dict[str, bytes]:
     """The costliest bodies that we know, by kind; all but the largest are short enough to be read."""
 
@@ -106,6 +109,7 @@ async def _beside(kind: str, port: int, token: str, sizes: Sizes, name: str) -> 
             else:
                 heard.errors += 1
         writer.close()
+        await writer.wait_closed()
     finally:
         if nuisance is not None:
             nuisance.cancel()
@@ -115,19 +119,23 @@ async def _beside(kind: str, port: int, token: str, sizes: Sizes, name: str) -> 
 
 async def _send(body: bytes, port: int, token: str) -> None:
     """Send it for ever, each time on a connection of its own; without a body, heads that have no end."""
-    held = []
-    while True:
-        with suppress(OSError, asyncio.IncompleteReadError):
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            if not body:
+    held: list[asyncio.StreamWriter] = []
+    try:
+        while True:
+            with suppress(OSError, asyncio.IncompleteReadError):
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
                 held.append(writer)
-                writer.write(_head(token, 0, "")[:-4])
-                await asyncio.sleep(0.002)
-                continue
-            writer.write(_head(token, len(body), "") + body)
-            await status_of(reader)
+                if not body:
+                    writer.write(_head(token, 0, "")[:-4])
+                    await asyncio.sleep(0.002)
+                    continue
+                writer.write(_head(token, len(body), "") + body)
+                await status_of(reader)
+                held.pop().close()
+    finally:
+        for writer in held:
             writer.close()
-            await asyncio.sleep(0)
+        await asyncio.gather(*(writer.wait_closed() for writer in held), return_exceptions=True)
 
 
 def _head(token: str, length: int, session: str) -> bytes:

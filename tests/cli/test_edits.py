@@ -98,6 +98,7 @@ def test_what_is_refused_is_nobodys_to_write_anew(cli: Cli, read: Path) -> None:
 
 def test_an_unknown_id_among_the_refused_is_named(cli: Cli, read: Path) -> None:
     (read / "drafts/refused.yaml").write_text("refused: [zzzzzz]\n", encoding="utf-8")
+    cli("update", "lamp", "--yes")
     ran = cli("edits", "lamp")
     assert "drafts/refused.yaml names zzzzzz, and no edit here has that id" in ran.err
     assert cli("edits", "lamp", "--json").json["unknown"] == ["zzzzzz"]

@@ -147,8 +147,8 @@ def test_figures_for_people() -> None:
         ("\x1b[31mred\x1b[0m", "red"),
         ("\x1b]0;title\x07after", "after"),
         ("\x1b]52;c;AAAA\x1b\\after", "after"),
-        ("a\rb\x08c\x7f\x00", "abc"),
-        ("\x9b2J\u202egnp", "2Jgnp"),
+        ("a\rb\x08c\x7f\x00", "a\nbc"),
+        ("\x9b2J\u202egnp", "gnp"),
         ("\x1b", ""),
     ],
 )

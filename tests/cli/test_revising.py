@@ -341,10 +341,10 @@ def test_a_pinned_text_is_not_rewritten(cli: Cli, project: Path) -> None:
 # what a capable model gave -------------------------------------------------------------------------------------------
 
 TOLD = {
-    "character": "Mara, sixteen, counts when she is afraid. Jonas, her father, keeper of the lamp, lame since the wreck.",
+    "character": "Mara, sixteen, counts in fear. Jonas, her father, keeper of the lamp, lame since the wreck.",
     "exposition": "The lamp had been dark for a year. Mara counted the herring boats that had gone out. Eleven.",
     "rising_action": "Her father slept as he always slept now, his lame leg out straight, his face to the wall. She "
-    "took the key between two fingers, so that it would not ring, the dog behind her, his claws ticking on the iron.",
+    "took the key between two fingers, so that it would not ring, the dog behind her.",
     "climax": "The wind blew out the first match and the second. Brack pressed himself against the broken glass, "
     "broad as a door, and in the stillness behind him the third match lived. She saw her father on the stair, looking "
     "not at her but at the lamp.",
@@ -356,8 +356,8 @@ TOLD = {
 WITHOUT_THE_DOG = (
     "The wind blew out the first match and the second. Brack had stayed at the last turn of the stair, flat on the "
     "iron, and would not come to her. She knelt in the splinters with her back to the hole in the glass and let it "
-    "cut, and in the stillness in front of her the third match lived. She saw her father on the stair, looking not at her "
-    "but at the lamp."
+    "cut, and in the stillness in front of her the third match lived. She saw her father on the stair, looking not at "
+    "her but at the lamp."
 )
 BLIND = {
     "rising_action": TOLD["rising_action"].replace("lame leg out straight, his face to the wall", "open eyes up"),

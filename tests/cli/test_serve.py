@@ -93,7 +93,7 @@ class _Heard:
 
     async def __call__(self, offer: Offer, opened: Any, ready: Callable[[Catalogue], None]) -> None:  # noqa: ANN401 - a socket
         self.offers.append(offer)
-        ready(type("Told", (), {"models": ["fabula/tale/Mara"]})())
+        ready(type("Told", (), {"models": ["fabula/tale/Mara"], "projects": {}})())
 
 
 @pytest.fixture

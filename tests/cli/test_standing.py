@@ -101,6 +101,7 @@ def test_a_text_that_waits_for_approval_is_marked(cli: Cli, here: Path) -> None:
     assert "the last run waits: lamp/plan/conflict.md waits for your approval." in ran.out
     cli("approve", "-C", "lamp")
     assert states(cli) == {"plan/conflict.md": "approved"}
+    assert "the last run waited for you, and can go on." in cli("status", "lamp").out
 
 
 def test_a_place_that_waits_for_a_persons_text_is_said(cli: Cli, project: Path) -> None:

@@ -6,6 +6,7 @@ guess is needed. It writes the path of every call it answers to a file, which ou
 
 from __future__ import annotations
 
+import os
 import signal
 import sqlite3
 import subprocess
@@ -21,6 +22,7 @@ from fabula.systems import systems
 from killed import CHILD
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 ROOM = systems()["agents-room"]
@@ -73,6 +75,59 @@ def test_killed_once_and_started_again(tmp_path: Path, whole: tuple[str, list[st
     assert write(folder, log, moment, dies_at) == -signal.SIGKILL
     assert write(folder, log) == 0
     check(folder, log, whole)
+
+
+def whole_kept(folder: Path) -> Path:
+    """A project that is written and whose process was killed at its end, so that all is in the journal's log still."""
+    Project.create(folder / "tale", Brief("Write about Mara."), {"preset": "faithful"})
+    assert write(folder / "tale", folder / "log", "Kept", CALLS) == -signal.SIGKILL
+    assert write(folder / "tale", folder / "log", "RunFinished", 0) == -signal.SIGKILL
+    return folder / "tale"
+
+
+@pytest.mark.parametrize("left", [0.3, 0.5, 0.7, 0.9, 0.99])
+def test_a_journal_whose_end_a_power_cut_took_forges_no_edit_and_asks_only_what_is_lost(
+    tmp_path: Path, whole: tuple[str, list[str]], left: float
+) -> None:
+    folder, log = whole_kept(tmp_path), tmp_path / "again"
+    wal = folder / ".fabula" / "journal.db-wal"
+    os.truncate(wal, int(wal.stat().st_size * left))
+    with Project.open(folder).journal as journal:
+        lost = CALLS - journal.count()
+        assert journal.decisions() == []
+    log.touch()
+    assert write(folder, log) == 0
+    assert log.read_text().split() == whole[1][CALLS - lost :]
+    assert (folder / "story.md").read_text() == whole[0]
+    with Project.open(folder).journal as journal:
+        assert journal.decisions() == []
+
+
+@pytest.mark.parametrize("how", [lambda wal: wal.unlink(), lambda wal: os.truncate(wal, 0)])
+def test_a_journal_of_which_nothing_is_left_is_said_before_anything_is_asked(
+    tmp_path: Path, how: Callable[[Path], None]
+) -> None:
+    folder, log = whole_kept(tmp_path), tmp_path / "again"
+    how(folder / ".fabula" / "journal.db-wal")
+    before = {file: file.read_bytes() for file in folder.rglob("*.md")}
+    assert write(folder, log) == 1
+    assert not log.exists()
+    assert {file: file.read_bytes() for file in folder.rglob("*.md")} == before
+    with Project.open(folder).journal as journal:
+        assert journal.decisions() == []
+
+
+def test_a_project_that_is_renamed_while_it_is_written_stops_and_forges_no_edit(
+    tmp_path: Path, whole: tuple[str, list[str]]
+) -> None:
+    folder, log, renamed = tmp_path / "tale", tmp_path / "log", tmp_path / "renamed"
+    Project.create(folder, Brief("Write about Mara."), {"preset": "faithful"})
+    assert write(folder, log, "rename", 4) == 1
+    assert not folder.exists(), "nothing is written under the old name"
+    assert write(renamed, log) == 0
+    check(renamed, log, whole)
+    with Project.open(renamed).journal as journal:
+        assert journal.decisions() == []
 
 
 def test_killed_again_and_again_at_the_next_call(tmp_path: Path, whole: tuple[str, list[str]]) -> None:

@@ -347,7 +347,7 @@ async def test_an_edit_in_the_whole_story_is_kept_and_what_follows_it_is_written
         ),
         (lambda text: text.replace("<!-- scene: Climax -->\n", ""), r"story.md lacks the scene 'climax'"),
         (lambda text: text.replace("scene: Climax", "scene: The Lamp"), r"story.md lacks the scene 'climax'"),
-        (lambda text: text + "<!-- scene: Coda -->\nMore.\n", r"story.md has a scene that is not in story/: 'coda'"),
+        (lambda text: text + "<!-- scene: Conflict -->\nMore.\n", r"story.md has a new scene 'conflict', as plan/con"),
     ],
 )
 async def test_a_whole_story_whose_scenes_are_lost_is_named_and_left(

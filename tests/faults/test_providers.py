@@ -29,7 +29,7 @@ from fabula.base.errors import (
 )
 from fabula.models import provider_library
 from fabula.models.base import SAMPLING_FIELDS, Message, Reply, Request, Sampling
-from fabula.models.limits import Limited
+from fabula.models.limits import PAYS, Limited
 from fabula.models.providers import KINDS, PLACEHOLDER_KEY, ProviderModel, provider_model
 from fake_provider import (
     LLAMA_CONTEXT_ERROR,
@@ -549,16 +549,24 @@ async def test_counts_that_cannot_be_are_no_counts(kind: str, stream: bool, coun
     assert (reply.text, reply.usage.prompt, reply.usage.reply, reply.usage.cost) == (TEXT, 0, 0, None)
 
 
-async def test_what_failed_tries_took_is_not_forgotten() -> None:
+async def test_what_failed_tries_took_is_paid_before_the_next_one() -> None:
+    paid: list[tuple[int, int]] = []
+
+    async def pay(tokens: tuple[int, int]) -> None:
+        paid.append(tokens)
+
     async with FakeProvider([changed(lambda _: [])(EXAMPLE), broken_json(), Answer()]) as server:
         model = Limited(connect(server, "openai-chat"), sleep=no_sleep)
-        reply = await model.ask(ASKED)
-        assert (reply.lost, reply.usage.prompt, reply.usage.reply) == ((21, 9), 21, 9)
+        mark = PAYS.set(pay)
+        assert (await model.ask(ASKED)).usage.prompt == 21
+        assert paid == [(21, 9)]
         server.script = changed(lambda _: [])
         with pytest.raises(OverloadedError, match="Gave up after 5 tries") as caught:
             await model.ask(ASKED)
+        PAYS.reset(mark)
         await model.close()
-    assert caught.value.tokens == (105, 45)
+    assert paid == [(21, 9)] * 5
+    assert caught.value.tokens == (21, 9), "the last try is paid by who gets the error"
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-5", "soon", "1e400"])

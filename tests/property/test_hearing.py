@@ -64,10 +64,11 @@ def test_pieces_are_the_beginning_of_the_turn_and_nothing_of_a_refused_draw(
         hearing.begin(draw, lead)
         drawn(hearing, reply, cuts)
         said = draw.read(lead + reply)
-        if said.ended or draw.usable(said):
-            text = draw.shortened(said).text
+        short = draw.shortened(said)
+        if said.ended or draw.usable(short):
+            text = short.text
             break
-        begun = draw.kept(said)
+        begun = draw.shortened(draw.kept(short))
         text = begun.text or text
         assert begun.text.startswith("".join(shown)), "what was shown stands in the next draw"
     assert text.startswith("".join(shown))

@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from fabula.base.characters import readable
 from fabula.engine.journal import Journal, call_key
 from fabula.models.base import Message, Reply, Request, Sampling, Usage
 
@@ -118,6 +119,6 @@ def test_versions_are_the_texts_without_immediate_repeats(kept: list[tuple[str, 
             journal.keep(path, text, "made")
         for path in ("a", "b"):
             texts = [text for at, text in kept if at == path]
-            expected = [text for place, text in enumerate(texts) if place == 0 or texts[place - 1] != text]
+            expected = [readable(text) for place, text in enumerate(texts) if place == 0 or texts[place - 1] != text]
             assert [version.text for version in journal.versions(path)] == expected
-            assert journal.newest(path) == (texts[-1] if texts else None)
+            assert journal.newest(path) == (readable(texts[-1]) if texts else None)

@@ -109,7 +109,8 @@ async def run_case(case: Case, model: Model, journal: Journal, **context: Any) -
     case.given_in(journal)
     ready = RunContext(journal, prompts, Cast.of(model), **context)
     ready.trail = trail_of(case, model, ready)
-    story = await case.system.write(case.brief, Run(ready), case.system.config(case.preset, case.config))
+    with ready.recording_failures():
+        story = await case.system.write(case.brief, Run(ready), case.system.config(case.preset, case.config))
     leave_trail(ready)
     return story
 
@@ -172,8 +173,9 @@ def measurements() -> list[Measurement]:
 async def measure_case(case: Measurement, model: Model, journal: Journal, **context: Any) -> Report:  # noqa: ANN401 - fields of Hands
     """The case's report, with `model` in every role."""
     prompts = context.pop("prompts", None) or Prompts(case.evaluator.prompts, common=PROMPTS)
-    run = Run(RunContext(journal, prompts, Cast.of(model), **context))
-    return await case.evaluator.evaluate(case.items, run, case.evaluator.config(case.preset, case.config))
+    ready = RunContext(journal, prompts, Cast.of(model), **context)
+    with ready.recording_failures():
+        return await case.evaluator.evaluate(case.items, Run(ready), case.evaluator.config(case.preset, case.config))
 
 
 async def dry_run_measure(case: Measurement, model: Model, journal: Journal) -> RunContext:

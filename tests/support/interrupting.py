@@ -419,10 +419,10 @@ def _main() -> int:
         return sorted(draw.sample(range(1, count + 1), min(given.most or count, count)))
 
     for sweep in swept(given.systems, given.operations, wanted, full=given.full):
-        print(sweep.system, sweep.name, dict(sweep.tried), f"{len(sweep.wrong)} otherwise", flush=True)  # noqa: T201
+        print(sweep.system, sweep.name, dict(sweep.tried), f"{len(sweep.wrong)} otherwise", flush=True)  # noqa: T201 - a program
         wrong += sweep.wrong
         for line in sweep.wrong:
-            print("   ", line, flush=True)  # noqa: T201
+            print("   ", line, flush=True)  # noqa: T201 - a program
     return int(bool(wrong))
 
 

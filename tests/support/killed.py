@@ -1,7 +1,7 @@
 """A program that writes a project with a scripted model and kills its own process, for tests of what is left then.
 
 Its arguments: the project, the script, a file that gets the path of every call it answers, the moment (`asked`, or the
-name of an event), and the number of the call at which it dies.
+name of an event), and the number of the call at which it dies. At the moment `rename` it renames the project and lives.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ class Killed(ScriptedModel):
         calls += 1
         if moment == "asked" and calls == dies_at:
             os.kill(os.getpid(), signal.SIGKILL)
+        if moment == "rename" and calls == dies_at:
+            folder.rename(folder.with_name("renamed"))
         reply = await super().ask(request, on_text)
         with log.open("a") as file:
             file.write(request.path + "\\n")

@@ -47,9 +47,11 @@ from benchmarks.table import Row, Table, told
 from benchmarks.theatre import plan_of
 
 NAMES = {
+    "announced",
     "atlas",
     "chat",
     "engine",
+    "estimates",
     "growth",
     "long",
     "measures",

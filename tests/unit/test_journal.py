@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -13,7 +15,7 @@ from fabula.engine.journal import FORMAT, Journal, Version, call_key
 from fabula.models.base import Message, Reply, Request, Sampling, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 REQUEST = Request(
@@ -269,3 +271,150 @@ def _execute(path: Path, statement: str) -> None:
     db.execute(statement)
     db.commit()
     db.close()
+
+
+# trust ----------------------------------------------------------------------------------------------------------------
+
+
+def recorded(path: Path) -> None:
+    """A journal with one call, one text and one run."""
+    with Journal(path) as journal:
+        journal.start_run("agents-room", {})
+        journal.record("k", REQUEST, 0, REPLY)
+        journal.keep("exposition", "Text.", "made")
+
+
+def test_a_commit_is_on_the_disk_when_it_returns(tmp_path: Path) -> None:
+    with Journal(tmp_path / "journal.db") as journal:
+        assert journal._open.execute("PRAGMA synchronous").fetchone() == (2,)
+
+
+def test_a_journal_and_its_files_are_their_owners_alone(tmp_path: Path) -> None:
+    with Journal(tmp_path / "journal.db") as journal:
+        journal.keep("plot", "One.", "made")
+        modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+    assert modes == dict.fromkeys(["journal.db", "journal.db-wal", "journal.db-shm"], 0o600)
+
+
+def test_what_belongs_together_is_recorded_together_or_not_at_all(tmp_path: Path) -> None:
+    def decide(journal: Journal) -> None:
+        with journal.transaction():
+            journal.decide("plot", "edit", "One.")
+            journal.keep("plot", "One.", "edited")
+            raise KeyboardInterrupt
+
+    with Journal(tmp_path / "journal.db") as journal:
+        with pytest.raises(KeyboardInterrupt):
+            decide(journal)
+        assert (journal.decisions(), journal.newest("plot")) == ([], None)
+        journal.keep("plot", "Two.", "made")
+    with Journal(tmp_path / "journal.db") as again:
+        assert again.newest("plot") == "Two."
+
+
+def deleted(path: Path) -> None:
+    for file in path.parent.iterdir():
+        file.unlink()
+
+
+def replaced(path: Path) -> None:
+    deleted(path)
+    with Journal(path) as other:
+        other.keep("plot", "Another project's.", "made")
+
+
+def without_its_log(path: Path) -> None:
+    path.with_name("journal.db-wal").unlink()
+
+
+@pytest.mark.parametrize("taken_away", [deleted, replaced, without_its_log])
+def test_a_journal_that_is_taken_away_under_a_run_is_noticed_and_saved(
+    tmp_path: Path, taken_away: Callable[[Path], None]
+) -> None:
+    path = tmp_path / "journal.db"
+    with Journal(path) as journal:
+        journal.record("k", REQUEST, 0, REPLY)
+        taken_away(path)
+        with pytest.raises(JournalError, match=r"journal.db was moved, replaced or deleted while it was in use\. All"):
+            journal.keep("plot", "One.", "made")
+    (saved,) = tmp_path.glob("journal-*.db")
+    with Journal(saved) as whole:
+        assert whole.recorded("k") == REPLY
+        assert whole.newest("plot") == "One."
+
+
+def test_a_journal_whose_folder_is_renamed_under_a_run_is_noticed_and_loses_nothing(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    with Journal(tmp_path / "a" / "journal.db") as journal:
+        journal.record("k", REQUEST, 0, REPLY)
+        (tmp_path / "a").rename(tmp_path / "b")
+        with pytest.raises(JournalError, match=r"Put it, or its folder, back where it was and run the command again\."):
+            journal.keep("plot", "One.", "made")
+    with Journal(tmp_path / "b" / "journal.db") as whole:
+        assert whole.recorded("k") == REPLY
+        assert whole.newest("plot") == "One."
+
+
+READ: list[Callable[[Journal], object]] = [
+    lambda journal: journal.recorded("k"),
+    lambda journal: journal.last_at("exposition/section", 0),
+    lambda journal: journal.calls(),
+    lambda journal: journal.spent(),
+    lambda journal: journal.runs(),
+]
+DAMAGE = {
+    "UPDATE text SET body = body || ' And more.' WHERE hash = (SELECT reply FROM call)": (0, 1, 2),
+    "DELETE FROM text WHERE hash = (SELECT reply FROM call)": (0, 1, 2),
+    "UPDATE text SET body = x'ff' WHERE hash = (SELECT reply FROM call)": (0, 1, 2),
+    "UPDATE text SET body = cast(x'ff41' AS TEXT) WHERE hash = (SELECT reply FROM call)": (0, 1, 2),
+    "UPDATE call SET detail = '{'": (0, 1, 2, 3),
+    "UPDATE call SET detail = '[]'": (0, 1, 2, 3),
+    'UPDATE call SET detail = \'{"usage": {"prompt": 1, "more": 2}}\'': (0, 1, 2, 3),
+    "UPDATE call SET detail = ''": (0, 1, 2, 3),
+    "UPDATE call SET request = 'null'": (2,),
+    "UPDATE call SET request = '{\"messages\": [1]}'": (2,),
+    'UPDATE call SET request = \'{"messages": [["user", "gone"]]}\'': (2,),
+    "UPDATE run SET settings = 'x'": (4,),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_record_is_found_where_it_is_read_and_nothing_else_suffers(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "journal.db"
+    recorded(path)
+    _execute(path, damage)
+    for number, read in enumerate(READ):
+        with Journal(path) as journal:
+            if number not in DAMAGE[damage]:
+                read(journal)
+                continue
+            with pytest.raises(JournalDamagedError, match=r"journal.db is damaged \(.*\)\. Move it away: your texts"):
+                read(journal)
+
+
+@pytest.fixture
+def nothing_writable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a disk that is mounted for reading alone; root may write everywhere else."""
+    monkeypatch.setattr("os.access", lambda _, mode: mode != os.W_OK)
+
+
+@pytest.mark.usefixtures("nothing_writable")
+@pytest.mark.parametrize("killed", [False, True])
+def test_where_nothing_can_be_written_a_journal_is_read_with_what_a_killed_run_left(
+    tmp_path: Path, *, killed: bool
+) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    with Journal(here / "journal.db") as writing:  # it is new, so that it is made
+        writing.record("k", REQUEST, 0, REPLY)
+        if killed:  # its newest commits are in their own file
+            shutil.copytree(here, there)
+            (there / "journal.db-shm").unlink()
+    where = there if killed else here
+    before = {file.name: file.read_bytes() for file in where.iterdir()}
+    with Journal(where / "journal.db") as journal:
+        assert journal.recorded("k") == REPLY
+        if not killed:
+            with pytest.raises(JournalError, match="attempt to write a readonly database"):
+                journal.keep("plot", "One.", "made")
+    assert {file.name: file.read_bytes() for file in where.iterdir()} == before

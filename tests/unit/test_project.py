@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import fcntl
+import operator
 import os
 import shutil
+import sys
 import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from fabula.base import files
 from fabula.base.errors import BriefError, ConfigError, ProjectError, UnknownNameError, UsageError
+from fabula.cli.main import main
 from fabula.engine.events import Kept
 from fabula.models.base import Message, Reply, Request
 from fabula.project.folder import MAX_FILE, STORY, Change, Project
@@ -20,7 +24,6 @@ from fabula.story import Brief, Story
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from fabula.engine.journal import Journal
 
@@ -77,6 +80,73 @@ def test_a_project_is_not_made_twice(home: Project) -> None:
     with pytest.raises(ProjectError, match=r"tale is a project already\. Use it with `fabula write .*`, or name anoth"):
         Project.create(home.folder, BRIEF)
     assert home.brief == BRIEF
+
+
+@pytest.mark.parametrize("killed_at", [1, 2])
+def test_a_project_whose_making_was_killed_is_finished_by_the_same_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed_at: int
+) -> None:
+    renames: list[Path] = []
+    real = os.replace
+
+    def killed(old: Path, new: Path) -> None:
+        renames.append(new)
+        if len(renames) == killed_at:
+            raise KeyboardInterrupt
+        real(old, new)
+
+    monkeypatch.setattr("os.replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        Project.create(tmp_path, BRIEF, {"seed": 4})
+    with pytest.raises(ProjectError, match=r"has no brief\.md\. Make one with `fabula new"):
+        Project.open(tmp_path)
+    assert Project.create(tmp_path, BRIEF, {"seed": 4}).settings.seed == 4
+    assert Project.open(tmp_path).brief == BRIEF
+
+
+def test_settings_of_others_are_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "fabula.toml").write_text("seed = 4\n", encoding="utf-8")
+    with pytest.raises(
+        ProjectError, match=r"has a fabula\.toml with other settings but no brief\.md\. Remove that file"
+    ):
+        Project.create(tmp_path, BRIEF)
+    assert (tmp_path / "fabula.toml").read_text(encoding="utf-8") == "seed = 4\n"
+
+
+def test_the_record_of_a_project_is_its_owners_alone(home: Project) -> None:
+    with home.recorded() as journal:
+        written(home, journal)
+    assert (home.folder / ".fabula").stat().st_mode & 0o777 == 0o700
+    modes = {file.name: file.stat().st_mode & 0o777 for file in (home.folder / ".fabula").iterdir()}
+    assert modes == dict.fromkeys(["journal.db", "lock", "written"], 0o600)
+
+
+@pytest.mark.parametrize("closed", ["", ".fabula", "plan", "story.md"])
+@pytest.mark.parametrize("command", ["status", "write"])
+def test_a_folder_or_file_without_permission_is_named(
+    home: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, closed: str, command: str
+) -> None:
+    with home.recorded() as journal:
+        written(home, journal)
+    there = home.folder / closed
+
+    def refusing(real: Any) -> Any:  # noqa: ANN401 - any function of a path
+        def refused(path: Any = ".", *args: Any, **more: Any) -> Any:  # noqa: ANN401 - as each of them
+            within = isinstance(path, (str, os.PathLike)) and there in Path(path).parents
+            looked_at = isinstance(path, (str, os.PathLike)) and Path(path) == there and real is not stat
+            if within or looked_at:  # root may do everything, so the system does not refuse it
+                raise PermissionError(13, "Permission denied", str(path))
+            return real(path, *args, **more)
+
+        return refused
+
+    stat = os.stat
+    for name in ("os.stat", "os.open", "os.listdir", "os.scandir", "io.open"):
+        monkeypatch.setattr(name, refusing(operator.attrgetter(name[3:])(sys.modules[name[:2]])))
+    assert main([command, str(home.folder)]) in {1, 2}
+    said = capsys.readouterr().err
+    assert "permission" in said.lower()
+    assert "did not expect" not in said
 
 
 def test_wrong_settings_make_no_folder(tmp_path: Path) -> None:

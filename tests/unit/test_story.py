@@ -36,7 +36,7 @@ def test_a_brief_reads_what_it_wrote(brief: Brief) -> None:
         (b"# Only a title\n", "is empty"),
         (b"...\n---\n", "is empty"),
         (b"\x89PNG\r\n\x1a\n\xff\xd8", "is not UTF-8 text. Give a plain text or Markdown file"),
-        (b"words\x00words", "holds binary data. Give a plain text or Markdown file"),
+        (b"words\x00words", "holds binary data (U+0000 in line 1, character 6). Give a plain text or Markdown file"),
         (b"a\x01b\x02c words", "holds binary data"),
         (b"x" * (MAX_BRIEF_BYTES + 1), "is larger than 200 kB. Give a shorter one"),
     ],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.app.writing import Prepared, in_the_project, recorded_run
 from fabula.base.errors import UsageError
-from fabula.base.files import write_atomically
+from fabula.base.files import make_folder, write_atomically
 from fabula.craft.planning import PlanOptions, given_plan, plan_for, plan_from_story, synthesised_plan
 from fabula.engine.run import Run
 from fabula.project.folder import Change, Project
@@ -59,9 +59,9 @@ def project_for_story(folder: Path, story: str, brief: Brief | None, settings: d
         if brief is not None and project.brief != brief:
             raise UsageError(f"{folder} has another brief. Leave out --brief, or choose another folder with --out DIR.")
         return project
-    project = Project.create(folder, brief or _NO_BRIEF, settings)
+    make_folder((folder / _SOURCE).parent, mode=0o700)
     write_atomically(folder / _SOURCE, plain(story) + "\n")
-    return project
+    return Project.create(folder, brief or _NO_BRIEF, settings)
 
 
 def story_of(project: Project) -> str | None:

@@ -105,9 +105,12 @@ def lengths_asked(journal: Journal) -> dict[str, tuple[int, int]]:
 
 
 def waiting(journal: Journal) -> str:
-    """The place at which the last run waits for a person; empty if it does not."""
+    """The place at which the last run waits for a person; empty if it does not, or if the person has decided since."""
     runs = journal.runs()
-    return str(runs[-1]["settings"].get("waits", "")) if runs else ""
+    path = str(runs[-1]["settings"].get("waits", "")) if runs else ""
+    text = journal.newest(path)
+    decided = text is not None and (journal.override(path) is not None or journal.approved(path, text))
+    return "" if decided else path
 
 
 def words_asked(brief: Brief, settings: Settings) -> WordRange | None:

@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from fabula.app.remarks import remarks_on
 from fabula.base.errors import FabulaError, JournalError, PausedError, PlanError, ReplyError, UsageError
 from fabula.craft.length import asked_range
 from fabula.craft.planning import PROMPTS
@@ -30,7 +31,6 @@ from fabula.models.budget import Budget
 from fabula.models.prices import priced
 from fabula.project.casting import Environment, open_cast
 from fabula.project.folder import Project
-from fabula.project.remarks import remarks_on
 from fabula.project.settings import Settings, carried_over
 from fabula.story import Brief, Story
 from fabula.systems import find
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _LEAST_WORDS = 3
-_WALKED_TWICE = 300  # calls; of more, terse and generous replies make up for each other
+_WALKED_TWICE = 100_000  # tokens; in longer walks terse and generous replies make up for each other
 
 
 @dataclass(frozen=True)
@@ -306,7 +306,8 @@ def recorded_run(prepared: Prepared, context: RunContext, beside: Mapping[str, A
     found: dict[str, Any] = {"lengths": context.lengths, "shortfalls": context.shortfalls}
     error = "stopped"
     try:
-        yield
+        with context.recording_failures():
+            yield
         error = ""
     except FabulaError as problem:
         error = str(problem)
@@ -472,7 +473,7 @@ async def _dry_run(
 
 
 async def rehearsed(context: RunContext, write: Callable[[RunContext], Awaitable[Story]]) -> DryRun:
-    """What `write` would ask; where much of it is made up, by two walks, so that terse and generous models are in it."""
+    """What `write` would ask; by two walks where that is little, so that terse and generous models are in it."""
     tempers: tuple[Temper, ...] = ("terse first", "generous first")
     walks: list[DryRun] = []
     for temper in tempers:
@@ -480,8 +481,8 @@ async def rehearsed(context: RunContext, write: Callable[[RunContext], Awaitable
         trail = context.trail.anew() if context.trail is not None else None
         walk = replace(context, ordinals=Counter(), dry_run=walks[-1], trail=trail, shortfalls=[])
         await write(walk)
-        walks[-1].shortfalls = walk.shortfalls
-        if not walks[0].made_up or len(walks[0].planned) > _WALKED_TWICE:
+        walks[-1].shortfalls = list(dict.fromkeys(walk.shortfalls))
+        if not walks[0].made_up or walks[0].tokens > _WALKED_TWICE:
             break
     most, *others = sorted(walks, key=lambda walk: -len(walk.planned))
     most.other = others[0] if others else None

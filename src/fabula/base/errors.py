@@ -146,11 +146,12 @@ class ReplyError(FabulaError):
 
     Attributes:
         reply: the last reply, whole.
+        at: where the tries were made that this error gives up; a run that it ends has them made anew by the next one.
     """
 
-    def __init__(self, message: str, *, reply: str) -> None:
+    def __init__(self, message: str, *, reply: str, at: str = "") -> None:
         super().__init__(message)
-        self.reply = reply
+        self.reply, self.at = reply, at
 
 
 class BudgetError(FabulaError):

@@ -12,6 +12,7 @@ import stat
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Final
 
+from fabula.base.characters import binary_place, readable
 from fabula.base.errors import ProjectError, UsageError
 
 if TYPE_CHECKING:
@@ -229,7 +230,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def read_text(path: Path, limit: int) -> str:
-    """The text of a UTF-8 file of at most `limit` bytes, without a byte-order mark; line ends as they are.
+    """The text of a UTF-8 file of at most `limit` bytes, as `readable` leaves it.
 
     Raises:
         UsageError: the file cannot be read, is larger than `limit`, or is not UTF-8 text.
@@ -245,9 +246,9 @@ def read_text(path: Path, limit: int) -> str:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8 text (byte {error.start}). Save it as UTF-8 text.") from error
-    if "\0" in text:
-        raise UsageError(f"{path} holds binary data. Give a plain text file.")
-    return text
+    if place := binary_place(text):
+        raise UsageError(f"{path} holds binary data ({place}). Give a plain text file, or take that character out.")
+    return readable(text)
 
 
 def inside(folder: Path, name: str) -> Path:

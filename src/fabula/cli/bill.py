@@ -136,7 +136,8 @@ def amount(expected: DryRun) -> str:
         return "nothing to ask"
     calls, tokens = len(expected.planned), float(f"{expected.tokens:.2g}")  # more figures than that are not known
     cost = f", {dollars(expected.cost)}" if expected.cost else ""
-    return f"about {calls:,} {'call' if calls == 1 else 'calls'} to make, {tokens:,.0f} tokens{cost}"
+    several = f"{expected.least_calls:,} to {calls:,}" if expected.least_calls < calls else f"{calls:,}"
+    return f"about {several} {'call' if calls == 1 else 'calls'} to make, {tokens:,.0f} tokens{cost}"
 
 
 def changes_list(changes: Sequence[Change]) -> str:
@@ -155,6 +156,7 @@ def planned(expected: DryRun, changes: Sequence[Change] = ()) -> dict[str, Any]:
             for c in expected.planned
         ],
         "tokens": expected.tokens,
+        "least_calls": expected.least_calls,
         "cost": expected.cost,
         "replayed": expected.replayed,
         "of_files": expected.of_files,

@@ -13,7 +13,7 @@ from fabula.app.conversing import settings_for
 from fabula.app.digressing import digress_in, dry_run_digressions
 from fabula.app.writing import Options
 from fabula.base.errors import BriefError, ProjectError, UnknownNameError, UsageError
-from fabula.base.files import read_text, write_atomically
+from fabula.base.files import PRIVATE, read_text, write_atomically
 from fabula.cli.asked import changes_of, check, read_models
 from fabula.cli.options import Choices, Performers
 from fabula.cli.people import People
@@ -204,7 +204,7 @@ class Digressing:
 
         def done(session: Session) -> None:
             if session.files is not None:
-                write_atomically(session.files.transcript, f"# {session.name}\n\n{session.transcript}\n")
+                write_atomically(session.files.transcript, f"# {session.name}\n\n{session.transcript}\n", mode=PRIVATE)
             self.terminal.advise(f"  {session.name}: {counted(len(session.turns), 'turn')}, {session.where.share:.0%}")
 
         progress(RunStarted(system))

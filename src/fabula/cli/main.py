@@ -124,6 +124,9 @@ def _surprised(terminal: Terminal, error: Exception) -> int:
     """Apologise; the traceback only where it is asked for."""
     if os.environ.get("FABULA_DEBUG"):
         terminal.message("".join(traceback.format_exception(error)))
+    if isinstance(error, PermissionError) and error.filename:
+        message = f"There is no permission to use {error.filename}. Correct its permissions, or those of its folder."
+        return _failed(terminal, "ProjectError", message, 1)
     message = (
         f"Sorry, something went wrong that fabula did not expect ({type(error).__name__}: {error}). Nothing finished "
         "is lost. FABULA_DEBUG=1 before the same command shows where, for a report."

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
+from fabula.base.characters import readable
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
 
@@ -22,12 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-# C0 but tab and line end, DEL, C1, and marks that turn the direction of writing: a model's text may hold sequences that
-# move the cursor, set the title or answer for the user.
-_CONTROL: Final = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
-)
-_TURNING: Final = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _KEY_NAME: Final = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$")
 _SHORTEST_KEY: Final = 8
 _LARGEST_TEXT: Final = 2_000_000
@@ -45,7 +40,7 @@ _LIST_MARK: Final = re.compile(r"\s*(?:(?:[-*]|\d+[.)])\s+)?")
 
 def safe(text: str) -> str:
     """`text` without anything that a terminal would obey."""
-    return _TURNING.sub("", _CONTROL.sub("", text))
+    return readable(text).replace("\r\n", "\n")
 
 
 def table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
 from fabula.craft.trimming import trim
-from fabula.craft.wording import LARGEST, Length, lengths_in, number
+from fabula.craft.wording import LARGEST, Length, lengths_in, number, too_many_in
 from fabula.engine.replies import left_out
 from fabula.story import count_words
 from fabula.story.sentences import sentences, spans, whole_sentences
@@ -50,7 +50,10 @@ _CALLS_A_TRY: Final = 6  # continuations that help are not failed tries, but the
 _NEW_PARAGRAPH: Final = 80  # words after which a continuation starts a new paragraph
 _SCENES, _LEAST_SCENES = 13, 3  # 500 words have 3 scenes, 2,000 have 5, 20,000 have 18, 80,000 have 38
 _OWN_WORDS: Final = 4  # shorter sentences may occur twice
-_FLAG: Final = re.compile(r"(~|<=|>=|≤|≥|<|>)?\s*([\d.,]+\s*k?)(?:\s*(?:-|–|\.\.|to)\s*([\d.,]+\s*k?))?", re.IGNORECASE)  # noqa: RUF001 - a dash people type
+_FLAG: Final = re.compile(
+    r"(~|<=|>=|≤|≥|<|>)?\s{0,9}([\d.,]{1,12}\s{0,9}k?)(?:\s{0,9}(?:-|\u2013|\.\.|to)\s{0,9}([\d.,]{1,12}\s{0,9}k?))?",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,9 +197,17 @@ def asked_range(brief: Brief, words: str = "") -> WordRange | None:
     """The words that a story should have: those of the setting `words` ("1300-1350"), else what the brief asks for.
 
     Raises:
-        UsageError: `words` is no range.
+        UsageError: `words` is no range, or the brief asks for more words than a story can have.
     """
-    return parse_range(words) if words else read_range(brief.text)
+    if words:
+        return parse_range(words)
+    asked = read_range(brief.text)
+    if asked is None and (many := too_many_in(brief.text)):
+        raise UsageError(
+            f"The brief asks for {many:,} words, and a story has {LARGEST:,} at most. Ask for fewer; or, if that "
+            "number is not the story's length, say how long it is with --words."
+        )
+    return asked
 
 
 def read_range(brief_text: str) -> WordRange | None:
@@ -235,7 +246,7 @@ def parse_range(text: str) -> WordRange:
     Raises:
         UsageError: it is none of these, or the borders are in the wrong order.
     """
-    said = re.sub(r"\s*words?\s*\Z", "", text.strip(), flags=re.IGNORECASE)
+    said = re.sub(r"(?:(?<!\s)\s++)?+words?\Z", "", text.strip(), flags=re.IGNORECASE)
     found = _FLAG.fullmatch(said)
     numbers = [number(part) for part in found.groups()[1:] if part] if found else []
     if not found or None in numbers or (found.group(1) and len(numbers) > 1):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.base.errors import ReplyError
 from fabula.craft.length import revise_to_length, write_to_length
 from fabula.engine.replies import clean_prose
 from fabula.engine.roles import is_person
@@ -113,8 +112,9 @@ class _Writer:
     async def first(self, words: int | None) -> str:
         """The piece's first version; drawn again where it was commentary, echo or loop for the most part."""
         best, raw, fault = "", "", ""
+        tries = self.run.tries(self.prompt)
         for attempt in range(TRIES):
-            run = self.run.again(attempt, fault)
+            run = tries.again(attempt, fault)
             lead = "" if attempt else self._lead(self.prose.previous)  # what led into an echo would lead there again
             fields = {**self.fields, "words": self.prose.want if words else None, "lead": lead}
             expect = words or self.prose.usual
@@ -133,11 +133,11 @@ class _Writer:
                 run.removed("reply", text)
         if best:
             return best
-        raise ReplyError(
+        problem = (
             f"The role {self.role!r} gave no usable prose at {self.run.at} in {TRIES} tries, each asked in another "
-            f"way. {fault} Give this role a stronger model, or run again with another --seed.",
-            reply=raw,
+            f"way. {fault}"
         )
+        raise self.run.no_use(self.prompt, problem, self.role, raw)
 
     def _fault(self, run: Run, text: str, fields: Mapping[str, Any]) -> str:
         """Why a reply is no prose of this piece; empty if it is."""

@@ -138,6 +138,22 @@ def lengths_in(text: str) -> list[Length]:
     return found
 
 
+def too_many_in(text: str) -> int | None:
+    """A number of words that `text` asks for and that is larger than any story's; `None` where it asks for none."""
+    for pattern in (_PAIR, _SINGLE, _COUNTED):
+        for match in pattern.finditer(text):
+            groups = match.groupdict()
+            words = number(groups.get("high") or groups["low"]) or 0
+            if (groups.get("unit") or "").lower().startswith("page"):
+                words = words * WORDS_A_PAGE if _measures_text(text, match) else 0
+            elif _EACH.match(text, match.end()):
+                before = [*_PARTS_BEFORE.finditer(text, max(match.start() - _NEAR, 0), match.start())]
+                words *= number(before[-1]["count"]) or 1 if before else 1
+            if words > LARGEST:
+                return int(words)
+    return None
+
+
 def _of_all_parts(text: str, match: re.Match[str], length: Length) -> Length | None:
     """The length of all parts where `length` is that of each; `length` itself where it is not; `None` if not known."""
     if not _EACH.match(text, match.end()) and not _EACH_LED.search(text, max(match.start() - _NEAR, 0), match.start()):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Split: TypeAlias = Literal["train", "valid", "test"]
 _MAX_BYTES: Final = 4_000_000_000
 _ARCHIVE: Final = "writingPrompts.tar.gz"
-_NEW_LINE: Final = re.compile(r"\s*<newline>\s*")
+_NEW_LINE: Final = re.compile(r"(?:(?<!\s)\s++)?+<newline>\s*+")
 _TAG: Final = re.compile(r"\[\s*(\w+)\s*\]\s*")
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from fabula.base.errors import ReplyError
 from fabula.engine.dry_run import DryRun
 from fabula.engine.journal import Decision
 from fabula.engine.making import Wanted, wanted_of
 from fabula.models.budget import Budget
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 
     from fabula.engine.announced import Announced
     from fabula.engine.events import Event, Kept, Listener
@@ -78,6 +80,17 @@ class RunContext:
         for listener in self.listeners:
             listener(event)
 
+    @contextmanager
+    def recording_failures(self) -> Iterator[None]:
+        """Record which tries an error gives up that ends the work within, so that the next run makes them anew."""
+        try:
+            yield
+        except ReplyError as error:
+            if self.mode == "live":
+                for path in _given_up(error):
+                    self.journal.give_up(path)
+            raise
+
     def override(self, path: str) -> tuple[str, str] | None:
         """The text that stands in for an artefact, and why: "pinned", "edited" or "continued"; `None` if none does."""
         self.come_to(path)
@@ -116,3 +129,9 @@ class RunContext:
         """Say that what a person decided about an artefact is about to be read."""
         if self.trail is not None:
             self.trail.come_to(path)
+
+
+def _given_up(error: ReplyError) -> set[str]:
+    """Where tries were given up by an error, and by those that were raised side by side with it."""
+    beside = error.__cause__.exceptions if isinstance(error.__cause__, BaseExceptionGroup) else ()
+    return {one.at for one in (error, *beside) if isinstance(one, ReplyError) and one.at}

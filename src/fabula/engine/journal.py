@@ -12,6 +12,7 @@ import os
 import secrets
 import shutil
 import sqlite3
+from collections import Counter
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -21,6 +22,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias
 
+from fabula.base.characters import readable
 from fabula.base.errors import JournalDamagedError, JournalError, JournalVersionError
 from fabula.base.files import PRIVATE
 from fabula.engine.trail import Record, Step
@@ -63,6 +65,9 @@ _CALLS: Final = (
     "LEFT JOIN text t ON t.hash = c.reply"
 )
 _LAST: Final = 2**63 - 1  # the largest id there can be
+_FAILURES: Final = """
+CREATE TABLE IF NOT EXISTS failure (id INTEGER PRIMARY KEY, path TEXT NOT NULL, run INTEGER NOT NULL, at TEXT NOT NULL);
+"""
 _LOSSES: Final = """
 CREATE TABLE IF NOT EXISTS loss (id INTEGER PRIMARY KEY, path TEXT NOT NULL, role TEXT NOT NULL,
                                  performer TEXT NOT NULL, usage TEXT NOT NULL, run INTEGER NOT NULL, at TEXT NOT NULL)
@@ -183,6 +188,7 @@ class Journal:
         self._path, self._now = path, now
         self._run = 0
         self._db: sqlite3.Connection | None = None
+        self._given_up: Counter[str] | None = None
         self._files: dict[Path, os.stat_result] = {}
         self._copy: TemporaryDirectory[str] | None = None
 
@@ -252,6 +258,8 @@ class Journal:
             db.executescript(f"BEGIN;{_SCHEMA}{stamp}COMMIT;")
         if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'removal'").fetchone():
             db.executescript(_REMOVALS)  # not in the journals of a fabula that left notes of what it took out
+        if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'failure'").fetchone():
+            db.executescript(_FAILURES)
         if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'trail'").fetchone():
             db.executescript(_TRAIL)  # not in the journals of a fabula that replayed every call by its prompt
 
@@ -479,6 +487,18 @@ class Journal:
             if not under or _within(path, under)
         ]
 
+    def give_up(self, path: str) -> None:
+        """Record that a run ended because no try at `path` came to anything: the next run makes them anew."""
+        insert = "INSERT INTO failure (path, run, at) VALUES (?, ?, ?)"
+        self._write((insert, (path, self._run, self._now())))
+        self._given_up = None
+
+    def given_up(self, path: str) -> int:
+        """How many runs ended because no try at `path` came to anything."""
+        if self._given_up is None:
+            self._given_up = Counter(path for (path,) in self._all("SELECT path FROM failure"))
+        return self._given_up[path]
+
     # calls ----------------------------------------------------------------------------------------------------------
 
     def recorded(self, key: str) -> Reply | None:
@@ -495,7 +515,7 @@ class Journal:
         self,
         path: str,
         digest: str,
-        text: str | None,
+        text: object,
         finish: Literal["stop", "length", "refusal"],
         performer: str,
         detail: str,
@@ -505,7 +525,7 @@ class Journal:
         Raises:
             JournalDamagedError: it was altered since, or is gone.
         """
-        if text is None or _digest(text) != digest:
+        if not isinstance(text, str) or _digest(text) != digest:
             raise self._damaged(f"the reply at {path} is not the one that was recorded")
         with self._reading(f"what is recorded of the reply at {path}"):
             details = json.loads(detail)
@@ -625,12 +645,12 @@ class Journal:
     def versions(self, path: str) -> list[Version]:
         """The versions of an artefact, oldest first."""
         rows = self._all(f"{_VERSIONS} ORDER BY v.id", path)
-        return [Version(path, n, text, source, at) for n, (text, source, at) in enumerate(rows, 1)]
+        return [Version(path, n, readable(text), source, at) for n, (text, source, at) in enumerate(rows, 1)]
 
     def newest(self, path: str) -> str | None:
         """The newest text of an artefact."""
         rows = self._all(f"{_VERSIONS} ORDER BY v.id DESC LIMIT 1", path)
-        return str(rows[0][0]) if rows else None
+        return readable(str(rows[0][0])) if rows else None
 
     def paths(self) -> list[str]:
         """The paths of all artefacts that have a text, in alphabetical order."""
@@ -668,7 +688,7 @@ class Journal:
                 *kinds,
             )
             if rows and rows[0][0] in sources:
-                return str(rows[0][1]), sources[rows[0][0]]
+                return readable(str(rows[0][1])), sources[rows[0][0]]
         return None
 
     def takes(self, path: str) -> int:

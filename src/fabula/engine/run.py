@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -34,10 +36,11 @@ from fabula.engine.staleness import (
     unmarked,
 )
 from fabula.engine.trail import Step
-from fabula.models.base import NOTHING_USED, Message, Reply, Request, Sampling, Usage
+from fabula.models.base import Message, Reply, Request, Sampling, Usage
 from fabula.models.budget import counted, estimate_tokens, longest_reply, prompt_tokens
+from fabula.models.limits import PAYS
 from fabula.models.prices import cost, is_overridden, paid, price_of
-from fabula.story import readable
+from fabula.story import readable, without_marks
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -46,7 +49,6 @@ if TYPE_CHECKING:
     from fabula.engine.replies.rules import RuleName
     from fabula.engine.roles import Assignment
     from fabula.models.base import Model, OnText
-    from fabula.models.prices import Price
 
 __all__ = ["DRAFTS", "Branch", "Draft", "Mode", "Run", "RunContext", "apart", "branches", "side_by_side"]
 
@@ -58,6 +60,8 @@ REFUSAL_TRIES = 3
 _LIKELIEST = 20  # tokens whose probabilities are asked for
 DEFAULT_REPLY_TOKENS = 4096  # target length of Agents' Room, section 5
 _WORDS_PER_TOKEN = 0.7
+_LONG_REPLY, _SHORT_REPLY, _CHARACTERS_A_TOKEN = 200_000, 20_000, 32  # no reply is meant to be longer than that
+_BLANKS = re.compile(r"(?<!\s)\s{100,}+")
 _UNSET = Sampling()
 _USUAL_TEMPERATURE, _WARMER, _WARMEST = 0.7, 0.15, 1.0
 _WISHES = "The author of the story wishes this of the text that you are working on:"
@@ -83,7 +87,8 @@ class Draft:
 class Run:
     """A place in a run: the context it shares, and the path that names where we are.
 
-    `draw` counts what was asked for here before in vain, and `remark` says what was wrong with it (`again`).
+    `draw` counts what was asked for here before in vain, and `remark` says what was wrong with it (`again`);
+    `given_up` counts the earlier runs that ended because nothing of use came of all tries here (`tries`).
     """
 
     context: RunContext
@@ -91,6 +96,7 @@ class Run:
     take: int = 0
     remark: str = ""
     draw: int = 0
+    given_up: int = 0
 
     def scope(self, *names: str | int) -> Run:
         """A run one or more steps further down: `run.scope("scene", 3)` is at `scene/3`."""
@@ -102,6 +108,28 @@ class Run:
         A small model is not told, since it would go on from that. `draw` counts from 0, which asks as it is.
         """
         return replace(self.scope("again", draw), remark=_REMARK.format(fault), draw=draw) if draw else self
+
+    def tries(self, name: str) -> Run:
+        """The run for a bounded number of tries at `name`, which end in `no_use`.
+
+        Where they ended an earlier run, which is recorded, they are made anew: with other seeds, and warmer. So the
+        same command goes on from a failure, and a replay walks the same way.
+        """
+        given_up = self.context.journal.given_up("/".join((*self.path, name)))
+        if not given_up:
+            return self
+        fault = self.remark or _REMARK.format("It was not what is asked for.")
+        return replace(self, given_up=self.given_up + given_up, draw=max(self.draw, given_up), remark=fault)
+
+    def no_use(self, name: str, problem: str, role: str, reply: str) -> ReplyError:
+        """The error that gives up the tries at `name`: `problem` is a sentence, what follows says how to go on."""
+        at = "/".join((*self.path, name))
+        return ReplyError(
+            f"{problem} The same command asks anew from there. If that does not help, give the role {role!r} a "
+            f"stronger model (--model {role}=...).",
+            reply=reply,
+            at=at,
+        )
 
     def fault(self, text: str, prompt: str, fields: Mapping[str, Any], *, least: int = 1) -> str:
         """Why the reply to a prompt with these fields is none, as a sentence for who wrote it; empty if it is one."""
@@ -399,7 +427,7 @@ class Run:
             role: who is asked.
             prompt: name of the prompt file.
             sampling: values of the system; what the cast sets for the role goes before them.
-            expect: words the reply should have, or how it looks (`#1. {5}`: five words stand there); for estimates only.
+            expect: words the reply should have, or how it looks (`#1. {5}` has 5 words there); for estimates only.
             **fields: fill the prompt's fields.
 
         Raises:
@@ -498,13 +526,14 @@ class Run:
         if (followed := self._followed_as(prompt, lambda text: replies.read_json(text, shape))) is not None:
             return followed
         schema = replies.schema_of(shape, short=self.aids(role))
-        request = self._request(role, prompt, sampling, fields)
+        run = self.tries(prompt)
+        request = run._request(role, prompt, sampling, fields)  # noqa: SLF001 - a run as this one
         if self._assignment(role).performer.capabilities.schema:
             request = replace(request, schema=schema)
         else:
             asked = f"{request.messages[-1].content}\n\n{replies.json_instruction(schema)}"
             request = replace(request, messages=(*request.messages[:-1], Message("user", asked)))
-        return await self._read(
+        return await run._read(  # noqa: SLF001 - a run as this one
             request,
             lambda text: replies.read_json(text, shape),
             lambda words: json.dumps(usual(schema, request.path, expect or {}, words)),
@@ -520,10 +549,12 @@ class Run:
         """
         if (followed := self._followed_as(prompt, lambda text: replies.read_choice(text, options))) is not None:
             return followed
-        request = self._request(role, prompt, sampling, fields)
+        run = self.tries(prompt)
+        request = run._request(role, prompt, sampling, fields)  # noqa: SLF001 - a run as this one
         if self._assignment(role).performer.capabilities.choices:
             request = replace(request, choices=tuple(options))
-        return await self._read(request, lambda text: replies.read_choice(text, options), lambda _: options[0])
+        read = partial(replies.read_choice, options=options)
+        return await run._read(request, read, lambda _: options[0])  # noqa: SLF001
 
     async def weigh(
         self, options: Sequence[str], role: str, prompt: str, /, *, sampling: Sampling | None = None, **fields: object
@@ -536,20 +567,24 @@ class Run:
 
     async def _read(self, request: Request, read: Callable[[str], T], sketch: Sketch) -> T:
         """Ask, read, and send back what could not be read, at most `repairs` times."""
+        planned = self.context.dry_run.planned
         for attempt in range(self.context.repairs + 1):
+            before = len(planned)
             reply = await self._answer(request, None, sketch=sketch)
             try:
                 return read(reply.text)
-            except replies.ReplyProblem as problem:
-                reason = str(problem)
+            except replies.ReplyProblem as unreadable:
+                reason = str(unreadable)
+            if len(planned) > before:  # an old reply that stands in for one that will be asked for
+                return read(sketch(round))
             self.context.emit(Repaired(request.path, attempt + 1, reason))
             asked = (Message("assistant", reply.text), Message("user", replies.repair_instruction(reason)))
             request = replace(request, messages=(*request.messages, *asked))
-        raise ReplyError(
+        problem = (
             f"The reply of role {request.role!r} at {request.path} could not be read after {self.context.repairs} "
-            f"repairs: {reason} Run again with another --seed, or give this role a stronger model.",
-            reply=reply.text,
+            f"repairs: {reason}"
         )
+        raise self.no_use(request.path.rpartition("/")[2], problem, request.role, reply.text)
 
     # one call -------------------------------------------------------------------------------------------------------
 
@@ -637,7 +672,8 @@ class Run:
 
     def _number(self, *names: object) -> int:
         """A 31-bit number that is fixed by the run's seed, this path, the take, and `names`."""
-        seeded_by = "/".join(str(name) for name in (self.context.seed, self.at, self.take, *names))
+        take = self.take + self.given_up
+        seeded_by = "/".join(str(name) for name in (self.context.seed, self.at, take, *names))
         return int.from_bytes(sha256(seeded_by.encode()).digest()[:4]) >> 1
 
     def _ordinal(self, request: Request, like: str) -> int:
@@ -660,7 +696,8 @@ class Run:
         if request.sampling.seed is None:
             seed = self._number(request.path, ordinal)
             request = replace(request, sampling=replace(request.sampling, seed=seed))
-        key = call_key(request, self._assignment(request.role).performer.identity, ordinal, self.take)
+        identity = self._assignment(request.role).performer.identity
+        key = call_key(request, identity, ordinal, self.take + self.given_up)
         if (trail := self.context.trail) is not None:
             last = request.messages[-1]
             opening = last.content if last.role == "assistant" else ""
@@ -693,7 +730,7 @@ class Run:
             return self._dry(request, recorded, ordinal, expect, sketch)
         if recorded is not None:
             context.emit(CallFinished(request.path, request.role, recorded.model, recorded.usage, replayed=True))
-            return recorded
+            return replace(recorded, text=readable(recorded.text))  # an older fabula kept some signs
         if context.mode == "frozen":
             raise JournalMissError(
                 f"The journal holds no reply for {request.path} (role {request.role!r}, {performer.identity}, ordinal "
@@ -714,62 +751,89 @@ class Run:
         context, performer = self.context, self._assignment(request.role).performer
         listening: OnText | None = None
         if context.listeners:
-            listening = lambda text: context.emit(TextArrived(request.path, text))  # noqa: E731 - a one-line adapter
+            listening = lambda text: context.emit(TextArrived(request.path, readable(text)))  # noqa: E731 - a one-line adapter
         started = CallStarted(request.path, request.role, performer.identity, request.sampling.max_tokens)
         model = performer
         if isinstance(performer, Person):
             context.emit(started)
             said = await performer.says(request, listening)
             if said is not None:
-                return replace(said, text=readable(said.text))
+                return self._bounded(replace(said, text=readable(said.text)), request)
             model = performer.model or performer
-        used = None
         for attempt in range(REFUSAL_TRIES):
             tried = replace(request, sampling=replace(request.sampling, seed=(request.sampling.seed or 0) + attempt))
             context.emit(started)
-            reply = await self._paid(model, tried, listening, used)
-            used = reply.usage
+            reply = await self._paid(model, tried, listening)
             if reply.finish != "refusal" and not replies.is_refusal(reply.text):
-                return replace(reply, text=readable(reply.text), model=model.identity)
+                return self._bounded(replace(reply, text=readable(reply.text), model=model.identity), request)
+            self._lose(request, model, reply.usage)
             self.note(f"{model.identity} declined at {request.path}; asked again with another seed.")
-        self._lose(request, model, used or NOTHING_USED)
         raise RefusalError(
             f"{model.identity} declined {REFUSAL_TRIES} times to answer as {request.role!r} at {request.path}. "
             "Change the brief or give this role another model.",
             model=model.name,
         )
 
-    async def _paid(self, model: Model, request: Request, listening: OnText | None, before: Usage | None) -> Reply:
-        """A model's reply within the budget, with what it took and what tries `before` did; a program costs nothing."""
-        context = self.context
+    async def _paid(self, model: Model, request: Request, listening: OnText | None) -> Reply:
+        """A model's reply within the budget, with what it took; a program costs nothing."""
         if isinstance(model, Program):
             return await model.ask(request, listening)
+        context, budget = self.context, self.context.budget
         price = price_of(model.name, context.prices)
-        own = not is_overridden(model.name, context.prices)
-        most, usual = longest_reply(request, model), None if request.sampling.max_tokens else DEFAULT_REPLY_TOKENS
-        held = await context.budget.admit(request.role, model.name, prompt_tokens(request), most, price, usual=usual)
+        usual = None if request.sampling.max_tokens else DEFAULT_REPLY_TOKENS
+        room = request.role, model.name, prompt_tokens(request), longest_reply(request, model), price
+        held = await budget.admit(*room, usual=usual)
+
+        def lose(tokens: tuple[int, int]) -> None:
+            lost = Usage(prompt=tokens[0], reply=tokens[1])
+            lost = replace(lost, cost=paid(lost, price, own=False))
+            budget.settle(held, lost)
+            self._lose(request, model, lost)
+
+        async def pay_and_hold_again(tokens: tuple[int, int]) -> None:
+            nonlocal held
+            lose(tokens)
+            held = await budget.admit(*room, usual=usual)
+
+        mark = PAYS.set(pay_and_hold_again)
         try:
             reply = await model.ask(request, listening)
         except ModelError as error:
-            lost = _counted_by_server(error.tokens, price)
-            context.budget.settle(held, lost)
-            self._lose(request, model, lost if before is None else before + lost)
+            if any(error.tokens):
+                lose(error.tokens)
             raise
         finally:
-            context.budget.release(held)
+            PAYS.reset(mark)
+            budget.release(held)
         usage = counted(request, reply, model.name)
-        usage = replace(usage, cost=paid(usage, price, own=own))
-        usage = (
-            usage if not any(reply.lost) else replace(usage + _counted_by_server(reply.lost, price), first=usage.first)
-        )
-        context.budget.settle(held, usage)
-        return replace(reply, usage=usage if before is None else replace(before + usage, first=usage.first))
+        usage = replace(usage, cost=paid(usage, price, own=not is_overridden(model.name, context.prices)))
+        budget.settle(held, usage)
+        return replace(reply, usage=usage)
 
     def _lose(self, request: Request, model: Model, usage: Usage) -> None:
         """Record what was paid for a call that came to nothing."""
-        if usage != NOTHING_USED:
-            self.context.journal.lose(request, model.identity, usage)
-            self.context.emit(CallLost(request.path, request.role, model.identity, usage))
+        self.context.journal.lose(request, model.identity, usage)
+        self.context.emit(CallLost(request.path, request.role, model.identity, usage))
+
+    def _bounded(self, reply: Reply, request: Request) -> Reply:
+        """A reply without marks of ours and endless blanks, and no longer than it can be meant to be.
+
+        A person's is as long as they like. What is taken out is recorded.
+        """
+        text = without_marks(unmarked(reply.text))
+        if text != reply.text:
+            kept = set(text.split("\n"))
+            self.removed("markup", "\n".join(line for line in reply.text.split("\n") if line not in kept))
+            reply = replace(reply, text=text)
+        if is_person(reply.model):
+            return reply
+        text = _BLANKS.sub(lambda run: "\n\n" if "\n" in run[0] else " ", reply.text)
+        tokens = request.sampling.max_tokens
+        most = _LONG_REPLY if tokens is None else max(_SHORT_REPLY, _CHARACTERS_A_TOKEN * tokens)
+        if len(text) <= most:
+            return replace(reply, text=text)
+        self.removed("size", text[most:])
+        return replace(reply, text=text[:most], finish="length")
 
     def _dry(
         self,
@@ -787,7 +851,8 @@ class Run:
                 context.dry_run.seen(request.role, expect, recorded.text)
             return recorded
         set_stale(context)
-        old, prompt = context.journal.last_at(request.path, ordinal), prompt_tokens(request)
+        prompt = prompt_tokens(request)
+        old = None if self.given_up else context.journal.last_at(request.path, ordinal)  # given up: of no use
         context.dry_run.guessed |= old is None and sketch is not None
         reply = old or self._made_up(request, prompt, expect, sketch)
         tokens = reply.usage.reply or estimate_tokens(reply.text)
@@ -812,12 +877,6 @@ class Run:
             return Reply(sketched(expect, share, request.path))
         words = round((expect or most) * share)
         return Reply(placeholder(min(words, most), request.path), finish="length" if words > most else "stop")
-
-
-def _counted_by_server(tokens: tuple[int, int], price: Price | None) -> Usage:
-    """What a server counted of tries that came to nothing."""
-    usage = Usage(prompt=tokens[0], reply=tokens[1])
-    return replace(usage, cost=paid(usage, price, own=False)) if any(tokens) else NOTHING_USED
 
 
 def _like(request: Request) -> str:

@@ -126,8 +126,7 @@ class Reply:
 
     `finish` is "stop" (said all), "length" (cut at `max_tokens`) or "refusal". `sent` holds the sampling values that
     really went out, `dropped` those the provider cannot take. Where a model had no room for a prompt's beginning and
-    left it out, `sent["unread"]` counts its tokens. `logprobs` maps first-token texts to natural logs. `lost`
-    are tokens of prompt and reply that a server counted in tries before this one, of which nothing could be used.
+    left it out, `sent["unread"]` counts its tokens. `logprobs` maps first-token texts to natural logs.
     """
 
     text: str
@@ -137,7 +136,6 @@ class Reply:
     sent: Mapping[str, Any] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
     logprobs: Mapping[str, float] | None = None
-    lost: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)

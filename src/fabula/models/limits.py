@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from math import ceil
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from fabula.models.base import Capabilities, Model, OnText, Reply, Request
 
 _MINUTE = 60
+PAYS: ContextVar[Callable[[tuple[int, int]], Awaitable[None]] | None] = ContextVar("fabula_pays", default=None)
+"""Who pays for a try that came to nothing though its server counted tokens, before the next one; may refuse that."""
 OnRetry: TypeAlias = "Callable[[str, int, float, str], None]"
 
 
@@ -77,19 +80,18 @@ class Limited:
         Raises:
             ModelError: not worth another try, or all tries failed; the message then says how many.
         """
-        waited, lost = 0.0, (0, 0)
+        waited = 0.0
         attempt = 1
         while True:
             try:
-                reply = await self._try(request, on_text)
+                return await self._try(request, on_text)
             except ModelError as error:
-                failure, lost = error, (lost[0] + error.tokens[0], lost[1] + error.tokens[1])
-                failure.tokens = lost
-            else:
-                return replace(reply, lost=lost) if any(lost) else reply
+                failure = error
             wait = self._wait(failure, attempt, waited)
             if wait is None:
                 raise self._given_up(failure, attempt, waited)
+            if any(failure.tokens) and (pays := PAYS.get()) is not None:
+                await pays(failure.tokens)
             if self.on_retry is not None:
                 self.on_retry(self.name, attempt, wait, str(failure))
             await self.sleep(wait)

@@ -266,8 +266,10 @@ def open_network(folder: Path, name: str) -> Network:
     damaged = extra("safetensors", _EXTRA, f"The model {name}").SafetensorError
     try:
         with _silent(library):
-            tokeniser = library.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
-            network = library.AutoModelForSeq2SeqLM.from_pretrained(str(folder), local_files_only=True)
+            # A folder of somebody else may hold Python files, which nobody is asked to run here.
+            own: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+            tokeniser = library.AutoTokenizer.from_pretrained(str(folder), **own)
+            network = library.AutoModelForSeq2SeqLM.from_pretrained(str(folder), **own)
     except (OSError, ValueError, RuntimeError, LookupError, ImportError, damaged) as error:
         why = " ".join(str(error).split())[:300]
         raise ModelUnavailableError(

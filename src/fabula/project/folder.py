@@ -20,9 +20,20 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from fabula.base.errors import JournalError, ProjectError, UnknownNameError, UsageError
 from fabula.base.files import held, inside, make_folder, read_text, remove_leftovers, write_atomically, write_error
 from fabula.engine.journal import Journal
-from fabula.project.remarks import of_empty, of_renamed
 from fabula.project.settings import Settings, merged
-from fabula.project.telling import NUMBER, ORDER, TITLE, Own, file_after, in_order, is_likely, is_own, with_own
+from fabula.project.telling import (
+    NUMBER,
+    ORDER,
+    TITLE,
+    Own,
+    file_after,
+    in_order,
+    is_likely,
+    is_own,
+    of_empty,
+    of_renamed,
+    with_own,
+)
 from fabula.project.trust import Trust, acts_in
 from fabula.project.written import Written
 from fabula.story import Brief, Story, plain, slug
@@ -105,8 +116,10 @@ class Project:
             UsageError: a link in it leaves it, so that somebody else's files would be read, sent or written.
         """
         project = cls(folder)
-        project._check_links()
-        if not project.brief_file.is_file():
+        with _permitted():
+            project._check_links()
+            there = project.brief_file.is_file()
+        if not there:
             raise ProjectError(
                 f"{folder} is no fabula project: it has no brief.md. Make one with `fabula new {folder}`."
             )
@@ -153,7 +166,9 @@ class Project:
     def journal(self) -> Journal:
         """The journal, closed; use it as a context manager. Where nothing can be written and none is, an empty one."""
         file = self.folder / ".fabula" / "journal.db"
-        if not os.access(self.folder, os.W_OK) and not file.exists():
+        with _permitted():
+            there = file.exists()
+        if not there and not os.access(self.folder, os.W_OK):
             return Journal()
         self._make_folders()
         return Journal(file)
@@ -265,10 +280,11 @@ class Project:
 
     def _files(self) -> Iterator[str]:
         """The artefacts' files; hidden ones are editors' and our own half-written files."""
-        for folder in FOLDERS:
-            for file in sorted((self.folder / folder).glob("*")):
-                if file.suffix in SUFFIXES and file.is_file() and not file.name.startswith("."):
-                    yield f"{folder}/{file.name}"
+        for folder in map(self.folder.joinpath, FOLDERS):
+            with _permitted():
+                files = sorted(folder.iterdir()) if folder.is_dir() else []
+                names = [file.name for file in files if file.suffix in SUFFIXES and file.is_file()]
+            yield from (f"{folder.name}/{name}" for name in names if not name.startswith("."))
 
     def _changed_scenes(self, journal: Journal, places: dict[str, str], found: dict[str, Change]) -> Iterator[Change]:
         """What was changed in `story.md`; `found` holds the changed files."""
@@ -567,6 +583,15 @@ class Project:
         if acts:
             with suppress(ProjectError):
                 Trust().give(self.settings_file, acts)
+
+
+@contextmanager
+def _permitted() -> Iterator[None]:
+    """Turn a missing permission into our error."""
+    try:
+        yield
+    except PermissionError as error:
+        raise ProjectError(f"Cannot read {error.filename}: {error.strerror}. Correct its permissions.") from error
 
 
 def _path_of(file: Path) -> str:

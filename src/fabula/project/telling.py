@@ -24,6 +24,11 @@ TITLE: Final = "the title"
 ORDER: Final = "the order of its scenes"
 """The artefact that stands for an order of scenes changed in `story.md`: their labels, one on a line."""
 NUMBER: Final = re.compile(r"^\d+[a-z]?-")
+_MOVED: Final = "{0}, which was {1}, stands in the story where its name says."
+_PART: Final = (
+    "{0} gets its name {1} back: files are named after the parts, in the order in which they are written. To tell the "
+    "parts in another order, move them in story.md."
+)
 _FIRST: Final = "story/01-"  # where a scene stands whose label names no file
 _SAME: Final = 0.6  # share of words from which on a text is another one with changes
 
@@ -98,3 +103,13 @@ def is_own(journal: Journal, path: str, file: str) -> bool:
     if not file.startswith("story/") or Path(file).suffix != ".md" or journal.override(path) is None:
         return False
     return all(version.source != "made" for version in journal.versions(path))
+
+
+def of_empty(file: str) -> str:
+    """What is said of a file that the author emptied."""
+    return f"{file} is empty, which says nothing: it gets its text back when the story is written."
+
+
+def of_renamed(file: str, before: str, *, own: bool) -> str:
+    """What is said of a file that was called `before`: of a part of the story, or a text of the author's own."""
+    return (_MOVED if own else _PART).format(file, before)

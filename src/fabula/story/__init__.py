@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fabula.base.characters import readable
 from fabula.story.story import (
     MAX_BRIEF_BYTES,
     SLUG_LENGTH,
@@ -11,8 +12,8 @@ from fabula.story.story import (
     count_words,
     one_line,
     plain,
-    readable,
     slug,
+    without_marks,
 )
 
 __all__ = [
@@ -26,4 +27,5 @@ __all__ = [
     "plain",
     "readable",
     "slug",
+    "without_marks",
 ]

@@ -23,7 +23,7 @@ _HIS, _HERS = frozenset({"mr", "mister"}), frozenset({"mrs", "ms", "miss"})
 _ADDRESS: Final = _HIS | _HERS | {"mx", "dr", "doctor"}
 _SEVERAL: Final = frozenset({"and", "or"})
 _NAME: Final = re.compile(
-    r"(?:(?:Mr|Mrs|Ms|Mx|Dr|Prof|Rev|Capt|Lt|Sgt|Col|Gen|St)\. )?"
+    r"(?<!\w)(?<!\w['-])(?:(?:Mr|Mrs|Ms|Mx|Dr|Prof|Rev|Capt|Lt|Sgt|Col|Gen|St)\. )?"
     r"[A-Z][\w'-]*[a-z](?: (?:(?:of|the|de|van|von|der|di|la) ){0,2}[A-Z][\w'-]*[a-z])*"
 )
 _OPENING: Final = "\"\u201c\u201e\u00ab\u00bb\u300c\u300e`\u2018'\u2019"

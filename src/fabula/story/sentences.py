@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _BREAK: Final = re.compile(r"\n[ \t]*\n\s*")
-_LINE: Final = re.compile(r"(?<=[.!?…\"”’*:])[ \t]*\n\s*|\n\s*(?=(?:[-*•]|\d{1,3}[.)])[ \t])")
+_LINE: Final = re.compile(r"(?<=[.!?…\"”’*:])[ \t]*+\n[^\S\n]*+|\n[^\S\n]*+(?=(?:[-*•]|\d{1,3}[.)])[ \t])")
 _SPEECH: Final = (
     "said|says|asked|asks|cried|shouted|whispered|replied|answered|murmured|muttered|called|yelled|added|snapped|"
     "sighed|laughed|exclaimed|demanded|agreed|began|continued|repeated|growled|hissed|admitted|insisted|breathed"

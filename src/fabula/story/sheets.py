@@ -10,8 +10,9 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
+from fabula.base.characters import readable
 from fabula.base.errors import PlanError
-from fabula.story.story import one_line, plain, readable, slug
+from fabula.story.story import one_line, plain, slug
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

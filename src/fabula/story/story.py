@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from fabula.base.characters import binary_place, readable
 from fabula.base.errors import BriefError, UsageError
 
 if TYPE_CHECKING:
@@ -16,16 +17,11 @@ if TYPE_CHECKING:
 
 MAX_BRIEF_BYTES = 200_000
 SLUG_LENGTH = 60
-# What a terminal would obey: sequences that begin with an escape, then single signs, then what turns the direction.
-_OBEYED = re.compile(
-    "(?:\x1b\\[|\x9b)[0-?]{0,64}[ -/]{0,16}[@-~]|(?:\x1b\\]|\x9d)[^\x07\x1b\x9c\n]{0,256}(?:\x07|\x9c|\x1b\\\\)|"
-    "\x1b[ -/]{0,8}[0-~]?|[\x01-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069]"
-)
-_IN_NO_FILE = re.compile("[\x00\ud800-\udfff]")
 _WORD_CHARACTER = re.compile(r"\w")
 _BREAK = "* * *"
 # A scene's mark; directly on the line before it stands the break that a reader sees, where the story has breaks.
 _MARK = re.compile(r"^(?:\* \* \*\n)?<!-- scene: ((?:(?!-->)[^\n])*) -->\n", re.MULTILINE)
+_ANY_MARK = re.compile(r"(?:^\* \* \*\n)?<!-- ?scene:[^\n<]{0,300}-->\n?", re.MULTILINE)
 _NOT_IN_SLUG = re.compile(r"[^a-z0-9]+")
 _RESERVED = frozenset({"con", "prn", "aux", "nul"} | {f"{port}{n}" for port in ("com", "lpt") for n in range(10)})
 # Letters that Unicode does not decompose into an ASCII letter and a mark.
@@ -58,18 +54,16 @@ def plain(text: str) -> str:
     return "\n".join(line.rstrip() for line in lines).strip("\n")
 
 
-def readable(text: str) -> str:
-    """`text` without what a terminal would obey, and with U+FFFD for what no file can hold.
-
-    Escape sequences, control characters and the signs that turn the direction of writing go; NUL and halves of
-    characters (lone surrogates) are replaced.
-    """
-    return _IN_NO_FILE.sub("\ufffd", _OBEYED.sub("", text))
-
-
 def one_line(text: str) -> str:
     """`text` on one line: every run of blanks and line ends is one blank, none stands at either end."""
     return " ".join(text.replace("\ufeff", "").split())
+
+
+def without_marks(text: str) -> str:
+    """`text` without what marks a scene in manuscripts (`Story.manuscript`), wherever a line holds it."""
+    if not _ANY_MARK.search(text):
+        return text
+    return plain(_ANY_MARK.sub("", text))
 
 
 def slug(text: str) -> str:
@@ -127,11 +121,11 @@ class Brief:
         """The brief in `text`.
 
         Raises:
-            BriefError: nothing is asked, or the text holds control characters as a binary file would.
+            BriefError: nothing is asked, or the text holds NULs as a binary file does.
         """
-        text = plain(text)
-        if "\x00" in text or sum(c < " " and c not in "\n\t" for c in text) > len(text) // 100:
-            raise BriefError(f"The brief {name} holds binary data. Give a plain text or Markdown file.")
+        if place := binary_place(text):
+            raise BriefError(f"The brief {name} holds binary data ({place}). Give a plain text or Markdown file.")
+        text = plain(readable(text))
         title = ""
         if text.startswith("# "):
             head, _, text = text.partition("\n")
@@ -176,13 +170,16 @@ class Story:
         return cls(brief.title)
 
     def add(self, label: str, text: str) -> Story:
-        """This story with one more scene at its end; label and text as `one_line` and `plain` leave them."""
-        return replace(self, scenes=(*self.scenes, Scene(one_line(label), plain(text))))
+        """This story with one more scene at its end; label and text as `one_line` and `plain` leave them.
+
+        A line that marks a scene in manuscripts is taken out of the text: it would end the scene there.
+        """
+        return replace(self, scenes=(*self.scenes, Scene(one_line(label), without_marks(plain(text)))))
 
     def with_texts(self, texts: Iterable[str]) -> Story:
         """This story with other texts, one for each of its scenes."""
         revised = zip(self.scenes, texts, strict=True)
-        return replace(self, scenes=tuple(replace(scene, text=text) for scene, text in revised))
+        return replace(self, scenes=tuple(replace(scene, text=without_marks(text)) for scene, text in revised))
 
     @property
     def text(self) -> str:

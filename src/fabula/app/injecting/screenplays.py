@@ -71,15 +71,13 @@ async def in_one_call(run: Run, config: Config) -> tuple[Screenplay, ...]:
     """
     ids = names(config.paper.stories)
     files = [f"English/{name}/{file}" for name in ids for file in ("script.json", "annotations.json")]
+    run = run.tries("screenplays")
     reply = await run.ask(WRITER, "screenplays", ids=ids, files=files, paper=config.paper)
     try:
         found = run.unless_made_up(partial(read_files, reply, files), dict[str, Any]())
     except ReplyProblem as problem:
-        raise ReplyError(
-            f"The screenplays could not be read: {problem} Run again with another --seed, or give the writer a "
-            "stronger model.",
-            reply=reply,
-        ) from problem
+        said = f"The screenplays could not be read: {problem}"
+        raise run.no_use("screenplays", said, WRITER, reply) from problem
     return tuple(_screenplay(name, found, config) for name in ids)
 
 

@@ -44,7 +44,7 @@ def edits(
 ) -> None:
     """List what the final reading changed; refuse a change, or take it after all. Nobody is asked again."""
     terminal, project = terminal_of(common), project_of(common, where)
-    with project.recorded() as journal:
+    with project.recorded() if refuse_ or accept else project.journal as journal:
         found = read_edits(_text(journal, _EDITS))
         before = read_refused(journal.newest(_REFUSED) or "")
         refused = refuse(found, refuse(found, before, refuse_ or ()), accept or (), back=True)

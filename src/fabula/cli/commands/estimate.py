@@ -11,7 +11,7 @@ import typer
 from fabula.app.standing import not_obeyed
 from fabula.app.writing import Options, dry_run
 from fabula.cli.asked import changes_of, check, settings_for
-from fabula.cli.bill import calls_table, planned
+from fabula.cli.bill import amount, calls_table, planned
 from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Choices, Common, Limits, Memory, bundled
 from fabula.cli.people import People
@@ -56,5 +56,10 @@ def estimate(
         terminal.say(f"About {duration(seconds)} of model time, at this project's pace so far.")
     for sentence in not_obeyed(found, brief, settings):
         terminal.advise(sentence)
-    terminal.advise("An estimate: replies may be shorter or longer, and some texts need a second try.")
+    if found.planned:
+        terminal.advise(
+            f"In all {amount(found)}. An estimate: how many scenes are planned, and how much a model gives at a time, "
+            "is seen only then. With models that give 85 % or 115 % of the words asked for, most were within a quarter "
+            "of what it took."
+        )
     terminal.document(planned(found) | {"seconds": seconds})

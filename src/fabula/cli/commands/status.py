@@ -117,6 +117,8 @@ def _story_line(words: int, asked: WordRange | None, runs: list[dict[str, Any]],
     wanted = "" if asked is None else f" ({asked.low:,} to {asked.high:,} asked)"
     if waits:
         how = f"the last run waits: {last['error']}"
+    elif "waits" in last["settings"]:
+        how = "the last run waited for you, and can go on"
     elif last["ended"] is None:
         how = "the last run was cut off, or is still at work"
     else:

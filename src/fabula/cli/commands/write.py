@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fabula.app.standing import not_obeyed
-from fabula.base.errors import ProjectError, UnknownNameError, UsageError
+from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import read_text
 from fabula.cli.asked import changes_of, check, settings_for
 from fabula.cli.bill import amount
@@ -120,8 +120,6 @@ class _New:
             changes = changes_of(self.choices, Settings())
             settings = Settings.of(changes, "the command line")
             self._check(settings)
-            if (folder / "fabula.toml").exists():
-                raise ProjectError(f"{folder} has a fabula.toml but no brief.md. Choose another folder with --out.")
             return Project.create(folder, brief, changes), settings
         project = Project.open(folder)
         if project.brief != brief and not (of_plan and (folder / _PLAN).exists()):

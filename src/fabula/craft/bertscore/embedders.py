@@ -57,8 +57,8 @@ def _transformers(model: str, layer: int, fields: str, *, fetch: bool) -> Transf
     torch = extra("torch", "bertscore", "BERTScore")
     library = extra("transformers", "bertscore", "BERTScore")
     try:
-        tokeniser = library.AutoTokenizer.from_pretrained(model, local_files_only=not fetch)
-        network = library.AutoModel.from_pretrained(model, local_files_only=not fetch)
+        tokeniser = library.AutoTokenizer.from_pretrained(model, local_files_only=not fetch, trust_remote_code=False)
+        network = library.AutoModel.from_pretrained(model, local_files_only=not fetch, trust_remote_code=False)
     except (OSError, ValueError) as error:
         raise UsageError(
             f"The model {model!r} cannot be read. Give a folder that holds one with `--set {fields}model=FOLDER`, or "

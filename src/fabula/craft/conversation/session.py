@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import ProjectError, UnknownNameError, UsageError
-from fabula.base.files import PRIVATE, write_atomically, write_error
+from fabula.base.files import append_synced, write_atomically, write_error
 from fabula.craft.conversation.lines import Freedom, Line, Parties, Step, Turn, Where, freedom_of
 from fabula.craft.conversation.talk import State, answered, exchanged, next_speaker
 from fabula.craft.conversation.turns import Hearing
@@ -109,7 +108,8 @@ class Session:
         async with self._one:
             if self.state.over:
                 return self.where
-            state, _ = await self._ready(self.state)
+            with self.context.recording_failures():
+                state, _ = await self._ready(self.state)
             return state.where(len(self.talk.segments), self.parties)
 
     async def begin(self, on_text: Callable[[str], None] | None = None, greeting: int = 1) -> Turn:
@@ -288,13 +288,14 @@ class Session:
         if before.over:
             raise UsageError("The story is over. Say /undo to take the last turn back, or begin another session.")
         self._hearing = hearing = None if on_text is None else Hearing(on_text)
-        state, cell = await self._ready(before)
-        run = self._run(state.cell, hearing, take)
-        if said is None:
-            both = await self.talk.with_player_plan(run, cell, state.summaries, state.before)
-            after = await exchanged(self.talk, run, state, both, hearing)
-        else:
-            after = await answered(self.talk, run, state, cell, said, hearing)
+        with self.context.recording_failures():
+            state, cell = await self._ready(before)
+            run = self._run(state.cell, hearing, take)
+            if said is None:
+                both = await self.talk.with_player_plan(run, cell, state.summaries, state.before)
+                after = await exchanged(self.talk, run, state, both, hearing)
+            else:
+                after = await answered(self.talk, run, state, cell, said, hearing)
         record = {"do": "retry" if again else "turn", "take": take, "turn": record_of(before, after)}
         if self.records[kept_turns(self.records)[-1]].get("next") if again else start is not None:
             record["next"] = True  # no word of the player's brought it about, but /next
@@ -510,7 +511,7 @@ class SessionFiles:
         return record
 
     def append(self, record: dict[str, Any]) -> None:
-        """Add a record; it survives the end of this process.
+        """Add a record; it is on the disk when this returns, in a file that is its owner's alone.
 
         Raises:
             ProjectError: it cannot be written.
@@ -518,13 +519,9 @@ class SessionFiles:
         data = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
         try:
             self.log.parent.mkdir(parents=True, exist_ok=True)
-            handle = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE)
-            try:
-                os.write(handle, data)
-            finally:
-                os.close(handle)
         except OSError as error:
             raise write_error(self.log, error) from error
+        append_synced(self.log, data)
 
 
 def sessions_in(project: Path) -> list[str]:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from fabula.engine.events import Event
     from fabula.engine.run import Run
 
+_SHARE_READ: Final = 32  # of what has come of a reply; it is read again when so much more has come
 SURE: Final = 24  # characters of a message by which it is judged
 _FEW: Final = 2  # words that anybody may say twice
 _WORDS: Final = 25  # of a turn, for estimates
@@ -159,7 +160,7 @@ async def turn_of(
         # A small model plays on by itself; what would be left out need not be waited for.
         stop = ("\n\n", "\n[", *(f"\n{name}:" for name in (moment.who, *moment.partners)))[:_STOPS]
     draws: list[Said] = []
-    text = ""
+    text, run = "", run.tries(prompt)
     continues = draw.aids and run.context.cast.assignment(role).performer.capabilities.continues
     for attempt in range(tries):
         draw = replace(draw, lead=_lead(moment, attempt, draw.begun) if draw.aids else "")
@@ -177,25 +178,26 @@ async def turn_of(
                 raise
             break
         said = draw.read(text)
-        if said.ended or draw.usable(said):
-            short = draw.shortened(said)
+        short = draw.shortened(said)
+        if said.ended or draw.usable(short):
             place.left_out("length", said.message, short.message)
             place.left_out("speaker", as_turn(text, draw.lead), said.text)
             return short
-        draws.append(said)
-        draw = replace(draw, begun=draw.kept(said))
+        draws.append(short)
+        draw = replace(draw, begun=draw.shortened(draw.kept(short)))
     if draw.begun.text:
         return draw.begun
     second = _second_best(draws, moment, fallback)
     if second is None:
         raise ReplyError(
-            f"{moment.who} gave no turn at {run.at} in {tries} draws. Say it again in other words, or give the role "
-            f"{role!r} a stronger model.",
+            f"{moment.who} gave no turn at {run.at} in {tries} draws. Say it again, in other words if you like, or "
+            f"give the role {role!r} a stronger model.",
             reply=text,
+            at=f"{run.at}/{prompt}",
         )
     if second.action == fallback:
         run.note(f"No turn of {moment.who} could be used at {run.at}, so that {moment.who} {fallback}.")
-    return draw.shortened(second)
+    return second
 
 
 def said_before(lines: Sequence[Line], who: str) -> tuple[Line, ...]:
@@ -281,6 +283,8 @@ class Draw:
         """As `read`, of a reply that is still coming."""
         found = read_coming(as_turn(text, self.lead), self.name, self.names)
         led = bool(self.lead) and text.startswith(self.lead)
+        if self.begun.text and not (led or found.whole) and self.begun.message.startswith(found.settled):
+            return Coming(self.begun, self.begun.message, acted=True)  # it may be about to say again what stands
         settled = self._behind(replace(found.said, message=found.settled), led=led)
         return replace(found, said=self._behind(found.said, led=led), settled=settled.message)
 
@@ -319,7 +323,8 @@ class Draw:
         message = "" if self._begins(said.message, coming=coming) else said.message
         cut = leaves_at(message, coming=coming)
         if cut is not None:
-            message = message[:cut].rstrip()
+            message = message[:cut] if message[:cut].endswith(" ") else message[:cut].rpartition(" ")[0]
+            message = message.rstrip()
         if not any(map(str.isalpha, message)):
             message = ""
         if len(message) < len(self.begun.message):
@@ -390,11 +395,12 @@ class Hearing:
     name: str = ""
     _draw: Draw | None = None
     _raw: str = ""
+    _read_at: int = 0
     _shown: str = ""
 
     def begin(self, draw: Draw, given: str = "") -> None:
         """A draw begins, with what the model was given of it and goes on from."""
-        self.name, self._draw, self._raw = draw.name, draw, given
+        self.name, self._draw, self._raw, self._read_at = draw.name, draw, given, 0
 
     def hear(self, event: Event) -> None:
         """A listener of the run."""
@@ -402,6 +408,9 @@ class Hearing:
         if draw is None or not isinstance(event, TextArrived):
             return
         self._raw += event.text
+        if len(self._raw) < self._read_at:
+            return
+        self._read_at = len(self._raw) + len(self._raw) // _SHARE_READ  # so that all reading grows as the text does
         coming = draw.coming(self._raw)
         said = replace(coming.said, message=coming.settled)
         if not coming.acted and not coming.settled:

@@ -25,6 +25,7 @@ from fabula.craft.planning.replies import (
 )
 from fabula.craft.planning.shared import (
     ROLE,
+    WHOLE,
     CastList,
     checked,
     free_name,
@@ -175,6 +176,7 @@ async def make_plan(run: Run, brief: Brief, options: PlanOptions) -> Plan:
     Raises:
         ReplyError: an agent's reply could not be read, or the plan cannot be written from.
     """
+    run = run.tries(WHOLE)
     so_far, cast = await begin_plan(run, brief, options)
     if run.aids(ROLE):
         telling, scenes = await _small_scenes(run, so_far, cast, options)
@@ -196,7 +198,7 @@ async def make_plan(run: Run, brief: Brief, options: PlanOptions) -> Plan:
     if options.check_plan and not run.aids(ROLE):
         words = [told.words for told in telling.scenes]
         plan = await against_brief(run, plan, words, fixed=options.scenes > 0)
-    return checked(plan)
+    return checked(run, plan)
 
 
 async def begin_plan(run: Run, brief: Brief, options: PlanOptions) -> tuple[PlanSoFar, CastList]:

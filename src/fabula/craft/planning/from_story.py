@@ -25,6 +25,7 @@ from fabula.craft.planning.replies import (
 )
 from fabula.craft.planning.shared import (
     ROLE,
+    WHOLE,
     CastList,
     checked,
     free_name,
@@ -120,6 +121,7 @@ async def plan_from_story(run: Run, story_text: str, brief: Brief | None = None,
     manuscript = Story.parse(story_text)
     if not manuscript.words:
         raise UsageError("The story is empty. Give a text with a story in it.")
+    run = run.tries(WHOLE)
     text, marks = read_story(manuscript, window)
     windows = text.windows(window)
     found, cast = Found(brief.text if brief else ""), CastList()
@@ -146,7 +148,7 @@ async def plan_from_story(run: Run, story_text: str, brief: Brief | None = None,
         whole.demands,
         whole.payoffs,
     )
-    return checked(plan)
+    return checked(run, plan)
 
 
 async def _find_cast(run: Run, window: Stretch, found: Found, cast: CastList) -> Found:
@@ -249,7 +251,7 @@ async def _small_read_scene(
             lead=_lead(piece, names),
             most=most,
         )
-    shown = {"name": name, "events": tuple(events), "text": pieces[0].numbered}
+    shown: dict[str, Any] = {"name": name, "events": tuple(events), "text": pieces[0].numbered}
     detail = await typed(run, read_scene_type(names), "read_details", found=found, **shown)
     return _ReadScene(name or detail.name, text, detail, events)
 

@@ -294,6 +294,7 @@ class PlannedEvent(_Reply):
 
 
 _Scene = TypeVar("_Scene", "PlannedSceneReply", "SceneReply")
+_Planned = TypeVar("_Planned", bound="PlannedSceneReply")
 
 
 def _with_somebody(scene: _Scene) -> _Scene:
@@ -304,6 +305,17 @@ def _with_somebody(scene: _Scene) -> _Scene:
     """
     if not scene.characters and not scene.newcomers:
         raise ValueError("name at least one character who is in the scene")
+    return scene
+
+
+def _with_events(scene: _Planned) -> _Planned:
+    """The scene, if something happens in it.
+
+    Raises:
+        ValueError: all its events are blank.
+    """
+    if not any(event.what for event in scene.events):
+        raise ValueError("say what happens in the scene")
     return scene
 
 
@@ -318,6 +330,7 @@ class PlannedSceneReply(_Reply):
     events: Annotated[list[PlannedEvent], Field(min_length=1)]
 
     _somebody = model_validator(mode="after")(_with_somebody)
+    _something = model_validator(mode="after")(_with_events)
 
 
 class SceneChange(_Change):

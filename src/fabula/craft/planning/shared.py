@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import BaseModel
 
-from fabula.base.errors import ReplyError
 from fabula.craft.planning.replies import Planned, without_noise
 from fabula.craft.prose import clean_reply
 from fabula.models.base import Sampling
@@ -99,6 +98,7 @@ async def _sentences(
 ) -> list[str]:
     """The sentences of a reply, drawn again if there are none; a small model's are to be new and few."""
     raw, fault, old = "", "", list[str]()
+    run = run.tries(prompt)
     sampling = Sampling(max_tokens=run.reply_tokens(ROLE, _NOTE_TOKENS))
     for attempt in range(TRIES):
         place = run.again(attempt, fault)
@@ -123,11 +123,8 @@ async def _sentences(
         fault = _REPEATS if found else "It held no text."
     if old:
         return old
-    raise ReplyError(
-        f"The role {ROLE!r} gave nothing of use at {run.at}/{prompt} in {TRIES} tries, each asked in another way. "
-        f"{fault} Give this role a stronger model, or run again with another --seed.",
-        reply=raw,
-    )
+    problem = f"The role {ROLE!r} gave nothing of use at {run.at}/{prompt} in {TRIES} tries, each asked in another way."
+    raise run.no_use(prompt, f"{problem} {fault}", ROLE, raw)
 
 
 def events_in(text: str) -> tuple[list[str], str]:
@@ -263,19 +260,18 @@ def _as_of_then(person: There) -> tuple[str, ...]:
     return (person.age_then, person.then, person.secret_then, person.personality_then, person.speech_then)
 
 
+WHOLE: Final = "whole"
+"""The name of all that is asked for a plan, which is made anew where it could not be written from."""
 _FIELDS: Final = ("role", "gender", "age", "setup", "personality", "speech", "goal", "secret", "knows", "truth")
 
 
-def checked(plan: Plan) -> Plan:
-    """`plan`, if there is nothing wrong with it.
+def checked(run: Run, plan: Plan) -> Plan:
+    """`plan`, made in `run.tries(WHOLE)`, if there is nothing wrong with it.
 
     Raises:
         ReplyError: the agents made a plan that cannot be written from; says what is wrong.
     """
     if not (problems := check_plan(plan)):
         return plan
-    raise ReplyError(
-        f"The role {ROLE!r} made a plan that cannot be written from: {'; '.join(map(str, problems))} Give this role a "
-        "stronger model, or run again with another --seed.",
-        reply=write_plan(plan),
-    )
+    problem = f"The role {ROLE!r} made a plan that cannot be written from: {'; '.join(map(str, problems))}"
+    raise run.no_use(WHOLE, problem, ROLE, write_plan(plan))

@@ -8,14 +8,14 @@ B.2 and C). `plan_from_story` is ours: it reads a story of any length in windows
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
 from fabula.craft.planning.replies import ExtractedReply, PaperCastReply
-from fabula.craft.planning.shared import ROLE, CastList, checked, free_name, typed
+from fabula.craft.planning.shared import ROLE, WHOLE, CastList, checked, free_name, typed
 from fabula.engine.run import side_by_side
 from fabula.models.budget import estimate_tokens
-from fabula.story import Story
+from fabula.story import Story, count_words
 from fabula.story.plan import Event, Plan, ScenePlan
 
 if TYPE_CHECKING:
@@ -46,7 +46,8 @@ async def synthesised_plan(run: Run, story_text: str, brief: Brief | None = None
             f"{estimate_tokens(story):,} tokens, and the planner's context holds {window:,}. Use --preset improved, "
             "which reads it in windows, or another model."
         )
-    given = {"brief": brief.text if brief else "", "story": story}
+    given: dict[str, Any] = {"brief": brief.text if brief else "", "story": story}
+    run = run.tries(WHOLE)
     people = await typed(run, PaperCastReply, "extract_characters", **given)
     cast = CastList()
     cast.add(people.characters, small=run.aids(ROLE))
@@ -55,9 +56,13 @@ async def synthesised_plan(run: Run, story_text: str, brief: Brief | None = None
         run.ask(ROLE, name, expect=_NOTE_WORDS, brief=given["brief"], story=story)
         for name in ("extract_conflict", "extract_setting")
     )
+    for name, said in (("extract_conflict", conflict), ("extract_setting", setting)):
+        if not count_words(said):
+            raise run.no_use(WHOLE, f"The role {ROLE!r} gave no words at {run.at}/{name}.", ROLE, said)
     scenes = _scenes(reply.scenes, cast)
     title = manuscript.title or (brief.title if brief else "")
-    return checked(Plan(scenes, tuple(cast.characters), conflict.strip(), setting.strip(), title, given["brief"]))
+    plan = Plan(scenes, tuple(cast.characters), conflict.strip(), setting.strip(), title, given["brief"])
+    return checked(run, plan)
 
 
 def _scenes(extracted: Sequence[Extracted], cast: CastList) -> tuple[ScenePlan, ...]:

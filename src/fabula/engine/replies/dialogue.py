@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from fabula.engine.replies.problem import ReplyProblem
-from fabula.story.sentences import paragraphs, sentences
+from fabula.story.sentences import paragraphs, sentences, spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,9 +27,11 @@ _NUMBERED: Final = re.compile(
     r"[ \t]{0,3}[*_#]*(?:sub-?plan|step)[ \t]*(\d{1,3})[ \t]*[.):-]?[ \t]*(.*)",
     _I,
 )
-_BULLET: Final = re.compile(r"[ \t]*(?:[-*\u2022\u2013]|\(?[a-z]\))[ \t]+(?=\S)")
+_BULLET: Final = re.compile(r"(?:(?<![ \t])[ \t]++)?+(?:[-*\u2022\u2013]|\(?[a-z]\))[ \t]++(?=\S)")
 _MARKS: Final = " \t*_#"
-_EOD: Final = re.compile(r"[\[({*_\"' \t]*\bE\.?O\.?D\b\.?[\])}*_\"'. \t]*(?=\n|\Z|\[)|\[[ \t]*EOD[ \t]*\]")
+_EOD: Final = re.compile(
+    r"(?:(?<![\[({*_\"' \t])[\[({*_\"' \t]++)?+\bE\.?O\.?D\b\.?[\])}*_\"'. \t]*+(?=\n|\Z|\[)|\[[ \t]*+EOD[ \t]*+\]"
+)
 # "DONE 1, 2" on a line of its own, or behind the turn.
 _DONE: Final = re.compile(
     r"(?:\A[ \t]*|\n[ \t]*|(?<=\])[ \t]*|(?<=[.!?)\"\u201d*])[ \t]+)[\[(*_]{0,3}DONE\b[*_]*[ \t]*:?[*_]*[ \t]*"
@@ -39,7 +41,7 @@ _ACTION: Final = re.compile(r"\A[ \t]*(?:\(([^()]*(?:\([^()]*\)[^()]*)*)\)|\*([^
 _LONGEST_UNOPENED: Final = 48  # letters; a mark further on is a stray one
 _NUMBERS: Final = re.compile(r"(\d{1,3})(?:[ \t]*(?:-|\u2013|to)[ \t]*#?(\d{1,3}))?")
 _UNOPENED: Final = re.compile(rf"\A[^()\[\]\"\u201c]{{1,{_LONGEST_UNOPENED}}}\)")
-_NEXT_TURN: Final = re.compile(r"\n?[ \t]*\[[*_]*[A-Z][\w.' -]{0,40}[*_]*[ \t]*:")
+_NEXT_TURN: Final = re.compile(r"(?:\n|(?<![ \t\n]))[ \t]*+\[[*_]*+[A-Z][\w.' -]{0,40}[*_]*[ \t]*:")
 _BRACKET: Final = re.compile(r"[\[\]]")
 _SPEAKER: Final = re.compile(r"#[ \t]?Person[ \t]?(\d{1,2})[ \t]?#", _I)
 # What a small model copies from the form that it was shown, in place of a plan.
@@ -47,7 +49,8 @@ _FORM: Final = re.compile(
     r"(?:the )?headline(?: of the \w+ (?:point|sub-?plan))?|its details|(?:and )?so on to the last point", _I
 )
 # What the patterns above may find once more has come.
-_MAY_BE_NEXT: Final = re.compile(r"(?:\n\s*\[?|\n?[ \t]*\[)[*_]*(?:[A-Z][\w.' -]{0,40}[*_]*[ \t]*)?\Z")
+_MAY_BE_NAME: Final = re.compile(r"\[?[*_]{0,6}(?:[A-Z][\w.' -]{0,40}[*_]{0,6}[ \t]{0,6})?\Z")
+_LONGEST_NAME: Final = 64
 _MAY_BE_THOUGHT: Final = re.compile(r"<\w{0,8}\Z")
 _BEFORE_EOD: Final = " \t\n[({*_\"'"
 _CLOSING: Final = re.compile('["\u201d]')
@@ -117,11 +120,12 @@ class Coming:
 
 def read_coming(text: str, name: str, others: Sequence[str] = ()) -> Coming:
     """As `read_said`, of a reply that is still coming."""
-    text = _MAY_BE_NEXT.sub("", _MAY_BE_THOUGHT.sub("", _THOUGHT.sub("", text)))
+    text = _without_next(_MAY_BE_THOUGHT.sub("", _THOUGHT.sub("", text)))
     turn, _, closed, named = _turn_of(text, name, others)
     action, message = _parts(turn, name, named=named)
     said = Said(action, _unquoted(message))
-    acted = bool(action) and (closed or bool(_ACTION.match(turn)))
+    # EOD takes stars with it, so that what stands between them is open.
+    acted = bool(action) and (closed or (turn.startswith("(") and bool(_ACTION.match(turn))))
     if closed:
         return Coming(said, said.message, whole=True, acted=acted)
     words = message.split(" ")[:-1]  # the last one may grow
@@ -133,6 +137,21 @@ def read_coming(text: str, name: str, others: Sequence[str] = ()) -> Coming:
     # It may be the action, whose end has not come.
     acts = not action and ((len(turn) <= _LONGEST_UNOPENED and not named) or turn.startswith("*"))
     return Coming(said, "" if quoted or acts else settled, acted=acted)
+
+
+def _without_next(text: str) -> str:
+    """`text` without what may be the beginning of the next turn: a name on a new line, or behind a bracket."""
+    start = max(len(text) - _LONGEST_NAME, 0)
+    for at in range(start, len(text) + 1):
+        if not _MAY_BE_NAME.match(text, at):
+            continue
+        before = text[:at].rstrip()
+        gap = text[len(before) : at]
+        if "\n" in gap:
+            return text[: len(before) + gap.index("\n")]
+        if text.startswith("[", at):
+            return before
+    return text
 
 
 def as_turn(text: str, lead: str) -> str:
@@ -162,12 +181,14 @@ def _in_words(text: str) -> str:
 def first_sentences(text: str, most: int) -> str:
     """The first `most` sentences of a message; two calls of a word or two ("Oh, Jonas!") do not count."""
     kept: list[str] = []
-    for sentence in sentences(text):
+    last = 0
+    for start, end in spans(text):
         counted = sum(len(_WORD.findall(one)) > _CALL for one in kept)
         if counted >= most or len(kept) >= most + _CALLS:
             break
-        kept.append(sentence)
-    return " ".join(kept)
+        kept.append(text[start:end])
+        last = end
+    return text[:last].rstrip()
 
 
 def _turn_of(text: str, name: str, others: Sequence[str]) -> tuple[str, re.Match[str] | None, bool, bool]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
-from fabula.engine.replies.lenient import LenientReader, UnreadableError
+from fabula.base.characters import readable
+from fabula.engine.replies.lenient import DEEPEST, LenientReader, UnreadableError
 from fabula.engine.replies.problem import ReplyProblem
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def read_json(text: str, type_: type[T]) -> T:
     except TypeError:  # an annotation that has no hash
         validate = _adapter.__wrapped__(wanted).validate_python
     found, problem = _values(text)
+    found = [_Found(_readable(one.value), one.whole) for one in found]
     if not found:
         raise ReplyProblem(problem or "There is no JSON in it.")
     reason = ""
@@ -112,6 +114,23 @@ def _values(text: str) -> tuple[list[_Found], str]:
     return [], problem
 
 
+def _readable(value: Any, depth: int = 0) -> Any:  # noqa: ANN401 - JSON data of any shape
+    """`value` with its texts as `readable` leaves them: what an escape in JSON stands for is first seen here.
+
+    Raises:
+        ReplyProblem: it is nested too deeply.
+    """
+    if isinstance(value, str):
+        return readable(value)
+    if not isinstance(value, (dict, list)):
+        return value
+    if depth >= DEEPEST:
+        raise ReplyProblem(f"It is nested deeper than {DEEPEST} levels.")
+    if isinstance(value, list):
+        return [_readable(one, depth + 1) for one in value]
+    return {readable(name): _readable(one, depth + 1) for name, one in value.items()}
+
+
 def _strict(text: str) -> Any:  # noqa: ANN401 - JSON data of any shape
     return json.loads(text, parse_constant=_refuse, parse_float=_finite)
 
@@ -141,6 +160,8 @@ def _scan(text: str) -> tuple[list[_Found], str]:
             value = reader.value()
         except UnreadableError as error:
             problem = problem or (str(error) if error.refused else "")
+            if reader.too_deep:
+                break
             spent += reader.at - opening.start() + 1
             at = opening.start() + 1 if not error.refused else reader.at
         else:

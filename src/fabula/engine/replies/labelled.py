@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _LEAD: Final = r"[ \t>*_#•\-]*(?:\d{1,2}[.)][ \t*_]*)?"
-_CLOSE: Final = r"(?: \d{1,2})?[ \t]*[*_]*[ \t]*:[ \t]*[*_]*[ \t]*"
+_CLOSE: Final = r"(?: \d{1,2})?[ \t]*+[*_]*+[ \t]*+:[ \t]*+[*_]*+[ \t]*+"
 _SCENE: Final = r"(?:scene \d+[ \t:.,\-]*[*_]*)?"
 _ENTRY: Final = re.compile(
-    r"[ \t>•#\-*\d.)]*[*_\[\"]*(?P<name>[^\W\d_][^:*_\n\]]{0,60}?)[*_\]\"]*[ \t]*"
+    r"[ \t>•#\-*\d.)]*+[*_\[\"]*+(?P<name>[^\W\d_][^:*_\n\]]{0,60}?)[*_\]\"]*[ \t]*"
     r"(?::| [-\u2013\u2014] )[*_]*[ \t]*(?P<rest>\S.*)"
 )
 _EXAMPLE: Final = re.compile(r"^[ \t>#*]*(?:Example[ \t]+\d+\b|\*\*Logline:)", re.MULTILINE)
-_END: Final = re.compile(r"^[ \t>#]*\W*END\W*$|\*\*END\b[*\s]*", re.MULTILINE)
+_END: Final = re.compile(r"^[^\w\n]*+END[^\w\n]*+$|\*\*END\b[*\s]*+", re.MULTILINE)
 _PLAIN_WORD: Final = re.compile(r"[\W_]*[^\W\d_]+(?:['\u2019-][^\W\d_]+)*[.,;:!?\"'\u2019\u201d)]*")
 _TEXT_SHARE: Final = 0.8
 _STOP: Final = re.compile(r"[:.;!?]\s")
-_CLAUSE: Final = re.compile(r"\s*(?:[,;:(\u2013\u2014]|\.\s|\s-\s)\s*")
+_CLAUSE: Final = re.compile(r"(?:(?<!\s)\s++)?+(?:[,;:(\u2013\u2014]\s*+|\.\s++|(?<=\s)-\s++)")
 _ARTICLE: Final = r"\b(?:the|a|an|his|her|their|my|our|its)\s+(?:\w+\s+){0,2}?"
 _ROLE: Final = re.compile(r"(?:(?:he|she|they)\s+)?(?:(?:is|was)\s+)?(?:the|a|an)\s+([^\n]+)", re.IGNORECASE)
 _ROLE_ENDS: Final = re.compile(r"[,;:.()]|\b(?:who|whose|of|with|and|that|in|at|from|is|was|to)\b")
@@ -55,7 +55,12 @@ def split_labels(line: str, labels: Sequence[str]) -> list[str]:
 
 def split_at_label(text: str, label: str) -> list[str]:
     """What stands before the first `label` of a line, and, if it is there, what stands behind it."""
-    return re.split(rf"[ \t,;\-]*[*_]*{re.escape(label)}{_CLOSE}", text, maxsplit=1, flags=re.IGNORECASE)
+    return re.split(
+        rf"(?:(?<![ \t,;\-])[ \t,;\-]++)?+(?:(?<![*_])[*_]++)?+{re.escape(label)}{_CLOSE}",
+        text,
+        maxsplit=1,
+        flags=re.IGNORECASE,
+    )
 
 
 def read_entry(line: str) -> tuple[str, str] | None:

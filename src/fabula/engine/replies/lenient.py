@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-_SPACE: Final = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z))+")
+_SPACE: Final = re.compile(r"(?:\s++|//[^\n]*+|#[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z))++")
 _NUMBER: Final = re.compile(r"[+-]?(?:\d[\d_]*)(?:\.\d*)?(?:[eE][+-]?\d+)?")
 _NAME: Final = re.compile(r"[A-Za-z_$][\w$-]*")
 _AFTER_STRING: Final = re.compile(
@@ -17,7 +17,7 @@ _WORDS: Final = {"true": True, "false": False, "null": None, "none": None}
 _REFUSED: Final = frozenset({"nan", "infinity", "inf"})
 _CLOSERS: Final = {'"': '"', "'": "'", "“": '”"', "‘": "’'", "”": '”"', "„": '“”"', "«": "»"}
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/"}
-_DEEPEST: Final = 60
+DEEPEST: Final = 60
 _MOST_DIGITS: Final = 400
 _CHUNK: Final = re.compile(r"[^\\\"'”’“»]+")
 
@@ -35,6 +35,11 @@ class LenientReader:
 
     def __init__(self, text: str, at: int = 0) -> None:
         self.text, self.at, self.whole, self._depth = text, at, True, 0
+
+    @property
+    def too_deep(self) -> bool:
+        """Whether it gave up because brackets are nested too deeply."""
+        return self._depth > DEEPEST
 
     def value(self) -> Any:  # noqa: ANN401 - JSON data of any shape
         """The next value.
@@ -58,8 +63,8 @@ class LenientReader:
 
     def _nested(self, first: str) -> Any:  # noqa: ANN401 - JSON data of any shape
         self._depth += 1
-        if self._depth > _DEEPEST:
-            raise UnreadableError(f"It is nested deeper than {_DEEPEST} levels.", refused=True)
+        if self._depth > DEEPEST:
+            raise UnreadableError(f"It is nested deeper than {DEEPEST} levels.", refused=True)
         self.at += 1
         result = self._object() if first == "{" else self._array()
         self._depth -= 1

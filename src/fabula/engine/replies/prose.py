@@ -379,6 +379,6 @@ class _Draft:
 def _tight(text: str) -> str:
     """`text` without the gaps that dropped pieces leave: no double blanks, no runs of blank lines."""
     text = re.sub(r"(?<=[^\s])[ \t]{2,}(?=\S)", " ", text)
-    text = re.sub(r"[ \t]+\n", "\n", text)
+    text = re.sub(r"(?<![ \t])[ \t]++\n", "\n", text)
     text = re.sub(r"\n[ \t]+(?=[^\s\-*•\d])", "\n", text)
     return re.sub(r"\n{3,}", "\n\n", text).strip()

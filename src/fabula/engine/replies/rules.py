@@ -23,6 +23,7 @@ RuleName: TypeAlias = Literal[
     "length",
     "field",
     "reply",
+    "size",
 ]
 
 
@@ -50,6 +51,7 @@ RULES: Final[dict[RuleName, Rule]] = {
     "ending": Rule('A small model writes "The End", and goes on behind it.', aid=True),
     "length": Rule("A small model cannot shorten a text, so sentences are left out.", aid=True),
     "field": Rule("A small model fills a field with noise, or with more than it should hold.", aid=True),
+    "size": Rule("A reply that is many times longer than it was allowed to be has run out of control.", aid=False),
     "reply": Rule("The whole reply was none of what was asked for, and was asked for again.", aid=False),
 }
 """All rules by name."""

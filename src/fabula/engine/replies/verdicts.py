@@ -23,7 +23,7 @@ _AFTER: Final = 4  # lines of a closing remark that may follow the verdicts
 _QUOTED: Final = re.compile("[ \t]*(?:>|&gt;|[\"\u201c\u201d\u00ab\u2018'])")
 _FENCE: Final = re.compile(r"[ \t]*(?:```|~~~)")
 _LEAD: Final = r"[ \t#*_|\-\u2022]*(?:\d{1,2}[.)][ \t*_]*)?"
-_CLOSE: Final = r"[ \t]*[*_]*[ \t]*(?:[:=|]|-(?=[ \t*_\[(]*(?:story|[abs]))|\u2013|\u2014)[ \t]*[*_]*[ \t]*"
+_CLOSE: Final = r"[ \t]*+[*_]*+[ \t]*+(?:[:=|]|-(?=[ \t*_\[(]*+(?:story|[abs]))|\u2013|\u2014)[ \t]*+[*_]*+[ \t]*+"
 _BEHIND: Final = (
     r"(?=[ \t]*[*_\])\"'}|]*[ \t]*(?:\Z|[.,;:(\u2013\u2014|]|-[ \t]|because\b|as\b|since\b|is\b|was\b|wins\b))"
 )

@@ -9,7 +9,6 @@ from fabula.measure.report.page import (
     Html,
     Section,
     bullets,
-    cleaned,
     details,
     how_list,
     html_table,
@@ -19,7 +18,7 @@ from fabula.measure.report.page import (
     text,
 )
 from fabula.stats.estimate import figures
-from fabula.story import one_line
+from fabula.story import one_line, readable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -139,7 +138,7 @@ def _why(one: Mapping[str, Any]) -> str:
 
 def as_markdown(story: Mapping[str, Any], dismissed: Mapping[str, str]) -> str:
     """A story's findings to read beside the manuscript, those that were dismissed with their reason."""
-    lines = [f"# Continuity: {cleaned(story['id'])}", ""]
+    lines = [f"# Continuity: {readable(story['id'])}", ""]
     if not story["scored"]:
         lines += ["Not known: the models' replies could not be read.", ""]
     for one in all_findings(story):
@@ -154,7 +153,7 @@ def as_markdown(story: Mapping[str, Any], dismissed: Mapping[str, str]) -> str:
 
 def _plain(said: str) -> str:
     """Foreign text on one line, with what Markdown or HTML would take for markup made harmless."""
-    return one_line(cleaned(said)).translate(_MARKUP)
+    return one_line(readable(said)).translate(_MARKUP)
 
 
 def _marked(passage: Mapping[str, Any]) -> Html:

@@ -188,7 +188,8 @@ def packages(monkeypatch: pytest.MonkeyPatch) -> None:
 
         def __exit__(self, *_: object) -> None: ...
 
-    def there(name: str, *, local_files_only: bool, made: object) -> object:
+    def there(name: str, *, local_files_only: bool, trust_remote_code: bool, made: object) -> object:
+        assert trust_remote_code is False, "no Python of a model's folder is run"
         if name == "gone" and local_files_only:
             raise OSError("no such model")
         return made

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import html
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from fabula.base.characters import readable
 from fabula.measure.report import DIFFERENCE
 from fabula.stats.estimate import Estimate, figures
 
@@ -16,11 +16,6 @@ if TYPE_CHECKING:
     from fabula.measure.report import Report, Row
     from fabula.stats.estimate import Scored
 
-# What neither HTML nor XML may hold: control characters, halves of surrogate pairs, and two that are no characters.
-# Marks that turn the direction of writing are taken out too: a story could hide a verdict behind one.
-_FORBIDDEN: Final = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
-)
 _LEAST_P: Final = 0.001
 # No script runs and nothing is fetched, whatever a later change lets through.
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -73,14 +68,9 @@ class Section:
     body: Html
 
 
-def cleaned(said: str) -> str:
-    """`said` without the characters that no HTML or XML file may hold, and without marks that turn its direction."""
-    return _FORBIDDEN.sub("", said)
-
-
 def text(said: object) -> Html:
     """Any text as markup that shows it: all that could be read as markup is escaped. Markup stays as it is."""
-    return said if isinstance(said, Html) else Html(html.escape(cleaned(str(said))))
+    return said if isinstance(said, Html) else Html(html.escape(readable(str(said))))
 
 
 def joined(*parts: str) -> Html:

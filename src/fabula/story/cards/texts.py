@@ -7,20 +7,13 @@ import math
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.base.characters import readable
 from fabula.base.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MAX_DEPTH: Final = 64
-_UNSEEN: Final = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but tab and line end
-    "\u200b\u2060\ufeff"  # marks without width
-    "\u202a-\u202e\u2066-\u2069"  # marks that turn the direction of writing
-    "\U000e0000-\U000e007f]"  # letters that nobody sees, and models read
-)
-_BREAKS: Final = re.compile("\r\n?|[\x85\u2028\u2029]")
-_HALVES: Final = re.compile("[\ud800-\udfff]")
 _MACRO: Final = re.compile(
     r"\{\{(?P<aside>(?://|comment:|hidden_key:)[^{}]{0,2000})\}\}|\{\{(?P<name>char|user|bot)\}\}|<(?P<tag>char|bot|user)>",
     re.IGNORECASE,
@@ -30,8 +23,8 @@ _NESTING: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[{]|[\]}]', re.DOT
 
 
 def cleaned(text: str) -> str:
-    """`text` with one kind of line end and nothing that cannot be seen; halves of characters become U+FFFD."""
-    return _HALVES.sub("\ufffd", _UNSEEN.sub("", _BREAKS.sub("\n", text))).strip()
+    """`text` as `readable` leaves it, with one kind of line end and no blanks around it."""
+    return readable(text).replace("\r\n", "\n").strip()
 
 
 def filled(text: str, char: str, user: str) -> str:

@@ -420,26 +420,23 @@ async def _plan(
         **_planning_fields(s, writers, whole, run, agent.role, config),
     }
     fields |= {"note": note_length(agent, whole), "informed": fields["informed"] or agent in REVIEWS}
-    fault = ""
+    fault, run = "", run.tries(agent.prompt)
     for attempt in range(_NOTE_TRIES if cleaned else 1):
         here = run.again(attempt, fault)
         sampling = Sampling(max_tokens=limit)
         reply = await here.reply(agent.role, agent.prompt, sampling=sampling, expect=agent.words, **fields)
-        if not cleaned:
+        if not cleaned and count_words(reply.text):
             return reply.text
         echo = [entry.text for entry in s.entries]
         text = clean_reply(here, agent.role, reply, labels=_LABELS, echo=echo, kind="notes")
         fault = here.fault(text, agent.prompt, fields)
-        if not fault:
+        if not fault and text:
             return text
     if count_words(reply.text):
         run.note(f"No note of use in {_NOTE_TRIES} tries, each asked in another way: {fault} The last reply stands.")
         return reply.text
-    raise ReplyError(
-        f"The role {agent.role!r} gave no note at {run.at} in {_NOTE_TRIES} tries, each asked in another way. {fault} "
-        "Give this role a stronger model, or run again with another --seed.",
-        reply=reply.text,
-    )
+    problem = f"The role {agent.role!r} gave no note at {run.at} in {_NOTE_TRIES} tries, each asked in another way."
+    raise run.no_use(agent.prompt, f"{problem} {fault}", agent.role, reply.text)
 
 
 async def _plot_by_part(

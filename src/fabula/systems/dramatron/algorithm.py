@@ -140,6 +140,7 @@ async def list_characters(logline: str, run: Run, config: Config) -> tuple[Chara
         text_of=characters_text,
         shape=lambda known: characters_shape(1 if known else 2, bounded=run.aids("characters")),
         typical=typical().characters,
+        usual=2,
     )
     return await listed.keep(run)
 
@@ -701,7 +702,7 @@ async def _read_until_text(
     Raises:
         ReplyError: there never is.
     """
-    fault = ""
+    fault, run = "", run.tries(level.prompt)
     for attempt in range(TRIES):
         answer = await generate(_again(run, config, attempt, fault), level, config, fields)
         text = read(answer)
@@ -710,7 +711,7 @@ async def _read_until_text(
             return text
         if text:
             run.removed("reply", text)
-    raise _unreadable(level, what, answer.text)
+    raise _unreadable(run, level, what, answer.text)
 
 
 def _fault(run: Run, level: Level, config: Config, fields: Mapping[str, Any], text: str) -> str:
@@ -729,12 +730,9 @@ def _fault(run: Run, level: Level, config: Config, fields: Mapping[str, Any], te
     return run.fault(text, level.prompt, shown)
 
 
-def _unreadable(level: Level, what: str, reply: str) -> ReplyError:
-    return ReplyError(
-        f"The role {level.role!r} gave no {what} that can be read in {TRIES} tries. Give this role a stronger model, "
-        "or run again with another --seed.",
-        reply=reply,
-    )
+def _unreadable(run: Run, level: Level, what: str, reply: str) -> ReplyError:
+    problem = f"The role {level.role!r} gave no {what} that can be read in {TRIES} tries."
+    return run.no_use(level.prompt, problem, level.role, reply)
 
 
 # levels that list ---------------------------------------------------------------------------------------------------
@@ -808,12 +806,13 @@ class _ListLevel(Generic[E]):
         return self.text_of(new)
 
     async def _first(self, run: Run) -> tuple[E, ...]:
+        run = run.tries(self.level.prompt)
         for attempt in range(TRIES):
             where = _again(run, self.config, attempt, f"It held no {self.what} that can be read.")
             entries, reply = await self._ask(where, self.level, ())
             if found := entries or run.unless_made_up(lambda: (), self.typical):
                 return found
-        raise _unreadable(self.level, self.what, reply)
+        raise _unreadable(run, self.level, self.what, reply)
 
     async def _ask(self, run: Run, level: Level, known: Sequence[E]) -> tuple[tuple[E, ...], str]:
         """Entries that do not stand in `known`, and the reply they were read from."""

@@ -793,7 +793,7 @@ async def test_an_edit_without_end_keeps_its_last_record_in_faithful_mode_too() 
 @pytest.mark.parametrize(
     ("role", "told"),
     [
-        ("title", r"The role 'title' gave no title that can be read in 4 tries\. Give this role a stronger"),
+        ("title", r"The role 'title' gave no title that can be read in 4 tries\. The same command asks"),
         ("characters", r"The role 'characters' gave no character that can be read in 4 tries"),
         ("scenes", r"The role 'scenes' gave no scene that can be read in 4 tries"),
         ("places", r"The role 'places' gave no description of 'The lamp room\.' that can be read in 4 tries"),

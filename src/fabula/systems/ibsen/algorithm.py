@@ -397,6 +397,7 @@ class Director:
             ReplyError: no plan had a line (only without `lenient_plan`).
         """
         self.queue.clear()
+        run = run.tries("plan")
         for attempt in range(PLAN_TRIES):
             here = run.again(attempt, "It held no line that somebody speaks.")
             self.outline = await self.make_outline(here)
@@ -404,11 +405,11 @@ class Director:
             if self.queue:
                 return
         if not self.play.config.ours.lenient_plan:
-            raise ReplyError(
-                f"The director planned no line at {run.at} in {PLAN_TRIES} tries. Give the role 'director' a "
-                "stronger model, or set lenient_plan=true, and the actor who was silent longest speaks.",
-                reply="",
+            problem = (
+                f"The director planned no line at {run.at} in {PLAN_TRIES} tries. With lenient_plan=true the actor who "
+                "was silent longest speaks."
             )
+            raise run.no_use("plan", problem, "director", "")
         run.note(f"The director planned no line in {PLAN_TRIES} tries; the actor who was silent longest speaks.")
         self.idle += 1
         spoke = [turn.name for turn in self.turns]

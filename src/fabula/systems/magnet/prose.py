@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.base.errors import ReplyError
 from fabula.base.later import Later
 from fabula.craft.length import WordRange
 from fabula.craft.prose import Prose, clean_reply, write_prose
@@ -40,7 +39,7 @@ async def plain_action(run: Run, name: str, sampling: Sampling, fields: Mapping[
     Raises:
         ReplyError: nothing of the replies can be used.
     """
-    fault = ""
+    fault, run = "", run.tries("act")
     for attempt in range(_TRIES):
         here = run.again(attempt, fault)
         reply = await here.reply(name, "act", sampling=sampling, expect=_ACTION_WORDS, **fields)
@@ -55,7 +54,7 @@ async def plain_action(run: Run, name: str, sampling: Sampling, fields: Mapping[
             kept = shortened(action) if run.aids(name) else action
             here.removed("length", action.removeprefix(kept))
             return kept
-    raise ReplyError(f"{name!r} gave no action in {_TRIES} tries.", reply=reply.text)
+    raise run.no_use("act", f"{name!r} gave no action in {_TRIES} tries.", "character", reply.text)
 
 
 def _told(run: Run, fields: Mapping[str, Any]) -> tuple[str, ...]:

@@ -702,6 +702,7 @@ async def plan_of(run: Run, task: PlanTask, config: Config) -> tuple[Step, ...]:
     personas = [task.personas[name] for name in task.people]
 
     async def make(own: Run) -> str:
+        own = own.tries("plan")
         sampling = Sampling(temperature=paper.plan_temperature, max_tokens=own.reply_tokens("planner", _PLAN_TOKENS))
         asked = partial(
             _candidate,
@@ -725,9 +726,8 @@ async def plan_of(run: Run, task: PlanTask, config: Config) -> tuple[Step, ...]:
             texts = await side_by_side(asked(number, others=[]) for number in range(1, paper.candidates + 1))
         plans = list(dict.fromkeys(_plans_in(texts, most)))
         if not plans and not ours.lenient:
-            raise ReplyError(
-                f"No plan could be read at {own.at} in {len(texts)} replies. Run with another --seed.",
-                reply=texts[-1],
+            raise own.no_use(
+                "plan", f"No plan could be read at {own.at} in {len(texts)} replies.", "planner", texts[-1]
             )
         if not plans:
             own.note(f"No plan could be read at {own.at}; the segment's own sentences stand in.")
@@ -889,7 +889,7 @@ def _mean(texts: Sequence[str]) -> float:
 
 
 def _usual_turn(moment: Moment, *, counts: bool) -> str:
-    """How a turn looks, for estimates: points of the plan come up one after the other, and after the last it is over."""
+    """How a turn looks, for estimates: points of the plan come up one by one, and after the last it is over."""
     dealt = min(int(len(moment.lines) / 2 / _EXCHANGES), len(moment.steps))
     done = f"\nDONE {', '.join(map(str, range(1, dealt + 1))) or 'none'}" if counts else ""
     over = "\nEOD" if dealt and dealt == len(moment.steps) else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fabula.project.telling import ORDER, TITLE, is_own
+from fabula.project.telling import ORDER, TITLE, is_own, of_empty, of_renamed
 from fabula.story import Story, slug
 
 if TYPE_CHECKING:
@@ -16,26 +16,11 @@ if TYPE_CHECKING:
 _OWN: Final = "{0} is a text of your own: it stands in the story where its name says, and nobody writes it again."
 _UNUSED: Final = "{0} is not used in this story as it is written now, so your text there changes nothing."
 _UNREAD: Final = "{0} is not read: only files .md, .yaml and .csv are, and none in further folders."
-_MOVED: Final = "{0}, which was {1}, stands in the story where its name says."
-_PART: Final = (
-    "{0} gets its name {1} back: files are named after the parts, in the order in which they are written. To tell the "
-    "parts in another order, move them in story.md."
-)
 _OWN_GONE: Final = "{0}, a text of your own, is gone, and leaves the story with it."
 _GONE: Final = (
     "{0} is gone, which says nothing: it gets its text back. Say `fabula retake {1}` for another one; what the story "
     "is to do without has to leave its plan or brief."
 )
-
-
-def of_empty(file: str) -> str:
-    """What is said of a file that the author emptied."""
-    return f"{file} is empty, which says nothing: it gets its text back when the story is written."
-
-
-def of_renamed(file: str, before: str, *, own: bool) -> str:
-    """What is said of a file that was called `before`: of a part of the story, or a text of the author's own."""
-    return (_MOVED if own else _PART).format(file, before)
 
 
 def remarks_on(

@@ -1,0 +1,88 @@
+"""A run is held to what was announced of it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from fabula.base.errors import MoreThanAnnouncedError
+from fabula.engine.announced import Announced
+from fabula.engine.dry_run import DryRun, PlannedCall
+
+
+def announced_of(*paths: str, cost: float | None = 0.01) -> DryRun:
+    return DryRun([PlannedCall(path, "writer", "m", 100, 20, cost) for path in paths])
+
+
+async def test_a_run_that_asks_what_was_announced_is_not_stopped() -> None:
+    held = Announced(announced_of("a", "b", "c"), exact=True)
+    for path in ("c", "a", "b"):
+        await held.allow(path, 0.0)
+    assert held.made == 3
+
+
+async def test_a_call_that_was_not_announced_stops_an_update_and_a_repair_does_not() -> None:
+    held = Announced(announced_of("a", "b"), exact=True, again="`fabula update tale --yes`")
+    await held.allow("a", 0.0)
+    await held.allow("a", 0.0)  # the same call, since its reply could not be read
+    with pytest.raises(MoreThanAnnouncedError) as stopped:
+        await held.allow("a/extend/1", 0.0)
+    assert str(stopped.value) == (
+        "Stopped before more is asked than was announced: 2 calls were announced, 2 have been made, and more are to "
+        "come. The next would be a/extend/1. Everything finished is kept; go on with `fabula update tale --yes`."
+    )
+
+
+async def test_an_estimate_may_be_passed_by_a_fifth() -> None:
+    held = Announced(announced_of(*"abcdefghij"))
+    for number in range(12):
+        await held.allow(f"other/{number}", 0.0)
+    with pytest.raises(MoreThanAnnouncedError, match="10 calls were announced, 12 have been made"):
+        await held.allow("other/13", 0.0)
+
+
+async def test_dollars_count_too_where_they_are_known() -> None:
+    held = Announced(announced_of(*"abcdefghij"))
+    await held.allow("a", 0.119)
+    with pytest.raises(MoreThanAnnouncedError):
+        await held.allow("b", 0.121)
+    await Announced(announced_of("a", "b", cost=None)).allow("a", 99.0)
+
+
+async def test_who_agrees_is_asked_once_also_by_calls_side_by_side() -> None:
+    asked: list[int] = []
+
+    async def go_on(held: Announced) -> bool:
+        asked.append(held.made)
+        await asyncio.sleep(0)
+        return True
+
+    held = Announced(announced_of("a"), exact=True, go_on=go_on)
+    await asyncio.gather(*(held.allow(path, 0.0) for path in "abcdef"))
+    assert len(asked) == 1
+
+
+async def test_a_new_announcement_takes_the_place_of_the_old_one_and_is_an_estimate() -> None:
+    asked: list[str] = []
+
+    async def go_on(held: Announced) -> bool:
+        asked.append(held.sentence)
+        held.renew(announced_of("b", "c", "d", "e", "f"))
+        return True
+
+    held = Announced(announced_of("a"), exact=True, go_on=go_on)
+    for path in ("a", "b", "x", "y", "z", "d", "e"):
+        await held.allow(path, 0.0)
+    assert len(asked) == 1, "five were announced then, and six may be made"
+    await held.allow("f", 0.0)
+    assert asked[1].startswith("5 calls were announced, 6 have been made")
+
+
+def test_terse_and_generous_walks_are_announced_together() -> None:
+    other = announced_of("a")
+    both = announced_of("a", "a/extend/1")
+    both.other = other
+    assert (both.least_calls, len(both.planned)) == (1, 2)
+    assert both.tokens == 180, "the middle of 120 and 240"
+    assert both.cost == pytest.approx(0.015)

@@ -1,0 +1,35 @@
+"""The benchmark of estimates runs with its shortest stories; its targets are for all lengths."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).parents[2]))  # as in test_benchmarks.py
+
+from benchmarks import estimates
+
+LARGE = estimates.PROFILES[1]
+
+
+@pytest.mark.parametrize("system", ["agents-room", "character-simulation", "ibsen", "magnet"])
+@pytest.mark.parametrize("temper", estimates.TEMPERS)
+def test_an_estimate_is_near_what_a_short_story_takes(system: str, temper: str) -> None:
+    found = estimates.compared(system, 500, estimates.TEMPERS[temper], LARGE)
+    assert 75 <= found.ratio <= 125
+    assert 400 <= found.words <= 600
+
+
+@pytest.mark.parametrize("temper", estimates.TEMPERS)
+def test_an_estimate_counts_the_continuations_of_a_long_text(temper: str) -> None:
+    found = estimates.compared("end-to-end", 20_000, estimates.TEMPERS[temper], LARGE)
+    assert found.announced_calls >= 4, "a reply of 8,192 tokens holds a quarter of it"
+    assert 75 <= found.ratio <= 125
+
+
+def test_what_does_not_fit_into_a_window_is_no_number() -> None:
+    table = estimates.bench((20_000,), ("end-to-end",))
+    assert [row.each for row in table.rows] == ["2 models", "2 models"], "two of four fit"
+    assert "8k window" in table.notes[-1]
