@@ -290,6 +290,7 @@ def cases() -> list[Case]:
 
 
 async def _write(case: Case, folder: Path, model: ScriptedModel) -> None:
+    # ruff: noqa: ASYNC240 - nothing else waits meanwhile
     settings = Settings(system=case.method.name, preset=case.preset, config=case.config)  # type: ignore[arg-type] # a case's
     project = Project.open(folder) if folder.exists() else Project.create(folder, Brief.parse(case.brief))
     cast = Cast.of(model)
@@ -337,11 +338,12 @@ def _opened(folder: Path) -> None:
 
 
 def _tried(case: Case, what: str, wrong: Counter[str], work: Callable[[], None], *, again: bool = False) -> None:
-    """Do `work`; count in `wrong` what is no error of ours, and, where it is done `again`, what keeps a project shut."""
+    """Do `work` and count in `wrong` what is no error of ours, and what keeps a project shut where it is done `again`."""
     try:
         work()
     except FabulaError as error:
-        going_on = isinstance(error, (ModelError, JournalMissError)) or "again" in str(error) or "anew" in str(error)
+        said = str(error)
+        going_on = isinstance(error, (ModelError, JournalMissError)) or "again" in said or "anew" in said
         if again and not going_on:
             wrong[f"{case.name} {what}: {type(error).__name__}: {str(error)[:300]}"] += 1
     except Exception as error:  # noqa: BLE001 - this is what is looked for

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fabula.app.item_files import item_of
 from fabula.base.characters import binary_place, readable
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
@@ -43,7 +44,8 @@ HOSTILE = "a\x00b\x07c\x1b[31md\x85e\u202ef\ud800g\u2028h\x0ci\u200bj\x9b1mk\u20
         ("safe \u202eeruces\u202c\u200e\u200f\u061c", "safe eruces"),
         ("zero\u200bwidth\ufeff\u2060", "zerowidth"),
         ("ig\u200dnore, ig\u200cnore", "ignore, ignore"),
-        ("می\u200cخواهم \u0915\u094d\u200d\u0937 👩\u200d🚀 ❤\ufe0f\u200d🔥", "می\u200cخواهم \u0915\u094d\u200d\u0937 👩\u200d🚀 ❤\ufe0f\u200d🔥"),
+        ("می\u200cخواهم \u0915\u094d\u200d\u0937", "می\u200cخواهم \u0915\u094d\u200d\u0937"),
+        ("👩\u200d🚀 ❤\ufe0f\u200d🔥", "👩\u200d🚀 ❤\ufe0f\u200d🔥"),
         ("می\u200c\u200c\u200d", "می\u200c"),
         ("half \ud83d and \udc00, whole 😀", "half \ufffd and \ufffd, whole 😀"),
         ("obey\U000e006f\U000e0062\U000e0065\U000e0079", "obey"),
@@ -92,3 +94,8 @@ def test_binary_data_is_named_with_line_and_character(tmp_path: Path) -> None:
         read_text(file, 1000)
     assert binary_place("Żółw".encode("utf-16-le").decode("utf-8", "replace")) or binary_place("a\0b\0c\0")
     assert binary_place("") == ""
+
+
+def test_a_story_of_a_set_is_cleaned_where_it_is_read() -> None:
+    item = item_of({"id": "a", "text": f"The lamp is lit. {HOSTILE}", "narrative": HOSTILE}, "set.jsonl")
+    assert not UNSEEN.search(item.story.text + item.narrative)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.base.characters import readable
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
 from fabula.craft.conversation.session import FOLDER as TALKS
@@ -201,6 +202,7 @@ def item_of(data: Any, where: str) -> Item:  # noqa: ANN401 - JSON of any kind
     """
     if not isinstance(data, dict) or not all(isinstance(data.get(name, ""), str) for name in _FIELDS):
         raise UsageError(f"{where}: not an object with texts in {', '.join(_FIELDS)}. Correct the line.")
+    data |= {name: readable(data[name]) for name in _FIELDS if name in data}
     if not data.get("id"):
         raise UsageError(f"{where}: the story has no id. Give it one.")
     reference = _reference(data["reference"], f"{where}, reference") if data.get("reference") else None
