@@ -64,6 +64,20 @@ def test_saving_stores_what_was_given_before(cli: Cli, with_seed: Path) -> None:
     assert "As last time" not in cli("update", "lamp").err
 
 
+def test_options_are_said_as_they_are_typed(cli: Cli, project: Path) -> None:
+    options = ("--sampling", "climax.stop=END", "--set", "max_tokens=900", "--aids", "off")
+    cli("write", "lamp", *options)
+    said = cli("update", "lamp", "--dry-run").err
+    assert all(f"{name} {value}" in said for name, value in zip(options[::2], options[1::2], strict=True))
+
+
+def test_planning_in_a_project_keeps_its_system(cli: Cli, project: Path) -> None:
+    settings = project / "fabula.toml"
+    settings.write_text('system = "dramatron"\npreset = "faithful"\nmodel = "scripted:script.toml"\n')
+    cli("plan", "--from-brief", "brief.md", "--out", "lamp")
+    assert cli("status", "lamp", "--json").json["settings"]["system"] == "dramatron"
+
+
 def test_a_length_holds_until_the_brief_asks_for_another(cli: Cli, project: Path) -> None:
     brief = project / "brief.md"
     cli("write", "lamp", "--words", "60-80")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -215,3 +216,54 @@ def test_errors_side_by_side_end_no_conversation(cli: Cli, monkeypatch: pytest.M
     ran = talk(cli, stdin="Hm.\n/quit\n")
     assert ran.code == 0
     assert "The engine is busy.\nThe conversation stands as before. Say it again, or something else." in ran.err
+
+
+CARD = {
+    "spec": "chara_card_v2",
+    "spec_version": "2.0",
+    "data": {
+        "name": "Mara",
+        "description": "{{char}} keeps the lamp.",
+        "first_mes": "You are wet, {{user}}.",
+        "alternate_greetings": ["The lamp is out."],
+    },
+}
+
+
+def test_a_card_is_talked_to_and_its_greetings_are_chosen(cli: Cli) -> None:
+    (cli.folder / "mara.json").write_text(json.dumps(CARD))
+    (cli.folder / "cape.json").write_text(json.dumps({"entries": {"0": {"key": ["bell"], "content": "It rings."}}}))
+    options = ("--as", "Tobias", "--model", "scripted:chat.toml")
+    ran = cli("chat", "mara.json", *options, "--world", "cape.json", stdin="/greeting\n/greeting 2\nHm.\n/greeting x\n")
+    assert ran.code == 0, ran.err
+    assert ran.out.splitlines() == [
+        "Mara: You are wet, Tobias.",
+        "1. You are wet, Tobias.",
+        "2. The lamp is out.",
+        "Mara: The lamp is out.",
+        TURNS[1],
+    ]
+    assert "/greeting takes a number, not 'x'" in ran.err
+    assert (cli.folder / "mara/cards/world-cape.json").exists()
+    assert cli("chat", "mara", stdin="").out.startswith("Mara: The lamp is out.")
+    ran = cli("chat", "mara.json", *options, "--new", "--greeting", "2", stdin="")
+    assert ran.out.strip() == "Mara: The lamp is out."
+    ran = cli("chat", "mara.json", *options, "--new", "--greeting", "3", stdin="")
+    assert "There is no greeting 3: Mara has 2, from 1 on." in ran.err
+    ran = cli("chat", "mara.json", *options, "--world", "chat.toml")
+    assert ran.code != 0
+    assert "Give a lorebook" in ran.err
+
+
+def test_a_conversation_goes_on_with_its_system(cli: Cli) -> None:
+    talk(cli, "--system", "snap", stdin="What now?\n")
+    ran = cli("chat", "lamp", "--system", "vanilla", "--model", "scripted:chat.toml", stdin="")
+    assert ran.code != 0
+    assert "was begun with the system 'snap' and goes on with it: --system snap." in ran.err
+
+
+def test_a_model_too_small_for_plans_is_told_of(cli: Cli) -> None:
+    ran = talk(cli, "--aids", "on", stdin="/quit\n")
+    assert "snap needs a larger one" in ran.err
+    assert "`--system vanilla` needs no plan" in ran.err
+    assert "needs a larger one" not in talk(cli, "--new", "--aids", "off", stdin="/quit\n").err

@@ -14,18 +14,21 @@ from fabula.app.conversing import card_project, conversing, settings_for
 from fabula.app.writing import Options
 from fabula.base.errors import ProjectError, UsageError
 from fabula.craft.conversation import Parties
+from fabula.craft.conversation.cards import write_cards
 from fabula.project.folder import Project
 from fabula.project.settings import Settings
 from fabula.story import Brief
 from fabula.story.cards import Lorebook, parse_card, read_lorebook, scan
 from fabula.systems import find
+from serving import MODEL, here, project
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from fabula.models.base import Request
 
-CARD = {
+SYSTEM = {"role": "system", "content": "Write Mara's next reply."}
+CARD: dict[str, Any] = {
     "spec": "chara_card_v3",
     "spec_version": "3.0",
     "data": {
@@ -68,13 +71,13 @@ def opened_card(tmp_path: Path, **more: Any) -> Project:  # noqa: ANN401 - setti
     return card_project(card, tmp_path / "mara", "Tobias", more, {"cape": json.dumps(WORLD).encode()})
 
 
-def playing(project: Project, tmp_path: Path) -> Any:  # noqa: ANN401 - a context manager
+def playing(made: Project, tmp_path: Path) -> Any:  # noqa: ANN401 - a context manager
     """The project, open, with a program in every role."""
     file = tmp_path / "play.py"
     file.write_text(REPLIES)
-    settings = settings_for(project.settings)
+    settings = settings_for(made.settings)
     roles = {role: {"play": f"{file}:play"} for role in find(settings.system).roles}
-    return conversing(project, settings.with_({"roles": roles}), Options())
+    return conversing(made, settings.with_({"roles": roles}), Options())
 
 
 async def test_a_card_greets_without_a_call_and_its_lorebooks_reach_the_prompt(tmp_path: Path) -> None:
@@ -130,10 +133,10 @@ async def test_a_card_is_talked_to_with_snap_too(tmp_path: Path) -> None:
 
 
 async def test_a_damaged_card_in_a_project_is_named(tmp_path: Path) -> None:
-    project = opened_card(tmp_path)
-    (project.folder / "cards/other.json").write_text("{")
+    made = opened_card(tmp_path)
+    (made.folder / "cards/other.json").write_text("{")
     with pytest.raises(ProjectError, match=r"other.json is no JSON"):
-        async with playing(project, tmp_path):
+        async with playing(made, tmp_path):
             pass
 
 
@@ -283,9 +286,30 @@ async def test_the_next_cell_is_made_ready_ahead_once(tmp_path: Path) -> None:
 
 
 async def test_a_log_keeps_its_system(tmp_path: Path) -> None:
-    project, two = story_project(tmp_path), Parties("Tobias", ("Mara",))
-    async with playing(project, tmp_path) as open_:
+    made, two = story_project(tmp_path), Parties("Tobias", ("Mara",))
+    async with playing(made, tmp_path) as open_:
         await (await open_.session("a", two)).begin()
-    async with conversing(project, Settings(system="vanilla"), Options()) as open_:
+    async with conversing(made, Settings(system="vanilla"), Options()) as open_:
         with pytest.raises(UsageError, match=r"begun with the system 'snap' and goes on with it: --system snap"):
             await open_.session("a", two)
+
+
+# over HTTP ----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_greeting_that_a_client_brings_along_is_that_of_the_card(tmp_path: Path) -> None:
+    card = parse_card(json.dumps({**CARD, "data": {**CARD["data"], "name": "Mara"}}).encode())
+    write_cards(project(tmp_path).folder, [card], {})
+    async with here(tmp_path) as server:
+        begun = await server.client.post("/v1/chat/completions", json={"model": MODEL, "messages": [SYSTEM]})
+        assert begun.json()["choices"][0]["message"]["content"] == "*She turns.* You are wet, Tobias."
+        assert not server.engine.asked
+        second = {"role": "assistant", "content": "The lamp is out, Tobias."}
+        talk = [SYSTEM, second, {"role": "user", "content": "Was that the bell?"}]
+        first = await server.client.post("/v1/chat/completions", json={"model": MODEL, "messages": talk})
+        prompt = [message.content for message in server.engine.asked[-1].messages]
+        assert "[Mara: The lamp is out, Tobias.]" in prompt
+        assert "Tobias's father rang it." in prompt[-1]
+        talk += [first.json()["choices"][0]["message"], {"role": "user", "content": "And now?"}]
+        again = await server.client.post("/v1/chat/completions", json={"model": MODEL, "messages": talk})
+        assert again.json()["fabula"]["session"] == first.json()["fabula"]["session"]

@@ -361,6 +361,8 @@ READ: list[Callable[[Journal], object]] = [
     lambda journal: journal.calls(),
     lambda journal: journal.spent(),
     lambda journal: journal.runs(),
+    lambda journal: journal.last_settings(),
+    lambda journal: journal.trail(),
 ]
 DAMAGE = {
     "UPDATE text SET body = body || ' And more.' WHERE hash = (SELECT reply FROM call)": (0, 1, 2),
@@ -374,7 +376,9 @@ DAMAGE = {
     "UPDATE call SET request = 'null'": (2,),
     "UPDATE call SET request = '{\"messages\": [1]}'": (2,),
     'UPDATE call SET request = \'{"messages": [["user", "gone"]]}\'': (2,),
-    "UPDATE run SET settings = 'x'": (4,),
+    "UPDATE run SET settings = 'x'": (4, 5),
+    "INSERT INTO trail VALUES ('', '{', 0, '[]', '[]')": (6,),
+    "INSERT INTO trail VALUES ('', '{}', 0, '[]', '1')": (6,),
 }
 
 

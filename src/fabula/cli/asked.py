@@ -143,7 +143,7 @@ def as_options(changes: Mapping[str, Any]) -> list[str]:
         if name == "config":
             found += [_set(field, one) for field, one in value.items()]
         elif name == "sampling":
-            found += [f"--sampling {field}={one}" for field, one in value.items()]
+            found += [f"--sampling {field}={_shown(one)}" for field, one in value.items()]
         elif name == "roles":
             found += [_of_role(role, field, one) for role, table in value.items() for field, one in table.items()]
         elif name == "models":
@@ -160,7 +160,12 @@ def _set(field: str, value: object) -> str:
 def _of_role(role: str, field: str, value: object) -> str:
     if field in {"model", "play"}:
         return f"--{field} {role}={value}" if value else f"({role} played by the model)"
-    return f"--sampling {role}.{field}={value}"
+    return f"--sampling {role}.{field}={_shown(value)}"
+
+
+def _shown(value: object) -> object:
+    """A sampling value as it is typed; a list of stops holds one."""
+    return value[0] if isinstance(value, list) and value else value
 
 
 def evaluator_config(choices: Performers, settings: Settings, evaluator: Method) -> Any:  # noqa: ANN401 - each method has its own

@@ -301,7 +301,7 @@ class Journal:
             yield
         except sqlite3.OperationalError as error:
             self.close()
-            if "decode" in str(error):  # a text that is no UTF-8
+            if "decode" in str(error) or "malformed" in str(error):  # a text that is no UTF-8, or no JSON
                 raise self._damaged(str(error)) from error
             raise JournalError(
                 f"The journal {where} cannot be used ({error}). Check free space and permissions; all finished calls "
@@ -402,7 +402,8 @@ class Journal:
 
     def end_run(self, error: str = "", found: dict[str, Any] | None = None) -> None:
         """Record how the run ended, and what it `found` beside its settings; an empty `error`: the story is whole."""
-        settings = json.loads(self._all("SELECT settings FROM run WHERE id = ?", self._run)[0][0])
+        with self._reading("the settings of a run"):
+            settings = json.loads(self._all("SELECT settings FROM run WHERE id = ?", self._run)[0][0])
         shown = json.dumps(settings | (found or {}), sort_keys=True, default=str)
         row = (self._now(), error, shown, self._run)
         self._write(("UPDATE run SET ended = ?, error = ?, settings = ? WHERE id = ?", row))
@@ -421,7 +422,8 @@ class Journal:
             "OR EXISTS (SELECT 1 FROM version WHERE run = r.id) OR json_extract(settings, '$.waits') IS NOT NULL "
             "ORDER BY id DESC LIMIT 1"
         )
-        return dict(json.loads(rows[0][0])) if rows else None
+        with self._reading("the settings of a run"):
+            return dict(json.loads(rows[0][0])) if rows else None
 
     def note(self, path: str, text: str) -> None:
         """Record a remark."""
@@ -695,16 +697,17 @@ class Journal:
             "SELECT c.key, c.path, c.reply, t.body, c.finish, c.performer, c.detail FROM trail_step s "
             "JOIN call c ON c.key = s.key LEFT JOIN text t ON t.hash = c.reply"
         )
-        return Record(
-            inputs,
-            json.loads(decided),
-            calls,
-            {(path, number): Step(*step) for path, number, *step in steps},
-            {(path, number): text for path, number, text in texts},
-            {key: self._reply(*reply) for key, *reply in replies},
-            tuple(json.loads(reached)),
-            tuple(json.loads(shortfalls)),
-        )
+        with self._reading("the trail of the last run"):
+            return Record(
+                inputs,
+                json.loads(decided),
+                calls,
+                {(path, number): Step(*step) for path, number, *step in steps},
+                {(path, number): text for path, number, text in texts},
+                {key: self._reply(*reply) for key, *reply in replies},
+                tuple(json.loads(reached)),
+                tuple(json.loads(shortfalls)),
+            )
 
 
 def _within(path: str, under: str) -> bool:

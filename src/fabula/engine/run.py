@@ -523,7 +523,7 @@ class Run:
         if self._assignment(role).performer.capabilities.choices:
             request = replace(request, choices=tuple(options))
         read = partial(replies.read_choice, options=options)
-        return await run._read(request, read, lambda _: options[0])  # noqa: SLF001
+        return await run._read(request, read, lambda _: options[0])  # noqa: SLF001 - a run as this one
 
     async def weigh(
         self, options: Sequence[str], role: str, prompt: str, /, *, sampling: Sampling | None = None, **fields: object

@@ -159,6 +159,14 @@ class Bounded(ImmutableSandboxedEnvironment):
             return False
         return super().is_safe_attribute(obj, attr, value)
 
+    def wrap_str_format(self, value: Any) -> Callable[..., str] | None:  # noqa: ANN401 - Jinja's form
+        """Nothing is formatted: a width of some letters makes a text of any size."""
+
+        def refused(*_: object, **__: object) -> str:
+            raise SecurityError("the method format cannot be used here; join texts with ~")
+
+        return None if super().wrap_str_format(value) is None else refused
+
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805, ANN401, PYI063 - Jinja's form
         """What a call gives, where there is time for it."""
         __self.tick()

@@ -351,7 +351,12 @@ class Project:
         with self.lock(), self.journal as journal:
             if not keeping:
                 self.check_journal(journal)
-            self._settle(journal)
+            lost = self._settle(journal)
+            if lost and not keeping:
+                self.tell(
+                    f"The journal has lost the calls that {_some(lost)} came from: what a run needs of them is asked "
+                    "again. The texts that stand are kept: see `fabula history ARTEFACT`."
+                )
             self.take_over(journal, self.changes(journal))
             yield journal
 
@@ -376,10 +381,11 @@ class Project:
                 ".fabula/journal.db, or move the texts away to have them written anew."
             )
 
-    def _settle(self, journal: Journal) -> None:
+    def _settle(self, journal: Journal) -> list[str]:
         """End what a killed process had begun: each file that fabula wrote gets its newest text.
 
-        A text of ours that the journal does not know, because it lost its end, becomes a version there.
+        A text of ours that the journal does not know, because it lost its end, becomes a version there. Returns the
+        files of such texts.
         """
         self._written.load()
         self._take_names_back(journal, journal.places())
@@ -397,9 +403,9 @@ class Project:
             elif self._written.ours(stands.file, stands.text):
                 lost.append(stands)
         self._written.wrote(*((one.file, one.path, one.text) for one in stand))
-        if lost:
-            self._keep_lost(journal, lost)
+        self._keep_lost(journal, lost)
         self._written.compact()
+        return [one.file for one in lost]
 
     def _take_names_back(self, journal: Journal, places: dict[str, str]) -> None:
         """Give the parts' files their names back; a text of the author's own stands where its new name says."""
@@ -423,10 +429,6 @@ class Project:
                 journal.keep(one.path, one.text, "made")
                 if one.path not in places:
                     journal.place(one.path, one.file)
-        self.tell(
-            f"The journal has lost the calls that {_some([one.file for one in lost])} came from: what a run needs of "
-            "them is asked again. The texts that stand are kept: see `fabula history ARTEFACT`."
-        )
 
     def take_over(self, journal: Journal, changes: list[Change]) -> None:
         """Record changed files as edits, and write each artefact's file. What is pinned is pinned with its new text."""

@@ -13,6 +13,7 @@ from fabula.cli.options import Artefact, Choices, Common, Limits, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
 from fabula.project.folder import STORY
+from fabula.project.telling import is_own
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
@@ -197,9 +198,12 @@ def _is_pinned(journal: Journal, path: str) -> bool:
 
 
 def _unpinned(journal: Journal, path: str) -> None:
-    """Raise a `UsageError` if the artefact is pinned."""
+    """Raise a `UsageError` if the artefact is pinned, or a text of the author's own, which nobody else writes."""
     if _is_pinned(journal, path):
         raise UsageError(f"{path} is pinned. Say `fabula unpin {path}` first.")
+    last = journal.trail()
+    if last is not None and path not in last.reached and is_own(journal, path, journal.places()[path]):
+        raise UsageError(f"{path} is a text of your own, which nobody else writes. Change its file, or delete it.")
 
 
 def _done(terminal: Terminal, project: Project, path: str, state: str, sentence: str) -> None:

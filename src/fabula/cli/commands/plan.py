@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from fabula.app.planning import PLAN_FILE, dry_run_plan_in, plan_in, project_for_story, story_of
+from fabula.app.writing import settings_as_last_time
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
 from fabula.cli.asked import changes_of, check, settings_for
@@ -23,7 +24,7 @@ from fabula.project.folder import MAX_FILE, Project
 from fabula.project.settings import Settings
 from fabula.story import Brief, count_words, one_line
 from fabula.story.plan_file import read_plan
-from fabula.systems import systems
+from fabula.systems import find, systems
 
 if TYPE_CHECKING:
     from typing import Any
@@ -117,8 +118,6 @@ def _file_of(where: str) -> Path:
 
 def _project(sources: Sources, choices: Choices, terminal: Terminal) -> tuple[Project, Settings]:
     """The project that the plan is for, new or gone on with, and the settings in force."""
-    if choices.system is None and _SYSTEM in systems():
-        choices = replace(choices, system=_SYSTEM)
     if sources.scenes is not None:
         choices = replace(choices, set_=[*(choices.set_ or ()), f"scenes={sources.scenes}"])
     source = Path(sources.from_brief or sources.from_story)
@@ -127,8 +126,12 @@ def _project(sources: Sources, choices: Choices, terminal: Terminal) -> tuple[Pr
     brief = Brief.read(Path(brief_file)) if brief_file else None
     folder = Path(sources.out or source.stem)
     changes: dict[str, Any] = {}
-    if (folder / "brief.md").exists():
-        settings = settings_for(Project.open(folder), choices, terminal)
+    there = Project.open(folder) if (folder / "brief.md").exists() else None
+    planned = there is not None and find(settings_as_last_time(there).system).takes_plan
+    if choices.system is None and not planned and _SYSTEM in systems():
+        choices = replace(choices, system=_SYSTEM)
+    if there is not None:
+        settings = settings_for(there, choices, terminal)
     else:
         changes = changes_of(choices, Settings())
         settings = Settings.of(changes, "the command line")

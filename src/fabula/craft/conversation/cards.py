@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 FOLDER: Final = "cards"
 _WORLD: Final = "world-"  # before the names of files that hold lorebooks
+_MOST: Final = 100  # cards and lorebooks of a project
 _LORE_TOKENS, _EXAMPLE_TOKENS = 300, 200  # with aids
 
 
@@ -59,7 +60,12 @@ class Cards:
         people: dict[str, Card] = {}
         worlds: list[Lorebook] = []
         try:
-            for file in sorted((project / FOLDER).glob("*.json")):
+            files = [file for file in sorted((project / FOLDER).glob("*.json")) if file.is_file()]
+            if len(files) > _MOST:
+                raise ProjectError(
+                    f"{project / FOLDER} holds {len(files):,} files; {_MOST} are the most. Take some away."
+                )
+            for file in files:
                 if file.name.startswith(_WORLD):
                     worlds.append(read_lorebook(file))
                 else:
