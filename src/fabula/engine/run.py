@@ -150,7 +150,8 @@ class Run:
         trail = self.context.trail
         if trail is None:
             return compute()
-        return trail.text(f"{self.at}#{what}", compute, old=self.context.mode == "dry")
+        stale = self.context.mode == "dry" and is_stale(self.context)
+        return trail.text(f"{self.at}#{what}", compute, old=stale)
 
     @property
     def at(self) -> str:
