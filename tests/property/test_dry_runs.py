@@ -221,7 +221,7 @@ def test_an_update_on_the_trail_is_the_update_without_it(case_id: str, which: in
     assert followed == looked_up
 
 
-@pytest.mark.parametrize("case_id", {case.system.name: case.id for case in reversed(CASES)}.values())
+@pytest.mark.parametrize("case_id", {c.system.name: c.id for c in reversed(CASES) if c.preset == "improved"}.values())
 @pytest.mark.parametrize("which", [1, 2, 3])
 def test_an_undone_edit_is_neither_announced_nor_asked(case_id: str, which: int) -> None:
     async def undone(path: str) -> None:
