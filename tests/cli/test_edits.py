@@ -74,3 +74,33 @@ def test_a_pinned_part_stays_as_it_is_and_the_list_says_so(cli: Cli, read: Path)
     ran = cli("edits", "lamp", "--json")
     assert ran.json["edits"][0]["own"]
     assert "(that text is pinned or yours: it stays as it is)" in cli("edits", "lamp").out
+
+
+def test_a_broken_list_of_edits_is_refused_before_it_is_recorded(cli: Cli, read: Path) -> None:
+    before = (read / "drafts/edits.yaml").read_text()
+    for name in ("edits", "refused"):
+        ran = cli("edit", name, "--text", "foo", "-C", "lamp")
+        assert ran.code == 2
+        assert f"drafts/{name}.yaml" in ran.err
+        assert (read / "drafts/edits.yaml").read_text() == before
+    assert cli("update", "lamp", "--json").json["asked"] == 0
+    assert cli("edit", "edits", "--text", "edits: []", "-C", "lamp").code == 0
+
+
+def test_what_is_refused_is_nobodys_to_write_anew(cli: Cli, read: Path) -> None:
+    (edit,) = cli("edits", "lamp", "--json").json["edits"]
+    cli("edits", "lamp", "--refuse", edit["id"])
+    ran = cli("retake", "refused", "-C", "lamp")
+    assert ran.code == 2
+    assert "drafts/refused.yaml is your own list of edits that are not made" in ran.err
+    assert cli("edits", "lamp", "--json").json["edits"][0]["refused"]
+
+
+def test_an_unknown_id_among_the_refused_is_named(cli: Cli, read: Path) -> None:
+    (read / "drafts/refused.yaml").write_text("refused: [zzzzzz]\n", encoding="utf-8")
+    cli("update", "lamp", "--yes")
+    ran = cli("edits", "lamp")
+    assert "drafts/refused.yaml names zzzzzz, and no edit here has that id" in ran.err
+    assert cli("edits", "lamp", "--json").json["unknown"] == ["zzzzzz"]
+    cli("edits", "lamp", "--accept", "zzzzzz")
+    assert cli("edits", "lamp", "--json").json["unknown"] == []

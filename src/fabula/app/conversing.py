@@ -14,6 +14,7 @@ from fabula.craft.conversation.cards import Cards, write_cards
 from fabula.craft.conversation.session import parties_of_log
 from fabula.craft.narratives import FILE as NARRATIVE_FILE
 from fabula.craft.narratives import narrative_of
+from fabula.craft.revising import reviser
 from fabula.engine.run import Run
 from fabula.project.folder import Project
 from fabula.story import Brief, Story, plain
@@ -199,6 +200,7 @@ async def conversing(project: Project, settings: Settings, options: Options) -> 
     with project.recorded() as journal:
         project.begin(journal)
         async with prepared.opened(journal) as context:
+            context.revise = reviser(project.brief.titled)
 
             def on_kept(kept: Kept) -> None:
                 if not kept.path.startswith("chat/"):  # what a session makes for itself stays in the journal

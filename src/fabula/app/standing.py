@@ -9,6 +9,7 @@ from fabula.craft import wording
 from fabula.craft.length import WordRange, asked_range, parse_range
 from fabula.craft.wording import LARGEST
 from fabula.engine.events import RECORD
+from fabula.engine.making import notes_of
 from fabula.engine.methods import settings_of
 from fabula.engine.run import DRAFTS
 from fabula.story import count_words
@@ -79,10 +80,12 @@ def _states(journal: Journal, path: str, coming: DryRun | None) -> list[str]:
         found.append("to be continued" if source == "continued" and text == newest else source)
     elif journal.approved(path, newest):
         found.append("approved")
+    if notes := notes_of(journal, path):
+        found.append(f"{len(notes)} {'note' if len(notes) == 1 else 'notes'}: {notes[-1]}")
     if coming is not None and path in coming.stale:
         found.append("retaken, not written yet" if journal.retaken(path) else "stale")
     elif coming is not None and path not in coming.reached and not coming.guessed:
-        made = any(version.source == "made" for version in journal.versions(path))
+        made = any(version.made for version in journal.versions(path))
         found.append(UNUSED if made or not journal.places().get(path, "").startswith("story/") else "your own")
     return found
 

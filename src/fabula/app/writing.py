@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fabula.app.remarks import remarks_on
-from fabula.base.errors import FabulaError, JournalError, PausedError, ReplyError, UsageError
+from fabula.base.errors import FabulaError, JournalError, PausedError, PlanError, ReplyError, UsageError
 from fabula.craft.length import asked_range
 from fabula.craft.planning import PROMPTS
+from fabula.craft.revising import reviser, rewrite_passage
 from fabula.engine.dry_run import DryRun
-from fabula.engine.events import CallRetried, RunFinished, RunStarted
+from fabula.engine.events import SHEET, CallRetried, RunFinished, RunStarted
 from fabula.engine.journal import Journal
 from fabula.engine.methods import settings_of
 from fabula.engine.prompts import Prompts
@@ -66,6 +67,7 @@ class Options:
         person: answers for roles played by a person.
         environ: variables that hold keys and folders.
         frozen: replay only; a call that is not recorded is an error.
+        fit: paths of artefacts whose old texts are revised to fit what has changed, instead of being written anew.
     """
 
     budget_tokens: int | None = None
@@ -77,6 +79,7 @@ class Options:
     person: Answer | None = None
     environ: Mapping[str, str] = field(default_factory=dict)
     frozen: bool = False
+    fit: Sequence[str] = ()
 
     def emit(self, event: Event) -> None:
         """Hand an event to every listener."""
@@ -186,12 +189,14 @@ class Prepared:
         )
         journal = context.journal
         pending = {path: digest_of([text]) for path, text in context.pending.items()}
+        pending |= {path: digest_of(["fit", text]) for path, text in context.to_fit.items()}
         return Trail(inputs, journal.decided() | pending, journal.trail())
 
     async def write(self, brief: Brief, context: RunContext) -> Story:
         """The story; of several errors side by side, the first of ours is raised."""
         system = find(self.settings.system)
         config = system.config(self.settings.preset, self.settings.config)
+        context.revise = reviser(brief.titled)
         try:
             return await system.write(brief, Run(context), config)
         except BaseExceptionGroup as group:  # calls side by side failed; the first of ours says enough
@@ -241,6 +246,7 @@ async def write_in(project: Project, settings: Settings, options: Options, suppl
     """
     prepared, brief = Prepared(settings, options), project.brief
     with project.recorded() as journal:
+        _decide_to_fit(journal, options.fit)
         project.begin(journal)
         async with prepared.opened(journal, supplied=supplied) as context:
             context.trail = prepared.trail(brief, context)
@@ -315,6 +321,14 @@ def recorded_run(prepared: Prepared, context: RunContext, beside: Mapping[str, A
         options.emit(RunFinished(prepared.method.name, error))
 
 
+def _decide_to_fit(journal: Journal, paths: Sequence[str]) -> None:
+    """Record that texts are to be revised to fit, unless that was decided and their texts are the same still."""
+    decided = {(decision.path, decision.text) for decision in journal.decisions() if decision.kind == "fit"}
+    wanted = [path for path in paths if (path, journal.newest(path)) not in decided]
+    if wanted:
+        journal.fit_all(wanted)
+
+
 _FILE, _LENGTH = "fabula_toml", "brief_asks"
 _BESIDE = ("prompts_digest", "lengths", "shortfalls", "waits")  # what a run records beside its settings
 
@@ -367,9 +381,72 @@ async def dry_run_in(
         project.check_journal(journal)
         changes = project.changes(journal)
         pending = {change.path: change.text for change in changes}
-        dry = await _dry_run(prepared, journal, project.brief, pending, supplied)
+        dry = await _dry_run(prepared, journal, project.brief, pending, supplied, options.fit)
         dry.of_files = remarks_on(project, journal, changes, None if dry.guessed else dry.reached)
     return dry, changes
+
+
+def fitting(journal: Journal, dry: DryRun) -> list[str]:
+    """The texts that a run would write anew and that can be revised to fit instead: prose that was written before."""
+    asked = [call.path for call in dry.planned]
+    return [
+        path
+        for path, file in journal.places().items()
+        if file.endswith(".md")
+        and not file.startswith("role-play/")
+        and journal.newest(path)
+        and _asked_for(path, asked)
+        and journal.override(path) is None
+    ]
+
+
+def _asked_for(path: str, asked: Sequence[str]) -> bool:
+    return any(one.startswith(f"{path}/") for one in asked)
+
+
+async def check_edit(project: Project, journal: Journal, options: Options, path: str, text: str) -> None:
+    """Refuse a new text of a file that has a form, such as `plan.yaml`, where the story could not be written from it.
+
+    What else stands in the way of a run is not looked at here. Asks nobody.
+
+    Raises:
+        PlanError: the text has problems; all are named.
+    """
+    file = journal.places()[path]
+    if not file.endswith(f".{SHEET}") or not text:
+        return
+    try:
+        await _dry_run(Prepared(project.settings, options), journal, project.brief, {path: text})
+    except PlanError as problem:
+        if Path(file).name in str(problem):
+            raise
+    except FabulaError:
+        return
+
+
+async def rewrite_in(
+    project: Project, settings: Settings, options: Options, path: str, span: tuple[int, int], note: str, take: int = 0
+) -> str:
+    """An artefact's text with the passage from `span[0]` to `span[1]` written anew as `note` wishes; nothing is kept.
+
+    Raises:
+        FabulaError: any of its kinds; a finished call is kept and answers when the same is asked again.
+    """
+    prepared = Prepared(settings, options)
+    with project.recorded() as journal:
+        text, brief = journal.newest(path) or "", project.brief.titled
+        async with prepared.opened(journal) as context:
+            place, role = Run(context, take=take).scope(*path.split("/"), "rewrite"), context.writer_of(path)
+            return await rewrite_passage(place, role, text, span, note, brief, _around(journal, path))
+
+
+def _around(journal: Journal, path: str) -> tuple[str, str]:
+    """The texts of the story before a part of it and after it; nothing for what is no part of it."""
+    parts = [part for part, file in journal.places().items() if file.startswith("story/")]
+    if path not in parts:
+        return "", ""
+    texts, at = [journal.newest(part) or "" for part in parts], parts.index(path)
+    return "\n\n".join(texts[:at]), "\n\n".join(texts[at + 1 :])
 
 
 async def dry_run(brief: Brief, settings: Settings, options: Options) -> DryRun:
@@ -379,10 +456,16 @@ async def dry_run(brief: Brief, settings: Settings, options: Options) -> DryRun:
 
 
 async def _dry_run(
-    prepared: Prepared, journal: Journal, brief: Brief, pending: Mapping[str, str], supplied: Supplied | None = None
+    prepared: Prepared,
+    journal: Journal,
+    brief: Brief,
+    pending: Mapping[str, str],
+    supplied: Supplied | None = None,
+    fit: Sequence[str] = (),
 ) -> DryRun:
     async with prepared.opened(journal, dry=True, supplied=supplied) as context:
         context.pending = pending
+        context.to_fit = {path: journal.newest(path) or "" for path in fit}
         context.trail = prepared.trail(brief, context)
         if context.trail is not None and (same := context.trail.unchanged) is not None:
             return DryRun(replayed=same.calls, reached=set(same.reached), shortfalls=list(same.shortfalls))

@@ -41,10 +41,17 @@ COMMANDS: Final = {
     "edits": Entry("edits", CHANGING, "List what the final reading changed; refuse a change, or take it after all."),
     "pin": Entry("decide", CHANGING, "Keep an artefact's text whatever changes above it."),
     "unpin": Entry("decide", CHANGING, "Let a pinned artefact change again."),
-    "retake": Entry("decide", CHANGING, "Have an artefact written anew, with another draw."),
+    "retake": Entry(
+        "decide", CHANGING, "Have an artefact written anew, with another draw; or revised, as a note wishes."
+    ),
+    "rewrite": Entry("rewrite", CHANGING, "Have one passage of a text written anew; the rest stays, byte for byte."),
     "continue": Entry("decide", CHANGING, "Have more written after an artefact's text.", "continue_"),
     "approve": Entry("decide", CHANGING, "Approve an artefact, or all that wait."),
-    "undo": Entry("decide", CHANGING, "Take your last decision back: an edit, pin, retake, continuation or approval."),
+    "undo": Entry(
+        "decide",
+        CHANGING,
+        "Take your last decision back: an edit, pin, retake, note, rewriting, continuation or approval.",
+    ),
     "status": Entry("status", LOOKING, "Show where a project stands: texts, changes, what is spent, what comes next."),
     "show": Entry("show", LOOKING, "Print the story, an artefact, or what was asked to make it."),
     "history": Entry("show", LOOKING, "List the versions of an artefact, or their differences."),

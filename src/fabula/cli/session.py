@@ -21,7 +21,7 @@ from fabula.engine.announced import Announced
 from fabula.models.providers import is_near
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Sequence
 
     from fabula.app.writing import Outcome
     from fabula.cli.options import Limits
@@ -91,6 +91,7 @@ class Session:
     settings: Settings
     limits: Limits
     bill: Bill = field(default_factory=Bill)
+    fit: Sequence[str] = ()  # artefacts whose old texts are to be revised to fit
     budget: Budget = field(init=False)
 
     def __post_init__(self) -> None:
@@ -103,13 +104,14 @@ class Session:
     @property
     def looking(self) -> Options:
         """Options of a run that asks nobody."""
-        return Options(environ=self.terminal.environ, person=People(self.terminal, self.project.folder).answer)
+        person = People(self.terminal, self.project.folder).answer
+        return Options(environ=self.terminal.environ, person=person, fit=self.fit)
 
     def written_again(self, expected: DryRun) -> str:
         """Which texts that stand the run would write again, as a sentence; empty if none."""
         with self.project.journal as journal:
             places, known = journal.places(), set(journal.paths())
-        files = [places.get(path, path) for path in dict.fromkeys(expected.stale) if path in known]
+        files = [places.get(path, path) for path in dict.fromkeys(expected.stale) if path in known.difference(self.fit)]
         return f"To be written again: {', '.join(sorted(files))}." if files else ""
 
     def run(self, expected: DryRun | None = None, announced: Callable[[], Announced] | None = None) -> Story:
@@ -190,6 +192,7 @@ class Session:
 
     def _options(self, progress: Progress) -> Options:
         people = People(self.terminal, self.project.folder, self.limits.approve)
+        fit, self.fit = self.fit, ()  # it is recorded when a run begins; one that starts over finds it there
         return Options(
             whole=self.budget,  # a run that starts over after a retake has what the ones before it left
             listeners=(progress, self.bill),
@@ -197,6 +200,7 @@ class Session:
             person=people.answer,
             environ=self.terminal.environ,
             frozen=self.limits.frozen,
+            fit=fit,
         )
 
     def report(self, story: Story) -> None:

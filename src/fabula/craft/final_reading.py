@@ -127,6 +127,10 @@ async def final_reading(
     refused = await place.keep_as(
         read_refused, REFUSED, _made(write_refused(())), folder=DRAFTS, suffix="yaml", settled=True
     )
+    for unknown in unknown_refusals(edits, refused):
+        run.note(
+            f"{DRAFTS}/{REFUSED}.yaml names {unknown}, which is no edit in {DRAFTS}/{EDITS}.yaml; it refuses nothing."
+        )
     final, left = revised(drafts, [edit for edit in edits if edit.id not in refused])
     for one in left:
         run.note(f"The edit {one.edit.id} of {one.edit.part} is not made: {one.why}")
@@ -386,6 +390,11 @@ def _keys(place: tuple[str | int, ...]) -> tuple[str, ...]:
     if not place:
         return ("edits", "refused")
     return tuple(_Entry.model_fields) if place[0] == EDITS else ()
+
+
+def unknown_refusals(edits: Sequence[Edit], refused: Iterable[str]) -> list[str]:
+    """The refused ids that no edit has: mistyped, or of edits that were asked for anew since."""
+    return sorted(set(refused) - {edit.id for edit in edits})
 
 
 def refuse(edits: Sequence[Edit], refused: Iterable[str], ids: Iterable[str], *, back: bool = False) -> frozenset[str]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from fabula.base.errors import ReplyError
 from fabula.engine.dry_run import DryRun
+from fabula.engine.journal import Decision
+from fabula.engine.making import Wanted, wanted_of
 from fabula.models.budget import Budget
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from fabula.engine.announced import Announced
     from fabula.engine.events import Event, Kept, Listener
     from fabula.engine.journal import Journal
+    from fabula.engine.making import Revision
     from fabula.engine.prompts import Prompts
     from fabula.engine.roles import Cast
     from fabula.engine.trail import Trail
@@ -36,11 +39,13 @@ class RunContext:
         aids: help for small models (see `fabula.engine.aids`): "auto" gives it to models known to be small.
         on_kept: called with each kept artefact before the run goes on (the project writes its files there).
         approve: called with each made artefact; gives its text back, changed or not, or raises `PausedError`.
+        revise: gives the revised text of an artefact (`fabula.craft.revising`); without it nothing is revised.
         chosen: names of the method's settings that were given, beside those of its preset.
         lengths: the least and most words asked of the texts that were made, by the place where they were written.
         shortfalls: what the author asked for and did not get, in sentences.
         announced: what was announced of this run; more is asked for first. `None`: nothing was.
         pending: texts of edits that are not recorded yet, by path; a dry run counts with them.
+        to_fit: the same for old texts that are to be revised to fit what has changed.
         trail: what the last finished run did, to be followed as far as this one is the same; `None` follows nothing.
     """
 
@@ -56,14 +61,19 @@ class RunContext:
     aids: Aids = "auto"
     on_kept: Callable[[Kept], None] | None = None
     approve: Callable[[Kept], Awaitable[str]] | None = None
+    revise: Callable[[Any, Revision], Awaitable[str]] | None = None  # of a `Run`, which is made of this
     announced: Announced | None = None
     pending: Mapping[str, str] = field(default_factory=dict)
+    to_fit: Mapping[str, str] = field(default_factory=dict)
     chosen: Collection[str] = ()
     lengths: dict[str, tuple[int, int]] = field(default_factory=dict)
     shortfalls: list[str] = field(default_factory=list)
     ordinals: Counter[tuple[str, str]] = field(default_factory=Counter)
     dry_run: DryRun = field(default_factory=DryRun)
     trail: Trail | None = None
+    noted: dict[str, tuple[str, bool]] = field(default_factory=dict)  # revised texts, by path, and whether stale
+    _decisions: list[Decision] | None = None
+    _open_fits: frozenset[int] | None = None
 
     def emit(self, event: Event) -> None:
         """Hand an event to every listener."""
@@ -85,6 +95,30 @@ class RunContext:
         """The text that stands in for an artefact, and why: "pinned", "edited" or "continued"; `None` if none does."""
         self.come_to(path)
         return (self.pending[path], "edited") if path in self.pending else self.journal.override(path)
+
+    def wanted(self, path: str, final: str = "") -> tuple[Wanted, Wanted]:
+        """What is wanted of the text made at a path, and of the author's own in its place (`wanted_of`)."""
+        self.come_to(path)
+        if final:
+            self.come_to(final)
+        if self._decisions is None:
+            self._decisions = self.journal.decisions()
+        made, own = wanted_of(self._decisions, path, final)
+        if path in self.to_fit:
+            made = made.after(Decision(0, path, "fit", self.to_fit[path], ""))
+        return made, Wanted() if path in self.pending else own
+
+    def open_fits(self) -> frozenset[int]:
+        """As `Journal.open_fits`, with those that a dry run counts with."""
+        if self._open_fits is None:
+            self._open_fits = self.journal.open_fits() | {0}
+        return self._open_fits
+
+    def writer_of(self, path: str) -> str:
+        """Who wrote most of the text at a path: of its draft, where that has the calls; else of all there is."""
+        journal, (*above, name) = self.journal, path.split("/")
+        found = journal.writer_of(path) or journal.writer_of("/".join((*above, "drafts", name))) or journal.writer_of()
+        return found or next(iter(self.cast.known), "")
 
     def takes(self, path: str) -> int:
         """How often a person asked for another take of an artefact."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fabula.models.base import Usage
 
 RECORD: Final = "json"  # suffix of artefacts that are records of a run
+SHEET: Final = "yaml"  # of those that have a form, such as a plan of scenes
 TABLE: Final = "csv"  # and of those that are tables
 
 
@@ -84,7 +85,10 @@ class Repaired:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An artefact has its text; `source` is "made", "edited" or "pinned"; `suffix` is its file's.
+    """An artefact has its text; `suffix` is its file's.
+
+    `source` is "made", "revised" (after an author's note, or to fit what changed), "edited", "rewritten" (a passage of
+    it was) or "pinned"; "edited, revised" is the author's own text after a note.
 
     `settled` says that a person has no part in it any more: what it was made of was approved before.
     """
@@ -99,7 +103,7 @@ class Kept:
     @property
     def waits(self) -> bool:
         """Whether a person may be asked to approve it: a text that was made, and neither a record nor a table."""
-        return self.source == "made" and not self.settled and self.suffix not in (RECORD, TABLE)
+        return self.source in ("made", "revised") and not self.settled and self.suffix not in (RECORD, TABLE)
 
 
 @dataclass(frozen=True, slots=True)

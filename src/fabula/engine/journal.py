@@ -60,6 +60,11 @@ _REMOVALS: Final = """
 CREATE TABLE IF NOT EXISTS removal (id INTEGER PRIMARY KEY, path TEXT NOT NULL, rule TEXT NOT NULL, text TEXT NOT NULL,
                                     run INTEGER NOT NULL, at TEXT NOT NULL, UNIQUE (path, rule, text));
 """
+_CALLS: Final = (
+    "SELECT c.path, c.role, c.performer, c.ordinal, c.reply, t.body, c.finish, c.detail, c.at, c.request FROM call c "
+    "LEFT JOIN text t ON t.hash = c.reply"
+)
+_LAST: Final = 2**63 - 1  # the largest id there can be
 _FAILURES: Final = """
 CREATE TABLE IF NOT EXISTS failure (id INTEGER PRIMARY KEY, path TEXT NOT NULL, run INTEGER NOT NULL, at TEXT NOT NULL);
 """
@@ -83,10 +88,17 @@ _RECORD: Final = (
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 
-_PINS: Final = ("pin", "pin", "unpin"), {"pin": "pinned"}
-_EDITS: Final = ("edit", "continue", "unedit"), {"edit": "edited", "continue": "continued"}
+_PINS: Final = ("pin", "pin", "pin", "unpin"), {"pin": "pinned"}
+_EDITS: Final = (
+    ("edit", "continue", "rewrite", "unedit"),
+    {"edit": "edited", "continue": "continued", "rewrite": "rewritten"},
+)
+_SEVERAL: Final = {"pin-all": "pin", "fit-all": "fit"}  # a decision about several artefacts, and what each of them gets
 
-DecisionKind: TypeAlias = Literal["edit", "unedit", "pin", "unpin", "retake", "continue", "approve", "undo", "pin-all"]
+DecisionKind: TypeAlias = Literal[
+    "edit", "unedit", "pin", "unpin", "retake", "revise", "rewrite", "fit", "continue", "approve", "undo", "pin-all",
+    "fit-all",
+]  # fmt: skip
 
 
 def call_key(request: Request, identity: str, ordinal: int, take: int = 0) -> str:
@@ -120,13 +132,18 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One text an artefact has had; `source` is "made", "edited" or "pinned"; `number` counts from 1."""
+    """One text an artefact has had, and its source (`Kept.source`); `number` counts from 1."""
 
     path: str
     number: int
     text: str
     source: str
     at: str
+
+    @property
+    def made(self) -> bool:
+        """Whether it was written for the author, also by revising another one."""
+        return self.source in ("made", "revised")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +159,17 @@ class Removal:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a person decided about an artefact."""
+    """What a person decided about an artefact.
+
+    `target` is the last call that was recorded before a "fit", and the last run before a "fit-all".
+    """
 
     id: int
     path: str
     kind: DecisionKind
     text: str | None
     at: str
+    target: int | None = None
 
 
 def _utc_now() -> str:
@@ -273,13 +294,32 @@ class Journal:
             for path in paths:
                 self.decide(path, "pin", self.newest(path))
 
+    def fit_all(self, paths: Sequence[str]) -> None:
+        """Record that the newest texts of artefacts are to be revised to fit, as one decision of a person."""
+        calls, runs = self._all("SELECT (SELECT max(id) FROM call), (SELECT max(id) FROM run)")[0]
+        with self.transaction():
+            self.decide("*", "fit-all", str(len(paths)), runs or 0)
+            for path in paths:
+                self.decide(path, "fit", self.newest(path), calls or 0)
+
+    def open_fits(self) -> frozenset[int]:
+        """The decisions to revise a text to fit that hold for what changes next: no run has finished since."""
+        finished = self._all("SELECT coalesce(max(id), 0) FROM run WHERE ended IS NOT NULL AND error = ''")[0][0]
+        found, is_open = set(), False
+        for decision in self.decisions():
+            if decision.kind == "fit-all":
+                is_open = finished <= (decision.target or 0)
+            elif decision.kind == "fit" and is_open:
+                found.add(decision.id)
+        return frozenset(found)
+
     def last_decisions(self) -> list[Decision]:
-        """What one `undo` takes back, newest first: the last standing decision, or all of a last `pin_all`."""
+        """What one `undo` takes back, newest first: the last standing decision, or all of a `pin_all` or `fit_all`."""
         standing = self.decisions()
-        marks = [n for n, decision in enumerate(standing) if decision.kind == "pin-all"]
+        marks = [n for n, decision in enumerate(standing) if decision.kind in _SEVERAL]
         whole = standing[marks[-1] :] if marks else []
-        pinned = [decision for decision in whole if decision.kind == "pin"]
-        if whole and len(pinned) == len(whole) - 1 == int(whole[0].text or 0):
+        parts = [decision for decision in whole[1:] if decision.kind == _SEVERAL[whole[0].kind]]
+        if whole and len(parts) == len(whole) - 1 == int(whole[0].text or 0):
             return whole[::-1]
         return standing[-1:]
 
@@ -496,6 +536,32 @@ class Journal:
                 text, usage, finish, performer, details["sent"], tuple(details["dropped"]), details.get("logprobs")
             )
 
+    def last_call_at(self, path: str, ordinal: int, until: int | None = None) -> Call | None:
+        """The newest call at a path and ordinal, with its prompt; of those up to the call `until`, if it is given."""
+        rows = self._all(
+            f"{_CALLS} WHERE c.path = ? AND c.ordinal = ? AND c.id <= ? ORDER BY c.id DESC LIMIT 1",
+            path,
+            ordinal,
+            _LAST if until is None else until,
+        )
+        return self._call(rows[0]) if rows else None
+
+    def was_asked(self, under: str) -> bool:
+        """Whether any call is recorded below a path."""
+        return bool(self._all("SELECT 1 FROM call WHERE path > ? AND path < ? LIMIT 1", f"{under}/", f"{under}0"))
+
+    def writer_of(self, under: str = "") -> str:
+        """The role that wrote most of what was asked for below a path, rather in free texts; empty where none was."""
+        rows = self._all(
+            "SELECT c.role FROM call c JOIN text t ON t.hash = c.reply WHERE ? = '' OR (c.path > ? AND c.path < ?) "
+            "GROUP BY c.role ORDER BY sum(length(t.body) * (json_extract(c.request, '$.schema') IS NULL)) DESC, "
+            "sum(length(t.body)) DESC, c.role LIMIT 1",
+            under,
+            f"{under}/",
+            f"{under}0",
+        )
+        return str(rows[0][0]) if rows else ""
+
     def record(self, key: str, request: Request, ordinal: int, reply: Reply) -> None:
         """Commit a finished call; a second record of the same key is ignored."""
         body = request.body()
@@ -524,10 +590,7 @@ class Journal:
 
     def calls(self, under: str = "") -> list[Call]:
         """All calls, oldest first, with their prompts; `under` keeps those at or below one path."""
-        rows = self._all(
-            "SELECT c.path, c.role, c.performer, c.ordinal, c.reply, t.body, c.finish, c.detail, c.at, c.request "
-            "FROM call c LEFT JOIN text t ON t.hash = c.reply ORDER BY c.id"
-        )
+        rows = self._all(f"{_CALLS} ORDER BY c.id")
         return [self._call(row) for row in rows if not under or _within(row[0], under)]
 
     def _call(self, row: Sequence[Any]) -> Call:
@@ -622,7 +685,7 @@ class Journal:
         for kinds, sources in (_PINS, _EDITS):
             rows = self._all(
                 "SELECT d.kind, t.body FROM standing d LEFT JOIN text t ON t.hash = d.text "
-                "WHERE d.path = ? AND d.kind IN (?, ?, ?) ORDER BY d.id DESC LIMIT 1",
+                "WHERE d.path = ? AND d.kind IN (?, ?, ?, ?) ORDER BY d.id DESC LIMIT 1",
                 path,
                 *kinds,
             )
@@ -650,7 +713,7 @@ class Journal:
     def decisions(self) -> list[Decision]:
         """All standing decisions, oldest first."""
         rows = self._all(
-            "SELECT d.id, d.path, d.kind, t.body, d.at FROM standing d "
+            "SELECT d.id, d.path, d.kind, t.body, d.at, d.target FROM standing d "
             "LEFT JOIN text t ON t.hash = d.text ORDER BY d.id"
         )
         return [Decision(*row) for row in rows]
@@ -659,7 +722,8 @@ class Journal:
         """A digest of what stands decided about each artefact; an approval changes no text and is left out."""
         found: dict[str, list[object]] = {}
         rows = self._all(
-            "SELECT path, kind, text FROM standing WHERE kind NOT IN ('approve', 'pin-all') ORDER BY path, id"
+            "SELECT path, kind, text FROM standing WHERE kind NOT IN ('approve', 'pin-all', 'fit-all') "
+            "ORDER BY path, id"
         )
         for path, *decision in rows:
             found.setdefault(path, []).append(decision)

@@ -21,6 +21,7 @@ from fabula.engine.context import Mode, RunContext
 from fabula.engine.dry_run import PlannedCall, placeholder, sketched, usual
 from fabula.engine.events import CallFinished, CallLost, CallStarted, Kept, Noted, Removed, Repaired, TextArrived
 from fabula.engine.journal import call_key
+from fabula.engine.making import Revision, Wanted, announced_as, made, making_now
 from fabula.engine.roles import Person, Program, drawn, is_person, role_key
 from fabula.engine.staleness import (
     MARK,
@@ -63,6 +64,7 @@ _LONG_REPLY, _SHORT_REPLY, _CHARACTERS_A_TOKEN = 200_000, 20_000, 32  # no reply
 _BLANKS = re.compile(r"(?<!\s)\s{100,}+")
 _UNSET = Sampling()
 _USUAL_TEMPERATURE, _WARMER, _WARMEST = 0.7, 0.15, 1.0
+_WISHES = "The author of the story wishes this of the text that you are working on:"
 _REMARK = (
     "Your last answer could not be used. {} This time, give what is asked for above, and give it in your own words."
 )
@@ -148,7 +150,8 @@ class Run:
         trail = self.context.trail
         if trail is None:
             return compute()
-        return trail.text(f"{self.at}#{what}", compute, old=self.context.mode == "dry")
+        stale = self.context.mode == "dry" and is_stale(self.context)
+        return trail.text(f"{self.at}#{what}", compute, old=stale)
 
     @property
     def at(self) -> str:
@@ -297,22 +300,39 @@ class Run:
 
         Use it wherever an artefact is read as something else than one text, so that a dry run knows what hangs on it.
         """
-        text, stale = await self._artefact(name, make, folder, suffix, more, settled=settled)
+        text, stale = await self._artefact(name, make, folder, suffix, more, settled=settled, read=read)
         return marked(read(text)) if stale else read(text)
 
     async def _artefact(
-        self, name: str, make: Make, folder: str, suffix: str, more: More | None, *, settled: bool = False
+        self,
+        name: str,
+        make: Make,
+        folder: str,
+        suffix: str,
+        more: More | None,
+        *,
+        settled: bool = False,
+        read: Callable[[str], Any] | None = None,
+        final: str = "",
     ) -> tuple[str, bool]:
-        """An artefact's text without marks, and whether a dry run knows that it will be another."""
+        """An artefact's text without marks, and whether a dry run knows that it will be another.
+
+        `final` is the path of the text that comes of a draft.
+        """
         path = "/".join((*self.path, name))
         context, own = self.context, self.within(name)
         context.dry_run.reached.add(path)
         text, source = context.override(path) or ("", "made")
+        wanted, of_own = context.wanted(path, final)
+        blank = Revision(path, read=read, folder=folder, suffix=suffix)
         with own_line():
             if source == "continued":
                 text, source = await _continued(own, text, more), "made"
+                text, source = await _noted(own, of_own, replace(blank, text=text), source)
             elif source == "made":
-                text = await make(own)
+                text, source = await _made(own, make, Wanted() if settled else wanted, blank)
+            else:
+                text, source = await _noted(own, of_own, replace(blank, text=text), source)
             stale = is_stale(context) or MARK in text
         if context.mode == "dry":
             if stale:
@@ -331,11 +351,18 @@ class Run:
         of_draft, journal = "/".join((*drafts.path, name)), self.context.journal
         given = await self.given(name, folder=folder)
         if given is not None and self.context.override(of_draft) is None:
-            made = [version.text for version in journal.versions(path) if version.source == "made"]
-            before = journal.newest(of_draft) if made and made[-1] == given else None
+            written = [version.text for version in journal.versions(path) if version.made]
+            before = journal.newest(of_draft) if written and written[-1] == given else None
             return Draft(name, given, given) if before is None else Draft(name, before)
-        text = await replace(drafts, take=self.take + self.context.takes(path)).keep(name, make, folder=DRAFTS)
-        return Draft(name, text, given)
+        place = replace(drafts, take=self.take + self.context.takes(path))
+        text, stale = await place._artefact(name, make, DRAFTS, "md", None, final=path)  # noqa: SLF001 - a run of this class
+        return Draft(name, marked(text) if stale else text, given)
+
+    def may_stand_as_made(self, name: str) -> bool:
+        """Whether an artefact's text may be what was made: not in an estimate, where the author wants it revised."""
+        path, draft = "/".join((*self.path, name)), "/".join((*self.path, DRAFTS, name))
+        revised = bool(self.context.wanted(path)[0].steps or self.context.wanted(draft, path)[0].steps)
+        return self.unless_made_up(lambda: True, instead=not revised)
 
     def within_draft(self, name: str) -> Run:
         """As `within`, for the draft `name`."""
@@ -353,9 +380,14 @@ class Run:
         override = self.context.override(path)
         if override is None or override[1] == "continued":
             return None
+        own, (_, wanted) = self.within(name), self.context.wanted(path)
+        with own_line():
+            revision = Revision(path, override[0], folder=folder, suffix=suffix)
+            text, source = await _noted(own, wanted, revision, override[1])
+            stale = is_stale(self.context)
         if self.context.mode == "dry":
-            return override[0]
-        return await self._kept(Kept(path, folder, *override, suffix))
+            return marked(text) if stale else text
+        return await self._kept(Kept(path, folder, text, source, suffix))
 
     async def _kept(self, kept: Kept) -> str:
         """Record, write and announce an artefact's text; what a person made of it where approval is wanted."""
@@ -545,7 +577,11 @@ class Run:
             except replies.ReplyProblem as unreadable:
                 reason = str(unreadable)
             if len(planned) > before:  # an old reply that stands in for one that will be asked for
-                return read(sketch(round))
+                try:
+                    return read(sketch(round))
+                except replies.ReplyProblem as unreadable:  # what is made up does not fit what only the type knows
+                    reason = str(unreadable)
+                    break
             self.context.emit(Repaired(request.path, attempt + 1, reason))
             asked = (Message("assistant", reply.text), Message("user", replies.repair_instruction(reason)))
             request = replace(request, messages=(*request.messages, *asked))
@@ -578,7 +614,9 @@ class Run:
 
     def _next(self, prompt: str) -> tuple[Step, Reply] | None:
         """The step of the last finished run that is this run's next one here."""
-        context = self.context
+        context, making = self.context, making_now()
+        if making is not None and making.wanted.steps:  # what is revised needs the prompts that asked for it
+            return None
         if context.trail is None or not (context.trail.followed or (context.mode == "dry" and is_stale(context))):
             return None
         return context.trail.step("/".join((*self.path, prompt)))
@@ -588,7 +626,9 @@ class Run:
         performer, planned = self._assignment(role).performer, self.context.dry_run.planned
         price = price_of(performer.name, self.context.prices)
         paid = None if price is None else cost(price, replace(usage, cached=0))
-        planned.append(PlannedCall(path, role, performer.identity, usage.prompt, usage.reply, paid, self.aids(role)))
+        planned.append(
+            PlannedCall(announced_as(path), role, performer.identity, usage.prompt, usage.reply, paid, self.aids(role))
+        )
 
     def _followed_as(self, prompt: str, read: Callable[[str], T]) -> T | None:
         """As `_followed`, read; a reply that had to be repaired is read in the usual way, with its repairs."""
@@ -618,6 +658,8 @@ class Run:
         if messages[-1].role == "assistant" and not (opening and aids and part.performer.capabilities.continues):
             messages = messages[:-1]
         drawing = drawn(part.sampling, sampling or _UNSET, part.base)
+        if (making := making_now()) is not None and making.wishes:
+            messages = _with_remark(messages, "\n".join([_WISHES, *(f"- {wish}" for wish in making.wishes)]))
         if self.draw:
             messages = messages if aids else _with_remark(messages, self.remark)
             usual = _USUAL_TEMPERATURE if drawing.temperature is None else drawing.temperature
@@ -654,18 +696,41 @@ class Run:
         place: tuple[str, int] | None = None,
     ) -> Reply:
         """The recorded reply, or a new one that is recorded before it is used; `place` is the trail's for it."""
-        context, performer = self.context, self._assignment(request.role).performer
         like = _like(request)
         ordinal = self._ordinal(request, like) if ordinal is None else ordinal
         if request.sampling.seed is None:
             seed = self._number(request.path, ordinal)
             request = replace(request, sampling=replace(request.sampling, seed=seed))
-        key = call_key(request, performer.identity, ordinal, self.take + self.given_up)
-        if context.trail is not None:
+        identity = self._assignment(request.role).performer.identity
+        key = call_key(request, identity, ordinal, self.take + self.given_up)
+        if (trail := self.context.trail) is not None:
             last = request.messages[-1]
             opening = last.content if last.role == "assistant" else ""
-            context.trail.took(Step(key, like, request.role, opening), place or context.trail.place(request.path))
-        recorded = context.journal.recorded(key)
+            trail.took(Step(key, like, request.role, opening), place or trail.place(request.path))
+        recorded, making = self.context.journal.recorded(key), making_now()
+        if making is None or not making.wanted.steps:
+            return await self._recorded_or_asked(request, key, recorded, expect, ordinal, sketch)
+        missing = recorded is None or (self.context.mode == "dry" and is_stale(self.context))
+        if missing and making.wanted.fits:
+            old = making.stand_in(request, ordinal, self.context.journal)
+            if making.fitting is not None:
+                reply = old or self._made_up(request, prompt_tokens(request), expect, sketch)
+                making.heard.append((request, reply))
+                return reply
+        reply = await self._recorded_or_asked(request, key, recorded, expect, ordinal, sketch)
+        making.heard.append((request, reply))
+        return reply
+
+    async def _recorded_or_asked(
+        self,
+        request: Request,
+        key: str,
+        recorded: Reply | None,
+        expect: int | str | None,
+        ordinal: int,
+        sketch: Sketch | None,
+    ) -> Reply:
+        context, performer = self.context, self._assignment(request.role).performer
         if context.mode == "dry":
             return self._dry(request, recorded, ordinal, expect, sketch)
         if recorded is not None:
@@ -677,7 +742,7 @@ class Run:
                 f"{ordinal}): prompt, model or sampling differ from the recorded run. Run without --frozen to ask."
             )
         if context.announced is not None:
-            await context.announced.allow(request.path, context.budget.spent_usd)
+            await context.announced.allow(announced_as(request.path), context.budget.spent_usd)
         reply = await self._ask_model(request)
         context.journal.record(key, request, ordinal, reply)
         context.emit(CallFinished(request.path, request.role, reply.model, reply.usage, replayed=False))
@@ -848,3 +913,55 @@ async def _continued(run: Run, base: str, more: More | None) -> str:
         )
     follows = await more(run.scope("more", sha256(base.encode("utf-8", "replace")).hexdigest()[:8]), base)
     return f"{base}\n\n{follows}" if follows else base
+
+
+async def _made(own: Run, make: Make, wanted: Wanted, blank: Revision) -> tuple[str, str]:
+    """The text that is made, or an old one fitted to what has changed, with the author's notes; and its source."""
+    with made(own.at, wanted, own.context.open_fits() if wanted.fits else frozenset()) as making:
+        text = await make(own)
+    if not wanted.steps:
+        return text, "made"
+    role = making.role or own.context.writer_of(own.at)
+    asked = making.main.messages if making.main else ()
+    ready, fit = replace(blank, text=text, role=role, asked=asked, earlier=wanted.wishes), making.fitting
+    if fit is None or making.missed is None:
+        return await _noted(own, wanted, ready, "made")
+    place = replace(own, path=tuple(making.place(fit, making.missed).split("/")))
+    past, later = wanted.split_at(fit)
+    ready = replace(ready, earlier=past.notes)
+    text = await _revised(
+        place, replace(ready, text=fit.text or "", before=making.before, after=making.missed.messages)
+    )
+    return (await _noted(own, later, replace(ready, text=text), "made"))[0], "revised"
+
+
+async def _noted(own: Run, wanted: Wanted, revision: Revision, source: str) -> tuple[str, str]:
+    """A text with the author's notes, one after the other, and its source."""
+    context, notes = own.context, [step.text or "" for step in wanted.steps if step.kind == "revise"]
+    if source == "pinned" or not notes:
+        return revision.text, source
+    if source == "made":
+        return await _with_notes(own, notes, revision), "revised"
+    if own.at not in context.noted:  # a text of the author's may be looked at before it is kept
+        with own_line():
+            context.noted[own.at] = await _with_notes(own, notes, revision), is_stale(context)
+    text, stale = context.noted[own.at]
+    if stale:
+        set_stale(context)
+    return text, f"{source}, revised"
+
+
+async def _with_notes(own: Run, notes: Sequence[str], revision: Revision) -> str:
+    revision, text = replace(revision, role=revision.role or own.context.writer_of(own.at)), revision.text
+    for n, note in enumerate(notes, 1):
+        earlier = (*revision.earlier, *notes[: n - 1])
+        text = await _revised(own.scope("note", n), replace(revision, note=note, earlier=earlier, text=text))
+    return text
+
+
+async def _revised(place: Run, revision: Revision) -> str:
+    """The revised text of a revision; one call, more where it is long or its reply is none."""
+    if place.context.revise is None:
+        raise UsageError(f"Nothing here revises texts. Take the note on {place.at!r} back with `fabula undo`.")
+    with made(place.at, Wanted()):
+        return await place.context.revise(place, revision)

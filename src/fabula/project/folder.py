@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fabula.base.errors import JournalError, ProjectError, UnknownNameError, UsageError
 from fabula.base.files import held, inside, make_folder, read_text, remove_leftovers, write_atomically, write_error
@@ -430,7 +430,7 @@ class Project:
                 if one.path not in places:
                     journal.place(one.path, one.file)
 
-    def take_over(self, journal: Journal, changes: list[Change]) -> None:
+    def take_over(self, journal: Journal, changes: list[Change], kind: Literal["edit", "rewrite"] = "edit") -> None:
         """Record changed files as edits, and write each artefact's file. What is pinned is pinned with its new text."""
         beside = [change for change in changes if change.path in (TITLE, ORDER)]
         changes = [change for change in changes if change not in beside]
@@ -440,10 +440,10 @@ class Project:
                 journal.keep(change.path, change.text, "edited")
             for change in changes:
                 override = journal.override(change.path)
-                journal.decide(change.path, "edit", change.text)
+                journal.decide(change.path, kind, change.text)
                 if override is not None and override[1] == "pinned":
                     journal.decide(change.path, "pin", change.text)
-                journal.keep(change.path, change.text, "edited")
+                journal.keep(change.path, change.text, "edited" if kind == "edit" else "rewritten")
                 journal.place(change.path, journal.places().get(change.path, change.file))
             if any(change.file == STORY for change in (*beside, *changes)):
                 journal.keep(STORY, self._story_text() or "", "edited")
@@ -551,8 +551,8 @@ class Project:
                 return path
         raise UnknownNameError("artefact", name, [*places, *places.values()])
 
-    def edit(self, journal: Journal, path: str, text: str) -> None:
-        """Record a new text for an artefact and write its file.
+    def edit(self, journal: Journal, path: str, text: str, kind: Literal["edit", "rewrite"] = "edit") -> None:
+        """Record a new text for an artefact and write its file; in a "rewrite" one passage of it is new.
 
         Raises:
             UsageError: the text is empty.
@@ -560,7 +560,7 @@ class Project:
         text = plain(text)
         if not text:
             raise UsageError(f"The new text of {path!r} is empty. Give some text, or use `fabula retake`.")
-        self.take_over(journal, [Change(path, journal.places()[path], text)])
+        self.take_over(journal, [Change(path, journal.places()[path], text)], kind)
 
     def write_newest(self, journal: Journal, paths: Iterable[str]) -> None:
         """Write the newest texts of artefacts into their files; those that have none are left out."""

@@ -12,8 +12,16 @@ from fabula.cli.opening import authored, project_of, terminal_of
 from fabula.cli.options import Artefact, Choices, Common, Limits, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
+from fabula.craft.final_reading import REFUSED
+from fabula.engine.events import RECORD, TABLE
+from fabula.engine.making import notes_of
+from fabula.engine.run import DRAFTS
 from fabula.project.folder import STORY
 from fabula.project.telling import is_own
+from fabula.story import plain
+
+_REFUSED = f"{DRAFTS}/{REFUSED}"
+_SEVERAL = {"pin-all": "pin --all", "fit-all": "update --revise"}
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
@@ -65,24 +73,53 @@ def unpin(common: Common, artefact: Artefact) -> None:
 
 
 @bundled
-def retake(common: Common, artefact: Artefact) -> None:
-    """Have an artefact written anew, with another draw."""
+def retake(
+    common: Common,
+    artefact: Artefact,
+    *,
+    note: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Revise the text so that it meets this wish.")
+    ] = None,
+    anew: Annotated[bool, typer.Option("--anew", help="With --note: write it from nothing, with the wish.")] = False,
+) -> None:
+    """Have an artefact written anew, with another draw; or revised, as a note wishes."""
     terminal, project = terminal_of(common), project_of(common)
+    wish = plain(note or "").strip()
+    if note is not None and not wish:
+        raise UsageError("The note is empty. Say what you wish of the text, or leave --note out for another draw.")
     with project.recorded() as journal:
         path = project.artefact(journal, artefact)
         _unpinned(journal, path)
+        _written_by_a_role(journal, path, wish)
+        revise = bool(wish) and not anew
         with journal.transaction():
-            if journal.override(path) is not None:
+            if not revise and journal.override(path) is not None:
                 journal.decide(path, "unedit")
-            journal.decide(path, "retake")
+            journal.decide(path, "revise" if revise else "retake", wish or None)
+        notes = notes_of(journal, path)
+    how = "revised as you wish" if revise else "written anew"
+    before = "; ".join(notes[:-1] if wish else notes)
+    kept = f" What you wished before still holds: {before}." if before else ""
     _done(
         terminal,
         project,
         path,
-        "retake",
-        f"{path} will be written anew; its old text stays in `fabula history {path}`.",
+        "revise" if revise else "retake",
+        f"{path} will be {how}; its old text stays in `fabula history {path}`.{kept}",
     )
-    terminal.advise(f"Next: `fabula update {near(project.folder)}`.")
+    terminal.advise(f"Next: `fabula update {near(project.folder)}`. `fabula undo` takes this back.")
+
+
+def _written_by_a_role(journal: Journal, path: str, note: str) -> None:
+    """Raise a `UsageError` if nobody is asked for the artefact, or nobody who could follow a note."""
+    file = journal.places()[path]
+    if path == _REFUSED:
+        raise UsageError(
+            f"{file} is your own list of edits that are not made, so nobody writes it anew. `fabula edits --accept ID` "
+            "takes an edit off it."
+        )
+    if note and file.endswith((f".{RECORD}", f".{TABLE}")):
+        raise UsageError(f"{file} is no text that a role could revise, so a note says nothing to it. Leave --note out.")
 
 
 @bundled
@@ -142,7 +179,7 @@ def approve(
 
 @bundled
 def undo(common: Common, where: Where = "") -> None:
-    """Take your last decision back: an edit, pin, retake, continuation or approval."""
+    """Take your last decision back: an edit, pin, retake, note, rewriting, continuation or approval."""
     terminal, project = terminal_of(common), project_of(common, where)
     with project.recorded() as journal:
         decisions = journal.last_decisions()
@@ -151,11 +188,11 @@ def undo(common: Common, where: Where = "") -> None:
         with journal.transaction():
             for decision in decisions:
                 journal.decide(decision.path, "undo", target=decision.id)
-                if decision.kind in {"edit", "unedit", "continue", "pin", "unpin"}:
+                if decision.kind in {"edit", "rewrite", "unedit", "continue", "pin", "unpin"}:
                     _restore(journal, decision)
         project.write_newest(journal, [decision.path for decision in decisions])
         last, older = decisions[-1], journal.older
-    what = "pin --all" if last.kind == "pin-all" else f"{last.kind} of {last.path}"
+    what = _SEVERAL.get(last.kind, f"{last.kind} of {last.path}")
     terminal.say(f"Taken back: {what} ({last.at}).")
     if older:
         terminal.advise("Next: `fabula pin --all` again; an older fabula wrote this story, and nothing else keeps it.")
@@ -169,9 +206,9 @@ def undo(common: Common, where: Where = "") -> None:
 def _restore(journal: Journal, undone: Decision) -> None:
     """Give the artefact the text that holds without the decision."""
     text, source = journal.override(undone.path) or ("", "made")
-    made = [version.text for version in journal.versions(undone.path) if version.source == "made"]
+    made = [version.text for version in journal.versions(undone.path) if version.made]
     if undone.kind == "continue":  # it was recorded with the text that it was to go on from
-        text, source = undone.text or "", "edited" if source == "edited" else "made"
+        text, source = undone.text or "", source if source in ("edited", "rewritten") else "made"
     elif source == "continued":
         text, source = next((more for more in reversed(made) if more.startswith(text)), text), "made"
     elif source == "made":

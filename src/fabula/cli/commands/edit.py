@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabula.app.writing import Options, check_edit
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.files import read_text
 from fabula.cli.opening import project_of, terminal_of
@@ -45,6 +46,7 @@ def edit(
         else:
             new = _version(journal, path, to) if to is not None else _new_text(terminal, text, file, before or "")
             if plain(new) != plain(before or ""):
+                asyncio.run(check_edit(project, journal, Options(environ=terminal.environ), path, plain(new)))
                 project.edit(journal, path, new)
         after = journal.newest(path) or ""
         where = journal.places()[path]
@@ -76,9 +78,9 @@ def _version(journal: Journal, path: str, number: int) -> str:
 
 def _revert(journal: Journal, path: str) -> None:
     override = journal.override(path)
-    if override is None or override[1] != "edited":
+    if override is None or override[1] not in ("edited", "rewritten"):
         raise UsageError(f"{path} has no edit to take back" + (f": it is {override[1]}." if override else "."))
-    made = [version.text for version in journal.versions(path) if version.source == "made"]
+    made = [version.text for version in journal.versions(path) if version.made]
     if not made:
         raise UsageError(f"{path} was never written for you; its text is yours alone.")
     with journal.transaction():

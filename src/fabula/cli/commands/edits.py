@@ -11,7 +11,15 @@ from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Common, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import near
-from fabula.craft.final_reading import EDITS, REFUSED, read_edits, read_refused, refuse, write_refused
+from fabula.craft.final_reading import (
+    EDITS,
+    REFUSED,
+    read_edits,
+    read_refused,
+    refuse,
+    unknown_refusals,
+    write_refused,
+)
 from fabula.engine.run import DRAFTS
 from fabula.story import one_line
 
@@ -47,6 +55,11 @@ def edits(
         "\n\n".join(_shown(edit, refused=edit.id in refused, own=edit.part in own) for edit in found)
         or "Nothing was changed."
     )
+    if unknown := unknown_refusals(found, refused):
+        terminal.message(
+            f"{DRAFTS}/{REFUSED}.yaml names {', '.join(unknown)}, and no edit here has that id: it is mistyped, or of "
+            "an edit that was asked for anew since. It refuses nothing; `--accept ID` takes it off."
+        )
     if refused != before:
         changed = counted(len(refused ^ before), "edit")
         terminal.advise(f"{changed} changed. Next: `fabula update {near(project.folder)}`; it asks nobody for this.")
@@ -65,7 +78,8 @@ def edits(
                     "own": edit.part in own,
                 }
                 for edit in found
-            ]
+            ],
+            "unknown": unknown,
         }
     )
 

@@ -18,6 +18,7 @@ from fabula.cli.opening import project_of, terminal_of
 from fabula.cli.options import Artefact, Common, bundled
 from fabula.cli.session import near
 from fabula.cli.terminal import table
+from fabula.engine.making import notes_of
 from fabula.engine.replies.rules import RULES
 from fabula.project.folder import MAX_FILE
 from fabula.story import Story, count_words, one_line
@@ -220,17 +221,22 @@ def history(
     terminal, project = terminal_of(common), project_of(common)
     with project.journal as journal:
         path = project.artefact(journal, artefact)
-        versions = journal.versions(path)
+        versions, notes = journal.versions(path), notes_of(journal, path)
     if diff:
         terminal.say(_diffs(versions) or f"{path} has one version.")
     else:
         rows = [("version", "words", "source", "at")]
         rows += [(str(v.number), f"{count_words(v.text):,}", v.source, v.at) for v in versions]
         terminal.say(table(rows, right=(0, 1)))
+        if notes:
+            terminal.say(
+                "\nYour notes, which hold until you undo or edit:\n" + "\n".join(f"- {note}" for note in notes)
+            )
         terminal.advise(f"`fabula edit {path} --to N` goes back to one of them.")
     terminal.document(
         {
             "artefact": path,
+            "notes": list(notes),
             "versions": [
                 {"number": v.number, "source": v.source, "at": v.at, "words": count_words(v.text), "text": v.text}
                 for v in versions

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fabula.app.standing import not_obeyed
+from fabula.app.writing import fitting
+from fabula.base.errors import UsageError
 from fabula.cli.asked import check, settings_for
 from fabula.cli.bill import calls_table, changes_list, planned
 from fabula.cli.opening import project_of, terminal_of
@@ -16,9 +18,11 @@ from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fabula.cli.terminal import Terminal
     from fabula.engine.dry_run import DryRun
-    from fabula.project.folder import Change
+    from fabula.project.folder import Change, Project
 
 
 @bundled
@@ -29,6 +33,13 @@ def update(
     memory: Memory,
     where: Where = "",
     *,
+    revise: Annotated[
+        bool, typer.Option("--revise", help="Revise old texts to fit your changes, instead of writing them anew.")
+    ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ARTEFACT", help="With --revise: this text alone; the rest is written anew. Repeat it."),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be asked.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
 ) -> None:
@@ -37,13 +48,23 @@ def update(
     settings = settings_for(project, choices, terminal, forget=memory.forget)
     check(settings, terminal.environ)
     session = Session(terminal, project, settings, limits)
+    if only and not revise:
+        raise UsageError("--only goes with --revise: it names the texts that are revised to fit.")
     expected, changes = session.dry_run()
-    _show_plan(terminal, expected, changes)
-    for sentence in not_obeyed(expected, project.brief, settings):
-        terminal.advise(sentence)
-    if texts := session.written_again(expected):
-        terminal.say(texts)
-    if dry_run or (expected.planned and not yes and not _confirmed(terminal, near(project.folder))):
+    old = _old_texts(project, expected, changes)
+    if revise:
+        session.fit = _chosen(project, old, only or ())
+        expected, changes = session.dry_run()
+    _show_plan(session, expected, changes)
+    said = "n" if dry_run else "y"
+    if expected.planned and not (yes or dry_run):
+        said = _confirmed(terminal, near(project.folder), revise=bool(old) and not revise)
+    if said == "r":
+        session.fit = old
+        expected, changes = session.dry_run()
+        _show_plan(session, expected, changes)
+        said = _confirmed(terminal, near(project.folder), revise=False)
+    if said == "n":
         terminal.document({"done": False, **planned(expected, changes)})
         return
     again = f"`fabula update {near(project.folder)} --yes`"
@@ -51,7 +72,39 @@ def update(
     session.report(session.run(expected, announced))
 
 
-def _show_plan(terminal: Terminal, expected: DryRun, changes: list[Change]) -> None:
+def _old_texts(project: Project, expected: DryRun, changes: list[Change]) -> list[str]:
+    """What can be revised to fit instead of being written anew; the author's own changes are not among it."""
+    changed = {change.path for change in changes}
+    with project.journal as journal:
+        return [path for path in fitting(journal, expected) if path not in changed]
+
+
+def _chosen(project: Project, old: list[str], only: Sequence[str]) -> list[str]:
+    """The texts that `--revise` and `--only` name."""
+    with project.journal as journal:
+        named = [project.artefact(journal, name) for name in only]
+        for path in named:
+            if path not in old:
+                override = journal.override(path)
+                why = f"it is {override[1]}, so it stays as it is" if override else "it would not be written anew"
+                raise UsageError(
+                    f"{path} cannot be revised to fit: {why}. `fabula retake {path} --note TEXT` revises it your way."
+                )
+    return [path for path in old if not named or path in named]
+
+
+def _show_plan(session: Session, expected: DryRun, changes: list[Change]) -> None:
+    terminal = session.terminal
+    _show_calls(terminal, expected, changes)
+    for sentence in not_obeyed(expected, session.project.brief, session.settings):
+        terminal.advise(sentence)
+    if texts := session.written_again(expected):
+        terminal.say(texts)
+    if session.fit:
+        terminal.say(f"Revised to fit, and left as it is where it fits already: {', '.join(session.fit)}.")
+
+
+def _show_calls(terminal: Terminal, expected: DryRun, changes: list[Change]) -> None:
     if changes:
         terminal.say("Changed by you:\n" + changes_list(changes))
     for sentence in expected.of_files:
@@ -65,14 +118,18 @@ def _show_plan(terminal: Terminal, expected: DryRun, changes: list[Change]) -> N
     terminal.say(calls_table(expected))
 
 
-def _confirmed(terminal: Terminal, folder: str) -> bool:
-    """Whether the person says yes; without a terminal nobody can, and nothing is done."""
+def _confirmed(terminal: Terminal, folder: str, *, revise: bool) -> str:
+    """What the person says: yes, no or, where that is offered, revise; without a terminal it is no."""
     if terminal.json or not terminal.interactive:
         terminal.message(
             f"Nothing was asked: there is no terminal to confirm at. Do it with `fabula update {folder} --yes`."
+            + " `--revise --yes` revises the old texts to fit instead." * revise
         )
-        return False
-    if asyncio.run(terminal.choice("Go ahead? [y]es or [n]o: ", "yn")) == "y":
-        return True
-    terminal.message("Nothing was asked; your files are as you left them.")
-    return False
+        return "n"
+    if revise:
+        said = asyncio.run(terminal.choice("Go ahead? [y]es, [r]evise the old texts to fit instead, or [n]o: ", "yrn"))
+    else:
+        said = asyncio.run(terminal.choice("Go ahead? [y]es or [n]o: ", "yn"))
+    if said == "n":
+        terminal.message("Nothing was asked; your files are as you left them.")
+    return said

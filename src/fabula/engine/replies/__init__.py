@@ -6,7 +6,7 @@ correct.
 
 from __future__ import annotations
 
-from fabula.engine.replies.choices import is_refusal, read_choice, read_score
+from fabula.engine.replies.choices import is_refusal, is_unchanged, read_choice, read_score
 from fabula.engine.replies.files import read_files
 from fabula.engine.replies.jsontext import read_json
 from fabula.engine.replies.labels import LABELS, label_of, read_label, read_yes_no
@@ -32,6 +32,7 @@ __all__ = [
     "clean_prose",
     "fault_of",
     "is_refusal",
+    "is_unchanged",
     "json_instruction",
     "label_of",
     "left_out",

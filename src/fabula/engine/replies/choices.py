@@ -46,6 +46,8 @@ _REFUSAL: Final = re.compile(
     _I,
 )
 _REFUSAL_LENGTH: Final = 600
+_UNCHANGED: Final = re.compile(r"no[ _-]changes?\b", _I)
+_UNCHANGED_LENGTH: Final = 200
 _SCANNED: Final = 20_000  # characters from the end of a reply in which a choice or score is looked for
 
 
@@ -53,6 +55,12 @@ def is_refusal(text: str) -> bool:
     """Whether a short reply begins by declining the task; a story's own "I cannot ..." is none."""
     said = text.strip()
     return 0 < len(said) <= _REFUSAL_LENGTH and bool(_REFUSAL.match(said))
+
+
+def is_unchanged(text: str) -> bool:
+    """Whether a short reply says NO CHANGE to a text, as it was told to where a text may stay as it is."""
+    said = text.strip().lstrip(_EDGE)
+    return len(said) <= _UNCHANGED_LENGTH and bool(_UNCHANGED.match(said))
 
 
 def read_choice(text: str, options: Sequence[str]) -> str:

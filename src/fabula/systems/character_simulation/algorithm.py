@@ -396,7 +396,8 @@ async def play_unit(unit: TimedUnit, run: Run, config: Config) -> None:
 
     def read(text: str) -> tuple[tuple[Turn, ...], AgentMap | None]:
         turns = turns_of(text)
-        return turns, made.agents if made is not None and made.history == turns else None
+        as_played = made is not None and made.history == turns and place.may_stand_as_made(unit.name)
+        return turns, made.agents if made is not None and as_played else None
 
     h, m = await place.keep_as(read, unit.name, make, folder="role-play")
     if m is None:

@@ -146,16 +146,16 @@ class Stage:
             return transcript(director.turns, director.goals)
 
         def read(text: str) -> tuple[bool, tuple[Turn, ...], list[Mind]]:
-            as_played = text == transcript(director.turns, director.goals)
+            as_played = text == transcript(director.turns, director.goals) and place.may_stand_as_made(name)
             return as_played, turns_of(text), [actor.mind for actor in director.cast]
 
-        name = slug(director.act.title)
-        as_played, turns, minds = await self.run.scope(_FOLDER).keep_as(read, name, make, folder=_FOLDER)
+        name, place = slug(director.act.title), self.run.scope(_FOLDER)
+        as_played, turns, minds = await place.keep_as(read, name, make, folder=_FOLDER)
         for actor, mind in zip(director.cast, minds if as_played else before, strict=True):
             actor.mind = mind
         director.turns = list(turns)
         if not as_played:
-            await director.live_through(turns, self.run.scope(_FOLDER).within(name))
+            await director.live_through(turns, place.within(name))
 
     async def step(self, director: Director, in_step: asyncio.Barrier) -> None:
         """One step of one sub-act, which waits for the others: every player's action, the next turn, the goal check."""

@@ -141,7 +141,9 @@ async def chapter(now: Progress, run: Run) -> Chapter:
     if not made:
         await timesteps(now, inner)
     told = now.story[now.begin :]
-    edited = run.unless_made_up(lambda: bool(text) and text != told, instead=not made)
+    edited = run.unless_made_up(
+        lambda: bool(text) and text != told, instead=not made or not run.may_stand_as_made(name)
+    )
     if edited:
         await reread(now, inner, now.chapter, told, text)
     await now.records.keep_steps(run, now.chapter)

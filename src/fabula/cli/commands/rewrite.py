@@ -1,0 +1,133 @@
+"""`fabula rewrite`: one passage of a text is written anew, and the rest stays, byte for byte."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from fabula.app.writing import rewrite_in
+from fabula.base.errors import UsageError
+from fabula.cli.asked import check
+from fabula.cli.opening import project_of, terminal_of
+from fabula.cli.options import Artefact, Common, Limits, bundled
+from fabula.cli.session import Session, near
+from fabula.craft.revising import passage_spans
+from fabula.story import count_words, plain
+
+if TYPE_CHECKING:
+    from fabula.cli.terminal import Terminal
+    from fabula.project.folder import Project
+
+_PIECES: Final = re.compile(r"\s+|[^\s]+")
+_LINES: Final = re.compile(r"(\d{1,7})(?:\s*-\s*(\d{1,7}))?")
+
+
+@bundled
+def rewrite(
+    common: Common,
+    limits: Limits,
+    artefact: Artefact,
+    *,
+    passage: Annotated[
+        str, typer.Option(metavar="WORDS", help='First and last words of it: "The lamp ... went out."')
+    ] = "",
+    lines: Annotated[str, typer.Option(metavar="N-M", help="Its lines in the file, instead.")] = "",
+    note: Annotated[str, typer.Option(metavar="TEXT", help="What you wish of it.")] = "",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Take the new passage without asking.")] = False,
+) -> None:
+    """Have one passage of a text written anew by who wrote it; the rest stays, byte for byte."""
+    terminal, project = terminal_of(common), project_of(common)
+    if bool(passage) == bool(lines):
+        raise UsageError("Say which passage: --passage with its first and last words, or --lines N-M.")
+    settings = project.settings
+    check(settings, terminal.environ)
+    with project.recorded() as journal:
+        path = project.artefact(journal, artefact)
+        text, file = journal.newest(path) or "", journal.places()[path]
+        if (override := journal.override(path)) is not None and override[1] == "pinned":
+            raise UsageError(f"{path} is pinned. Say `fabula unpin {path}` first.")
+    if not file.endswith(".md"):
+        raise UsageError(f"{file} is no prose. Edit it by hand, or say `fabula retake {path} --note ...`.")
+    span = _lines_of(text, lines) if lines else _passage(text, passage, file)
+    session = Session(terminal, project, settings, limits)
+    new = _accepted(session, path, text, span, plain(note).strip(), yes=yes)
+    if new is not None and new != text:
+        with project.recorded() as journal:
+            if journal.newest(path) != text:
+                raise UsageError(f"{file} was changed meanwhile, and stays as it is. Say the same again.")
+            project.edit(journal, path, new, "rewrite")
+    _report(terminal, project, path, file, text, new)
+
+
+def _report(terminal: Terminal, project: Project, path: str, file: str, text: str, new: str | None) -> None:
+    changed = new is not None and new != text
+    words = count_words(new if changed and new else text)
+    terminal.say(f"{file}: {words:,} words" if changed else f"{file} is as it was.")
+    if changed:
+        terminal.advise(f"Next: `fabula update {near(project.folder)}`. `fabula undo` takes the passage back.")
+    terminal.document({"artefact": path, "file": file, "changed": changed, "words": words, "proposed": new})
+
+
+def _accepted(session: Session, path: str, text: str, span: tuple[int, int], note: str, *, yes: bool) -> str | None:
+    """The text with the new passage, if the person takes it; another draw of it as often as they want one."""
+    terminal, take = session.terminal, 0
+    again = f"`fabula rewrite {path} ...`"
+    while True:
+        new = session.finish(
+            lambda options, take=take: rewrite_in(  # type: ignore[misc] # a default that binds the number
+                session.project, session.settings, options, path, span, note, take
+            ),
+            again,
+            None,
+        )
+        old_passage, new_passage = text[slice(*span)], new[span[0] : len(new) - (len(text) - span[1])]
+        terminal.say(word_diff(old_passage, new_passage))
+        if yes:
+            return new
+        if terminal.json or not terminal.interactive:
+            terminal.message("Nothing was changed: there is no terminal to confirm at. Say it again with --yes.")
+            return None
+        said = asyncio.run(terminal.choice("Take it? [y]es, [a]nother, [n]o: ", "yan"))
+        if said != "a":
+            return new if said == "y" else None
+        take += 1
+
+
+def _passage(text: str, words: str, file: str) -> tuple[int, int]:
+    """Where the passage stands that its first and last words name."""
+    found = list(passage_spans(text, words))
+    if not found:
+        raise UsageError(f"{words!r} does not stand in {file}. Copy the first and last words of the passage from it.")
+    if len(found) > 1:
+        raise UsageError(f"{words!r} names {len(found)} passages in {file}. Give more of its words, or --lines N-M.")
+    return found[0]
+
+
+def _lines_of(text: str, lines: str) -> tuple[int, int]:
+    """Where lines of a text stand, without the blank ones and blanks around them."""
+    match, all_lines = _LINES.fullmatch(lines.strip()), text.splitlines(keepends=True)
+    first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+    if not 1 <= first <= last <= len(all_lines):
+        raise UsageError(f"--lines {lines} names no lines; the file has {len(all_lines)}. Write it as --lines 12-18.")
+    passage = "".join(all_lines[first - 1 : last])
+    if not passage.strip():
+        raise UsageError(f"--lines {lines} holds no words. Name the lines of the passage.")
+    start = len("".join(all_lines[: first - 1])) + len(passage) - len(passage.lstrip())
+    return start, start + len(passage.strip())
+
+
+def word_diff(old: str, new: str) -> str:
+    """Two texts as one: what goes as [-words-], what comes as {+words+}."""
+    before, after = _PIECES.findall(old), _PIECES.findall(new)
+    shown: list[str] = []
+    for kind, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        gone, come = "".join(before[a:b]), "".join(after[c:d])
+        if kind == "equal":
+            shown.append(gone)
+        else:
+            shown.append((f"[-{gone}-]" if gone else "") + (f"{{+{come}+}}" if come else ""))
+    return "".join(shown)

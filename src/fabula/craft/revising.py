@@ -1,0 +1,278 @@
+"""Revising a finished text: to an author's note, to fit what has changed above it, or one passage of it.
+
+The role that wrote the text gives it in a new version. What it is shown is the prompt that asked for the text, the text
+as its own reply, and what is wanted now; so it knows what it knew when it wrote. Where several calls made the text, or
+that prompt is too long to stand beside it, the story's brief stands for it. A text that is too long for one reply is
+revised in pieces. ours.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.base.errors import FabulaError, ReplyError
+from fabula.craft.packing import first_of, last_of, paragraphs
+from fabula.craft.prose import clean_reply
+from fabula.craft.quoting import located
+from fabula.engine.aids import USUAL_WINDOW
+from fabula.engine.replies import is_unchanged
+from fabula.engine.run import DRAFTS
+from fabula.models.base import Message
+from fabula.models.budget import estimate_tokens
+from fabula.story import count_words, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
+
+    from fabula.engine.making import Revision
+    from fabula.engine.run import Run
+    from fabula.models.base import Reply
+
+TRIES: Final = 3
+_ROOM: Final = 0.85  # of the window, for prompt and reply; the rest is for what tokens are misjudged
+_PIECE: Final = 0.25  # of the window, for a piece of a text that is too long for one reply
+_CHANGES: Final = 0.2  # and for what has changed
+_AROUND: Final = 0.15  # and for what stands on each side of a passage
+_SHORT_PIECE, _SHORT_CHANGES, _SHORT_AROUND = 900, 500, 500  # tokens, for small models
+_END: Final = 200  # tokens of the piece before, as its end
+_LEAST: Final = 0.6  # of a text's words that are left where only what no longer fits is changed
+_FENCE: Final = re.compile(r"```[^\n]*\n(.*?)\n?```\Z", re.DOTALL)
+_NOT_WHOLE: Final = "It was not the whole text. Give all of it, also what stays as it is."
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A place of a prompt as it was and as it is now; either may be empty."""
+
+    before: str
+    after: str
+
+
+def reviser(brief: str) -> Callable[[Run, Revision], Awaitable[str]]:
+    """What revises texts of a story that was asked for by `brief` (`RunContext.revise`)."""
+
+    async def revise(run: Run, revision: Revision) -> str:
+        return await revised(run, revision, brief)
+
+    return revise
+
+
+async def revised(run: Run, revision: Revision, brief: str) -> str:
+    """The text of a revision in its new version; one call, more where it is too long for one reply.
+
+    A text that is to fit what has changed may come back as it is, word for word, and does so where nothing usable is
+    given in its stead; a note says that.
+
+    Raises:
+        ReplyError: what an author's note asked for was not given in a form that can be used.
+    """
+    reviser_ = _Reviser(run, revision, brief)
+    pieces = reviser_.pieces()
+    if len(pieces) == 1:
+        return await reviser_.asked(run, revision.text, {})
+    done: list[str] = []
+    for number, piece in enumerate(pieces, 1):
+        previous = last_of(done[-1], _END) if done else ""
+        place = run.scope("piece", number)
+        done.append(await reviser_.asked(place, piece, {"part": number, "of": len(pieces), "previous": previous}))
+    return "\n\n".join(done)
+
+
+@dataclass(frozen=True)
+class _Reviser:
+    run: Run
+    revision: Revision
+    brief: str
+
+    def pieces(self) -> list[str]:
+        """The text in pieces of which each fits into a prompt and its reply; what a program reads stays whole."""
+        text, own = self.revision.text, self.revision
+        if self._fits(2 * estimate_tokens(text) + estimate_tokens(self.brief)) or self._form != "prose":
+            return [text]
+        most = self.run.prompt_tokens(own.role, _SHORT_PIECE, _PIECE)
+        pieces: list[list[str]] = [[]]
+        for paragraph in paragraphs(text):
+            if pieces[-1] and estimate_tokens("\n\n".join([*pieces[-1], paragraph])) > most:
+                pieces.append([])
+            pieces[-1].append(paragraph)
+        return ["\n\n".join(piece) for piece in pieces]
+
+    async def asked(self, run: Run, text: str, piece: dict[str, Any]) -> str:
+        """A text, or one of its pieces, in its new version."""
+        own, fault, answer = self.revision, "", ""
+        prompt, said, fields = self._prompt(text, piece)
+        for attempt in range(TRIES):
+            place = run.again(attempt, fault)
+            reply = await place.chat(own.role, prompt, said, expect=text, **fields)
+            answer = reply.text
+            if not own.note and is_unchanged(answer):
+                return text
+            new = self._cleaned(place, reply, text)
+            fault = self._fault(place, new, text, prompt, fields, piece=bool(piece))
+            if not fault:
+                return new
+        if own.note:
+            raise ReplyError(
+                f"The role {own.role!r} gave no usable revision of {own.path!r} in {TRIES} tries. {fault} Put the note "
+                "in other words (`fabula undo` takes it back), or give this role a stronger model.",
+                reply=answer,
+            )
+        run.note(f"{own.path} stands as it was: no usable revision of it came in {TRIES} tries. {fault}")
+        return text
+
+    def _prompt(self, text: str, piece: dict[str, Any]) -> tuple[str, list[Message], dict[str, Any]]:
+        """The prompt's name, what stands between its head and what is wanted now, and its fields."""
+        own = self.revision
+        fields: dict[str, Any] = {
+            "part": 0,
+            **piece,
+            "earlier": own.earlier,
+            "form": self._form,
+            "has": count_words(text),
+        }
+        if own.note:
+            fields |= {"note": own.note}
+        else:
+            fields |= {"changes": self._changes()}
+        system = "\n\n".join(message.content for message in own.asked if message.role == "system")
+        said = [message for message in own.asked if message.role != "system"]
+        need = sum(estimate_tokens(message.content) for message in own.asked) + 2 * estimate_tokens(text)
+        if said and not piece and self._fits(need + self.run.prompt_tokens(own.role, _SHORT_CHANGES, _CHANGES)):
+            fields |= {"system": system, "asked": said[0].content}
+        else:
+            said = said[:1]
+            what = f"the file {own.path}.{own.suffix}" if self._form == "file" else f"the text “{own.path}”"
+            fields |= {"system": "", "asked": "", "brief": self.brief, "name": what}
+        name = "revise_to_note" if own.note else "revise_to_fit"
+        return name, [*said[1:], Message("assistant", text)], fields
+
+    def _fits(self, tokens: int) -> bool:
+        return tokens <= (self.run.window(self.revision.role) or USUAL_WINDOW) * _ROOM
+
+    @property
+    def _form(self) -> str:
+        """What the text is for its readers: a file, lines that a program reads, or prose."""
+        if self.revision.suffix != "md":
+            return "file"
+        return "prose" if self.revision.read is None or self.revision.folder in ("story", DRAFTS) else "lines"
+
+    def _changes(self) -> list[Change]:
+        """What has changed in the prompt, as far as there is room for it."""
+        room = self.run.prompt_tokens(self.revision.role, _SHORT_CHANGES, _CHANGES)
+        shown: list[Change] = []
+        for change in changes(self.revision.before, self.revision.after):
+            need = estimate_tokens(change.before) + estimate_tokens(change.after)
+            if need > room:
+                shown.append(Change(first_of(change.before, room // 2), first_of(change.after, room // 2)))
+                break
+            shown.append(change)
+            room -= need
+        return shown
+
+    def _cleaned(self, run: Run, reply: Reply, old: str) -> str:
+        """The text in a reply; the line that begins the old text is no title that stands before the new one."""
+        text = plain(reply.text).strip()
+        if self._form != "prose":
+            fenced = _FENCE.fullmatch(text)
+            return fenced[1].strip() if fenced else text
+        first = old.lstrip().partition("\n")[0].rstrip()
+        if text.startswith(first) and old.lstrip().startswith("#"):
+            return f"{first}\n\n{text.removeprefix(first).strip()}"
+        return clean_reply(run, self.revision.role, reply, labels=(), last=True)
+
+    def _fault(self, run: Run, new: str, old: str, prompt: str, fields: dict[str, Any], *, piece: bool) -> str:
+        """Why a reply is no new version of the text; empty if it is one."""
+        if self._form == "prose" and (fault := run.fault(new, prompt, fields, least=1)):
+            return fault
+        if not new:
+            return run.unless_made_up(lambda: "It held no text.", "")
+        if not self.revision.note and count_words(new) < _LEAST * count_words(old):
+            return run.unless_made_up(lambda: _NOT_WHOLE, "")
+        if self.revision.read is None or piece:
+            return ""
+        try:
+            self.revision.read(new)
+        except (FabulaError, ValueError) as problem:
+            said = str(problem)
+            return run.unless_made_up(lambda: said, "")
+        return ""
+
+
+def changes(before: Sequence[Message], after: Sequence[Message]) -> list[Change]:
+    """The paragraphs in which two versions of a prompt differ; none where one of the two is not known."""
+    if not before or not after:
+        return []
+    old, new = (_paragraphs(messages) for messages in (before, after))
+    found: list[Change] = []
+    for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if kind == "replace" and b - a == d - c:
+            found += [Change(then, now) for then, now in zip(old[a:b], new[c:d], strict=True)]
+        elif kind != "equal":
+            found.append(Change("\n\n".join(old[a:b]), "\n\n".join(new[c:d])))
+    return found
+
+
+def _paragraphs(messages: Sequence[Message]) -> list[str]:
+    return [part for message in messages for part in paragraphs(message.content)]
+
+
+# one passage ----------------------------------------------------------------------------------------------------------
+
+
+async def rewrite_passage(
+    run: Run,
+    role: str,
+    text: str,
+    span: tuple[int, int],
+    note: str,
+    brief: str,
+    around: tuple[str, str] = ("", ""),
+) -> str:
+    """`text` with the passage from `span[0]` to `span[1]` written anew; all else is as it was. One call.
+
+    `around` are the story before the text and after it, of which is shown what there is room for.
+
+    Raises:
+        ReplyError: no usable passage was given.
+    """
+    start, end = span
+    passage, room = text[start:end], run.prompt_tokens(role, _SHORT_AROUND, _AROUND)
+    fields: dict[str, Any] = {
+        "brief": brief,
+        "before": last_of(f"{around[0]}\n\n{text[:start]}".strip(), room),
+        "after": first_of(f"{text[end:]}\n\n{around[1]}".strip(), room),
+        "passage": passage,
+        "note": note,
+        "has": count_words(passage),
+    }
+    fault, answer = "", ""
+    for attempt in range(TRIES):
+        place = run.again(attempt, fault)
+        reply = await place.reply(role, "rewrite_passage", expect=count_words(passage), **fields)
+        answer = reply.text
+        new = clean_reply(place, role, reply, labels=(), last=True)
+        fault = place.fault(new, "rewrite_passage", {**fields, "passage": ""}, least=1)
+        if not fault:
+            return text[:start] + new + text[end:]
+    raise ReplyError(
+        f"The role {role!r} gave no usable passage in {TRIES} tries. {fault} Say in other words what you wish of it, "
+        "or give this role a stronger model.",
+        reply=answer,
+    )
+
+
+def passage_spans(text: str, words: str) -> Iterator[tuple[int, int]]:
+    """Where a passage stands that is named by its first and last words ("The lamp ... went out.") or by all of it."""
+    first, gap, last = (
+        part.strip() for part in words.replace("[...]", "...").replace("\u2026", "...").partition("...")
+    )
+    for start, end in located(text, first):
+        if not gap or not last:
+            yield start, end if not gap else len(text)
+            continue
+        ends = [stop for begin, stop in located(text, last) if begin >= end]
+        if ends:
+            yield start, ends[0]
