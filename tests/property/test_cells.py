@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabula.craft.cells import cells
-from fabula.craft.dialogue import speech
+from fabula.story.speech import speech
 from fabula.story.sentences import paragraph_spans, spans
 
 WORDS = st.sampled_from(["Mara", "lit", "the lamp", "e.g.", "Dr.", "at 5 p.m.", "and", "...", "\u2014", "she said"])

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabula.craft.dialogue import speech
+from fabula.story.speech import speech
 from fabula.craft.ngrams import Vocabulary, ngram_codes, ngrams, repeated
 from fabula.craft.tokens import rouge_tokens
 from fabula.engine.journal import Journal

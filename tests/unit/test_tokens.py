@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from fabula.base.errors import UnknownNameError, UsageError
-from fabula.craft.dialogue import speech, spoken
+from fabula.story.speech import speech, spoken
 from fabula.craft.ngrams import Vocabulary, held_before, ngram_codes, ngrams, repeated
 from fabula.craft.stems import stem
 from fabula.craft.tokens import TOKENISERS, opening_word, tokeniser
