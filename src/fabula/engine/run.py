@@ -61,6 +61,7 @@ _LIKELIEST = 20  # tokens whose probabilities are asked for
 DEFAULT_REPLY_TOKENS = 4096  # target length of Agents' Room, section 5
 _WORDS_PER_TOKEN = 0.7
 _LONG_REPLY, _SHORT_REPLY, _CHARACTERS_A_TOKEN = 200_000, 20_000, 32  # no reply is meant to be longer than that
+_CHARACTERS_OF_MANY = 8  # a token, on average over more than 25,000 of them
 _BLANKS = re.compile(r"(?<!\s)\s{100,}+")
 _UNSET = Sampling()
 _USUAL_TEMPERATURE, _WARMER, _WARMEST = 0.7, 0.15, 1.0
@@ -830,7 +831,9 @@ class Run:
             return reply
         text = _BLANKS.sub(lambda run: "\n\n" if "\n" in run[0] else " ", reply.text)
         tokens = request.sampling.max_tokens
-        most = _LONG_REPLY if tokens is None else max(_SHORT_REPLY, _CHARACTERS_A_TOKEN * tokens)
+        most = _LONG_REPLY
+        if tokens is not None:  # a few odd tokens may be long ones, many are not
+            most = max(_SHORT_REPLY, min(_CHARACTERS_A_TOKEN * tokens, _LONG_REPLY), _CHARACTERS_OF_MANY * tokens)
         if len(text) <= most:
             return replace(reply, text=text)
         self.removed("size", text[most:])
