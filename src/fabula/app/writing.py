@@ -437,7 +437,8 @@ async def rewrite_in(
         text, brief = journal.newest(path) or "", project.brief.titled
         async with prepared.opened(journal) as context:
             place, role = Run(context, take=take).scope(*path.split("/"), "rewrite"), context.writer_of(path)
-            return await rewrite_passage(place, role, text, span, note, brief, _around(journal, path))
+            with context.recording_failures():
+                return await rewrite_passage(place, role, text, span, note, brief, _around(journal, path))
 
 
 def _around(journal: Journal, path: str) -> tuple[str, str]:
