@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -256,7 +257,8 @@ async def write_in(project: Project, settings: Settings, options: Options, suppl
             with recorded_run(prepared, context, in_the_project(project)):
                 story = await prepared.write(brief, context)
                 whole = project.write_story(journal, story)
-                check_story(story, brief)
+                again = f"fabula write {shlex.quote(str(project.folder))} --seed {settings.seed + 1}"
+                check_story(story, brief, again)
                 leave_trail(context)
     return Outcome(whole, context.budget)
 
@@ -268,17 +270,17 @@ def leave_trail(context: RunContext) -> None:
         context.journal.leave_trail(left)
 
 
-def check_story(story: Story, brief: Brief) -> None:
+def check_story(story: Story, brief: Brief, again: str) -> None:
     """Refuse what is no story: hardly a word, a heading, or the brief again. It stays in the project.
 
     Raises:
-        ReplyError: it is none; says why and how to go on.
+        ReplyError: it is none; says why, and that the command `again` goes on.
     """
     text = "\n\n".join(scene.text for scene in story.scenes)
     if fault := fault_of(text, brief.text, (), least=_LEAST_WORDS, before=[brief.text]):
         raise ReplyError(
-            f"What was written is no story. {fault} It stands in story.md. Write again with another --seed, or give "
-            "the roles a stronger model; `fabula show --prompts` has what was asked and answered.",
+            f"What was written is no story. {fault} It stands in story.md. `{again}` writes another one; a "
+            "stronger model may help too (--model). `fabula show --prompts` has what was asked and answered.",
             reply=text,
         )
 
