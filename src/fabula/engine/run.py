@@ -323,7 +323,8 @@ class Run:
         path = "/".join((*self.path, name))
         context, own = self.context, self.within(name)
         context.dry_run.reached.add(path)
-        text, source = context.override(path) or ("", "made")
+        given, source = context.override(path) or ("", "made")
+        text = given
         wanted, of_own = context.wanted(path, final)
         blank = Revision(path, read=read, folder=folder, suffix=suffix)
         with own_line():
@@ -334,7 +335,7 @@ class Run:
                 text, source = await _made(own, make, Wanted() if settled else wanted, blank)
             else:
                 text, source = await _noted(own, of_own, replace(blank, text=text), source)
-            stale = is_stale(context) or MARK in text
+            stale = MARK in text or (is_stale(context) and text != given)  # nobody writes the author's own again
         if context.mode == "dry":
             if stale:
                 context.dry_run.stale.append(path)
