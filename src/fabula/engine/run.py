@@ -6,6 +6,7 @@ reply, repairs at most `repairs` times, records, and informs the listeners. A ru
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 import re
@@ -37,8 +38,8 @@ from fabula.engine.staleness import (
 )
 from fabula.engine.trail import Step
 from fabula.models.base import Message, Reply, Request, Sampling, Usage
-from fabula.models.budget import counted, estimate_tokens, longest_reply, prompt_tokens
-from fabula.models.limits import PAYS
+from fabula.models.budget import Tries, counted, estimate_tokens, longest_reply, prompt_tokens
+from fabula.models.limits import PAYS, SENT
 from fabula.models.prices import cost, is_overridden, paid, price_of
 from fabula.story import readable, without_marks
 
@@ -791,26 +792,32 @@ class Run:
         room = request.role, model.name, prompt_tokens(request), longest_reply(request, model), price
         held = await budget.admit(*room, usual=usual)
 
-        def lose(tokens: tuple[int, int]) -> None:
-            lost = Usage(prompt=tokens[0], reply=tokens[1])
-            lost = replace(lost, cost=paid(lost, price, own=False))
-            budget.settle(held, lost)
-            self._lose(request, model, lost)
+        tries = Tries(request, listening)
+
+        def lose(usage: Usage | None) -> None:
+            if usage is not None:
+                lost = replace(usage, cost=paid(usage, price, own=False))
+                budget.settle(held, lost)
+                self._lose(request, model, lost)
 
         async def pay_and_hold_again(tokens: tuple[int, int]) -> None:
             nonlocal held
-            lose(tokens)
-            held = await budget.admit(*room, usual=usual)
+            if (usage := tries.failed(tokens)) is not None:
+                lose(usage)
+                held = await budget.admit(*room, usual=usual)
 
-        mark = PAYS.set(pay_and_hold_again)
+        marks = PAYS.set(pay_and_hold_again), SENT.set(tries.sent)
         try:
-            reply = await model.ask(request, listening)
+            reply = await model.ask(request, tries.on_text)
         except ModelError as error:
-            if any(error.tokens):
-                lose(error.tokens)
+            lose(tries.failed(error.tokens))
+            raise
+        except asyncio.CancelledError:
+            lose(tries.cancelled())
             raise
         finally:
-            PAYS.reset(mark)
+            PAYS.reset(marks[0])
+            SENT.reset(marks[1])
             budget.release(held)
         usage = counted(request, reply, model.name)
         usage = replace(usage, cost=paid(usage, price, own=not is_overridden(model.name, context.prices)))
