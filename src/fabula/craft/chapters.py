@@ -9,7 +9,7 @@ they have told. All of it is cut to what the writer's window has room for.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -17,6 +17,7 @@ from pydantic import BaseModel, Field, create_model
 
 from fabula.base.errors import ReplyError, UsageError
 from fabula.craft.final_reading import final_reading
+from fabula.craft.length import WordRange
 from fabula.craft.packing import around, first_of, last_of, latest
 from fabula.craft.prose import Prose, clean_reply, write_prose
 from fabula.craft.wording import number as number_in
@@ -29,7 +30,6 @@ from fabula.story import count_words, one_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.craft.length import WordRange
     from fabula.engine.run import Run
     from fabula.story import Brief, Story
 
@@ -39,10 +39,12 @@ _ONE_REPLY: Final = 3_000  # words that models write as one text; a shorter stor
 _CHAPTER: Final = 2_500  # words of a chapter where the brief names none,
 _OF_WINDOW: Final = 0.14  # and at most so many for each token of its writer's window
 _LEAST, _MOST = 0.4, 2.0  # of the mean, that a chapter is planned to have
+_BAND: Final = 0.2  # how far a chapter may miss its words, where the brief has not asked for chapters
 _PLAN, _CHAPTERS, _ACCOUNTS, _TEXT = 0.12, 0.12, 0.10, 0.15  # shares of the window
 _READ: Final = 0.4  # share of the window for a chapter of which an account is given
 _SHORT: Final = 600  # tokens of each, for small models
 _ACCOUNT_WORDS, _HAPPENS_WORDS, _TITLE_WORDS = 120, 90, 3  # for estimates
+_CHAPTER_TOKENS: Final = 200  # of a planned chapter in a reply
 _NAME: Final = "chapters"
 _HEADING: Final = re.compile(r"##\s*(?:\d{1,4}[.:]?(?:\s|\Z))?\s*(?P<title>[^\n]*)")
 _WORDS: Final = re.compile(r"\(about (?P<words>\d{1,7}) words\)\s*\Z")
@@ -136,34 +138,31 @@ async def outline(
     Raises:
         UsageError: the author's file has no chapter that can be read.
     """
+    names = [part.name for part in parts]
 
     async def make(own: Run) -> str:
         even = [Chapter(part=_part_of(n, number, parts)) for n in range(number)]
         if own.aids(role):
             return chapters_text(even, want)
-        each = want.target // number if want else 0
-        try:
-            found: Any = await own.ask_for(
-                outline_type(number, [part.name for part in parts]),
-                role,
-                "outline",
-                expect={
-                    "chapters": number,
-                    "happens": _HAPPENS_WORDS,
-                    "title": _TITLE_WORDS,
-                    "words": each or _CHAPTER,
-                },
-                brief=brief,
-                plan=first_of(plan, own.prompt_tokens(role, _SHORT, _READ)),
-                number=number,
-                each=each,
-                words=want,
-                parts=parts,
-            )
-        except ReplyError as error:
-            own.note(f"The chapters are not planned one by one: {error}")
-            return chapters_text(even, want)
-        return chapters_text(_in_order(found.chapters, [part.name for part in parts]), want)
+        fields = {
+            "brief": brief,
+            "plan": first_of(plan, own.prompt_tokens(role, _SHORT, _READ)),
+            "number": number,
+            "each": want.target // number if want else 0,
+            "words": want,
+            "parts": parts,
+        }
+        made: list[Chapter] = []
+        at_once = max(own.reply_room(role) // _CHAPTER_TOKENS, 1)
+        while len(made) < number:
+            count = min(at_once, number - len(made))
+            place = own.scope("from", len(made) + 1) if number > at_once else own
+            try:
+                made += await _planned(place, role, made, count, names, fields)
+            except ReplyError as error:
+                own.note(f"The chapters are not planned one by one from chapter {len(made) + 1} on: {error}")
+                made += even[len(made) :]
+        return chapters_text(_in_order(made, names), want)
 
     chapters = await run.keep_as(read_chapters, _NAME, make, folder="plan")
     if not chapters:
@@ -194,19 +193,51 @@ def outline_type(number: int, parts: Sequence[str]) -> type[BaseModel]:
     return create_model("Chapters", chapters=(list[one], listed))
 
 
-def _in_order(found: Sequence[Any], parts: Sequence[str]) -> list[Chapter]:
-    """Planned chapters, those of the first part first."""
-    mean = sum(one.words for one in found) / len(found)
+async def _planned(
+    run: Run, role: str, before: Sequence[Chapter], count: int, names: Sequence[str], fields: dict[str, Any]
+) -> list[Chapter]:
+    """The next `count` chapters; one call."""
+    left = names[names.index(before[-1].part.name) :] if before and names else names
+    expect = {"chapters": count, "happens": _HAPPENS_WORDS, "title": _TITLE_WORDS, "words": fields["each"] or _CHAPTER}
+    shown = latest([_line(n, one) for n, one in enumerate(before, 1)], run.prompt_tokens(role, _SHORT, _READ))
+    found: Any = await run.ask_for(
+        outline_type(count, left),
+        role,
+        "outline",
+        expect=expect,
+        first=len(before) + 1,
+        count=count,
+        before=shown,
+        **fields,
+    )
+    return _in_order(
+        [
+            Chapter(
+                one_line(one.title),
+                "\n".join(filter(None, (one_line(one.happens), _ending(one.ends_with)))),
+                one.words,
+                Part(getattr(one, "part", "")),
+            )
+            for one in found.chapters
+        ],
+        names,
+    )
+
+
+def _in_order(chapters: Sequence[Chapter], names: Sequence[str]) -> list[Chapter]:
+    """Chapters of not too different lengths, those of the first part first."""
+    planned = [one.weight for one in chapters if one.happens]
+    mean = sum(planned) / len(planned) if planned else 1.0
     made = [
-        Chapter(
-            one_line(one.title),
-            "\n".join(filter(None, (one_line(one.happens), _ending(one.ends_with)))),
-            min(max(one.words, _LEAST * mean), _MOST * mean),
-            Part(getattr(one, "part", "")),
-        )
-        for one in found
+        replace(one, weight=min(max(one.weight if one.happens else mean, _LEAST * mean), _MOST * mean))
+        for one in chapters
     ]
-    return sorted(made, key=lambda one: parts.index(one.part.name)) if parts else made
+    return sorted(made, key=lambda one: names.index(one.part.name)) if names else made
+
+
+def _line(number: int, chapter: Chapter) -> str:
+    """A planned chapter on one line."""
+    return f"{number}. " + ": ".join(filter(None, (chapter.title, one_line(chapter.happens))))
 
 
 def _ending(said: str) -> str:
@@ -263,6 +294,7 @@ class Book:
         plan: what is planned beside its chapters, as text.
         duties: what each part is for, by its name.
         read_at_end: its chapters are drafts, which are read and mended when all are there.
+        named: the brief says how many chapters there are; else their lengths may differ more.
         limit: tokens of a reply, where they are bounded.
         drafts: the chapters that are written, and `accounts` what each of them has told.
     """
@@ -273,6 +305,7 @@ class Book:
     plan: str = ""
     duties: dict[str, str] = field(default_factory=dict)
     read_at_end: bool = False
+    named: bool = False
     limit: int | None = None
     drafts: list[Draft] = field(default_factory=list)
     accounts: list[str] = field(default_factory=list)
@@ -311,7 +344,9 @@ class Book:
         """The story with its chapters, which `role` has read and mended where they are to be read at the end."""
         if not self.read_at_end:
             return self.add_to(story)
-        plan = "\n\n".join(filter(None, (self.plan, chapters_text(self.chapters, self.want))))
+        room = partial(run.prompt_tokens, role, _SHORT)
+        lines = "\n".join(self._lines(short=True))
+        plan = "\n\n".join(filter(None, (first_of(self.plan, room(_PLAN)), first_of(lines, room(_CHAPTERS)))))
         texts = await final_reading(run, role, self.drafts, brief=self.brief, plan=plan, want=self.want)
         return self.add_to(story, texts)
 
@@ -326,6 +361,8 @@ class Book:
         want = self.want and self.want.of_sections(
             [chapter.weight, *left], [*map(count_words, texts)], before=weights, cut=run.aids(role)
         )
+        if want and left and not self.named:
+            want = WordRange.band(want.target, round(want.target * _BAND))
         prose = Prose(
             last,
             want,
@@ -348,16 +385,11 @@ class Book:
             f"{self._titled(number - 1)}: {account}"
             for number, account in zip(self._numbers, self.accounts, strict=True)
         ]
-        lines = [self._titled(n) for n in range(len(self.chapters))]
-        full = [
-            f"{line}: {one.happens}" if one.happens else line for line, one in zip(lines, self.chapters, strict=True)
-        ]
-        short = [f"{line}: {one.short}." if one.short else line for line, one in zip(lines, self.chapters, strict=True)]
         planned = any(one.happens for one in self.chapters)
         return {
             "brief": self.brief,
             "plan": first_of(self.plan, room(_PLAN)),
-            "chapters": around(full, short, at, room(_CHAPTERS)) if planned else (),
+            "chapters": around(self._lines(), self._lines(short=True), at, room(_CHAPTERS)) if planned else (),
             "told": latest(told[: len(told) - whole], room(_ACCOUNTS)),
             "text": text,
             "number": at + 1,
@@ -369,6 +401,11 @@ class Book:
             "begins": not texts,
             "last": len(texts) + 1 == len(self.chapters),
         }
+
+    def _lines(self, *, short: bool = False) -> list[str]:
+        """The plan, a line for each chapter."""
+        said = [one.short if short else one_line(one.happens) for one in self.chapters]
+        return [": ".join(filter(None, (self._titled(n), one))) for n, one in enumerate(said)]
 
     def _titled(self, at: int) -> str:
         title = self.chapters[at].title

@@ -205,6 +205,11 @@ class Run:
         most = int((self.window(role) or USUAL_WINDOW) * share)
         return min(short, most) if self.aids(role) else most
 
+    def reply_room(self, role: str) -> int:
+        """How many tokens a role's typed reply may well have: its model's longest reply, or a quarter of its window."""
+        longest = self._assignment(role).performer.capabilities.reply or DEFAULT_REPLY_TOKENS
+        return min(longest, (self.window(role) or USUAL_WINDOW) // 4)
+
     def passed_on(self, value: T) -> T:
         """`value` as another line of work is given it: a dry run marks it where it knows that it will be another.
 

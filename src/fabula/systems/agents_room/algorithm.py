@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.base.errors import ReplyError, UnknownNameError
-from fabula.craft.chapters import Book, Part, chapters_wanted, outline
+from fabula.craft.chapters import Book, Part, chapters_named, chapters_wanted, outline
 from fabula.craft.final_reading import final_reading
 from fabula.craft.length import WordRange, asked_range
 from fabula.craft.planning import given_plan
@@ -98,8 +98,8 @@ async def planned_in_chapters(
     chapters = await outline(run, _PLOT.role, brief.titled, number, want, plan=plan, parts=parts)
     final = config.ours.final_reading and not run.too_small_for("final_reading", FINALIZER.role)
     duties = {a.label: a.duty for a in several}
-    limit = config.paper.max_tokens or None
-    return Book(brief.titled, chapters, want, plan, duties, read_at_end=final, limit=limit)
+    limit, named = config.paper.max_tokens or None, chapters_named(brief) > 0
+    return Book(brief.titled, chapters, want, plan, duties, read_at_end=final, named=named, limit=limit)
 
 
 def part_of(a: Agent) -> str | None:

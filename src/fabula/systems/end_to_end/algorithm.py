@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fabula.craft.chapters import Book, chapters_wanted, outline
+from fabula.craft.chapters import Book, chapters_named, chapters_wanted, outline
 from fabula.craft.final_reading import final_reading
 from fabula.craft.length import asked_range
 from fabula.craft.prose import Prose, write_prose
@@ -56,7 +56,8 @@ async def _in_chapters(number: int, want: WordRange | None, brief: Brief, run: R
         run.disobeys("revisions", "a story in chapters is too long to be given anew as a whole.")
     chapters = await outline(run, "writer", brief.titled, number, want)
     final = ours.final_reading and not run.too_small_for("final_reading", "writer")
-    book = Book(brief.titled, chapters, want, read_at_end=final, limit=config.paper.max_tokens or None)
+    limit, named = config.paper.max_tokens or None, chapters_named(brief) > 0
+    book = Book(brief.titled, chapters, want, read_at_end=final, named=named, limit=limit)
     await book.write(run, "writer")
     return await book.finished(run, "writer", Story.of(brief))
 
