@@ -338,7 +338,7 @@ def _opened(folder: Path) -> None:
 
 
 def _tried(case: Case, what: str, wrong: Counter[str], work: Callable[[], None], *, again: bool = False) -> None:
-    """Do `work` and count in `wrong` what is no error of ours, and what keeps a project shut where it is done `again`."""
+    """Do `work`; count in `wrong` what is no error of ours and, done `again`, what keeps a project shut."""
     try:
         work()
     except FabulaError as error:

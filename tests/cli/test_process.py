@@ -148,5 +148,5 @@ def test_on_a_terminal_update_asks(here: Path) -> None:
     (here / "brief/plan/plot.md").write_text("Another plot.\n")
     code, shown = at_terminal(("update", "brief"), "y\n")
     assert code == 0
-    assert "Go ahead? [y]es or [n]o:" in shown
+    assert "Go ahead? [y]es, [r]evise the old texts to fit instead, or [n]o:" in shown
     assert "your text" in shown

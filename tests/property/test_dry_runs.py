@@ -150,3 +150,22 @@ def test_an_update_on_the_trail_is_the_update_without_it(case_id: str, which: in
     path = random.Random(f"{case_id}{which}").choice(paths)  # noqa: S311 - a sample, not a secret
     followed, looked_up = (asyncio.run(update(path, trail=trail)) for trail in (True, False))
     assert followed == looked_up
+
+
+@pytest.mark.parametrize("case_id", {c.system.name: c.id for c in reversed(CASES) if c.preset == "improved"}.values())
+@pytest.mark.parametrize("which", [1, 2, 3])
+def test_an_undone_edit_is_neither_announced_nor_asked(case_id: str, which: int) -> None:
+    async def undone(path: str) -> None:
+        with Journal() as journal:
+            first = await told(case, journal)
+            journal.decide(path, "edit", changed(journal.newest(path) or "", which))
+            try:
+                await told(case, journal)
+            except (PlanError, BaseExceptionGroup):  # the word was a name by which other parts find this one
+                return
+            journal.decide(path, "undo", target=journal.decisions()[-1].id)  # what was left is the edited run's trail
+            assert (await dry_run_case(case, model_of_prompts(), journal)).dry_run.planned == []
+            assert await told(case, journal) == (*first[:2], [])
+
+    case, paths = written(case_id)
+    asyncio.run(undone(paths[min(which, len(paths)) - 1]))  # those that others hang on come first

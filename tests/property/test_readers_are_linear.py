@@ -80,6 +80,7 @@ RUNS = (
 )
 READERS: dict[str, Callable[[str], Any]] = {
     "readable": readable,
+    "is_unchanged": replies.is_unchanged,
     "safe": safe,
     "cleaned": cleaned,
     "nesting": nesting,

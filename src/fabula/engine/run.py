@@ -151,7 +151,8 @@ class Run:
         trail = self.context.trail
         if trail is None:
             return compute()
-        return trail.text(f"{self.at}#{what}", compute, old=self.context.mode == "dry")
+        stale = self.context.mode == "dry" and is_stale(self.context)
+        return trail.text(f"{self.at}#{what}", compute, old=stale)
 
     @property
     def at(self) -> str:
@@ -603,7 +604,11 @@ class Run:
             except replies.ReplyProblem as unreadable:
                 reason = str(unreadable)
             if len(planned) > before:  # an old reply that stands in for one that will be asked for
-                return read(sketch(round))
+                try:
+                    return read(sketch(round))
+                except replies.ReplyProblem as unreadable:  # what is made up does not fit what only the type knows
+                    reason = str(unreadable)
+                    break
             self.context.emit(Repaired(request.path, attempt + 1, reason))
             asked = (Message("assistant", reply.text), Message("user", replies.repair_instruction(reason)))
             request = replace(request, messages=(*request.messages, *asked))

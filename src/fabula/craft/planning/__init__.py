@@ -10,14 +10,16 @@ from typing import Final
 
 from fabula.craft.planning.from_brief import PlanOptions, begin_plan, given_plan, make_plan, plan_for
 from fabula.craft.planning.from_story import plan_from_story
-from fabula.craft.planning.shared import ROLE
+from fabula.craft.planning.shared import ROLE, WHOLE, checked_personas
 from fabula.craft.planning.synthesis import synthesised_plan
 
 __all__ = [
     "PROMPTS",
     "ROLE",
+    "WHOLE",
     "PlanOptions",
     "begin_plan",
+    "checked_personas",
     "given_plan",
     "make_plan",
     "plan_for",

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import BaseModel
 
+from fabula.base.errors import PlanError
 from fabula.craft.planning.replies import Planned, without_noise
 from fabula.craft.prose import clean_reply
 from fabula.models.base import Sampling
 from fabula.story import count_words, one_line, slug
 from fabula.story.people import among
+from fabula.story.personas import parse_personas, write_personas
 from fabula.story.plan import Character, Event, Presence
 from fabula.story.plan_check import check_plan
 from fabula.story.plan_file import write_plan
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from fabula.craft.planning.replies import PaperSheet, PlannedEvent, There
     from fabula.engine.replies import TextKind
     from fabula.engine.run import Run
+    from fabula.story.personas import Personas
     from fabula.story.plan import Plan
 
 T = TypeVar("T", bound=BaseModel)
@@ -258,6 +261,20 @@ def _as_of_then(person: There) -> tuple[str, ...]:
     if not isinstance(person, Planned):
         return ()
     return (person.age_then, person.then, person.secret_then, person.personality_then, person.speech_then)
+
+
+def checked_personas(run: Run, start: Personas) -> str:
+    """Personas as text, made in `run.tries(WHOLE)`, if they can be read again.
+
+    Raises:
+        ReplyError: the agents made some that cannot, for instance with a setting of many pages.
+    """
+    text = write_personas(start)
+    try:
+        parse_personas(text)
+    except PlanError as error:
+        raise run.no_use(WHOLE, f"The personas made at {run.at} cannot be used: {error}", ROLE, text) from error
+    return text
 
 
 WHOLE: Final = "whole"

@@ -265,7 +265,7 @@ async def test_a_dry_run_counts_the_same_calls_with_all_turns_played(most: int) 
 async def test_the_improved_dry_run_counts_on_what_it_takes_to_play_the_events(most: int) -> None:
     found = await estimate(PLAN, "improved", max_turns=most)
     _, asked = await play(Play(turns=99, numbered=True), PLAN, "improved", max_turns=most)
-    assert {request.role for request in asked} == {call.role for call in found.planned}
+    assert {call.role for call in found.planned} <= {request.role for request in asked}, "somebody speaks"
     assert len(found.planned) <= max(len(asked), 3 * (5 * most + 2))
 
 

@@ -258,7 +258,7 @@ async def test_plans_that_cannot_be_read_are_made_four_times_and_then_end_the_ru
     with Journal() as journal:
         journal.decide("stage", "edit", ONE)
         with pytest.raises(
-            ReplyError, match=r"planned no line at role-play/the-letter/step/1 in 4 tries\. Give the role"
+            ReplyError, match=r"planned no line at role-play/the-letter/step/1 in 4 tries\. .*asks anew from there"
         ):
             await SYSTEM.write(BRIEF, run_on(journal, model, repairs=1), SYSTEM.config("faithful", {}))
     scripts = [request.path for request in model.asked if request.path.endswith("script")]

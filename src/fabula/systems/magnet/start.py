@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from fabula.craft.length import read_range
 from fabula.craft.packing import words
-from fabula.craft.planning import PlanOptions, begin_plan, given_plan
+from fabula.craft.planning import WHOLE, PlanOptions, begin_plan, checked_personas, given_plan
 from fabula.story import one_line
-from fabula.story.personas import Persona, Personas, parse_personas, write_personas
+from fabula.story.personas import Persona, Personas, parse_personas
 from fabula.story.sentences import sentences
 from fabula.systems.magnet.progress import titled
 from fabula.systems.magnet.shapes import FirstGoal, Start
@@ -36,13 +36,14 @@ async def personas_for(run: Run, brief: Brief, config: Config) -> Personas:
     plan = await given_plan(run)
 
     async def make(own: Run) -> str:
+        own = own.tries(WHOLE)
         if plan is not None:
-            return write_personas(await _with_goal(own, brief, Personas.of(plan), config))
+            return checked_personas(own, await _with_goal(own, brief, Personas.of(plan), config))
         settled, cast = await begin_plan(own, titled(brief), PlanOptions(characters=config.ours.characters))
         people = tuple(map(Persona.of, cast.characters))
         goal = _first_goal(settled.conflict, brief, people)
         made = Personas(goal, people, setting=settled.setting)
-        return write_personas(await _with_goal(own, brief, made, config, settled.conflict))
+        return checked_personas(own, await _with_goal(own, brief, made, config, settled.conflict))
 
     start = await run.keep_as(parse_personas, "personas", make, folder="plan", suffix="yaml")
     return replace(start, goal=start.goal or (plan.conflict if plan else "") or brief.text)
