@@ -17,10 +17,9 @@ from pydantic import BaseModel, Field, create_model
 
 from fabula.base.errors import ReplyError, UsageError
 from fabula.craft.final_reading import final_reading
-from fabula.craft.length import WordRange
+from fabula.craft.length import WordRange, asked_length
 from fabula.craft.packing import around, first_of, last_of, latest
 from fabula.craft.prose import Prose, clean_reply, write_prose
-from fabula.craft.wording import number as number_in
 from fabula.engine.aids import USUAL_WINDOW
 from fabula.engine.run import Draft
 from fabula.models.base import Sampling
@@ -48,7 +47,6 @@ _CHAPTER_TOKENS: Final = 200  # of a planned chapter in a reply
 _NAME: Final = "chapters"
 _HEADING: Final = re.compile(r"##\s*(?:\d{1,4}[.:]?(?:\s|\Z))?\s*(?P<title>[^\n]*)")
 _WORDS: Final = re.compile(r"\(about (?P<words>\d{1,7}) words\)\s*\Z")
-_NAMED: Final = re.compile(r"(?<![\w.,])(?P<count>\d{1,3}|[a-z]{3,9}(?:[ -][a-z]{3,9})?) chapters\b", re.IGNORECASE)
 
 
 class ChapterReply(BaseModel):
@@ -91,34 +89,53 @@ class Chapter:
         return self.happens.partition(". ")[0].rstrip(".")
 
 
-def chapters_wanted(run: Run, role: str, brief: Brief, want: WordRange | None, parts: Sequence[Part] = ()) -> int:
-    """How many chapters the story has; 0 for one that is short enough to be one text, or five parts.
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The chapters that a story is to have: how many, and the words of each where the brief says them."""
+
+    number: int
+    named: bool = False
+    each: WordRange | None = None
+
+
+def chapters_wanted(
+    run: Run, role: str, brief: Brief, want: WordRange | None, words: str = "", parts: Sequence[Part] = ()
+) -> Wanted | None:
+    """The chapters of the story; `None` for one that is short enough to be one text, or five parts.
 
     As many as the brief asks for; else as many of about 2,500 words as the story takes, or of fewer, where the window
     of who writes them is small. Each of the `parts` has one at least.
+
+    Args:
+        run: the place of the story.
+        role: who writes it.
+        brief: what it is to be.
+        want: its words; `None` where nothing says how many.
+        words: the setting that goes before what the brief says of words.
+        parts: of the story, each of which has chapters of its own.
+
+    Raises:
+        UsageError: `words` is no range.
     """
-    named = chapters_named(brief)
-    long = want is not None and want.target > LONG
-    if not (long or (named > 1 and (want is None or want.target > _ONE_REPLY))):
-        return 0
-    if named > 1:
-        return max(named, 1)
-    assert want is not None  # noqa: S101 - it is long
+    asked = asked_length(brief, words).parts
+    if asked is not None and asked.kind != "chapter":
+        asked = None
+    if want is None or want.target <= LONG:
+        several = asked is not None and asked.count > 1 and (want is None or want.target > _ONE_REPLY)
+        return Wanted(asked.count, named=True, each=asked.each) if several and asked else None
+    if asked is not None and asked.count > 1:
+        return Wanted(asked.count, named=True, each=asked.each)
+    if asked is not None and asked.each is not None:
+        return Wanted(max(round(want.target / asked.each.target), 2), named=True, each=asked.each)
     most = min(_CHAPTER, int((run.window(role) or USUAL_WINDOW) * _OF_WINDOW))
-    return max(round(want.target / most), len(parts), 2)
-
-
-def chapters_named(brief: Brief) -> int:
-    """How many chapters a brief asks for; 0 where it names no number."""
-    found = [number_in(match["count"]) for match in _NAMED.finditer(brief.text)]
-    return int(max((count for count in found if count), default=0))
+    return Wanted(max(round(want.target / most), len(parts), 2))
 
 
 async def outline(
     run: Run,
     role: str,
     brief: str,
-    number: int,
+    wanted: Wanted,
     want: WordRange | None,
     *,
     plan: str = "",
@@ -130,7 +147,7 @@ async def outline(
         run: the place of the story.
         role: who plans them.
         brief: what the story is to be.
-        number: of chapters.
+        wanted: the chapters that it is to have.
         want: words of the whole story.
         plan: what else is planned, as text.
         parts: that the chapters belong to, in order; none where the story has none.
@@ -138,7 +155,7 @@ async def outline(
     Raises:
         UsageError: the author's file has no chapter that can be read.
     """
-    names = [part.name for part in parts]
+    names, number = [part.name for part in parts], wanted.number
 
     async def make(own: Run) -> str:
         even = [Chapter(part=_part_of(n, number, parts)) for n in range(number)]
@@ -148,7 +165,7 @@ async def outline(
             "brief": brief,
             "plan": first_of(plan, own.prompt_tokens(role, _SHORT, _READ)),
             "number": number,
-            "each": want.target // number if want else 0,
+            "each": wanted.each.target if wanted.each else want.target // number if want else 0,
             "words": want,
             "parts": parts,
         }
@@ -294,7 +311,7 @@ class Book:
         plan: what is planned beside its chapters, as text.
         duties: what each part is for, by its name.
         read_at_end: its chapters are drafts, which are read and mended when all are there.
-        named: the brief says how many chapters there are; else their lengths may differ more.
+        wanted: what is asked of the chapters; where nothing is, their lengths may differ more.
         limit: tokens of a reply, where they are bounded.
         drafts: the chapters that are written, and `accounts` what each of them has told.
     """
@@ -305,7 +322,7 @@ class Book:
     plan: str = ""
     duties: dict[str, str] = field(default_factory=dict)
     read_at_end: bool = False
-    named: bool = False
+    wanted: Wanted = Wanted(0)
     limit: int | None = None
     drafts: list[Draft] = field(default_factory=list)
     accounts: list[str] = field(default_factory=list)
@@ -361,7 +378,9 @@ class Book:
         want = self.want and self.want.of_sections(
             [chapter.weight, *left], [*map(count_words, texts)], before=weights, cut=run.aids(role)
         )
-        if want and left and not self.named:
+        if self.wanted.each:
+            want = self.wanted.each
+        elif want and left and not self.wanted.named:
             want = WordRange.band(want.target, round(want.target * _BAND))
         prose = Prose(
             last,

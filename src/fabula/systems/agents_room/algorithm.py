@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.base.errors import ReplyError, UnknownNameError
-from fabula.craft.chapters import Book, Part, chapters_named, chapters_wanted, outline
+from fabula.craft.chapters import Book, Part, chapters_wanted, outline
 from fabula.craft.final_reading import final_reading
 from fabula.craft.length import WordRange, asked_range
 from fabula.craft.planning import given_plan
@@ -92,14 +92,15 @@ async def planned_in_chapters(
     several = [a for a in writers if a != FINALIZER]
     shares = want.shares([a.weight for a in several]) if want else [None] * len(several)
     parts = [Part(a.label, share.target if share else 0, a.duty) for a, share in zip(several, shares, strict=True)]
-    number = chapters_wanted(run, writers[0].role, brief, want, parts) if config.ours.chapters else 0
-    if not number:
+    asked = (brief, want, config.ours.words, parts)
+    wanted = chapters_wanted(run, writers[0].role, *asked) if config.ours.chapters else None
+    if wanted is None:
         return None
-    chapters = await outline(run, _PLOT.role, brief.titled, number, want, plan=plan, parts=parts)
+    chapters = await outline(run, _PLOT.role, brief.titled, wanted, want, plan=plan, parts=parts)
     final = config.ours.final_reading and not run.too_small_for("final_reading", FINALIZER.role)
     duties = {a.label: a.duty for a in several}
-    limit, named = config.paper.max_tokens or None, chapters_named(brief) > 0
-    return Book(brief.titled, chapters, want, plan, duties, read_at_end=final, named=named, limit=limit)
+    limit = config.paper.max_tokens or None
+    return Book(brief.titled, chapters, want, plan, duties, read_at_end=final, wanted=wanted, limit=limit)
 
 
 def part_of(a: Agent) -> str | None:
