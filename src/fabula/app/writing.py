@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from fabula.app.remarks import remarks_on
 from fabula.base.errors import FabulaError, JournalError, PausedError, PlanError, ReplyError, UsageError
+from fabula.craft.continuing import continuer
 from fabula.craft.length import asked_range
 from fabula.craft.planning import PROMPTS
 from fabula.craft.revising import reviser, rewrite_passage
@@ -197,7 +198,7 @@ class Prepared:
         """The story; of several errors side by side, the first of ours is raised."""
         system = find(self.settings.system)
         config = system.config(self.settings.preset, self.settings.config)
-        context.revise = reviser(brief.titled)
+        context.revise, context.go_on = reviser(brief.titled), continuer(brief.titled)
         try:
             return await system.write(brief, Run(context), config)
         except BaseExceptionGroup as group:  # calls side by side failed; the first of ours says enough
