@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
@@ -48,15 +48,28 @@ _TAIL: Final = 24
 _ABBREVIATED: Final = re.compile(
     r"(?:\A|[\s(\"“])(?:Mr|Mrs|Ms|Dr|St|Prof|Rev|Capt|Lt|Sgt|Col|Gen|Jr|Sr|vs|No|[A-Z])\.\Z"
 )
+_DECISIONS: Final = 1 << 15  # remembered
+_SHORT_CONTEXT: Final = 40  # characters
 
 Span = tuple[int, int]
 
 
 @cache
 def _tokenizer() -> Any:  # noqa: ANN401 - the package has no types we may import early
-    from punkt import tokenizer_for  # noqa: PLC0415 - reads a model file
+    from punkt import PunktSentenceTokenizer, load_model  # noqa: PLC0415 - reads a model file
 
-    return tokenizer_for("english")
+    class Remembering(PunktSentenceTokenizer):
+        """Decides once what ends a sentence: the same few characters come again, and texts are read more than once."""
+
+        @lru_cache(maxsize=_DECISIONS)  # noqa: B019 - there is one tokenizer
+        def _short(self, context: str) -> bool:
+            return bool(super()._context_has_sentbreak(context))
+
+        def _context_has_sentbreak(self, context: str) -> bool:
+            known = len(context) <= _SHORT_CONTEXT
+            return self._short(context) if known else bool(super()._context_has_sentbreak(context))
+
+    return Remembering(load_model("english"))
 
 
 def paragraph_spans(text: str) -> list[Span]:

@@ -12,11 +12,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fabula.story.sentences import Span, spans
 from fabula.story.speech import unclosed
 from fabula.story.words import CHARACTERS, SIGNS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _LETTERS: Final = rf"(?:[^\W_{CHARACTERS}]|[{SIGNS}])+"
 # Two Chinese or Japanese characters make about one word.
@@ -55,9 +58,9 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(text.lower().replace("’", "'"))
 
 
-def read_sentences(text: str) -> list[Sentence]:
-    """The sentences of `text`, with their repeated words counted."""
-    placed = [(span, tuple(words_of(text[span[0] : span[1]]))) for span in spans(text)]
+def read_sentences(text: str, places: Sequence[Span] | None = None) -> list[Sentence]:
+    """The sentences of `text`, at `places` where they are known, with their repeated words counted."""
+    placed = [(span, tuple(words_of(text[span[0] : span[1]]))) for span in (spans(text) if places is None else places)]
     marks = _repeated_marks([words for _, words in placed])
     found, at = [], 0
     for span, words in placed:
