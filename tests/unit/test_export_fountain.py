@@ -46,7 +46,7 @@ def body(text: str, label: str = "Scene 1") -> list[str]:
 
 def test_it_is_found_by_name_and_suffix() -> None:
     assert find("fountain").write is fountain.render
-    assert find(".fountain").render is fountain.render
+    assert find(".fountain").write is fountain.render
 
 
 def test_a_script_has_its_own_heading_dialogue_transitions_and_action() -> None:
@@ -61,13 +61,14 @@ def test_a_script_has_its_own_heading_dialogue_transitions_and_action() -> None:
 
 
 def test_prose_has_its_label_as_a_forced_heading() -> None:
-    assert body("The lamp was dark.\n\nMara came home.", "Rising Action") == [
-        ".RISING ACTION",
+    assert body("The lamp was dark.\n\nMara came home.", "Night Watch") == [
+        ".NIGHT WATCH",
         "The lamp was dark.",
         "Mara came home.",
     ]
     assert body("It rained.", "...and then #2#") == [".AND THEN 2", "It rained."]
     assert body("It rained.", "***") == ["It rained."]
+    assert body("It rained.", "Rising Action") == ["It rained."]
     assert body("It rained.", "") == ["It rained."]
 
 
