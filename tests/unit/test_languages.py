@@ -9,6 +9,7 @@ import pytest
 from fabula.craft.length import WordRange, revise_to_length, trim
 from fabula.engine.replies import clean_prose, fault_of
 from fabula.engine.replies.chatter import clearly_closes, clearly_opens
+from fabula.engine.replies.turns import read_turn
 from fabula.story import count_words
 from fabula.story.people import present_in
 from fabula.story.sentences import as_sentence, ends_whole, sentences, spans, whole_sentences
@@ -173,3 +174,7 @@ async def test_a_chinese_text_of_the_words_asked_is_left_as_it_is() -> None:
 
 def test_a_chinese_character_is_found_in_a_text_without_blanks() -> None:
     assert present_in(["小宝", "玛拉"], "守灯塔的老妇人和男孩小宝在等。") == ("小宝",)
+
+
+def test_a_name_before_a_chinese_turn_is_no_part_of_it() -> None:
+    assert read_turn("小宝：你回来了。", "小宝", ["玛拉"]) == "你回来了。"

@@ -70,7 +70,9 @@ def read_turn(text: str, name: str, others: Sequence[str], *, whole: bool = Fals
 def _label(names: Sequence[str]) -> re.Pattern[str] | None:
     """What stands before a speech of one of `names`."""
     known = "|".join(sorted({re.escape(name) for name in names if name.strip()}, key=len, reverse=True))
-    return re.compile(rf"[*_]*(?:{known})[*_]*{_ASIDE}[*_]*[ \t]*:[*_]*[ \t]*", re.IGNORECASE) if known else None
+    return (
+        re.compile(rf"[*_]*(?:{known})[*_]*{_ASIDE}[*_]*[ \t]*[:\uff1a][*_]*[ \t]*", re.IGNORECASE) if known else None
+    )
 
 
 def leaves_part(text: str) -> bool:
