@@ -65,7 +65,7 @@ class ModelTable(_Table):
     timeout: float = Field(default=600.0, gt=0)
     tries: int = Field(default=5, gt=0)
     slots: int = Field(default=1, gt=0)
-    threads: int | None = Field(default=None, gt=0)
+    threads: int | None = Field(default=None, gt=0, le=512)
     context: int = Field(default=8192, ge=256)
     adapters: dict[str, str] = Field(default_factory=dict)
 
