@@ -599,7 +599,9 @@ async def _labelled(run: Run, segment: str, config: Config, before: World) -> Pe
     if len(people) > MAX_PERSONAS:
         run.note(f"Of {len(people)} labelled people the first {MAX_PERSONAS} are known.")
     said = {"place": one_line(reply.place), "time": one_line(reply.time)} if scene else {}
-    return Personas("", tuple(people.values())[:MAX_PERSONAS], tuple((part, text) for part, text in said.items() if text))
+    return Personas(
+        "", tuple(people.values())[:MAX_PERSONAS], tuple((part, text) for part, text in said.items() if text)
+    )
 
 
 def _named(run: Run, name: str, segment: str) -> bool:
