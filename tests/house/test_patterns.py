@@ -229,7 +229,7 @@ def slow(found: Found, seeds: Iterable[str], length: int, bound: float) -> list[
 
 
 def may_be_slow(found: Found, seed: str) -> bool:
-    """Whether a text of `LONG` could take too long, measured on a tenth of it: time may grow with the length's square."""
+    """Whether a text of `LONG` could take too long, measured on a tenth: time may grow with the square."""
     tenth = LONG // 10
     return seconds(found, (seed * (tenth // len(seed) + 1))[:tenth] + "\x01") > _LONG_SECONDS / 100
 

@@ -197,7 +197,7 @@ def test_a_reply_as_long_as_it_may_be_is_read_within_a_second(reader: str, kind:
 
 PEOPLE = ("Mara", "Tobias Quist", "Tobias", "A", "A a", "The Keeper", "Mara Mara")
 SPOKEN = (
-    'Mara: (She waits.) "The lamp." [EOD]\nTobias Quist (smiling): No.\nPlace: the cape\nBeat - 3: x\nPlot: 4, Overall: 5',
+    'Mara: (She waits.) "The lamp." [EOD]\nTobias Quist (smiling): No.\nPlace: a\nBeat - 3: x\nPlot: 4, Overall: 5',
     "**Place**: a\nMara and A a\nA: 4",
     "Tobias Quist\nMara\nPlot: 3/5. Overall: A",
 )
@@ -225,17 +225,17 @@ def _place(frame: FrameType) -> str:
 def built_with_names() -> dict[str, set[re.Pattern[str]]]:
     """The patterns that readers build from names, labels and options, by the function that builds them."""
     found: dict[str, set[re.Pattern[str]]] = {}
-    compiled = re._compile  # type: ignore[attr-defined] # noqa: SLF001 - the one way to every pattern
+    compiled = re._compile  # type: ignore[attr-defined] # the one way to every pattern
 
     def recorded(pattern: Any, flags: int) -> Any:  # noqa: ANN401 - as in `re`
         made = compiled(pattern, flags)
         if isinstance(made.pattern, str):
-            found.setdefault(_place(sys._getframe(2)), set()).add(made)  # noqa: SLF001 - who builds it
+            found.setdefault(_place(sys._getframe(2)), set()).add(made)
         return made
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(re, "_compile", recorded)
-        dialogue._labels.cache_clear()  # noqa: SLF001 - it remembers
+        dialogue._labels.cache_clear()  # it remembers
         for text in SPOKEN:
             for read in BUILDERS.values():
                 with suppress(FabulaError, ReplyProblem, yaml.YAMLError, yamltext.YamlError):

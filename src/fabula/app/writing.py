@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from fabula.app.remarks import remarks_on
 from fabula.base.errors import FabulaError, JournalError, PausedError, PlanError, ReplyError, UsageError
+from fabula.craft.continuing import continuer
 from fabula.craft.length import asked_range
 from fabula.craft.planning import PROMPTS
 from fabula.craft.revising import reviser, rewrite_passage
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _LEAST_WORDS = 3
-_WALKED_TWICE = 50_000  # tokens of replies; in longer walks terse and generous ones make up for each other
+_SHORT = 50_000  # tokens of replies; in longer walks terse and generous ones make up for each other
 
 
 @dataclass(frozen=True)
@@ -197,7 +198,7 @@ class Prepared:
         """The story; of several errors side by side, the first of ours is raised."""
         system = find(self.settings.system)
         config = system.config(self.settings.preset, self.settings.config)
-        context.revise = reviser(brief.titled)
+        context.revise, context.go_on = reviser(brief.titled), continuer(brief.titled)
         try:
             return await system.write(brief, Run(context), config)
         except BaseExceptionGroup as group:  # calls side by side failed; the first of ours says enough
@@ -476,19 +477,22 @@ async def _dry_run(
 
 
 async def rehearsed(context: RunContext, write: Callable[[RunContext], Awaitable[Story]]) -> DryRun:
-    """What `write` would ask; by two walks where that is little, so that terse and generous models are in it."""
-    tempers: tuple[Temper, ...] = ("terse first", "generous first")
-    walks: list[DryRun] = []
-    for temper in tempers:
-        walks.append(DryRun(temper=temper))
+    """What `write` would ask: of a short story by a terse and a generous model, where nothing tells what its is."""
+
+    async def walked(temper: Temper) -> DryRun:
+        found = DryRun(temper=temper)
         trail = context.trail.anew() if context.trail is not None else None
-        walk = replace(context, ordinals=Counter(), dry_run=walks[-1], trail=trail, shortfalls=[])
+        walk = replace(context, ordinals=Counter(), dry_run=found, trail=trail, shortfalls=[])
         await write(walk)
-        walks[-1].shortfalls = list(dict.fromkeys(walk.shortfalls))
-        if not walks[0].made_up or sum(call.reply for call in walks[0].planned) > _WALKED_TWICE:
-            break
-    most, *others = sorted(walks, key=lambda walk: -len(walk.planned))
-    most.other = others[0] if others else None
+        found.shortfalls = list(dict.fromkeys(walk.shortfalls))
+        return found
+
+    mixed = await walked("mixed")
+    if not mixed.tempered or sum(call.reply for call in mixed.planned) > _SHORT:
+        return mixed
+    walks = [await walked("terse"), await walked("generous")]
+    most, other = sorted(walks, key=lambda walk: -len(walk.planned))
+    most.other = other
     return most
 
 

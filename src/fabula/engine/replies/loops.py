@@ -15,11 +15,15 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from fabula.story.sentences import Span, spans
+from fabula.story.speech import unclosed
+from fabula.story.words import CHARACTERS, SIGNS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_LETTERS: Final = rf"(?:[^\W_{CHARACTERS}]|[{SIGNS}])+"
+# Two Chinese or Japanese characters make about one word.
+_WORD: Final = re.compile(rf"[{CHARACTERS}]{{1,2}}|(?=[^\W_]){_LETTERS}(?:['’]{_LETTERS})*")
 _GRAM: Final = 4
 _WINDOW: Final = 32  # words looked at together
 _LOOP_SHARE: Final = 0.72  # of repeated words in a window
@@ -158,7 +162,7 @@ def _begin(text: str, sentences: list[Sentence], marks: list[bool], window: int)
 
 def ends_inside(text: str, span: Span) -> bool:
     """Whether the sentence leaves no quotation open."""
-    return text.count('"', *span) % 2 == 0
+    return not unclosed(text[slice(*span)])
 
 
 def _mostly_repeated(sentence: Sentence) -> bool:

@@ -23,9 +23,10 @@ from fabula.engine.replies.chatter import (
     says_the_end,
 )
 from fabula.engine.replies.echoes import Echoes
-from fabula.engine.replies.loops import loop_start, read_sentences, words_of
+from fabula.engine.replies.loops import loop_start, read_sentences
 from fabula.story import plain
 from fabula.story.sentences import ends_whole, paragraph_spans, sentences, spans
+from fabula.story.speech import unclosed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -247,7 +248,7 @@ class _Draft:
 
     def _unwrap(self) -> None:
         """Quotation marks around the whole, where they can be no one's speech."""
-        for left, right in ('""', "“”"):
+        for left, right in ('""', "“”", "„“", "«»", "»«", "「」"):
             inner = self.text[1:-1]
             if not (len(self.text) > 2 and self.text[0] == left and self.text[-1] == right):  # noqa: PLR2004 - two marks
                 continue
@@ -379,13 +380,8 @@ class _Draft:
 
     def close_quotation(self) -> None:
         """Give the last paragraph the quotation mark that a cut has taken from it."""
-        if self.notes or not (parts := paragraph_spans(self.text)):
-            return
-        end = self.text[parts[-1][0] :]
-        if end.count('"') % 2:
-            self.text += '"' if words_of(end.rsplit('"', 1)[1]) else ""
-        if end.rfind("“") > end.rfind("”"):
-            self.text += "”"
+        if not self.notes:
+            self.text += unclosed(self.text)
 
 
 def _tight(text: str) -> str:

@@ -33,7 +33,7 @@ from fabula.craft.conversation.lines import (
     without_remarks,
     witnessed,
 )
-from fabula.craft.conversation.talk import Progress, conversation
+from fabula.craft.conversation.talk import Progress, conversation, gone_on
 from fabula.craft.conversation.turns import chat_of, turn_of
 from fabula.craft.length import asked_range
 from fabula.craft.memory import tf_idf
@@ -110,7 +110,8 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
         cell = await snap.with_player_plan(here, cell, summaries, heard)
         talked_through = partial(_talked_through, snap, cell=cell, summaries=summaries, before=heard)
         read = partial(_dialogue, parties=snap.parties)
-        text, lines = await here.keep_as(read, "dialogue", talked_through, folder="story")
+        more = partial(_goes_on, snap, cell=cell, summaries=summaries, before=heard)
+        text, lines = await here.keep_as(read, "dialogue", talked_through, folder="story", more=more)
         story = story.add(f"cell-{number}/dialogue", text)
         if number < len(snap.segments):
             there = (snap.parties.player, *cell.present)
@@ -122,6 +123,11 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
 async def _talked_through(snap: Snap, run: Run, cell: Cell, summaries: Summaries, before: Sequence[Line]) -> str:
     """A cell's dialogue: two agents (4.5) in turn, until one of them says EOD."""
     return await conversation(snap, run, cell, summaries, snap.config.paper.max_turns, before)
+
+
+async def _goes_on(snap: Snap, run: Run, text: str, cell: Cell, summaries: Summaries, before: Sequence[Line]) -> str:
+    """What is said after a cell's dialogue, where its author wants it to go on."""
+    return await gone_on(snap, run, cell, summaries, text, before)
 
 
 def _dialogue(text: str, parties: Parties) -> tuple[str, tuple[Line, ...]]:
@@ -599,9 +605,8 @@ async def _labelled(run: Run, segment: str, config: Config, before: World) -> Pe
     if len(people) > MAX_PERSONAS:
         run.note(f"Of {len(people)} labelled people the first {MAX_PERSONAS} are known.")
     said = {"place": one_line(reply.place), "time": one_line(reply.time)} if scene else {}
-    return Personas(
-        "", tuple(people.values())[:MAX_PERSONAS], tuple((part, text) for part, text in said.items() if text)
-    )
+    where = tuple((part, text) for part, text in said.items() if text)
+    return Personas("", tuple(people.values())[:MAX_PERSONAS], where)
 
 
 def _named(run: Run, name: str, segment: str) -> bool:
