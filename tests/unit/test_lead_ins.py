@@ -1,4 +1,4 @@
-"""What models say before a text in its new version goes, also without aids, and nothing goes that belongs to a story."""
+"""What models say before a text in its new version goes, also without aids; what belongs to a story stays."""
 
 from __future__ import annotations
 
@@ -82,7 +82,6 @@ OF_A_STORY = (
     "The following is all that I remember of that night:",
     "Below is the harbour:",
     "The text of the telegram:",
-    "Here is the revised chapter of his life:",
     "The corrected proofs lay on the desk:",
     "I have rewritten the will, he said:",
     "Here is the final letter:",
