@@ -79,6 +79,7 @@ MEANINGS: Final = {
     "BudgetTable.tokens": "Most tokens of prompts and replies.",
     "BudgetTable.usd": "Most US dollars; the price of every model has to be known.",
     "AuthorTable.name": "Name.",
+    "AuthorTable.language": "tag of the language for exports, such as `de`; empty: read from the text",
     "AuthorTable.contact": "Address lines for the manuscript's first page.",
 }
 

@@ -96,9 +96,10 @@ class BudgetTable(_Table):
 
 
 class AuthorTable(_Table):
-    """`[author]`: for title pages of exports."""
+    """`[author]`: for title pages of exports. `language` is a tag such as "de"; empty, it is read from the text."""
 
     name: str = ""
+    language: str = ""
     contact: str = ""
 
 
