@@ -78,6 +78,21 @@ def test_an_own_text_is_edited_renamed_and_deleted_like_any_file(cli: Cli, proje
     assert labels(project) == LABELS
 
 
+def test_an_own_text_that_was_taken_back_is_said_to_be_out_of_the_story(cli: Cli, project: Path) -> None:
+    own = project / "story/06-epilogue.md"
+    own.write_text(EPILOGUE)
+    assert "Taken back: edit of epilogue" in cli("undo", "lamp").out
+    said = "story/06-epilogue.md is not in the story, since you took it back."
+    assert said in cli("status", "lamp").out
+    assert said in cli("update", "lamp", "--yes").out
+    assert labels(project) == LABELS
+    assert own.read_text() == EPILOGUE
+    assert cli("edit", "epilogue", "--to", "1", "-C", "lamp").code == 0
+    cli("update", "lamp", "--yes")
+    assert labels(project) == [*LABELS, "Epilogue"]
+    assert said not in cli("status", "lamp").out
+
+
 @pytest.mark.parametrize("command", ["retake", "continue"])
 def test_nobody_else_writes_an_own_text(cli: Cli, project: Path, command: str) -> None:
     (project / "story/06-epilogue.md").write_text(EPILOGUE)
