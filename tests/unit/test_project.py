@@ -593,8 +593,8 @@ def test_a_part_that_cannot_be_moved_is_named(home: Project, journal: Journal, m
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(type(home.folder), "replace", refuse)
+    home.write_kept(journal, Kept("climax", "story", "Text of climax.", "made"))
     with pytest.raises(ProjectError, match=r"Cannot write .*01-climax.md\. There is no permission to write there"):
-        home.write_kept(journal, Kept("climax", "story", "Text of climax.", "made"))
         home.write_story(journal, Story().add("Climax", "Text of climax."))
 
 

@@ -17,10 +17,7 @@ _OWN: Final = "{0} is a text of your own: it stands in the story where its name 
 _UNUSED: Final = "{0} is not used in this story as it is written now, so your text there changes nothing."
 _UNREAD: Final = "{0} is not read: only files .md, .yaml and .csv are, and none in further folders."
 _OWN_GONE: Final = "{0}, a text of your own, is gone, and leaves the story with it."
-_TAKEN_BACK: Final = (
-    "{0} is not in the story, since you took it back. Change it, or say `fabula edit {1} --to 1`, to have it in again; "
-    "or delete it."
-)
+_TAKEN_BACK: Final = "{0} is not in the story, since you took it back. Change it to have it in again, or delete it."
 _GONE: Final = (
     "{0} is gone, which says nothing: it gets its text back. Say `fabula retake {1}` for another one; what the story "
     "is to do without has to leave its plan or brief."
@@ -68,7 +65,7 @@ def _taken_back(project: Project, journal: Journal, changed: Collection[str]) ->
     """What is said of texts of the author's own that are out of the story, though their files are there."""
     for path, file in journal.places().items():
         if path not in changed and is_taken_back(journal, path, file) and (project.folder / file).exists():
-            yield _TAKEN_BACK.format(file, path)
+            yield _TAKEN_BACK.format(file)
 
 
 def _of_changes(journal: Journal, changes: Collection[Change], used: Collection[str]) -> Iterator[str]:
