@@ -444,11 +444,19 @@ class Project:
                 if override is not None and override[1] == "pinned":
                     journal.decide(change.path, "pin", change.text)
                 journal.keep(change.path, change.text, "edited" if kind == "edit" else "rewritten")
-                journal.place(change.path, journal.places().get(change.path, change.file))
+                own = is_own(journal, change.path, change.file)
+                if change.file == STORY or not own or (self.folder / journal.places().get(change.path, "")).is_file():
+                    journal.place(change.path, journal.places().get(change.path, change.file))
+                else:  # a text of the author's own stands where its new name says
+                    journal.place(change.path, change.file)
             if any(change.file == STORY for change in (*beside, *changes)):
                 journal.keep(STORY, self._story_text() or "", "edited")
         for change in changes:
-            self._write(journal.places()[change.path], change.path, change.text + "\n")
+            file = journal.places()[change.path]
+            if change.file not in (file, STORY) and not (self.folder / file).exists():  # renamed, and written anew
+                self._rename(change.file, file, change.path)
+                self._say(of_renamed(change.file, file, own=False))
+            self._write(file, change.path, change.text + "\n")
 
     def _write(self, file: str, path: str, text: str) -> None:
         """Write a file of ours, known as ours at every instant."""
