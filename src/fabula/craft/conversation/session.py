@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import ProjectError, UnknownNameError, UsageError
-from fabula.base.files import append_synced, write_atomically, write_error
+from fabula.base.files import append_synced, read_bytes, write_atomically, write_error
 from fabula.craft.conversation.lines import Freedom, Line, Parties, Step, Turn, Where, freedom_of
 from fabula.craft.conversation.talk import State, answered, exchanged, next_speaker
 from fabula.craft.conversation.turns import Hearing
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from fabula.engine.context import RunContext
 
 FOLDER: Final = "chat"
+_LARGEST: Final = 200_000_000  # bytes of a log
 FORMAT: Final = 1
 _SHARED: Final = "_first-"  # no session has such a name
 LONGEST: Final = 4000  # characters of a player's message: a prompt stays bounded by its cell
@@ -486,9 +487,9 @@ class SessionFiles:
         if not self.log.exists():
             return []
         try:
-            data = self.log.read_bytes()
-        except OSError as error:
-            raise ProjectError(f"Cannot read {self.log}: {error.strerror}. Correct its permissions.") from error
+            data = read_bytes(self.log, _LARGEST)
+        except UsageError as error:
+            raise ProjectError(str(error)) from error
         whole, end, _ = data.rpartition(b"\n")
         records = [self._record(line, number) for number, line in enumerate(whole.split(b"\n"), 1) if line.strip()]
         if len(whole + end) < len(data):  # what is left is a line that a kill cut off
@@ -502,7 +503,7 @@ class SessionFiles:
     def _record(self, line: bytes, number: int) -> dict[str, Any]:
         try:
             record = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             record = error
         if not isinstance(record, dict):
             raise ProjectError(
