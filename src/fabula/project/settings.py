@@ -228,6 +228,11 @@ class Settings(_Table):
             said["models"] = {whole_paths(name, base): table for name, table in said["models"].items()}
         return self._from(Settings.of(said, str(self._said.file or "the command line")), self._said)
 
+    @property
+    def cast_models(self) -> frozenset[str]:
+        """The models that a role is cast with, as they are named."""
+        return frozenset({self.model, *(role.model for role in (self.sampling, *self.roles.values()))})
+
     def check_trusted(self) -> None:
         """Check that a file does not have a program run, or an address reached, that nobody has allowed it.
 
@@ -238,8 +243,7 @@ class Settings(_Table):
         """
         if self._said.file is None:
             return
-        tables = (self.sampling, *self.roles.values())
-        cast = {self.model, *(role.model for role in tables)}
+        cast = self.cast_models
         said = self.model_dump() | {"models": {n: t.model_dump() for n, t in self.models.items() if n in cast}}
         Trust().check(self._said.file, acts_in(said, self._said.file.parent) - self._said.typed)
 
