@@ -169,7 +169,7 @@ def test_a_server_has_loaded_what_reaches_models_before_it_listens(tmp_path: Pat
         "        await asyncio.wait({task})\n"
         "asyncio.run(main())\n"
     )
-    said = subprocess.run(  # noqa: S603 - our own program
+    said = subprocess.run(
         [sys.executable, str(program), str(tmp_path / "lamp")], capture_output=True, text=True, timeout=120, check=False
     )
     assert said.stdout.split() == ["True"] * 3, said.stderr[-2000:]
