@@ -15,6 +15,7 @@ import pytest
 from fabula.base.errors import ConfigError, JournalDamagedError, ProjectError, UsageError
 from fabula.base.files import read_text, remove_leftovers
 from fabula.base.tomltext import parse
+from fabula.craft.conversation.session import SessionFiles
 from fabula.engine.journal import Journal
 from fabula.engine.roles import load_function
 from fabula.models.scripted import ScriptedModel
@@ -174,3 +175,16 @@ def test_programs_that_no_file_can_hold(tmp_path: Path, play: str) -> None:
 def test_a_script_without_end_is_refused() -> None:
     with pytest.raises(ConfigError, match="is larger than"):
         ScriptedModel.read(Path("/dev/zero"))
+
+
+@pytest.mark.parametrize(
+    "record",
+    ['{"do": "turn"}', '{"do": "turn", "turn": {"who": 1}}', '{"do": "retry", "turn": null}', "[]", "[" * 200_000],
+    ids=len,
+)
+def test_a_record_of_a_chat_that_cannot_be_used_is_named(tmp_path: Path, record: str) -> None:
+    """Such a line ended `fabula chat` in an unexpected error."""
+    log = tmp_path / "talk.jsonl"
+    log.write_text('{"format": 2, "player": "Jonas", "others": ["Elin"]}\n' + record + "\n")
+    with pytest.raises(ProjectError, match=r"talk\.jsonl:2 is no record"):
+        SessionFiles(log).read()
