@@ -76,7 +76,7 @@ def test_a_half_done_change_of_a_journal_removes_no_other_file(project: Project,
     [
         f"DROP TABLE call; CREATE VIEW call AS {_WITHOUT_END} SELECT n AS id FROM r",  # noqa: S608 - no data in it
         f"DROP VIEW standing; CREATE VIEW standing AS {_WITHOUT_END} SELECT n AS id FROM r",  # noqa: S608 - no data in it
-        f"CREATE TRIGGER t AFTER INSERT ON run BEGIN INSERT INTO note (path) {_WITHOUT_END} SELECT n FROM r; END",  # noqa: S608
+        f"CREATE TRIGGER t AFTER INSERT ON run BEGIN INSERT INTO note (path) {_WITHOUT_END} SELECT n FROM r; END",  # noqa: S608 - no data
         "CREATE INDEX slow ON version (length(hex(zeroblob(100000000))))",
         "CREATE TABLE own (a CHECK (length(hex(zeroblob(100000000))) > 0))",
     ],
@@ -92,7 +92,7 @@ def test_a_database_that_computes_is_refused(project: Project, tmp_path: Path, s
     world.open()
     world.close()
     with sqlite3.connect(tmp_path / "world.db") as db:
-        db.executescript("DROP TABLE fact; CREATE VIEW fact AS " + _WITHOUT_END + " SELECT n AS id FROM r")  # noqa: S608
+        db.executescript("DROP TABLE fact; CREATE VIEW fact AS " + _WITHOUT_END + " SELECT n AS id FROM r")  # noqa: S608 - no data
     db.close()
     with pytest.raises(ProjectError, match=r"is none of fabula's"):
         Store(tmp_path / "world.db").open()
