@@ -19,7 +19,7 @@ from fabula.models.scripted import ScriptedModel
 from fabula.project.settings import ModelTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from fabula.engine.roles import Answer
     from fabula.models.base import Model
@@ -130,6 +130,14 @@ def _server(kind: str, rest: str, table: ModelTable, env: Environment) -> Model:
         parallel=table.parallel or 8,
         timeout=table.timeout,
     )
+
+
+def load_servers(kinds: Collection[str]) -> None:
+    """Import now what models of servers need, for who cannot let others wait for it at the first call."""
+    for kind in sorted(set(kinds) & set(SERVERS)):
+        from fabula.models.provider_library import load  # noqa: PLC0415 - a second of imports
+
+        load(kind)
 
 
 def base_sampling(spec: str) -> Sampling:

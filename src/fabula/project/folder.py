@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 MAX_FILE: Final = 2_000_000
 FOLDERS: Final = ("plan", "role-play", "drafts", "story")
 SUFFIXES: Final = (".md", ".yaml", ".csv")
+_OTHERS: Final = (".fabula", "chat", "reports", "cards", "world")  # folders that are read or written, too
 _MADE_AT_ONCE: Final = ("plan", "story")  # the others are made with their first file
 STORY: Final = "story.md"
 
@@ -126,12 +127,14 @@ class Project:
         return project
 
     def _check_links(self) -> None:
-        for name in (self.settings_file.name, self.brief_file.name, STORY, *FOLDERS, ".fabula", "chat", "reports"):
+        for name in (self.settings_file.name, self.brief_file.name, STORY, *FOLDERS, *_OTHERS):
             place = self.folder / name
             inner = place.glob("*") if place.is_dir() else ()
             for path in (place, *inner):
                 if path.is_symlink():
                     inside(self.folder, path.relative_to(self.folder).as_posix())
+                if path.exists() and not (path.is_file() or path.is_dir()):
+                    raise UsageError(f"{path} is a pipe or a device: reading it might never end. Remove it.")
 
     def _make_folders(self, *more: str) -> None:
         for name in ("", ".fabula", *_MADE_AT_ONCE, *more):
