@@ -155,6 +155,10 @@ class Writer(ScriptedModel):
         if name == "plot_by_part":
             entry = schema["properties"]["parts"]["items"]
             made["parts"] = [self._filled(entry, draw, nth=n) | {"words": self.words // 5} for n in range(5)]
+        if name == "outline":
+            made["chapters"] = [one | {"words": self.words // len(made["chapters"])} for one in made["chapters"]]
+            for one in made["chapters"]:
+                one["happens"] = " ".join(_sentences(draw, round(90 * self.share)))
         if name == "plan_scene":
             made["events"] = [
                 self._filled(schema["properties"]["events"]["items"], draw) for _ in range(draw.randint(3, 7))

@@ -45,7 +45,7 @@ def card(here: Path) -> Path:
 def test_it_is_shown_as_plain_text(cli: Cli, card: Path) -> None:
     ran = cli("card", str(card))
     assert ran.code == 0, ran.err
-    assert "<img src=x onerror=alert(1)> ]0;title[red]Keeper[/red] of the lamp." in ran.out
+    assert "<img src=x onerror=alert(1)> [red]Keeper[/red] of the lamp." in ran.out
     assert "\x1b" not in ran.out
     assert "2 entries" in ran.out
     assert "1 pattern is not used as a key" in ran.out

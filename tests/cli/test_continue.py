@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fabula.engine.journal import Journal
+from fabula.models.scripted import ScriptedModel
 from fabula.systems import find
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from commandline import Cli
@@ -19,6 +22,20 @@ MORE = "**Character:** Jonas **Description:** Jonas is afraid of fire.\n**END**"
 FIRST = "\nMARA\nSit down, if you have come to stay.\n**END**"
 SECOND = "\nMARA\nThe kettle is on.\n**END**"
 THIRD = "\nMARA\nAnd it boils.\n**END**"
+
+
+@pytest.fixture
+def same_model(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A script that is changed stays the same model, so that no reply is asked again for that."""
+    read = ScriptedModel.read
+    identity = read(here / "script.toml").identity
+
+    def read_as_the_same(path: Path) -> ScriptedModel:
+        model = read(path)
+        model.identity = identity
+        return model
+
+    monkeypatch.setattr(ScriptedModel, "read", read_as_the_same)
 
 
 def _replies(**more: str) -> dict[str, str | list[str]]:
@@ -143,17 +160,51 @@ def test_a_continued_text_can_be_approved(cli: Cli, play: Path) -> None:
 def test_what_cannot_be_continued_is_told_and_stays_as_it_was(cli: Cli, play: Path) -> None:
     ran = cli("continue", "title", "-C", "play")
     assert ran.code == 2
-    assert ran.err == ("fabula: dramatron cannot continue title. Write on in its file, or say `fabula retake title`.\n")
+    assert ran.err == (
+        "fabula: title is no part of the story, and dramatron cannot continue it. Write on in its file, or say `fabula "
+        "retake title`.\n"
+    )
     assert cli("update", "play", "--json").json["asked"] == 0
     assert cli("undo", "play").code == 2  # no decision is left
 
 
-def test_a_system_without_continuing_says_so(cli: Cli, project: Path) -> None:
-    ran = cli("continue", "climax", "-C", "lamp")
-    assert (ran.code, ran.err) == (
-        2,
-        "fabula: agents-room cannot continue climax. Write on in its file, or say `fabula retake climax`.\n",
-    )
+@pytest.mark.usefixtures("same_model")
+def test_the_story_goes_on_after_its_last_part_where_none_is_named(
+    cli: Cli, project: Path, write_script: Callable[..., None]
+) -> None:
+    script = {"resolution:continue": "In spring a letter came. Nobody had thought of it."}
+    write_script(**script)
+    ran = cli("continue", "-C", "lamp", "--words", "10")
+    assert ran.out.startswith("About 10 words more will be written after the text of resolution: ")
+    assert cli("update", "lamp", "--yes", "--json").json["asked"] == 1
+    assert script["resolution:continue"] in (project / "story.md").read_text(encoding="utf-8")
+    assert (project / "story/05-resolution.md").read_text(encoding="utf-8").endswith("thought of it.\n")
+    with Journal(project / ".fabula/journal.db") as journal:
+        (call,) = journal.calls("resolution/more")
+    asked = call.messages[-1][1]
+    assert "Here the story ended, and its author wants it to go on." in asked
+    assert "Write at most 15 words." in asked
+    assert cli("undo", "lamp").code == 0
+    assert cli("update", "lamp", "--json").json["asked"] == 0
+    assert "letter came" not in (project / "story.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("same_model")
+def test_a_part_in_the_middle_goes_on_without_ending_the_story(
+    cli: Cli, project: Path, write_script: Callable[..., None]
+) -> None:
+    write_script(**{"climax:continue": "The wind dropped, and nobody spoke for an hour."})
+    assert cli("continue", "climax", "-C", "lamp", "--words", "10").code == 0
+    assert cli("update", "lamp", "--yes", "--json").json["asked"] == 3  # and the two parts after it
+    with Journal(project / ".fabula/journal.db") as journal:
+        (call,) = journal.calls("climax/more")
+    assert "do not bring the story to an end" in call.messages[-1][1]
+
+
+def test_what_is_planned_cannot_be_continued_in_most_systems(cli: Cli, project: Path) -> None:
+    ran = cli("continue", "plot", "-C", "lamp")
+    said = "plot is no part of the story, and agents-room cannot continue it. Write on in its file, or say "
+    assert (ran.code, ran.err) == (2, f"fabula: {said}`fabula retake plot`.\n")
 
 
 def test_a_pinned_or_unknown_text_and_one_that_waits_already_are_not_continued(cli: Cli, play: Path) -> None:

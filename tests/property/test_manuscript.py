@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fabula.base.errors import BriefError, UsageError
-from fabula.story import Brief, Scene, Story, count_words, one_line, plain
+from fabula.story import Brief, Scene, Story, count_words, one_line, plain, without_marks
 
 # Fragments that a manuscript's reader might trip over, beside any text at all.
 TRAPS = st.sampled_from(
@@ -87,4 +87,4 @@ def test_a_brief_reads_what_it_wrote(text: str) -> None:
 def test_adding_a_scene_keeps_its_words(text: str) -> None:
     scene = Story().add("a", text).scenes[0]
     assert isinstance(scene, Scene)
-    assert scene.words == count_words(plain(text))
+    assert scene.words == count_words(without_marks(plain(text)))

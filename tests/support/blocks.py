@@ -151,6 +151,11 @@ class Reader:
     @staticmethod
     def _fabula(words: list[str]) -> str:
         out, err = io.StringIO(), io.StringIO()
+        if words[0] == "write" and "--yes" not in words:
+            words = [
+                *words,
+                "--yes",
+            ]  # stand-ins keep to no length, so more is asked than announced
         with (
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(err),

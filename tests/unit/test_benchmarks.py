@@ -55,6 +55,7 @@ NAMES = {
     "growth",
     "long",
     "measures",
+    "mutated",
     "overhead",
     "planted",
     "prefix",

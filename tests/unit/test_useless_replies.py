@@ -116,7 +116,7 @@ async def test_a_small_model_is_drawn_again_warmer_and_not_told(tmp_path: Path) 
 
 
 async def test_tries_are_bounded_and_the_error_says_how_to_go_on(tmp_path: Path) -> None:
-    with pytest.raises(ReplyError, match=r"in 4 tries, .*It had 2 words\. Give this role a stronger model") as failed:
+    with pytest.raises(ReplyError, match=r"in 4 tries, .*had 2 words\. The same command .* stronger model") as failed:
         await written(tmp_path, ["2) paragraphem"])
     assert failed.value.reply == "2) paragraphem"
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fabula.craft import wording
 from fabula.craft.length import WordRange, asked_range, parse_range
-from fabula.craft.wording import LARGEST, impossible_length
+from fabula.craft.wording import LARGEST
 from fabula.engine.events import RECORD
 from fabula.engine.making import notes_of
 from fabula.engine.methods import settings_of
@@ -137,7 +138,7 @@ def _words_set(settings: Settings) -> str:
 def not_obeyed(expected: DryRun, brief: Brief, settings: Settings) -> list[str]:
     """What the author asks for and a run that begins now will not do, in sentences."""
     found = list(expected.shortfalls)
-    said = "" if _words_set(settings) else impossible_length(brief.text)
+    said = "" if _words_set(settings) else wording.lengths_asked(brief.text).impossible
     if said:
         found.append(
             f"The brief's {said!r} is no length that can be written, so none is asked for: give 1 to {LARGEST:,} words."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from fabula.app.remarks import remarks_on
 from fabula.base.errors import FabulaError, JournalError, PausedError, PlanError, ReplyError, UsageError
+from fabula.craft.continuing import continuer
 from fabula.craft.length import asked_range
 from fabula.craft.planning import PROMPTS
 from fabula.craft.revising import reviser, rewrite_passage
@@ -196,7 +198,7 @@ class Prepared:
         """The story; of several errors side by side, the first of ours is raised."""
         system = find(self.settings.system)
         config = system.config(self.settings.preset, self.settings.config)
-        context.revise = reviser(brief.titled)
+        context.revise, context.go_on = reviser(brief.titled), continuer(brief.titled)
         try:
             return await system.write(brief, Run(context), config)
         except BaseExceptionGroup as group:  # calls side by side failed; the first of ours says enough
@@ -256,7 +258,8 @@ async def write_in(project: Project, settings: Settings, options: Options, suppl
             with recorded_run(prepared, context, in_the_project(project)):
                 story = await prepared.write(brief, context)
                 whole = project.write_story(journal, story)
-                check_story(story, brief)
+                again = f"fabula write {shlex.quote(str(project.folder))} --seed {settings.seed + 1}"
+                check_story(story, brief, again)
                 leave_trail(context)
     return Outcome(whole, context.budget)
 
@@ -268,17 +271,17 @@ def leave_trail(context: RunContext) -> None:
         context.journal.leave_trail(left)
 
 
-def check_story(story: Story, brief: Brief) -> None:
+def check_story(story: Story, brief: Brief, again: str) -> None:
     """Refuse what is no story: hardly a word, a heading, or the brief again. It stays in the project.
 
     Raises:
-        ReplyError: it is none; says why and how to go on.
+        ReplyError: it is none; says why, and that the command `again` goes on.
     """
     text = "\n\n".join(scene.text for scene in story.scenes)
     if fault := fault_of(text, brief.text, (), least=_LEAST_WORDS, before=[brief.text]):
         raise ReplyError(
-            f"What was written is no story. {fault} It stands in story.md. Write again with another --seed, or give "
-            "the roles a stronger model; `fabula show --prompts` has what was asked and answered.",
+            f"What was written is no story. {fault} It stands in story.md. `{again}` writes another one; a "
+            "stronger model may help too (--model). `fabula show --prompts` has what was asked and answered.",
             reply=text,
         )
 
@@ -437,7 +440,8 @@ async def rewrite_in(
         text, brief = journal.newest(path) or "", project.brief.titled
         async with prepared.opened(journal) as context:
             place, role = Run(context, take=take).scope(*path.split("/"), "rewrite"), context.writer_of(path)
-            return await rewrite_passage(place, role, text, span, note, brief, _around(journal, path))
+            with context.recording_failures():
+                return await rewrite_passage(place, role, text, span, note, brief, _around(journal, path))
 
 
 def _around(journal: Journal, path: str) -> tuple[str, str]:

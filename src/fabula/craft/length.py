@@ -9,14 +9,17 @@ import re
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from math import ceil, floor
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, overload
 
 from fabula.base.errors import UsageError
+from fabula.craft.numbers import number
 from fabula.craft.trimming import trim
-from fabula.craft.wording import LARGEST, Length, lengths_in, number, too_many_in
+from fabula.craft.wording import LARGEST, Length, lengths_asked
 from fabula.engine.replies import left_out
 from fabula.story import count_words
 from fabula.story.sentences import sentences, spans, whole_sentences
+from fabula.story.speech import OPENING
+from fabula.story.words import joined
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -25,8 +28,11 @@ if TYPE_CHECKING:
     from fabula.story import Brief
 
 __all__ = [
+    "AskedLength",
     "Fitted",
+    "Parts",
     "WordRange",
+    "asked_length",
     "asked_range",
     "parse_range",
     "read_range",
@@ -193,21 +199,55 @@ class Fitted:
     removed: tuple[tuple[RuleName, str], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts that a brief asks for: "10 chapters of 2,000 words each".
+
+    Attributes:
+        count: how many; 0 where the brief says how long each is, and not how many.
+        kind: "chapter", "scene", "letter", "act", "entry", "episode", "day" or "part", whatever the brief's language.
+        each: the words of each, where the brief says them.
+    """
+
+    count: int
+    kind: str
+    each: WordRange | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AskedLength:
+    """What a brief says about length: the words of the whole story, and its parts; `None` where it says nothing."""
+
+    words: WordRange | None
+    parts: Parts | None
+
+
+def asked_length(brief: Brief, words: str = "") -> AskedLength:
+    """The words and the parts that a story should have; the setting `words` ("1300-1350") goes before the brief's.
+
+    Raises:
+        UsageError: `words` is no range, or the brief asks for more words than a story can have.
+    """
+    asked = lengths_asked(brief.text)
+    if not words and asked.too_many:
+        raise UsageError(
+            f"The brief asks for {asked.too_many:,} words, and a story has {LARGEST:,} at most. Ask for fewer; or, if "
+            "that number is not the story's length, say how long it is with --words."
+        )
+    whole = parse_range(words) if words else _range_of(asked.whole)
+    if asked.parts is None:
+        return AskedLength(whole, None)
+    each = None if words and asked.parts.count else _range_of(asked.parts.each)
+    return AskedLength(whole, Parts(asked.parts.count, asked.parts.kind, each))
+
+
 def asked_range(brief: Brief, words: str = "") -> WordRange | None:
     """The words that a story should have: those of the setting `words` ("1300-1350"), else what the brief asks for.
 
     Raises:
         UsageError: `words` is no range, or the brief asks for more words than a story can have.
     """
-    if words:
-        return parse_range(words)
-    asked = read_range(brief.text)
-    if asked is None and (many := too_many_in(brief.text)):
-        raise UsageError(
-            f"The brief asks for {many:,} words, and a story has {LARGEST:,} at most. Ask for fewer; or, if that "
-            "number is not the story's length, say how long it is with --words."
-        )
-    return asked
+    return asked_length(brief, words).words
 
 
 def read_range(brief_text: str) -> WordRange | None:
@@ -215,21 +255,22 @@ def read_range(brief_text: str) -> WordRange | None:
 
     "between 1,300 and 1,350 words" is that range, "exactly 900 words" nothing else. "about 950 words", "950 words" and
     "a 500-word story" mean 10 % to both sides; "at least 2,000 words" 25 % upwards; "at most 500 words" 25 % downwards;
-    both together a range. A page is 400 words. Where a brief names several numbers, the largest is the story's and the
-    others are about parts of it.
+    both together a range. "10 chapters of 2,000 words each" are 20,000. A page is 400 words. Where a brief names
+    several numbers, the largest is the story's and the others are about parts of it. Other languages are read as
+    English is: "etwa 800 Wörter", "10 Kapitel zu je 2.000 Wörtern", "3000 mots", "三千字".
     """
-    found = lengths_in(brief_text)
-    if not found:
+    return _range_of(lengths_asked(brief_text).whole)
+
+
+@overload
+def _range_of(asked: None) -> None: ...
+@overload
+def _range_of(asked: Length) -> WordRange: ...
+@overload
+def _range_of(asked: Length | None) -> WordRange | None: ...
+def _range_of(asked: Length | None) -> WordRange | None:
+    if asked is None:
         return None
-    bounds, low, high = max(found, key=lambda length: length[2])
-    if bounds == "most":
-        least = [other[1] for other in found if other[0] == "least" and other[1] <= high]
-        if least:
-            return WordRange.between(max(least), high)
-    return _range_of((bounds, low, high))
-
-
-def _range_of(asked: Length) -> WordRange:
     bounds, low, high = asked
     if bounds in {"range", "exactly"}:
         return WordRange.between(low, high)
@@ -383,5 +424,6 @@ def _joined(text: str, more: str) -> str:
     if not text or not more:
         return text or more
     last = text.rsplit("\n\n", 1)[-1]
-    talk = more.startswith(('"', "“", "—")) or last.startswith(('"', "“", "—"))
-    return text + ("\n\n" if talk or count_words(last) >= _NEW_PARAGRAPH else " ") + more
+    if more.startswith(OPENING) or last.startswith(OPENING) or count_words(last) >= _NEW_PARAGRAPH:
+        return f"{text}\n\n{more}"
+    return joined(text, more)

@@ -37,7 +37,8 @@ class Prose:
 
     `usual` is how many words such a piece has where none are asked for. `previous` is the text that the piece follows:
     its end leads small models that can continue a text into the new piece. `quoted` names the prompt's fields whose
-    texts the piece is made of: what it takes from them is no echo.
+    texts the piece is made of: what it takes from them is no echo. `extend` and `shorten` are the prompts that ask for
+    more of a piece that is too short, and for less of one that is too long.
     """
 
     last: bool
@@ -46,6 +47,8 @@ class Prose:
     usual: int = 1000
     previous: str = ""
     quoted: tuple[str, ...] = ()
+    extend: str = "extend"
+    shorten: str = "shorten"
 
 
 async def write_prose(
@@ -155,8 +158,9 @@ class _Writer:
         self.asked.append(so_far)
         run, lead = self.run.scope("extend", attempt).again(failed, _NOTHING_NEW), self._lead(so_far)
         fields = {**self.fields, "words": missing, "so_far": so_far, "lead": lead}
-        reply = await run.reply(self.role, "extend", sampling=self._sampling(missing), expect=missing, **fields)
-        return self._cleaned(run, reply, lead, "extend", fields)
+        prompt = self.prose.extend
+        reply = await run.reply(self.role, prompt, sampling=self._sampling(missing), expect=missing, **fields)
+        return self._cleaned(run, reply, lead, prompt, fields)
 
     async def shorten(self, text: str, attempt: int) -> str:
         """All of `text` in fewer words."""
@@ -171,6 +175,7 @@ class _Writer:
             last=self.prose.last,
             temperature=self.temperature,
             fields=self.fields,
+            prompt=self.prose.shorten,
         )
 
     def _echo(self, run: Run, prompt: str, fields: Mapping[str, Any]) -> str:
@@ -212,13 +217,14 @@ async def shorten(
     kind: TextKind = "prose",
     temperature: float | None = None,
     fields: Mapping[str, Any] | None = None,
+    prompt: str = "shorten",
 ) -> str:
     """A shorter version of a text by who wrote it; one call with the prompt `shorten`, the system's own or the shared.
 
     `fields` are those of the prompt that asked for the text, from which the prompt says what the text is for.
     """
     given = {**(fields or {}), "text": text, "words": want, "has": count_words(text)}
-    reply = await run.reply(role, "shorten", sampling=Sampling(temperature=temperature), expect=want.target, **given)
+    reply = await run.reply(role, prompt, sampling=Sampling(temperature=temperature), expect=want.target, **given)
     return clean_reply(run, role, reply, labels=labels, last=last, kind=kind)
 
 

@@ -1,11 +1,20 @@
-"""Numbers of words as people write them: in a brief, and in a flag."""
+"""How long a story is to be, as a brief says it: words, characters or pages, of the whole or of each part.
 
-# ruff: noqa: RUF001 - dashes and signs as people type them
+A brief is read once, from left to right. Its numbers are joined with what they count; what stands around a number of
+words says how it is bounded, whether it is that of each part, and whether it measures the story at all ("a letter of
+100 words", "the 3,000 words that she had left").
+"""
+
+# ruff: noqa: RUF001 - dashes, signs and letters as people type them
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Literal, TypeAlias
+
+from fabula.craft.numbers import Number, numbers_in
 
 Bound: TypeAlias = Literal["range", "about", "least", "most", "exactly"]
 Length: TypeAlias = tuple[Bound, int, int]
@@ -14,192 +23,551 @@ Length: TypeAlias = tuple[Bound, int, int]
 WORDS_A_PAGE: Final = 400
 SMALLEST: Final = 20  # "in three words" speaks of something else than a story
 LARGEST: Final = 1_000_000
-_ONES: Final = (
-    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
-    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
+_LETTERS_A_WORD: Final = 6  # with the blank behind it, in languages that put one there
+_SYLLABLES_A_WORD: Final = 4  # Korean, the same
+_MOST_PARTS: Final = 1000
+_NEAR: Final = 80  # characters on each side of a number that say what it is about
+_PARTS_NEAR: Final = 200  # characters between a number of parts and the words of each
+
+
+def _any(names: str) -> str:
+    return "|".join(sorted(names.split(), key=len, reverse=True))
+
+
+# What is counted ------------------------------------------------------------------------------------------------------
+
+_WORD: Final = _any(
+    "words word wörter wörtern worte worten wort mots mot palabras palabra palavras palavra parole parola woorden "
+    "woord "
+    "ord слова слов слово словами słów slov kata kelime kelimelik sözcük शब्द शब्दों كلمة كلمات מילים sanaa"
 )
-_TENS: Final = ("", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-_NAMES: Final = {
-    **{name: number for number, name in enumerate(_ONES)},
-    **{name: 10 * number for number, name in enumerate(_TENS) if name},
+_WORD_EASTERN: Final = "个汉字|個漢字|个字|個字|汉字|漢字|文字|字|个词|词|語|単語|단어|คำ"
+_LETTER: Final = _any("characters zeichen signes caractères caracteres caratteri знаков tekens tecken tegn")
+_SYLLABLE: Final = r"글자|자(?=[\s,.로의이내를은정쯤짜씩가분])|자\Z"
+_PAGE: Final = _any(
+    "pages page seiten seite páginas página pagine pagina's pagina bladzijden sidor sider страниц страницы страница "
+    "страницах sayfa stron पृष्ठ पन्ने صفحة صفحات"
+)
+_PAGE_EASTERN: Final = "页|頁|ページ|枚|페이지|쪽"
+_PARTS: Final = {
+    "chapter": _any(
+        "chapters chapter kapitel kapiteln kapitels chapitres chapitre capítulos capítulo capitulos capitulo capitoli "
+        "capitolo hoofdstukken hoofdstuk глав главы глава главах rozdziałów bölüm bab अध्याय अध्यायों فصول فصل فصلا"
+    ),
+    "scene": _any("scenes scene szenen szene scènes scène escenas escena cenas cena scene сцен сцены sahne مشاهد"),
+    "letter": _any(
+        "letters letter briefe briefen brief lettres lettre cartas carta lettere brieven писем письма письмах"
+    ),
+    "act": _any("acts act akte akten akt actes acte actos acto atos ato atti atto актов акта"),
+    "entry": _any("entries entry einträge einträgen eintrag entrées entradas записей записи"),
+    "episode": _any("episodes episode episoden épisodes épisode episodios episodio эпизодов"),
+    "day": _any("days day mornings morning nights night"),
+    "part": _any(
+        "parts part sections section vignettes vignette pieces piece installments instalments books teile teilen teil "
+        "abschnitte abschnitten abschnitt parties partie partes parte parti delen частей части часть"
+    ),
 }
-_SCALES: Final = {"hundred": 100, "thousand": 1000}
-_NAME: Final = "|".join(sorted({*_NAMES, *_SCALES}, key=len, reverse=True))
-_SPOKEN: Final = rf"(?:a )?(?:{_NAME})(?:[ -](?:and )?(?:{_NAME})){{0,6}}"
-_WRITTEN: Final = r"\d{1,3}(?:,\d{3}){1,2}|\d{1,7}(?:\.\d{1,2})?"
-_N: Final = rf"(?:{_WRITTEN}|{_SPOKEN})(?: ?k\b)?"
-_TO: Final = r"(?:(?<=[\dkK])\s*(?:-|–|—|\.\.)\s*|\s+(?:-|–|—|to|and|or|until)\s+)"
-_UNIT: Final = r"(?P<unit>words?|pages?)"
-_ABOUT: Final = r"about|around|approximately|approx\.?|roughly|circa|ca\.|some|nearly|almost|close to|~"
-_LEAST: Final = (
-    r"at least|no (?:fewer|less) than|not (?:fewer|less) than|a minimum of|minimum|min\.?|over|more than|>=|≥"
-)
-_MOST: Final = (
-    r"at most|no (?:more|longer) than|not (?:more|longer) than|not exceed(?:ing)?|a maximum of|maximum(?: of)?|max\.?|"
-    r"under|below|up to|less than|fewer than|within|<=|≤"
-)
-_PAIR: Final = re.compile(
-    rf"(?<![\w.,])(?P<low>{_N})(?:[ -]?(?:words?|pages?))?{_TO}(?:(?:{_ABOUT}) )?"
-    rf"(?P<high>{_N})[ -]?{_UNIT}\b",
-    re.IGNORECASE,
-)
-_SINGLE: Final = re.compile(
-    rf"(?:(?<!\w)(?P<bound>exactly|{_LEAST}|{_MOST}|{_ABOUT})[: ]*(?:(?:of|the|a|an) )?)?"
-    rf"(?<![\w.,])(?P<low>{_N})[ -]?{_UNIT}\b"
-    r"(?: (?P<after>or (?:more|less|fewer)|minimum|maximum|max|min|at (?:most|least)))?",
-    re.IGNORECASE,
+_PARTS_EASTERN: Final = {
+    "chapter": "个章节|章节|章|챕터|장(?=[\\s,.으로의은이에마당])|话|話|บท",
+    "scene": "个场景|场景|场|シーン|幕|장면",
+    "letter": "封信|封|通の手紙|通",
+    "part": "个部分|部分|部|편(?=[\\s,.으로의은이])|부(?=[\\s,.로의는])",
+}
+_ALL_PARTS: Final = "|".join(_PARTS.values())
+_ALL_EASTERN: Final = "|".join(_PARTS_EASTERN.values())
+_BLANK: Final = r"[\s\u00a0\u202f]"
+_FILLERS: Final = (
+    r"(?:(?:or so|odd|or more|full|good|english|german|french|spanish|chinese|japanese|russian|de|short|long|brief|"
+    r"kurzen?|"
+    r"courts?|cortos?|kleinen?|small|equal|numbered|connected|linked|diary|separate)[ -])?"
 )
 _COUNTED: Final = re.compile(
-    rf"\b(?:word count|number of words|words|length)(?: is| of)?\s*[:=]?\s+(?:(?:{_ABOUT}) )?"
-    rf"(?P<low>{_N})(?:{_TO}(?P<high>{_N}))?(?!\s*\w)",
+    rf"{_BLANK}{{0,2}}[-‑–]?{_BLANK}?(?:{_FILLERS}(?:(?P<word>{_WORD})|(?P<letter>{_LETTER})|(?P<page>{_PAGE})|"
+    rf"(?P<part>{_ALL_PARTS}))(?![^\W\d_])|[余多]?(?:(?P<eword>{_WORD_EASTERN})|(?P<syllable>{_SYLLABLE})|"
+    rf"(?P<epage>{_PAGE_EASTERN})|(?P<epart>{_ALL_EASTERN})))",
+    re.IGNORECASE,
+)
+
+# What bounds it -------------------------------------------------------------------------------------------------------
+
+_ABOUT: Final = (
+    r"about|around|approximately|approx\.?|roughly|circa|ca\.?|c\.|some|nearly|almost|close to|~|≈|etwa|ungefähr|"
+    r"rund|zirka|"
+    r"gut|knapp|fast|environ|à peu près|quelque|près de|unas|unos|alrededor de|aproximadamente|cerca de|"
+    r"más o menos|"
+    r"cerca|circa|около|примерно|приблизительно|ongeveer|ungefär|omkring|约|約|大约|大約|およそ|약|대략|ประมาณ|लगभग|"
+    r"करीब|حوالي|نحو"
+)
+_LEAST: Final = (
+    r"at least|at minimum|no (?:fewer|less) than|not (?:fewer|less) than|a minimum of|minimum(?: of)?|min\.?|over|"
+    r"more than|"
+    r"upwards? of|>=?|≥|mindestens|wenigstens|nicht weniger als|mehr als|über|au moins|au minimum|pas moins de|"
+    r"plus de|"
+    r"al menos|como mínimo|mínimo|por lo menos|más de|pelo menos|no mínimo|mais de|almeno|minimo|più di|minstens|"
+    r"minst|"
+    r"не менее|не меньше|минимум|более|больше|至少|不少于|不少於|最少|超过|최소|कम से कम|على الأقل"
+)
+_MOST: Final = (
+    r"at most|at maximum|no (?:more|longer) than|not (?:(?:to )?be )?(?:more|longer) than|"
+    r"not (?:to )?exceed(?:ing)?|"
+    r"a maximum of|maximum(?: of)?|max\.?|under|below|up to|less than|fewer than|within|<=?|≤|höchstens|maximal|"
+    r"nicht mehr als|nicht länger als|weniger als|unter|bis zu|au plus|au maximum|moins de|pas plus de|jusqu'à|"
+    r"jusqu’à|"
+    r"maximum de|como máximo|máximo|no más de|menos de|hasta|no máximo|até|não mais de|al massimo|massimo|meno di|"
+    r"non più di|hoogstens|maximaal|högst|не более|не больше|максимум|до|менее|不超过|不超過|最多|至多|"
+    r"不多于|少于|최대|"
+    r"अधिकतम|ज़्यादा से ज़्यादा|لا يزيد عن|بحد أقصى"
+)
+_EXACTLY: Final = (
+    r"exactly|precisely|genau|exakt|exactement|exactamente|exatamente|esattamente|precies|ровно|正好|恰好|刚好|ちょうど|"
+    r"정확히"
+)
+_ARTICLES: Final = r"(?:of|the|a|an|von|de|d'|i|einer?|der|die|das|des|las?|los|le|les|una|un)?"
+_BEFORE: Final = re.compile(
+    rf"(?<!\w)(?:(?P<exactly>{_EXACTLY})|(?P<least>{_LEAST})|(?P<most>{_MOST})|"
+    rf"(?P<about>{_ABOUT}))[: ]{{0,2}}{_ARTICLES} ?\Z|"
+    r"(?:(?P<e_exactly>正好|恰好|刚好|ちょうど|정확히)|(?P<e_least>至少|不少于|不少於|最少|超过|최소)|"
+    r"(?P<e_most>不超过|不超過|最多|至多|不多于|少于|최대)|(?P<e_about>约|約|大约|大約|およそ|약|대략|各|每章))[ ]?\Z",
+    re.IGNORECASE,
+)
+_AFTER: Final = re.compile(
+    r"[ ,(]{0,2}(?:(?P<least>or (?:more|longer)|minimum|min\b|at (?:the )?(?:very )?least|mindestens|oder mehr|"
+    r"au moins|ou plus|"
+    r"au minimum|como mínimo|o más|al menos|ou mais|almeno|или больше|или более|как минимум|以上|起|이상|से अधिक|"
+    r"على الأقل)|"
+    r"(?P<most>or (?:less|fewer|under|below|shorter)|maximum|max\b|at (?:the )?(?:very )?most|tops|höchstens|"
+    r"maximal|oder weniger|"
+    r"au plus|au maximum|ou moins|como máximo|o menos|ou menos|al massimo|или меньше|или менее|максимум|以内|"
+    r"以內|以下|之内|"
+    r"之內|"
+    r"未満|이내|이하|से कम|كحد أقصى)|(?P<exactly>exactly|precisely|genau|ちょうど))",
+    re.IGNORECASE,
+)
+_TO: Final = re.compile(
+    rf"-?{_BLANK}{{0,2}}(?:-|–|—|\.\.\.?|~|〜|～|to|and|or|until|bis(?: zu)?|und|oder|à|et|ou|a|y|o|hasta|até|e|tot|"
+    rf"en|till|до|и|или|"
+    rf"到|至|から|से|إلى)(?:{_BLANK}{{1,2}}(?:{_ABOUT}))?{_BLANK}{{0,2}}",
+    re.IGNORECASE,
+)
+
+# Whose it is ----------------------------------------------------------------------------------------------------------
+
+_EACH_AFTER: Final = re.compile(
+    rf"[ ,(]{{0,2}}(?:(?:long|in length|lang|de long|de largo)[ ,]{{1,2}})?(?:each\b|apiece\b|"
+    rf"per (?:{_ALL_PARTS})\b|"
+    rf"(?:a|an|for each|for every|in each|in every|to each|to a|to the|every) (?:of them\b|one\b|{_ALL_PARTS})\b|"
+    rf"je\b|jeweils\b|pro (?:{_ALL_PARTS})\b|je (?:{_ALL_PARTS})\b|in jedem\b|chacune?s?\b|par (?:{_ALL_PARTS})\b|"
+    rf"pour chaque\b|cada un[oa]\b|por (?:{_ALL_PARTS})\b|cada\b|en cada\b|ciascun[oa]\b|ognun[oa]\b|"
+    rf"per (?:{_ALL_PARTS})\b|"
+    r"(?:в )?кажд|на глав|elk\b|ずつ|씩|her biri)",
+    re.IGNORECASE,
+)
+_EACH_BEFORE: Final = re.compile(
+    r"(?:\b(?:each|every|jedes|jede|jeder|jeweils|chaque|chacune?|cada|ogni|ciascuno|elk|elke|кажд\w{2,3})\b"
+    r"[^.,;:!?\n]{0,60}|\b(?:je|по|à) (?:\w{1,12} )?|(?:各|每)[^。；！？\n]{0,8}|一章[^。；！？\n]{0,6}|"
+    r"(?:장당|장마다|각|"
+    r"마다)[^.\n]{0,10})\Z",
+    re.IGNORECASE,
+)
+_BOUNDS: Final = f"{_ABOUT}|{_LEAST}|{_MOST}|{_EXACTLY}"
+_OF_PARTS: Final = re.compile(
+    rf"[ ,]{{0,2}}(?:of|at|à|de|zu|von|di|van|по|x|×|\*|の|的|d['’]) ?(?:(?:{_BOUNDS}) ?)?(?:between|zwischen|entre|"
+    rf"from)? ?",
+    re.IGNORECASE,
+)
+_TIMES: Final = re.compile(r"\s?[x×*]\s?", re.IGNORECASE)
+_ADJECTIVE: Final = re.compile(
+    rf"(?:-long)?[ -](?:(?!in|per|of|for|and|to|by)\w{{2,12}} )?(?P<part>{_ALL_PARTS})(?![^\W\d_])", re.IGNORECASE
+)
+_IN_PARTS_OF: Final = re.compile(
+    rf"\b(?P<part>{_ALL_PARTS})\b (?:of|at|à|de|zu|von|di|van|по|mit|with) [^.;:!?\n]{{0,12}}\Z", re.IGNORECASE
+)
+_OF_PIECES: Final = re.compile(
+    r"\b(?:paragraph|sentence|line|stanza|verse|absatz|satz|paragraphe|párrafo|абзац)", re.IGNORECASE
+)
+_IN_ALL: Final = re.compile(
+    r"[ ,]{0,2}(?:in all|in total|altogether|all told|overall|total\b|insgesamt|in allem|au total|en tout|en total|"
+    r"in totale|"
+    r"всего|в сумме)",
+    re.IGNORECASE,
+)
+_IN_ALL_BEFORE: Final = re.compile(
+    rf"(?:in all|in total|altogether|total(?: of| length)?|insgesamt|zusammen|au total|en tout|en total|in totale|"
+    rf"всего|全文|总共|共|"
+    rf"全体で|総計|총)[: ]{{0,2}}(?:(?:{_ABOUT}) ?)?\Z",
+    re.IGNORECASE,
+)
+_COUNT_SAID: Final = re.compile(
+    rf"(?:\b(?:word ?count|number of words|word limit|words|length|wortzahl|länge|longueur|nombre de mots|"
+    rf"extensión|"
+    rf"объ[её]м)"
+    rf"(?: is| of| should be)?\s{{0,2}}[:=]?\s{{1,2}}|(?:字数|篇幅)\s?[:：为是]?\s?)(?:(?:{_ABOUT}) ?)?\Z",
+    re.IGNORECASE,
+)
+_NOT_COUNTED: Final = re.compile(r"\s{0,2}[^\W\d_]")
+
+# What is no length ----------------------------------------------------------------------------------------------------
+
+_HELD: Final = _any(
+    "letter telegram note message speech vocabulary dictionary lexicon essay article will list obituary email "
+    "e-mail postcard "
+    "poem sermon report contract confession sentence paragraph manuscript memo diary book passage page prologue "
+    "epilogue "
+    "interview advertisement ad song spell recipe postscript inscription suicide-note"
+)
+_TOLD_TO_WRITE: Final = re.compile(
+    r"(?:\A|[.!?:;\n]\s{0,3}|\b(?:please|you|to|me|us)\s)(?:[^\s.!?]{1,12} )?(?:write|draft|compose|give me|"
+    r"produce|"
+    r"create|tell|pen|"
+    r"want|need|schreib\w{0,3}|écri\w{1,4}|rédige\w{0,2}|escrib\w{1,3}|scriv\w{1,3}|напиши\w{0,2})"
+    r"(?: (?!with|about|in|of|for|that|who|and|where|which)[^\s.!?;]{1,14}){0,5} ?\Z|"
+    r"\A(?:(?:an?|one|eine?|une?|una)(?: [^\s.!?;…]{1,12}){0,2} ?)?\Z",
+    re.IGNORECASE,
+)
+_HOLDS: Final = re.compile(
+    rf"\b(?:{_HELD}),? (?:of|with|in|containing|that has|has|at|is|was)\b[^.!?;\n]{{0,16}}\Z", re.IGNORECASE
+)
+_HELD_AFTER: Final = re.compile(rf"(?:-long)?[ -](?:\w{{2,14}} )?(?:{_HELD})\b", re.IGNORECASE)
+_FACT_BEFORE: Final = re.compile(
+    r"\b(?:(?:knows?|knew|speaks?|spoke|says?|said|learn(?:s|ed|t)?|typed?|types|understands?|understood|reads?|"
+    r"counts?|counted|"
+    r"memori[sz](?:es?|ed)|whispers?|whispered|deletes?|deleted|copies|copied|lost|burn(?:s|ed|t)|forg[eo]t(?:s|"
+    r"ten)?|remembers?|"
+    r"translates?|translated|pays?|paid|sells?|sold|cuts?)(?: (?:only|just|him|her|them|out|some|about|exactly))?|"
+    r"(?:he|she|they|who|whom)(?: [^\s.,;:!?]{1,12}){1,3}|(?:her|his|their|its|my|those|these|last|first|"
+    r"final|next|"
+    r"few|same)|kennt|spricht|sprach|weiß|ihre|seine|letzten|connaît|ses|ces|derniers|dernières|sus|últimas|"
+    r"conoce|sabe|знает|свои|последние)"
+    r" (?:(?:the|only|just|last|first|some|about|exactly) ){0,2}\Z",
+    re.IGNORECASE,
+)
+_DEFINITE: Final = re.compile(
+    r"\b(?:the|die|der|den|les|las|le|el) (?:(?:last|first|final|next|few|other) )?\Z", re.IGNORECASE
+)
+_LIMIT: Final = re.compile(r"[ -](?:limit|cap)\b", re.IGNORECASE)
+_FACT_AFTER: Final = re.compile(
+    r"(?:詰め| (?:that|which|who|whom|whose)\b(?! (?:should|must|will|is|are|can|could|needs?|would|you))|"
+    r" (?:she|he|they|we|i|it) |(?: a| an| per|/)[ ]?(?:day|minute|min|hour|second|night|week|month|year|page|side|"
+    r"breath|line)s?\b|"
+    r" (?:left|later|ago|wide|apart|into|deep|old|away|behind|before the|under her|for (?:snow|love|rain|water))\b|"
+    r" of (?!(?:prose|text|fiction|story|dialogue|narrative|narration|literary|length|material|about|between|pure|"
+    r"good|horror|"
+    r"fantasy|comedy|romance|suspense|your|continuous|english|science|the story|verse))|"
+    r",? (?:die|der|das|den) (?:sie|er|ihm|ihr|man|ich|wir)\b|,? (?:qu['’]|que |dont )|,? que (?:ella|él|"
+    r"le)|,? котор|"
+    r" (?:am|pro|par|al|por|в|на) (?:tag|stunde|minute|jour|día|dia|день|час|минут))",
     re.IGNORECASE,
 )
 _PAGES_MEANT: Final = re.compile(
-    r"\A[ -]?(?:long|short|story|tale|narrative|in length|of (?:text|prose))|\A\s*(?:[.;,)]|\Z)", re.IGNORECASE
+    r"[ -]?(?:long\b|short\b|story|tale|narrative|novel|novella|thriller|mystery|play\b|screenplay|script|romance|"
+    r"comedy|drama|"
+    r"saga|epic|fairy|piece|in length|of (?:text|prose)|about\b|über\b|sur\b|sobre\b|lang\b|geschichte|erzählung|"
+    r"roman|récit|nouvelle|conte|relato|cuento|"
+    r"novela|racconto|повест|рассказ|роман|の小説|の物語|小说|故事|분량)|\s{0,2}(?:[.;,)。，、]|\Z)",
+    re.IGNORECASE,
 )
 _PAGES_LED: Final = re.compile(
-    r"(?:\b(?:be|is|length|length:|of|run(?:s|ning)?(?: to)?|fill|write|long|cover)|\A)\W*(?:between|from)?\W*\Z",
+    r"(?:\b(?:be|is|length|length:|of|runs?|running|run to|to|fill|write|long|cover|about|around|auf|von|umfasst|"
+    r"haben|de|en|sur|"
+    r"sea|tenga|schreib\w{0,2}|на)\W{1,2}|[,;.:(\n]\s{0,2}|\A|[的写篇用紙])(?:between|from|zwischen|entre)?\W{0,2}\Z",
+    re.IGNORECASE,
+)
+_PAGES_STORY: Final = re.compile(
+    r"[ -](?:long|story|short story|tale|narrative|in length|novel|novella|thriller|mystery|screenplay|romance|"
+    r"drama|saga|"
+    r"comedy|(?:\w{2,12} ){1,2}(?:story|tale|novel|novella|thriller|mystery|romance))\b",
+    re.IGNORECASE,
+)
+_PARTS_ASKED: Final = re.compile(
+    r"(?:\b(?:in|into|of|has|have|with|write|over|across|want|need|span|spans|spanning|be|through|zu|mit|"
+    r"aus|hat|en|"
+    r"avec|con|de|di|из|в|tem|"
+    r"com|schreib\w{0,2}|écri\w{1,4}|escrib\w{1,3}|divided into|composed of|structure:?|chapters:?)|\A|"
+    r"[,;.:(\n]|分为|"
+    r"分成|分|共|有|写|全|、|。)"
+    r"\s{0,2}(?:(?:exactly|about|the|genau|etwa|around) )?\Z",
+    re.IGNORECASE,
+)
+_HUNDREDS: Final = re.compile(r"\d{3}|\d[\d.,\s]{3}")
+_IN_CHARACTERS: Final = re.compile(
+    r"\b(?:chinese|mandarin|cantonese|japanese)\b|[\u3041-\u30ff\u4e00-\u9fff]{3}", re.IGNORECASE
+)
+_PARTS_OF: Final = re.compile(
+    r" (?:of (?:the|a|an|his|her|their|my|which|genesis|it)\b|ago\b|later\b|left\b|aus der|de la |"
+    r"du )",
     re.IGNORECASE,
 )
 
-_PARTS: Final = (
-    r"(?:scenes?|chapters?|letters?|parts?|sections?|episodes?|entries|days?|mornings?|acts?|vignettes?|pieces?)"
-)
-_EACH: Final = re.compile(
-    rf"[ ,]*(?:each|apiece|per \w+|(?:a|an|for each|for every|in each|in every) {_PARTS})\b", re.IGNORECASE
-)
-_EACH_LED: Final = re.compile(r"\b(?:each|every)\b[^.,;:\n]{0,40}\Z", re.IGNORECASE)
-_IN_ALL: Final = re.compile(
-    rf"(?<![\w.,])(?P<low>{_N})(?: words?)? (?:in all|in total|altogether|all told|overall)\b|"
-    rf"\b(?:in all|in total|altogether|total(?: of)?)[: ]+(?:(?:{_ABOUT}) )?(?P<after>{_N})(?: words?)?\b",
-    re.IGNORECASE,
-)
-_PARTS_BEFORE: Final = re.compile(rf"(?<![\w.,])(?P<count>{_N}) (?:\w+ ){{0,2}}?{_PARTS}\b", re.IGNORECASE)
-_ANY_COUNT: Final = re.compile(
-    r"(?<![\w.,])(?P<count>\d[\d,]{0,20})(?: ?(?P<scale>k|thousand|million|billion))?[ -]words?\b", re.IGNORECASE
-)
-_BY_NAME: Final = {"": 1, "k": 1e3, "thousand": 1e3, "million": 1e6, "billion": 1e9}
-_NEAR: Final = 80  # characters between a number of parts and the words of each
+
+# Reading --------------------------------------------------------------------------------------------------------------
 
 
-def number(said: str) -> float | None:
-    """The number in "1,300", "1.5k", "two thousand five hundred", or `None`."""
-    said = said.strip().lower()
-    scale = 1
-    if said.endswith("k") and not said[:1].isalpha():
-        said, scale = said[:-1].strip(), 1000
-    if re.fullmatch(_WRITTEN, said):
-        return float(said.replace(",", "")) * scale
-    total = part = 0
-    for word in re.split(r"[ -]", said.removeprefix("a ")):
-        if word in _SCALES:
-            part = max(part, 1) * _SCALES[word]
-            if word == "thousand":
-                total, part = total + part, 0
-        elif word in _NAMES:
-            part += _NAMES[word]
-        elif word != "and":
-            return None
-    return float(total + part)
+@dataclass(frozen=True, slots=True)
+class PartsAsked:
+    """How many parts a brief asks for (0 where it does not say), what they are, and how long each is to be."""
+
+    count: int
+    kind: str
+    each: Length | None = None
 
 
-def impossible_length(text: str) -> str:
-    """The number of words that `text` asks for and no story can have, as it stands there; empty if there is none.
+@dataclass(frozen=True, slots=True)
+class LengthsAsked:
+    """What a brief says about length: of the whole, of the parts, and what no story can have.
 
-    Only where it asks for no other number: "not 0 words, but 300" is 300.
+    Attributes:
+        whole: the words of the story, computed from its parts where only theirs are said.
+        parts: its chapters, scenes or letters.
+        too_many: a number of words that is larger than any story's.
+        impossible: such a number, or that of no words, as the brief has it.
     """
-    if lengths_in(text):
-        return ""
-    for match in _ANY_COUNT.finditer(text):
-        count = float(match["count"].replace(",", "")) * _BY_NAME[(match["scale"] or "").lower()]
-        if count == 0 or count > LARGEST:
-            return match[0]
-    return ""
+
+    whole: Length | None
+    parts: PartsAsked | None
+    too_many: int | None = None
+    impossible: str = ""
 
 
-def lengths_in(text: str) -> list[Length]:
-    """Every number of words that `text` asks for: how it is bounded, low and high; pages count 400 words.
-
-    Only numbers next to "words" or "pages" (or after "word count:") are meant, and pages only where they measure text.
-    The words of each part ("four scenes of about 225 words each") count as many times as there are parts; where the
-    text says how many words that makes in all, that is meant; where it says neither, they are not the story's.
-    """
-    found: list[Length] = []
-    taken: list[tuple[int, int]] = []
-    for pattern in (_PAIR, _SINGLE, _COUNTED):
-        for match in pattern.finditer(text):
-            if any(match.start() < end and start < match.end() for start, end in taken):
-                continue
-            length = _length(text, match)
-            if length is not None:
-                taken.append(match.span())
-                if (whole := _of_all_parts(text, match, length)) is not None:
-                    found.append(whole)
-    return found
+@dataclass(frozen=True, slots=True)
+class _Part:
+    count: int
+    kind: str
+    start: int
+    end: int
+    asked: bool
 
 
-def too_many_in(text: str) -> int | None:
-    """A number of words that `text` asks for and that is larger than any story's; `None` where it asks for none."""
-    for pattern in (_PAIR, _SINGLE, _COUNTED):
-        for match in pattern.finditer(text):
-            groups = match.groupdict()
-            words = number(groups.get("high") or groups["low"]) or 0
-            if (groups.get("unit") or "").lower().startswith("page"):
-                words = words * WORDS_A_PAGE if _measures_text(text, match) else 0
-            elif _EACH.match(text, match.end()):
-                before = [*_PARTS_BEFORE.finditer(text, max(match.start() - _NEAR, 0), match.start())]
-                words *= number(before[-1]["count"]) or 1 if before else 1
-            if words > LARGEST:
-                return int(words)
-    return None
+@dataclass(frozen=True, slots=True)
+class _Measure:
+    """A number of words in a brief; `start` and `end` are those of the number with its unit."""
+
+    length: Length
+    start: int
+    end: int
+    each: bool = False
+    total: bool = False
+    part: _Part | None = None
+    pages: bool = False
 
 
-def _of_all_parts(text: str, match: re.Match[str], length: Length) -> Length | None:
-    """The length of all parts where `length` is that of each; `length` itself where it is not; `None` if not known."""
-    if not _EACH.match(text, match.end()) and not _EACH_LED.search(text, max(match.start() - _NEAR, 0), match.start()):
-        return length
-    if total := _IN_ALL.search(text):
-        words = number(total["low"] or total["after"])
-        return ("about", int(words), int(words)) if words and length[2] < words <= LARGEST else None
-    before = [*_PARTS_BEFORE.finditer(text, max(match.start() - _NEAR, 0), match.start())]
-    count = number(before[-1]["count"]) if before else None
-    if not count or count * length[2] > LARGEST:
-        return None
-    return length[0], int(count * length[1]), int(count * length[2])
+@lru_cache(32)
+def lengths_asked(text: str) -> LengthsAsked:
+    """What `text`, a brief, says about the length of its story."""
+    return _Reader(text).read()
 
 
-def _length(text: str, match: re.Match[str]) -> Length | None:
-    groups = match.groupdict()
-    low, high = number(groups["low"]), number(groups.get("high") or groups["low"])
-    if low is None or high is None:
-        return None
-    if groups["low"][-1:].isdigit() and (groups.get("high") or "").lower().endswith("k") and low < high / 100:
-        low *= 1000  # "1-2k words"
-    if (groups.get("unit") or "").lower().startswith("page"):
-        if not _measures_text(text, match):
+class _Reader:
+    """A brief being read."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.numbers = numbers_in(text)
+        self.eastern = bool(_IN_CHARACTERS.search(text))
+        self.parts: list[_Part] = []
+        self.measures: list[_Measure] = []
+        self.impossible: list[tuple[int, str]] = []
+
+    def read(self) -> LengthsAsked:
+        counted = [_COUNTED.match(self.text, number.end) for number in self.numbers]
+        for number, unit in zip(self.numbers, counted, strict=True):
+            if unit and (part := _kind_of(unit)) and 1 < number.value <= _MOST_PARTS and number.value % 1 == 0:
+                self.parts.append(self._part(number, unit, part))
+        for at, unit in enumerate(counted):
+            self._measure(at, unit)
+        whole, parts = self._whole()
+        fits = not self.measures
+        large = max((words for words, _ in self.impossible), default=0)
+        return LengthsAsked(
+            whole,
+            parts,
+            large if whole is None and large > LARGEST else None,
+            self.impossible[0][1] if fits and self.impossible else "",
+        )
+
+    def _part(self, number: Number, unit: re.Match[str], kind: str) -> _Part:
+        before = self._before(number.start)
+        asked = kind != "day" and bool(_PARTS_ASKED.search(before)) and not _PARTS_OF.match(self.text, unit.end())
+        return _Part(int(number.value), kind, number.start, unit.end(), asked)
+
+    def _before(self, start: int) -> str:
+        """What stands before `start`, as far as it matters; it begins with an ellipsis where there is more."""
+        first = max(start - _NEAR, 0)
+        return ("…" if first else "") + self.text[first:start]
+
+    def _measure(self, at: int, unit: re.Match[str] | None) -> None:
+        """Record the number of words that the number at `at` is, if it is one."""
+        number, start = self.numbers[at], self.numbers[at].start
+        low = high = number.value
+        end = unit.end() if unit else number.end
+        if unit and _kind_of(unit):
+            return
+        ranged = False
+        if at and (first := self._first_of_range(at)) is not None:
+            low, start, ranged = first, self.numbers[at - 1].start, True
+        split = self._glued(number, unit)
+        if split:
+            low = high = split[1]
+        before = self._before(start)
+        if unit is None and not self._counts(before, end):
+            return
+        factor = self._factor(unit, start, end)
+        if factor is None:
+            return
+        bounded = _BEFORE.search(before)
+        after = _AFTER.match(self.text, end)
+        begins = before[: bounded.start()] if bounded else before
+        each = _EACH_BEFORE.search(before)
+        if self._is_fact(begins, end) or (each and _OF_PIECES.search(each[0])):
+            return
+        limit = _LIMIT.match(self.text, end) or before.casefold().rstrip(": ").endswith("limit")
+        bound: Bound = "range" if ranged else "most" if limit else _bound(bounded, after)
+        length = (bound, int(low * factor), int(high * factor))
+        self._add(at, length, start, after.end() if after else end, split, pages=factor == WORDS_A_PAGE)
+
+    def _add(
+        self, at: int, length: Length, start: int, end: int, split: tuple[int, float] | None, *, pages: bool
+    ) -> None:
+        if not 0 < length[2] <= LARGEST:
+            self.impossible.append((length[2], self.text[start:end]))
+        if not SMALLEST <= length[1] <= length[2] <= LARGEST:
+            return
+        if self.measures and self.measures[-1].end > start:
+            self.measures.pop()  # "500 words to 600 words": the range is meant
+        before = self._before(start)
+        total = bool(_IN_ALL.match(self.text, end) or _IN_ALL_BEFORE.search(before))
+        part = _Part(split[0], "part", start, end, asked=True) if split else self._part_of(at, start, end)
+        each = part is not None or bool(_EACH_AFTER.match(self.text, end) or _EACH_BEFORE.search(before))
+        self.measures.append(_Measure(length, start, end, each and not total, total, part, pages))
+
+    def _first_of_range(self, at: int) -> float | None:
+        """The number before the one at `at`, if both are the borders of a range."""
+        first, last = self.numbers[at - 1], self.numbers[at]
+        unit = _COUNTED.match(self.text, first.end)
+        begins = unit.end() if unit and not _kind_of(unit) and unit.end() <= last.start else first.end
+        if last.start - begins > _NEAR or not _TO.fullmatch(self.text, begins, last.start):
             return None
-        low, high = low * WORDS_A_PAGE, high * WORDS_A_PAGE
-    if not SMALLEST <= low <= high <= LARGEST:
+        low = first.value
+        if last.scaled and low < last.value / 100:
+            low *= 1000  # "1-2k words", "two to three thousand words"
+        return low if low >= SMALLEST or last.value <= SMALLEST * low else None
+
+    def _glued(self, number: Number, unit: re.Match[str] | None) -> tuple[int, float] | None:
+        """Parts and the words of each in "10 300-word scenes", whose digits look like one number."""
+        said = self.text[number.start : number.end]
+        if " " not in said or not unit or "-" not in unit[0] or not _ADJECTIVE.match(self.text, unit.end()):
+            return None
+        count, _, words = said.partition(" ")
+        return (int(count), float(words)) if count.isdecimal() and words.isdecimal() else None
+
+    def _counts(self, before: str, end: int) -> bool:
+        """Whether a number without a unit is one of words: "Word count: 500", or "20,000 in all" behind others."""
+        if self.measures and _IN_ALL.match(self.text, end):
+            return True
+        return bool(_COUNT_SAID.search(before)) and not _NOT_COUNTED.match(self.text, end)
+
+    def _factor(self, unit: re.Match[str] | None, start: int, end: int) -> float | None:
+        """How many words one of what is counted makes; `None` if it measures no text."""
+        if unit is None or unit["word"]:
+            return 1
+        if unit["eword"]:
+            return 1 / _SYLLABLES_A_WORD if unit["eword"] == "글자" else 1
+        if unit["syllable"]:
+            return 1 / _SYLLABLES_A_WORD
+        if unit["letter"]:
+            if not self.eastern and not _HUNDREDS.match(self.text, start):
+                return None  # "30 characters" are people
+            return 1 if self.eastern else 1 / _LETTERS_A_WORD
+        led = _PAGES_LED.search(self._before(start)) and _PAGES_MEANT.match(self.text, end)
+        return WORDS_A_PAGE if led or _PAGES_STORY.match(self.text, end) else None
+
+    def _is_fact(self, before: str, end: int) -> bool:
+        """Whether words are spoken of that stand in the story, and not its own."""
+        if _LIMIT.match(self.text, end):
+            return False
+        if _FACT_AFTER.match(self.text, end) or _DEFINITE.search(before) or _FACT_BEFORE.search(before):
+            return True
+        held = _HOLDS.search(before)
+        if held is None and not _HELD_AFTER.match(self.text, end):
+            return False
+        return not _TOLD_TO_WRITE.search(before[: held.start()] if held else before)
+
+    def _part_of(self, at: int, start: int, end: int) -> _Part | None:
+        """The parts that these words are those of, as in "ten 2,000-word chapters" or "10 x 2,000 words"."""
+        for part in self.parts:
+            if part.end <= start and _OF_PARTS.fullmatch(self.text, part.end, start):
+                return part
+            if end <= part.start and _TIMES.fullmatch(self.text, end, part.start):
+                return part
+        noun = _ADJECTIVE.match(self.text, end)
+        led = _IN_PARTS_OF.search(self._before(start))
+        if led and not led["part"].casefold().endswith(("s", "n", "i")):
+            led = None  # "a letter of 500 words"
+        first = self.numbers[at - 1] if at else None
+        counted = first is not None and self.text[first.end : start].strip(" -") in {"", "x", "×", "*"}
+        if first and counted and (noun or self.text[first.end : start].strip()):
+            return _Part(int(first.value), _part_kind(noun["part"]) if noun else "part", first.start, end, asked=True)
+        named = noun if noun and noun["part"].endswith("s") else led
+        if named:
+            return self._nearest(start) or _Part(0, _part_kind(named["part"]), start, end, asked=True)
         return None
-    return _bound(groups), int(low), int(high)
+
+    def _nearest(self, start: int) -> _Part | None:
+        before = [part for part in self.parts if part.end <= start and start - part.end <= _PARTS_NEAR]
+        behind = [part for part in self.parts if part.start >= start]
+        return before[-1] if before else behind[0] if behind else None
+
+    def _whole(self) -> tuple[Length | None, PartsAsked | None]:
+        """The words of the whole story, and its parts."""
+        whole_ones = [one for one in self.measures if not one.each and not one.total]
+        stated = [one.length for one in whole_ones if not one.pages] or [one.length for one in whole_ones]
+        totals = [one.length for one in self.measures if one.total]
+        each = max((one for one in self.measures if one.each), key=lambda one: one.length[2], default=None)
+        part = (each.part or self._nearest(each.start)) if each else None
+        if part is None:
+            part = next((one for one in self.parts if one.asked), None)
+        whole = totals[0] if totals else _largest(stated)
+        if each is None:
+            return whole, PartsAsked(part.count, part.kind) if part else None
+        bound, low, high = each.length
+        count = part.count if part else 0
+        if count and high * count <= LARGEST and not totals and (whole is None or 2 * whole[2] < high * count):
+            whole = bound, low * count, high * count
+        elif whole is not None and not count and whole[2] > high:
+            count = round((whole[1] + whole[2]) / (low + high))
+        return (whole if whole is None or whole[2] > high or count else None), PartsAsked(
+            count, part.kind if part else "part", each.length
+        )
 
 
-def _measures_text(text: str, match: re.Match[str]) -> bool:
-    """Whether pages say how long the story is, not what is found in it."""
-    before = text[max(match.start() - 40, 0) : match.start()]
-    return bool(_PAGES_MEANT.match(text[match.end() : match.end() + 20]) and _PAGES_LED.search(before)) or bool(
-        re.match(r"[ -](?:long|story|short story|tale|narrative|in length)\b", text[match.end() :], re.IGNORECASE)
-    )
+def _kind_of(unit: re.Match[str]) -> str:
+    """What parts a unit counts; empty if it counts words or pages."""
+    name = unit["part"] or unit["epart"]
+    return _part_kind(name) if name else ""
 
 
-def _bound(groups: dict[str, str | None]) -> Bound:
-    if groups.get("high"):
-        return "range"
-    said = (groups.get("after") or groups.get("bound") or "").lower()
-    if said == "exactly":
-        return "exactly"
-    if re.fullmatch(rf"{_LEAST}|or more|min", said):
-        return "least"
-    if re.fullmatch(rf"{_MOST}|or less|or fewer|max", said):
-        return "most"
-    return "about"
+def _part_kind(name: str) -> str:
+    for kind, names in (*_PARTS.items(), *_PARTS_EASTERN.items()):
+        if re.fullmatch(re.sub(r"\(\?=[^()]{1,40}\)", "", names), name, re.IGNORECASE):
+            return kind
+    return "part"
+
+
+def _largest(lengths: list[Length]) -> Length | None:
+    """The story's length among those that a brief names: the largest, since the others are about parts of it."""
+    if not lengths:
+        return None
+    bound, low, high = max(lengths, key=lambda length: length[2])
+    least = [other[1] for other in lengths if other[0] == "least" and other[1] <= high]
+    return ("range", max(least), high) if bound == "most" and least else (bound, low, high)
+
+
+def _bound(before: re.Match[str] | None, after: re.Match[str] | None) -> Bound:
+    said = {
+        name.removeprefix("e_")
+        for found in (before, after)
+        if found
+        for name, text in found.groupdict().items()
+        if text
+    }
+    bounds: tuple[Bound, ...] = ("exactly", "least", "most")
+    return next((bound for bound in bounds if bound in said), "about")

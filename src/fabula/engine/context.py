@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fabula.engine.announced import Announced
     from fabula.engine.events import Event, Kept, Listener
     from fabula.engine.journal import Journal
-    from fabula.engine.making import Revision
+    from fabula.engine.making import Continuation, Revision
     from fabula.engine.prompts import Prompts
     from fabula.engine.roles import Cast
     from fabula.engine.trail import Trail
@@ -39,6 +39,7 @@ class RunContext:
         aids: help for small models (see `fabula.engine.aids`): "auto" gives it to models known to be small.
         on_kept: called with each kept artefact before the run goes on (the project writes its files there).
         approve: called with each made artefact; gives its text back, changed or not, or raises `PausedError`.
+        go_on: gives what follows a part of the story that its system cannot continue (`fabula.craft.continuing`).
         revise: gives the revised text of an artefact (`fabula.craft.revising`); without it nothing is revised.
         chosen: names of the method's settings that were given, beside those of its preset.
         lengths: the least and most words asked of the texts that were made, by the place where they were written.
@@ -62,6 +63,7 @@ class RunContext:
     on_kept: Callable[[Kept], None] | None = None
     approve: Callable[[Kept], Awaitable[str]] | None = None
     revise: Callable[[Any, Revision], Awaitable[str]] | None = None  # of a `Run`, which is made of this
+    go_on: Callable[[Any, Continuation], Awaitable[str]] | None = None  # of a `Run` too
     announced: Announced | None = None
     pending: Mapping[str, str] = field(default_factory=dict)
     to_fit: Mapping[str, str] = field(default_factory=dict)
@@ -71,6 +73,8 @@ class RunContext:
     ordinals: Counter[tuple[str, str]] = field(default_factory=Counter)
     dry_run: DryRun = field(default_factory=DryRun)
     trail: Trail | None = None
+    told: dict[str, tuple[str, str]] = field(default_factory=dict)  # folder and text of what was kept so far, by path
+    continued: dict[str, tuple[str, bool]] = field(default_factory=dict)  # and texts that went on, and whether stale
     noted: dict[str, tuple[str, bool]] = field(default_factory=dict)  # revised texts, by path, and whether stale
     _decisions: list[Decision] | None = None
     _open_fits: frozenset[int] | None = None
@@ -95,6 +99,11 @@ class RunContext:
         """The text that stands in for an artefact, and why: "pinned", "edited" or "continued"; `None` if none does."""
         self.come_to(path)
         return (self.pending[path], "edited") if path in self.pending else self.journal.override(path)
+
+    def is_continued(self, path: str) -> bool:
+        """Whether the author wants more after an artefact's text."""
+        override = self.override(path)
+        return override is not None and override[1] == "continued"
 
     def wanted(self, path: str, final: str = "") -> tuple[Wanted, Wanted]:
         """What is wanted of the text made at a path, and of the author's own in its place (`wanted_of`)."""

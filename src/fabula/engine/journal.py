@@ -161,7 +161,8 @@ class Removal:
 class Decision:
     """What a person decided about an artefact.
 
-    `target` is the last call that was recorded before a "fit", and the last run before a "fit-all".
+    `target` is the last call that was recorded before a "fit", and the last run before a "fit-all"; of a "continue" it
+    is about how many words are wanted.
     """
 
     id: int
@@ -693,6 +694,12 @@ class Journal:
                 return readable(str(rows[0][1])), sources[rows[0][0]]
         return None
 
+    def words_to_continue(self, path: str) -> int:
+        """About how many words more a person wants after an artefact's text; 0 where they named no number."""
+        sql = "SELECT target FROM standing WHERE path = ? AND kind = 'continue' ORDER BY id DESC LIMIT 1"
+        rows = self._all(sql, path)
+        return int(rows[0][0] or 0) if rows else 0
+
     def takes(self, path: str) -> int:
         """How often a person asked for another take of an artefact."""
         return int(self._all("SELECT count(*) FROM standing WHERE path = ? AND kind = 'retake'", path)[0][0])
@@ -722,11 +729,11 @@ class Journal:
         """A digest of what stands decided about each artefact; an approval changes no text and is left out."""
         found: dict[str, list[object]] = {}
         rows = self._all(
-            "SELECT path, kind, text FROM standing WHERE kind NOT IN ('approve', 'pin-all', 'fit-all') "
+            "SELECT path, kind, text, target FROM standing WHERE kind NOT IN ('approve', 'pin-all', 'fit-all') "
             "ORDER BY path, id"
         )
-        for path, *decision in rows:
-            found.setdefault(path, []).append(decision)
+        for path, kind, text, words in rows:
+            found.setdefault(path, []).append([kind, text, *([words] if kind == "continue" and words else [])])
         return {path: _digest(json.dumps(decisions)) for path, decisions in found.items()}
 
     # trails ---------------------------------------------------------------------------------------------------------

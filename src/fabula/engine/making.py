@@ -20,7 +20,7 @@ from fabula.models.base import Message
 from fabula.story import count_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from fabula.engine.journal import Decision, Journal
     from fabula.models.base import Reply, Request
@@ -112,6 +112,29 @@ class Revision:
     read: Callable[[str], Any] | None = None
     folder: str = "story"
     suffix: str = "md"
+
+
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """A part of the story that is to go on after its end.
+
+    Attributes:
+        path: of the part.
+        text: as it stands.
+        words: about how many words the author wants.
+        role: who wrote it.
+        before: the parts told before it.
+        plan: what was planned for the story, by path.
+        last: nothing comes after it.
+    """
+
+    path: str
+    text: str
+    words: int
+    role: str
+    before: tuple[str, ...]
+    plan: Mapping[str, str]
+    last: bool
 
 
 @dataclass

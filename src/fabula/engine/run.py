@@ -22,7 +22,7 @@ from fabula.engine.context import Mode, RunContext
 from fabula.engine.dry_run import PlannedCall, placeholder, sketched, usual
 from fabula.engine.events import CallFinished, CallLost, CallStarted, Kept, Noted, Removed, Repaired, TextArrived
 from fabula.engine.journal import call_key
-from fabula.engine.making import Revision, Wanted, announced_as, made, making_now
+from fabula.engine.making import Continuation, Revision, Wanted, announced_as, made, making_now
 from fabula.engine.roles import Person, Program, drawn, is_person, role_key
 from fabula.engine.staleness import (
     MARK,
@@ -41,7 +41,7 @@ from fabula.models.base import Message, Reply, Request, Sampling, Usage
 from fabula.models.budget import Tries, counted, estimate_tokens, longest_reply, prompt_tokens
 from fabula.models.limits import PAYS, SENT
 from fabula.models.prices import cost, is_overridden, paid, price_of
-from fabula.story import readable, without_marks
+from fabula.story import count_words, readable, without_marks
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -62,9 +62,11 @@ _LIKELIEST = 20  # tokens whose probabilities are asked for
 DEFAULT_REPLY_TOKENS = 4096  # target length of Agents' Room, section 5
 _WORDS_PER_TOKEN = 0.77  # 1.30 tokens a word, as stories have
 _LONG_REPLY, _SHORT_REPLY, _CHARACTERS_A_TOKEN = 200_000, 20_000, 32  # no reply is meant to be longer than that
+_CHARACTERS_OF_MANY = 8  # a token, on average over more than 25,000 of them
 _BLANKS = re.compile(r"(?<!\s)\s{100,}+")
 _UNSET = Sampling()
 _USUAL_TEMPERATURE, _WARMER, _WARMEST = 0.7, 0.15, 1.0
+_MORE, _LEAST_MORE, _MOST_MORE = 3, 150, 1000
 _WISHES = "The author of the story wishes this of the text that you are working on:"
 _REMARK = (
     "Your last answer could not be used. {} This time, give what is asked for above, and give it in your own words."
@@ -206,6 +208,11 @@ class Run:
         most = int((self.window(role) or USUAL_WINDOW) * share)
         return min(short, most) if self.aids(role) else most
 
+    def reply_room(self, role: str) -> int:
+        """How many tokens a role's typed reply may well have: its model's longest reply, or a quarter of its window."""
+        longest = self._assignment(role).performer.capabilities.reply or DEFAULT_REPLY_TOKENS
+        return min(longest, (self.window(role) or USUAL_WINDOW) // 4)
+
     def passed_on(self, value: T) -> T:
         """`value` as another line of work is given it: a dry run marks it where it knows that it will be another.
 
@@ -242,6 +249,15 @@ class Run:
         """Leave a remark on what the author asked for and does not get, for the end of the command and its status."""
         self.context.shortfalls.append(text)
         self.note(text)
+
+    def words_to_follow(self, text: str) -> int:
+        """About how many words more the author wants after the text of the artefact that is made here.
+
+        Where they named no number, a third of what there is, 150 at least and 1,000 at most.
+        """
+        path = self.path[: self.path.index("more")] if "more" in self.path else self.path
+        named = self.context.journal.words_to_continue("/".join(path))
+        return named or min(max(count_words(text) // _MORE, _LEAST_MORE), _MOST_MORE)
 
     def asks_words(self, low: int, high: int) -> None:
         """Record how many words are asked of the text that is written here, also where it is asked for again."""
@@ -323,32 +339,40 @@ class Run:
         path = "/".join((*self.path, name))
         context, own = self.context, self.within(name)
         context.dry_run.reached.add(path)
-        text, source = context.override(path) or ("", "made")
+        given, source = context.override(path) or ("", "made")
+        text = given
         wanted, of_own = context.wanted(path, final)
         blank = Revision(path, read=read, folder=folder, suffix=suffix)
         with own_line():
             if source == "continued":
-                text, source = await _continued(own, text, more), "made"
+                text, source = await _continued(own, text, more, folder), "made"
                 text, source = await _noted(own, of_own, replace(blank, text=text), source)
             elif source == "made":
                 text, source = await _made(own, make, Wanted() if settled else wanted, blank)
             else:
                 text, source = await _noted(own, of_own, replace(blank, text=text), source)
-            stale = is_stale(context) or MARK in text
+            stale = MARK in text or (is_stale(context) and text != given)  # nobody writes the author's own again
         if context.mode == "dry":
             if stale:
                 context.dry_run.stale.append(path)
+            context.told[path] = folder, marked(text) if stale else text
             return unmarked(text), stale
-        return await self._kept(Kept(path, folder, text, source, suffix, settled)), False
+        text = await self._kept(Kept(path, folder, text, source, suffix, settled))
+        context.told[path] = folder, text
+        return text, False
 
-    async def draft(self, name: str, make: Make, *, folder: str = "story") -> Draft:
+    async def draft(self, name: str, make: Make, *, folder: str = "story", more: More | None = None) -> Draft:
         """The text of `name` before the whole was read, for a story whose parts are revised at its end.
 
         Kept as the artefact `drafts/name`, which a person can edit. Where the author edited or pinned `name` itself,
         that text stands for the draft and `make` is not called. A text that was pinned as it came out of the revision
         keeps its draft, so that what was written on from it stays as it is. A retake of `name` makes its draft anew.
+        A text that the author wants continued (`more`) stands as it was, with what follows it.
         """
         path, drafts = "/".join((*self.path, name)), self.scope(DRAFTS)
+        if self.context.is_continued(path):
+            text = await self.keep(name, make, folder=folder, more=more)
+            return Draft(name, text, text)
         of_draft, journal = "/".join((*drafts.path, name)), self.context.journal
         given = await self.given(name, folder=folder)
         if given is not None and self.context.override(of_draft) is None:
@@ -357,7 +381,9 @@ class Run:
             return Draft(name, given, given) if before is None else Draft(name, before)
         place = replace(drafts, take=self.take + self.context.takes(path))
         text, stale = await place._artefact(name, make, DRAFTS, "md", None, final=path)  # noqa: SLF001 - a run of this class
-        return Draft(name, marked(text) if stale else text, given)
+        text = marked(text) if stale else text
+        self.context.told[path] = folder, text
+        return Draft(name, text, given)
 
     def may_stand_as_made(self, name: str) -> bool:
         """Whether an artefact's text may be what was made: not in an estimate, where the author wants it revised."""
@@ -387,8 +413,11 @@ class Run:
             text, source = await _noted(own, wanted, revision, override[1])
             stale = is_stale(self.context)
         if self.context.mode == "dry":
-            return marked(text) if stale else text
-        return await self._kept(Kept(path, folder, text, source, suffix))
+            text = marked(text) if stale else text
+        else:
+            text = await self._kept(Kept(path, folder, text, source, suffix))
+        self.context.told[path] = folder, text
+        return text
 
     async def _kept(self, kept: Kept) -> str:
         """Record, write and announce an artefact's text; what a person made of it where approval is wanted."""
@@ -578,7 +607,11 @@ class Run:
             except replies.ReplyProblem as unreadable:
                 reason = str(unreadable)
             if len(planned) > before:  # an old reply that stands in for one that will be asked for
-                return read(sketch(round))
+                try:
+                    return read(sketch(round))
+                except replies.ReplyProblem as unreadable:  # what is made up does not fit what only the type knows
+                    reason = str(unreadable)
+                    break
             self.context.emit(Repaired(request.path, attempt + 1, reason))
             asked = (Message("assistant", reply.text), Message("user", replies.repair_instruction(reason)))
             request = replace(request, messages=(*request.messages, *asked))
@@ -837,7 +870,9 @@ class Run:
             return reply
         text = _BLANKS.sub(lambda run: "\n\n" if "\n" in run[0] else " ", reply.text)
         tokens = request.sampling.max_tokens
-        most = _LONG_REPLY if tokens is None else max(_SHORT_REPLY, _CHARACTERS_A_TOKEN * tokens)
+        most = _LONG_REPLY
+        if tokens is not None:  # a few odd tokens may be long ones, many are not
+            most = max(_SHORT_REPLY, min(_CHARACTERS_A_TOKEN * tokens, _LONG_REPLY), _CHARACTERS_OF_MANY * tokens)
         if len(text) <= most:
             return replace(reply, text=text)
         self.removed("size", text[most:])
@@ -908,14 +943,40 @@ def _with_remark(messages: Sequence[Message], remark: str) -> tuple[Message, ...
     return (*messages[:last], said, *messages[last + 1 :])
 
 
-async def _continued(run: Run, base: str, more: More | None) -> str:
-    """`base` and what follows it; `base` names the scope, so that a text continued twice is drawn twice."""
-    if more is None:
+async def _continued(run: Run, base: str, more: More | None, folder: str) -> str:
+    """`base` and what follows it; `base` names the scope, so that a text continued twice is drawn twice.
+
+    A part of the story that its system cannot continue goes on by `RunContext.go_on`.
+    """
+    context, path = run.context, run.at
+    if path in context.continued:  # a part may be looked at before it is kept
+        text, stale = context.continued[path]
+        if stale:
+            set_stale(context)
+        return text
+    place = run.scope("more", sha256(base.encode("utf-8", "replace")).hexdigest()[:8])
+    if more is not None:
+        follows = await more(place, base)
+    elif folder == "story" and context.go_on is not None:
+        follows = await context.go_on(place, _continuation(run, base))
+    else:
         raise UsageError(
-            f"This system cannot continue {run.at!r}. Take that back with `fabula undo`, and edit the text by hand."
+            f"This system cannot continue {path!r}. Take that back with `fabula undo`, and edit the text by hand."
         )
-    follows = await more(run.scope("more", sha256(base.encode("utf-8", "replace")).hexdigest()[:8]), base)
-    return f"{base}\n\n{follows}" if follows else base
+    text = f"{base}\n\n{follows}" if follows else base
+    context.continued[path] = text, is_stale(context)
+    return text
+
+
+def _continuation(own: Run, base: str) -> Continuation:
+    """What is known where a part of the story is to go on."""
+    context, path = own.context, own.at
+    told = {one: text for one, (folder, text) in context.told.items() if folder == "story" and one != path}
+    plan = {one: text for one, (folder, text) in context.told.items() if folder == "plan"}
+    parts = [file for file in context.journal.places().values() if file.startswith("story/")]
+    last = not parts or context.journal.places().get(path) == max(parts)
+    words = own.words_to_follow(base)
+    return Continuation(path, base, words, context.writer_of(path), tuple(told.values()), plan, last)
 
 
 async def _made(own: Run, make: Make, wanted: Wanted, blank: Revision) -> tuple[str, str]:

@@ -13,6 +13,7 @@ from fabula.cli.options import Artefact, Choices, Common, Limits, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
 from fabula.craft.final_reading import REFUSED
+from fabula.craft.wording import LARGEST
 from fabula.engine.events import RECORD, TABLE
 from fabula.engine.making import notes_of
 from fabula.engine.run import DRAFTS
@@ -123,23 +124,43 @@ def _written_by_a_role(journal: Journal, path: str, note: str) -> None:
 
 
 @bundled
-def continue_(common: Common, artefact: Artefact) -> None:
-    """Have more written after an artefact's text."""
+def continue_(
+    common: Common,
+    artefact: Annotated[
+        str, typer.Argument(help="An artefact: its path or file name.", show_default="the story's last part")
+    ] = "",
+    *,
+    words: Annotated[
+        int | None, typer.Option(min=1, max=LARGEST, help="About how many words more; default: a third of the part.")
+    ] = None,
+) -> None:
+    """Have more written after an artefact's text; without a name, after the story's end."""
     terminal, project = terminal_of(common), project_of(common)
     session = Session(terminal, project, settings_for(project, Choices(), terminal), Limits())
     session.dry_run()  # what stands in the way of any run is reported as that
     with project.recorded() as journal:
-        path = project.artefact(journal, artefact)
+        path = project.artefact(journal, artefact) if artefact else _last_part(journal)
         _unpinned(journal, path)
         text = _text(journal, path)
         if journal.override(path) == (text, "continued"):
             raise UsageError(
                 f"{path} waits to be continued already. `fabula update` does it, `fabula undo` forgets it."
             )
-        journal.decide(path, "continue", text)
+        journal.decide(path, "continue", text, words)
     calls = _calls_to_continue(session, path)
-    _done(terminal, project, path, "to be continued", f"More will be written after the text of {path}: {calls}.")
+    more = f"About {words:,} words more" if words else "More"
+    _done(terminal, project, path, "to be continued", f"{more} will be written after the text of {path}: {calls}.")
     terminal.advise(f"Next: `fabula update {near(project.folder)}`.")
+
+
+def _last_part(journal: Journal) -> str:
+    """The part that ends the story; a text of the author's own is not asked for."""
+    parts = {file: path for path, file in journal.places().items() if file.startswith("story/")}
+    last = journal.trail()
+    written = [file for file, path in parts.items() if last is None or path in last.reached]
+    if not written:
+        raise UsageError("There is no story yet that could go on. Write it first.")
+    return parts[max(written)]
 
 
 def _calls_to_continue(session: Session, path: str) -> str:
@@ -154,7 +175,8 @@ def _calls_to_continue(session: Session, path: str) -> str:
         with session.project.recorded() as journal:
             journal.decide(path, "undo", target=journal.decisions()[-1].id)
         raise UsageError(
-            f"{session.settings.system} cannot continue {path}. Write on in its file, or say `fabula retake {path}`."
+            f"{path} is no part of the story, and {session.settings.system} cannot continue it. Write on in its file, "
+            f"or say `fabula retake {path}`."
         ) from error
 
 

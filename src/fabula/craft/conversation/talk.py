@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from fabula.craft.conversation.lines import (
     Freedom,
@@ -12,11 +12,14 @@ from fabula.craft.conversation.lines import (
     Summaries,
     Turn,
     Where,
+    dialogue_of,
     dialogue_text,
     remark,
+    without_remarks,
     witnessed,
 )
 from fabula.craft.conversation.turns import Moment
+from fabula.story import count_words
 from fabula.story.people import mentioned
 
 if TYPE_CHECKING:
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
     from fabula.craft.conversation.turns import Hearing
     from fabula.engine.replies.dialogue import Said
     from fabula.engine.run import Run
+
+_MOST_TURNS: Final = 500  # of a dialogue that goes on
 
 
 class Progress(NamedTuple):
@@ -256,6 +261,27 @@ async def conversation(
     stop = stopped(state, most)
     run.note(f"{stop} ({run.at})")
     return f"{text}\n\n{remark(stop)}"
+
+
+async def gone_on(
+    talk: Talk, run: Run, cell: Cell, summaries: Summaries, text: str, before: Sequence[Line] = ()
+) -> str:
+    """What two models say after a cell's dialogue, which an author wants to go on; `run` is its place.
+
+    All of the plan has come up. They talk until as many words are said as are wanted, or one of them ends it.
+    """
+    lines = dialogue_of(text, talk.parties)
+    opened = State(freedom=talk.freedom).opened(cell, summaries)
+    dealt = tuple(range(1, len(cell.steps) + 1))
+    state = replace(opened, before=tuple(before), lines=lines, step=len(cell.steps), dealt=dealt)
+    words = run.words_to_follow(without_remarks(text))
+    if lines and lines[-1].name == talk.parties.player:
+        state = await answered(talk, run, state, cell, "", alone=True)
+    for _ in range(_MOST_TURNS):
+        state = await exchanged(talk, run, state, cell)
+        if state.waits or count_words(dialogue_text(state.lines[len(lines) :])) >= words:
+            break
+    return dialogue_text(state.lines[len(lines) :])
 
 
 def stopped(state: State, most: int) -> str:

@@ -268,7 +268,7 @@ async def test_what_cannot_be_measured_is_said() -> None:
         wrong: dict[str, Any] = {setting: 0}
         with pytest.raises(UsageError, match=f"{setting} = 0 is too few"):
             await measured([item(OFF, BACK)], **wrong)
-    with pytest.raises(UsageError, match="checks = -1 is below 0"):
+    with pytest.raises(UsageError, match="checks = -1 does not fit: it has to be a number, 0 or more"):
         await measured([item(OFF, BACK)], checks=-1)
     report, _ = await measured([item(OFF, BACK, name="d"), item(BACK, name="e")], within=1)
     assert any("1 of 2 dialogues have no digression marked: e." in note for note in report.notes)

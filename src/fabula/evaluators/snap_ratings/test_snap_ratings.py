@@ -285,7 +285,7 @@ async def test_what_cannot_be_rated_is_said_before_anybody_is_asked() -> None:
         await rate([item()], {}, samples=0)
     with pytest.raises(UsageError, match="20 samples at temperature 0"):
         await rate([item()], {}, temperature=0)
-    with pytest.raises(UsageError, match="long_from = -1 is below 0"):
+    with pytest.raises(UsageError, match="long_from = -1 does not fit: it has to be a number, 0 or more"):
         await rate([item()], {}, long_from=-1)
     with pytest.raises(UnknownNameError, match="Did you mean 'continuity'"):
         criteria_in("continuty")

@@ -334,7 +334,7 @@ async def test_several_samples_are_averaged_within_each_order() -> None:
         ({}, r"The reference method compares a story with a reference, and lamp has none\. Give one with --reference"),
         ({"method": "plain", "only": "fluencies"}, "Unknown test or dimension 'fluencies'. Did you mean 'fluency'"),
         ({"method": "plain", "samples": 0}, "samples = 0 is too few"),
-        ({"method": "plain", "temperature": -1}, "temperature = -1.0 is below 0"),
+        ({"method": "plain", "temperature": -1}, "temperature = -1 does not fit"),
         ({"method": "plain", "samples": 2}, "2 samples at temperature 0 would all be the same"),
         ({"method": "plain", "tests": "none.json"}, "none.json"),
     ],

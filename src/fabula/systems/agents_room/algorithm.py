@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from fabula.base.errors import ReplyError, UnknownNameError
+from fabula.craft.chapters import Book, Part, chapters_wanted, outline
 from fabula.craft.final_reading import final_reading
 from fabula.craft.length import WordRange, asked_range
 from fabula.craft.planning import given_plan
@@ -43,15 +44,21 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     if plan:
         s, agents = with_plan(s, plan, agents, run, config)
     drafts: list[Draft] = []  # ours, `final_reading`: the story's parts before the whole is read
+    book: Book | None = None  # ours, `chapters`: a long story's chapters
     for _ in range(config.paper.max_steps):  # line 2: while o(s, A) and t < T
         a = await o(s, agents)  # line 3: a_t = o(s, A)
         if a is None:
             break
+        if a.kind == "writing" and (book := book or await planned_in_chapters(s, agents, brief, run, config)):
+            s = s.add(a.label, await book.write(run, a.role, part_of(a)), a.kind)
+            continue
         y_t = await contributed(a, called(a, s, agents, brief, config), run, config, drafts)  # line 4: y_t = a_t(s)
         s = s.add(a.label, y_t, a.kind)  # line 5: s <- (s; (l_t, y_t))
         agents = planned(agents, a, y_t, run, config)  # ours: a part that the plot leaves out has no writer
         if a.kind == "writing":  # line 6
             y = y.add(a.label, y_t)  # line 7: y <- (y; y_t)
+    if book is not None:
+        return await book.finished(run, FINALIZER.role, y)
     return await read_at_the_end(y, s, drafts, brief, run, config) if drafts else y
 
 
@@ -74,6 +81,31 @@ async def read_at_the_end(
     want = _whole(brief, config)
     texts = await final_reading(run, FINALIZER.role, drafts, brief=brief.titled, plan=plan.render(), want=want)
     return y.with_texts(texts)
+
+
+async def planned_in_chapters(
+    s: Scratchpad, agents: tuple[Agent, ...], brief: Brief, run: Run, config: Config
+) -> Book | None:
+    """Ours: the chapters of a long story, each in one of its parts; `None` for a story that has none."""
+    want, plan = _whole(brief, config), Scratchpad(s.entries[1:]).render()
+    writers = [a for a in agents if a.kind == "writing"]
+    several = [a for a in writers if a != FINALIZER]
+    shares = want.shares([a.weight for a in several]) if want else [None] * len(several)
+    parts = [Part(a.label, share.target if share else 0, a.duty) for a, share in zip(several, shares, strict=True)]
+    asked = (brief, want, config.ours.words, parts)
+    wanted = chapters_wanted(run, writers[0].role, *asked) if config.ours.chapters else None
+    if wanted is None:
+        return None
+    chapters = await outline(run, _PLOT.role, brief.titled, wanted, want, plan=plan, parts=parts)
+    final = config.ours.final_reading and not run.too_small_for("final_reading", FINALIZER.role)
+    duties = {a.label: a.duty for a in several}
+    limit = config.paper.max_tokens or None
+    return Book(brief.titled, chapters, want, plan, duties, read_at_end=final, wanted=wanted, limit=limit)
+
+
+def part_of(a: Agent) -> str | None:
+    """The part of the story whose chapters an agent writes; `None` for who writes all."""
+    return None if a == FINALIZER else a.label
 
 
 # agents (sections 3 and 4.1) ------------------------------------------------------------------------------------------

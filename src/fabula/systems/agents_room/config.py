@@ -55,6 +55,9 @@ class Ours:
             another variant or orchestrator, or where a part's writer was cast by name: there agents plan, and others
             write the parts.
         revisions: with `draft_first`, how often the finalizer then revises the whole; one call each.
+        chapters: a story of more than 5,000 words has chapters, and a shorter one whose brief asks for them: the plot
+            agent divides the parts into chapters, and each part's writer writes its own one after the other, with
+            an account of those that are out of sight. One call for the plan, and two for each chapter.
         final_reading: the finalizer reads the whole once at the end, against the brief, the plan and itself, and gives
             small edits, each of which can be refused (`fabula edits`); one call more.
     """
@@ -68,6 +71,7 @@ class Ours:
     plan_check: bool = False
     draft_first: bool = False
     revisions: int = 0
+    chapters: bool = False
     final_reading: bool = False
 
 
@@ -88,6 +92,7 @@ class Config(Presets):
             plot_by_part=True,
             draft_first=True,
             revisions=2,
+            chapters=True,
             final_reading=True,
         )
         return cls(Paper(max_tokens=0, instruction_first=False), ours)

@@ -535,12 +535,9 @@ class _StoryWriter:
 
 
 async def _revised_story(plan: Plan, brief: Brief, drafts: Sequence[Draft], run: Run, config: Config) -> list[str]:
-    """The scenes' texts after the whole was read; one that its author has continued stands as it is."""
-    free = [draft for draft in drafts if not _is_continued(run, draft.name)]
+    """The scenes' texts after the whole was read."""
     about, want = _for_editor(plan), _whole(brief, config)
-    read = await final_reading(run, "writer", free, brief=brief.titled, plan=about, want=want)
-    texts = {draft.name: text for draft, text in zip(free, read, strict=True)}
-    return [texts.get(draft.name, draft.text) for draft in drafts]
+    return await final_reading(run, "writer", drafts, brief=brief.titled, plan=about, want=want)
 
 
 def _for_editor(plan: Plan) -> str:
@@ -944,21 +941,14 @@ async def _kept(run: Run, name: str, make: Make, more: More, folder: str) -> Dra
 
 
 async def _drafted(run: Run, name: str, make: Make, more: More, folder: str) -> Draft:
-    """The text of an artefact before the whole is read; what an author has continued stands as it is."""
-    if _is_continued(run, name):
-        return await _kept(run, name, make, more, folder)
-    return await run.draft(name, make, folder=folder)
+    """The text of an artefact before the whole is read."""
+    return await run.draft(name, make, folder=folder, more=more)
 
 
 def _is_settled(run: Run, name: str) -> bool:
     """Whether an artefact has a text of its author's own."""
-    return run.context.override("/".join((*run.path, name))) is not None and not _is_continued(run, name)
-
-
-def _is_continued(run: Run, name: str) -> bool:
-    """Whether the author wants more of an artefact."""
-    override = run.context.override("/".join((*run.path, name)))
-    return override is not None and override[1] == "continued"
+    path = "/".join((*run.path, name))
+    return run.context.override(path) is not None and not run.context.is_continued(path)
 
 
 # lengths ------------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from fabula.craft.chapters import Book, chapters_wanted, outline
 from fabula.craft.final_reading import final_reading
 from fabula.craft.length import asked_range
 from fabula.craft.prose import Prose, write_prose
@@ -15,6 +16,7 @@ from fabula.story.scratchpad import Scratchpad
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from fabula.craft.chapters import Wanted
     from fabula.craft.length import WordRange
     from fabula.engine.run import Run
     from fabula.story import Brief
@@ -33,6 +35,8 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     """
     ours, scratchpad = config.ours, Scratchpad.of(brief)
     want = asked_range(brief, ours.words) if ours.length_control else None
+    if ours.chapters and (wanted := chapters_wanted(run, "writer", brief, want, ours.words)):
+        return await _in_chapters(wanted, want, brief, run, config)
     make = _asked("story", scratchpad, want, config)
     rounds = 0 if run.too_small_for("revisions", "writer") else ours.revisions
     for n in range(1, rounds + 1):
@@ -43,6 +47,19 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     whole = await run.draft("story", make, folder="story")
     (y,) = await final_reading(run, "writer", [whole], brief=brief.titled, want=want)
     return Story.of(brief).add("Story", y)
+
+
+async def _in_chapters(wanted: Wanted, want: WordRange | None, brief: Brief, run: Run, config: Config) -> Story:
+    """Ours: a long story, planned in one call and written chapter by chapter."""
+    ours = config.ours
+    if ours.revisions:
+        run.disobeys("revisions", "a story in chapters is too long to be given anew as a whole.")
+    chapters = await outline(run, "writer", brief.titled, wanted, want)
+    final = ours.final_reading and not run.too_small_for("final_reading", "writer")
+    limit = config.paper.max_tokens or None
+    book = Book(brief.titled, chapters, want, read_at_end=final, wanted=wanted, limit=limit)
+    await book.write(run, "writer")
+    return await book.finished(run, "writer", Story.of(brief))
 
 
 def _asked(

@@ -28,6 +28,8 @@ class Ours:
         words: a word range that stands for the brief's; empty reads it from the brief.
         revisions: how often the writer is given the brief and its story and gives the whole again, with what it can
             better changed and the rest left standing; each is one call more. Not in the paper.
+        chapters: a story of more than 5,000 words has chapters, and a shorter one whose brief asks for them: one call
+            for the plan, and two for each chapter. Not in the paper.
         final_reading: the writer reads the story once more at the end, against the brief and itself, and gives small
             edits, each of which can be refused (`fabula edits`); one call more. Not in the paper.
     """
@@ -36,6 +38,7 @@ class Ours:
     length_control: bool = False
     words: str = ""
     revisions: int = 0
+    chapters: bool = False
     final_reading: bool = False
 
 
@@ -49,4 +52,4 @@ class Config(Presets):
     @classmethod
     def improved(cls) -> Config:
         """Ours: a story without chatter, of the length asked for, and no limit but the model's."""
-        return cls(Paper(max_tokens=0), Ours(clean_replies=True, length_control=True))
+        return cls(Paper(max_tokens=0), Ours(clean_replies=True, length_control=True, chapters=True))

@@ -10,7 +10,7 @@ from fabula.base.errors import UsageError
 from fabula.craft.conversation.cards import Cards
 from fabula.craft.conversation.knowledge import Marks, Told, known_to, marked
 from fabula.craft.conversation.lines import Cell, View, without_remarks
-from fabula.craft.conversation.talk import Progress, conversation
+from fabula.craft.conversation.talk import Progress, conversation, gone_on
 from fabula.craft.conversation.turns import chat_of, turn_of
 from fabula.craft.narratives import check_people, narrative_of, parties_of
 from fabula.engine.run import Run
@@ -38,7 +38,10 @@ async def write(brief: Brief, run: Run, config: Config) -> Story:
     async def talked_through(own: Run) -> str:
         return await conversation(talk, own, cell, {}, config.paper.max_turns)
 
-    text = await run.keep_as(without_remarks, "dialogue", talked_through, folder="story")
+    async def more(own: Run, text: str) -> str:
+        return await gone_on(talk, own, cell, {}, text)
+
+    text = await run.keep_as(without_remarks, "dialogue", talked_through, folder="story", more=more)
     return Story.of(brief).add("dialogue", text)
 
 

@@ -1,0 +1,456 @@
+"""A long story in chapters: planned in one reply, then written one after the other, each a text of its own; ours.
+
+A text of tens of thousands of words is none that one reply can give or one prompt can hold. So the story is divided
+into chapters of a few thousand words (`outline`), which an author can edit in `plan/chapters.md`. Who writes a chapter
+is shown the whole plan, the last pages before it, and, of the chapters that do not stand there, an account of what
+they have told. All of it is cut to what the writer's window has room for.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from pydantic import BaseModel, Field, create_model
+
+from fabula.base.errors import ReplyError, UsageError
+from fabula.craft.final_reading import final_reading
+from fabula.craft.length import WordRange, asked_length
+from fabula.craft.packing import around, first_of, last_of, latest
+from fabula.craft.prose import Prose, clean_reply, write_prose
+from fabula.engine.aids import USUAL_WINDOW
+from fabula.engine.run import Draft
+from fabula.models.base import Sampling
+from fabula.models.budget import estimate_tokens
+from fabula.story import count_words, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabula.engine.run import Run
+    from fabula.story import Brief, Story
+
+LONG: Final = 5_000
+"""Words from which a story has chapters, also where nobody asks for them."""
+_ONE_REPLY: Final = 3_000  # words that models write as one text; a shorter story has no chapters in files of their own
+_CHAPTER: Final = 2_500  # words of a chapter where the brief names none,
+_OF_WINDOW: Final = 0.14  # and at most so many for each token of its writer's window
+_LEAST, _MOST = 0.4, 2.0  # of the mean, that a chapter is planned to have
+_BAND: Final = 0.2  # how far a chapter may miss its words, where the brief has not asked for chapters
+_PLAN, _CHAPTERS, _ACCOUNTS, _TEXT = 0.12, 0.12, 0.10, 0.15  # shares of the window
+_READ: Final = 0.4  # share of the window for a chapter of which an account is given
+_SHORT: Final = 600  # tokens of each, for small models
+_ACCOUNT_WORDS, _HAPPENS_WORDS, _TITLE_WORDS = 120, 90, 3  # for estimates
+_CHAPTER_TOKENS: Final = 200  # of a planned chapter in a reply
+_NAME: Final = "chapters"
+_HEADING: Final = re.compile(r"##\s*(?:\d{1,4}[.:]?(?:\s|\Z))?\s*(?P<title>[^\n]*)")
+_WORDS: Final = re.compile(r"\(about (?P<words>\d{1,7}) words\)\s*\Z")
+
+
+class ChapterReply(BaseModel):
+    """A chapter as it is planned."""
+
+    title: str = Field(description="Its title, in the language of the story; empty if the task wants no titles.")
+    words: int = Field(ge=1, description="About how many words it takes.")
+    happens: str = Field(
+        description="What happens in it, in the order in which it is told: four to eight sentences that say when and "
+        "where it is, who does or says what, what changes, and what the reader is shown because a later chapter needs "
+        "it."
+    )
+    ends_with: str = Field(description="With what it ends: an image, an act, a line.")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the story that has chapters of its own: its name, about how many words it has, and what it is for."""
+
+    name: str
+    words: int = 0
+    duty: str = ""
+
+
+_WHOLE: Final = Part("")
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """A planned chapter: its title, what happens, its share of the words, and the part of the story that it is in."""
+
+    title: str = ""
+    happens: str = ""
+    weight: float = 1.0
+    part: Part = _WHOLE
+
+    @property
+    def short(self) -> str:
+        """What happens in it, in its first sentence."""
+        return self.happens.partition(". ")[0].rstrip(".")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The chapters that a story is to have: how many, and the words of each where the brief says them."""
+
+    number: int
+    named: bool = False
+    each: WordRange | None = None
+
+
+def chapters_wanted(
+    run: Run, role: str, brief: Brief, want: WordRange | None, words: str = "", parts: Sequence[Part] = ()
+) -> Wanted | None:
+    """The chapters of the story; `None` for one that is short enough to be one text, or five parts.
+
+    As many as the brief asks for; else as many of about 2,500 words as the story takes, or of fewer, where the window
+    of who writes them is small. Each of the `parts` has one at least.
+
+    Args:
+        run: the place of the story.
+        role: who writes it.
+        brief: what it is to be.
+        want: its words; `None` where nothing says how many.
+        words: the setting that goes before what the brief says of words.
+        parts: of the story, each of which has chapters of its own.
+
+    Raises:
+        UsageError: `words` is no range.
+    """
+    asked = asked_length(brief, words).parts
+    if asked is not None and asked.kind != "chapter":
+        asked = None
+    if want is None or want.target <= LONG:
+        several = asked is not None and asked.count > 1 and (want is None or want.target > _ONE_REPLY)
+        return Wanted(asked.count, named=True, each=asked.each) if several and asked else None
+    if asked is not None and asked.count > 1:
+        return Wanted(asked.count, named=True, each=asked.each)
+    if asked is not None and asked.each is not None:
+        return Wanted(max(round(want.target / asked.each.target), 2), named=True, each=asked.each)
+    most = min(_CHAPTER, int((run.window(role) or USUAL_WINDOW) * _OF_WINDOW))
+    return Wanted(max(round(want.target / most), len(parts), 2))
+
+
+async def outline(
+    run: Run,
+    role: str,
+    brief: str,
+    wanted: Wanted,
+    want: WordRange | None,
+    *,
+    plan: str = "",
+    parts: Sequence[Part] = (),
+) -> tuple[Chapter, ...]:
+    """The chapters, kept as `plan/chapters.md`; one call, none for small models, whose chapters have numbers alone.
+
+    Args:
+        run: the place of the story.
+        role: who plans them.
+        brief: what the story is to be.
+        wanted: the chapters that it is to have.
+        want: words of the whole story.
+        plan: what else is planned, as text.
+        parts: that the chapters belong to, in order; none where the story has none.
+
+    Raises:
+        UsageError: the author's file has no chapter that can be read.
+    """
+    names, number = [part.name for part in parts], wanted.number
+
+    async def make(own: Run) -> str:
+        even = [Chapter(part=_part_of(n, number, parts)) for n in range(number)]
+        if own.aids(role):
+            return chapters_text(even, want)
+        fields = {
+            "brief": brief,
+            "plan": first_of(plan, own.prompt_tokens(role, _SHORT, _READ)),
+            "number": number,
+            "each": wanted.each.target if wanted.each else want.target // number if want else 0,
+            "words": want,
+            "parts": parts,
+        }
+        made: list[Chapter] = []
+        at_once = max(own.reply_room(role) // _CHAPTER_TOKENS, 1)
+        while len(made) < number:
+            count = min(at_once, number - len(made))
+            place = own.scope("from", len(made) + 1) if number > at_once else own
+            try:
+                made += await _planned(place, role, made, count, names, fields)
+            except ReplyError as error:
+                own.note(f"The chapters are not planned one by one from chapter {len(made) + 1} on: {error}")
+                made += even[len(made) :]
+        return chapters_text(_in_order(made, names), want)
+
+    chapters = await run.keep_as(read_chapters, _NAME, make, folder="plan")
+    if not chapters:
+        raise UsageError(
+            "plan/chapters.md holds no chapter that can be read. Begin each with a line like '## 1. The Letter (about "
+            "2000 words)', or take the edit back with `fabula undo`."
+        )
+    known = [part.name for part in parts]
+    for chapter in chapters:
+        if parts and chapter.part.name not in known:
+            raise UsageError(
+                f"plan/chapters.md has a chapter in the part {chapter.part.name!r}. Put each below one of these "
+                f"lines: {', '.join(f'# {name}' for name in known)}."
+            )
+    return chapters
+
+
+def outline_type(number: int, parts: Sequence[str]) -> type[BaseModel]:
+    """The form of a reply with so many chapters, each of one of the parts, if there are any."""
+    one: Any = ChapterReply
+    if parts:
+        described = Field(description="The part of the story that it belongs to.")
+        names: Any = Literal[tuple(parts)]
+        one = create_model("ChapterOfPart", __base__=ChapterReply, part=(names, described))
+    listed = Field(
+        min_length=number, max_length=number, description="The chapters in the order in which they are told."
+    )
+    return create_model("Chapters", chapters=(list[one], listed))
+
+
+async def _planned(
+    run: Run, role: str, before: Sequence[Chapter], count: int, names: Sequence[str], fields: dict[str, Any]
+) -> list[Chapter]:
+    """The next `count` chapters; one call."""
+    left = names[names.index(before[-1].part.name) :] if before and names else names
+    expect = {"chapters": count, "happens": _HAPPENS_WORDS, "title": _TITLE_WORDS, "words": fields["each"] or _CHAPTER}
+    shown = latest([_line(n, one) for n, one in enumerate(before, 1)], run.prompt_tokens(role, _SHORT, _READ))
+    found: Any = await run.ask_for(
+        outline_type(count, left),
+        role,
+        "outline",
+        expect=expect,
+        first=len(before) + 1,
+        count=count,
+        before=shown,
+        **fields,
+    )
+    return _in_order(
+        [
+            Chapter(
+                one_line(one.title),
+                "\n".join(filter(None, (one_line(one.happens), _ending(one.ends_with)))),
+                one.words,
+                Part(getattr(one, "part", "")),
+            )
+            for one in found.chapters
+        ],
+        names,
+    )
+
+
+def _in_order(chapters: Sequence[Chapter], names: Sequence[str]) -> list[Chapter]:
+    """Chapters of not too different lengths, those of the first part first."""
+    planned = [one.weight for one in chapters if one.happens]
+    mean = sum(planned) / len(planned) if planned else 1.0
+    made = [
+        replace(one, weight=min(max(one.weight if one.happens else mean, _LEAST * mean), _MOST * mean))
+        for one in chapters
+    ]
+    return sorted(made, key=lambda one: names.index(one.part.name)) if names else made
+
+
+def _line(number: int, chapter: Chapter) -> str:
+    """A planned chapter on one line."""
+    return f"{number}. " + ": ".join(filter(None, (chapter.title, one_line(chapter.happens))))
+
+
+def _ending(said: str) -> str:
+    return f"Ends with: {one_line(said)}" if said.strip() else ""
+
+
+def _part_of(n: int, number: int, parts: Sequence[Part]) -> Part:
+    """The part of the chapter `n`, where all parts have as many."""
+    return parts[min(n * len(parts) // number, len(parts) - 1)] if parts else _WHOLE
+
+
+def chapters_text(chapters: Sequence[Chapter], want: WordRange | None) -> str:
+    """The chapters as text that `read_chapters` reads back; with their words where the story's are known."""
+    total = sum(chapter.weight for chapter in chapters)
+    shown: list[str] = []
+    part = _WHOLE
+    for number, chapter in enumerate(chapters, 1):
+        words = round(want.target * chapter.weight / total) if want else 0
+        head = " ".join(filter(None, (f"## {number}.", chapter.title, f"(about {words} words)" if words else "")))
+        above = [f"# {chapter.part.name}\n"] if chapter.part.name != part.name else []
+        part = chapter.part
+        shown.append("\n".join([*above, head, *([chapter.happens] if chapter.happens else [])]))
+    return "\n\n".join(shown)
+
+
+def read_chapters(text: str) -> tuple[Chapter, ...]:
+    """The chapters in a text: each below a line `## 1. Title (about 2000 words)`, parts of the story below `# Part`."""
+    found: list[tuple[str, float, str, list[str]]] = []
+    part = ""
+    for line in text.splitlines():
+        if line.startswith("# "):
+            part = one_line(line[2:])
+        elif head := _HEADING.fullmatch(line.strip()):
+            said = _WORDS.search(head["title"])
+            title = head["title"][: said.start()] if said else head["title"]
+            found.append((one_line(title), float(said["words"]) if said else 0.0, part, []))
+        elif found:
+            found[-1][3].append(line)
+    named = [words for _, words, _, _ in found if words]
+    usual = sum(named) / len(named) if named else 1.0
+    return tuple(
+        Chapter(title, "\n".join(lines).strip(), words or usual, Part(part)) for title, words, part, lines in found
+    )
+
+
+@dataclass
+class Book:
+    """A story that is written in chapters, as far as it is written.
+
+    Attributes:
+        brief: what it is to be.
+        chapters: as they are planned.
+        want: words of the whole.
+        plan: what is planned beside its chapters, as text.
+        duties: what each part is for, by its name.
+        read_at_end: its chapters are drafts, which are read and mended when all are there.
+        wanted: what is asked of the chapters; where nothing is, their lengths may differ more.
+        limit: tokens of a reply, where they are bounded.
+        drafts: the chapters that are written, and `accounts` what each of them has told.
+    """
+
+    brief: str
+    chapters: Sequence[Chapter]
+    want: WordRange | None = None
+    plan: str = ""
+    duties: dict[str, str] = field(default_factory=dict)
+    read_at_end: bool = False
+    wanted: Wanted = Wanted(0)
+    limit: int | None = None
+    drafts: list[Draft] = field(default_factory=list)
+    accounts: list[str] = field(default_factory=list)
+    _numbers: list[int] = field(default_factory=list)  # of the chapters that are written
+
+    async def write(self, run: Run, role: str, part: str | None = None) -> str:
+        """Write the chapters of a part, or all; each is kept as `chapter-N`. Gives what was told in them.
+
+        Costs one call or more for each chapter, and one for the account of it, but for the last.
+
+        Raises:
+            ReplyError: the role gives no usable prose.
+        """
+        before = len(self.drafts)
+        for at, chapter in enumerate(self.chapters):
+            if part is not None and chapter.part.name != part:
+                continue
+            name, make = f"chapter-{at + 1}", partial(self._chapter, role=role, at=at)
+            if self.read_at_end:
+                draft = await run.draft(name, make)
+            else:
+                draft = Draft(name, await run.keep(name, make, folder="story"))
+            self._numbers.append(at + 1)
+            self.drafts.append(draft)
+            ended = len(self.drafts) == len(self.chapters)
+            self.accounts.append("" if ended else await self._account(run.scope("account", at + 1), role, at))
+        return "\n\n".join(filter(None, self.accounts[before:])) or "The rest of the story is told."
+
+    def add_to(self, story: Story, texts: Sequence[str] = ()) -> Story:
+        """The story with all chapters that are written, or with other `texts` in their places."""
+        for number, text in zip(self._numbers, texts or [draft.text for draft in self.drafts], strict=True):
+            story = story.add(f"Chapter {number}", text)
+        return story
+
+    async def finished(self, run: Run, role: str, story: Story) -> Story:
+        """The story with its chapters, which `role` has read and mended where they are to be read at the end."""
+        if not self.read_at_end:
+            return self.add_to(story)
+        room = partial(run.prompt_tokens, role, _SHORT)
+        lines = "\n".join(self._lines(short=True))
+        plan = "\n\n".join(filter(None, (first_of(self.plan, room(_PLAN)), first_of(lines, room(_CHAPTERS)))))
+        texts = await final_reading(run, role, self.drafts, brief=self.brief, plan=plan, want=self.want)
+        return self.add_to(story, texts)
+
+    async def _chapter(self, run: Run, role: str, at: int) -> str:
+        """A chapter's text below its title, or its number."""
+        chapter = self.chapters[at]
+        texts = [draft.text for draft in self.drafts]
+        last = len(texts) + 1 == len(self.chapters)
+        fields = self._fields(run, role, at)
+        weights = [self.chapters[number - 1].weight for number in self._numbers]
+        left = [one.weight for n, one in enumerate(self.chapters, 1) if n not in (*self._numbers, at + 1)]
+        want = self.want and self.want.of_sections(
+            [chapter.weight, *left], [*map(count_words, texts)], before=weights, cut=run.aids(role)
+        )
+        if self.wanted.each:
+            want = self.wanted.each
+        elif want and left and not self.wanted.named:
+            want = WordRange.band(want.target, round(want.target * _BAND))
+        prose = Prose(
+            last,
+            want,
+            (f"Chapter {at + 1}", chapter.title) if chapter.title else (f"Chapter {at + 1}",),
+            _CHAPTER,
+            texts[-1] if texts else "",
+            extend="chapter_longer",
+            shorten="chapter_shorter",
+        )
+        text = await write_prose(run, role, "chapter", prose, self.limit, before=texts[-1:], fields=fields)
+        return f"## {chapter.title or at + 1}\n\n{text}"
+
+    def _fields(self, run: Run, role: str, at: int) -> dict[str, Any]:
+        """What a chapter's prompt is shown, each within its share of the window."""
+        room = partial(run.prompt_tokens, role, _SHORT)
+        texts = [draft.text for draft in self.drafts]
+        text, chapter = last_of("\n\n".join(texts), room(_TEXT)), self.chapters[at]
+        whole = _whole_texts(texts, room(_TEXT))
+        told = [
+            f"{self._titled(number - 1)}: {account}"
+            for number, account in zip(self._numbers, self.accounts, strict=True)
+        ]
+        planned = any(one.happens for one in self.chapters)
+        return {
+            "brief": self.brief,
+            "plan": first_of(self.plan, room(_PLAN)),
+            "chapters": around(self._lines(), self._lines(short=True), at, room(_CHAPTERS)) if planned else (),
+            "told": latest(told[: len(told) - whole], room(_ACCOUNTS)),
+            "text": text,
+            "number": at + 1,
+            "of": len(self.chapters),
+            "title": chapter.title,
+            "own": chapter.happens,
+            "part": chapter.part.name,
+            "duty": self.duties.get(chapter.part.name, ""),
+            "begins": not texts,
+            "last": len(texts) + 1 == len(self.chapters),
+        }
+
+    def _lines(self, *, short: bool = False) -> list[str]:
+        """The plan, a line for each chapter."""
+        said = [one.short if short else one_line(one.happens) for one in self.chapters]
+        return [": ".join(filter(None, (self._titled(n), one))) for n, one in enumerate(said)]
+
+    def _titled(self, at: int) -> str:
+        title = self.chapters[at].title
+        return f"{at + 1}. {title}" if title else f"Chapter {at + 1}"
+
+    async def _account(self, run: Run, role: str, at: int) -> str:
+        """What a chapter has told, for who writes those after it; of a small model what was planned."""
+        planned = self.chapters[at].happens
+        if run.aids(role):
+            return planned
+        text = self.drafts[-1].text
+        fields = {
+            "brief": self.brief,
+            "told": latest([one for one in self.accounts if one], run.prompt_tokens(role, _SHORT, _ACCOUNTS)),
+            "text": last_of(text, run.prompt_tokens(role, _SHORT, _READ)),
+            "number": at + 1,
+        }
+        reply = await run.reply(role, "account", sampling=Sampling(), expect=_ACCOUNT_WORDS, **fields)
+        said = clean_reply(run, role, reply, labels=(), kind="notes")
+        return one_line(said) or planned
+
+
+def _whole_texts(texts: Sequence[str], tokens: int) -> int:
+    """How many of the last texts stand whole among the last pages that are shown."""
+    for count, text in enumerate(reversed(texts)):
+        tokens -= estimate_tokens(text) + 1
+        if tokens < 0:
+            return count
+    return len(texts)

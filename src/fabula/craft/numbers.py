@@ -1,0 +1,238 @@
+"""Numbers as people write them: in digits, in words of the languages that briefs are written in, or both."""
+
+# ruff: noqa: RUF001 - dashes, signs and letters as people type them
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+_TABLE: Final = """
+0 zero null zéro cero
+1 one ein eine einen einem einer eins un une uno una um uma een één один одна одной एक
+2 two zwei zwo deux dos dois duas due twee два две двух दो
+3 three drei trois tres três tre drie три трёх трех तीन ثلاثة ثلاث
+4 four vier quatre cuatro quatro quattro четыре четырёх четырех चार أربعة أربع
+5 five fünf cinq cinco cinque vijf пять пяти पाँच पांच خمسة خمس
+6 six sechs seis sei zes шесть шести छह छः ستة ست
+7 seven sieben sept siete sete sette zeven семь семи सात سبعة سبع
+8 eight acht huit ocho oito otto восемь восьми आठ ثمانية ثماني
+9 nine neun neuf nueve nove negen девять девяти नौ تسعة تسع
+10 ten zehn dix diez dez dieci tien десять десяти दस عشرة عشر
+11 eleven elf onze once undici одиннадцать
+12 twelve zwölf douze doce doze dodici twaalf двенадцать двенадцати बारह
+13 thirteen dreizehn treize trece treze
+14 fourteen vierzehn quatorze catorce
+15 fifteen fünfzehn quinze quince quindici vijftien пятнадцать पंद्रह
+16 sixteen sechzehn seize dieciséis
+17 seventeen siebzehn diecisiete
+18 eighteen achtzehn dieciocho
+19 nineteen neunzehn diecinueve
+20 twenty zwanzig vingt vingts veinte vinte venti twintig двадцать двадцати बीस عشرين عشرون
+30 thirty dreißig dreissig trente treinta trinta trenta dertig тридцать तीस ثلاثين ثلاثون
+40 forty fourty vierzig quarante cuarenta quarenta quaranta veertig сорок चालीस
+50 fifty fünfzig cinquante cincuenta cinquenta cinquanta vijftig пятьдесят пятидесяти पचास خمسين خمسون
+60 sixty sechzig soixante sesenta sessenta sessanta zestig шестьдесят
+70 seventy siebzig septante setenta settanta zeventig семьдесят
+80 eighty achtzig octante ochenta oitenta ottanta tachtig восемьдесят
+90 ninety neunzig nonante noventa novanta negentig девяносто
+100 hundred hundreds hundert cent cents cien ciento cem cento honderd сто ста सौ مئة مائة
+200 doscientas doscientos duzentas duzentos двести двухсот مئتي مئتا مئتان
+300 trescientas trescientos trezentas trezentos триста трёхсот трехсот ثلاثمئة ثلاثمائة
+400 cuatrocientas cuatrocientos quatrocentas quatrocentos четыреста четырёхсот четырехсот أربعمئة
+500 quinientas quinientos quinhentas quinhentos пятьсот пятисот خمسمئة خمسمائة
+600 seiscientas seiscientos шестьсот шестисот
+700 setecientas setecientos семьсот семисот
+800 ochocientas ochocientos oitocentas восемьсот восьмисот
+900 novecientas novecientos девятьсот девятисот
+1000 thousand thousands tausend tsd mille milliers mil mila duizend tusen bin
+1000 тысяча тысячи тысяч тысячу тыс हज़ार हजार ألف آلاف الف
+2000 ألفي ألفا ألفان
+1000000 million millions millionen milliones millones milhões миллион миллиона
+"""
+_NAMES: Final = {name: int(row.split()[0]) for row in _TABLE.strip().splitlines() for name in row.split()[1:]}
+_AND: Final = frozenset(("and", "und", "et", "y", "e", "en", "и", "و"))
+_EASTERN: Final = {
+    name: value
+    for value, names in (
+        *enumerate(("〇零영", "一일", "二两兩이", "三삼", "四사", "五오", "六육", "七칠", "八팔", "九구", "十십")),
+        *((100, "百백"), (1000, "千천"), (10_000, "万萬만")),
+    )
+    for name in names
+}
+_TEN: Final = 10
+_HUNDRED: Final = 100
+_THOUSAND: Final = 1000
+_MYRIAD: Final = 10_000
+_TENS: Final = range(20, 100, 10)
+_COUNTED_ON: Final = (60, 80)  # soixante-dix, quatre-vingt-douze
+_MARKS: Final = "\u0300-\u036f\u0610-\u061a\u064b-\u065f\u0900-\u0903\u093a-\u094f\u0951-\u0957\u0962\u0963"
+_BLANKS: Final = " \u00a0\u202f"
+_GROUPED: Final = rf"\d{{1,3}}(?:[.,'’٬{_BLANKS}]\d{{3}}){{1,3}}(?!\d)"
+_DIGITS: Final = rf"{_GROUPED}|\d{{1,15}}(?:[.,]\d{{1,2}}(?!\d))?(?!\d)"
+_TOKEN: Final = re.compile(
+    rf"(?P<digits>(?<![\d.,A-Za-z])(?:{_DIGITS}))|(?P<eastern>[{''.join(_EASTERN)}]{{1,12}})|"
+    rf"(?P<word>(?:[^\W\d_\u3005-\u30ff\u3400-\u9fff\uac00-\ud7a3]|[{_MARKS}])+)"
+)
+_POINTED: Final = re.compile(r"(?:тыс|tsd)\.", re.IGNORECASE)  # abbreviations
+_ADJACENT: Final = re.compile(rf"[{_BLANKS}\t\n-]{{0,2}}\Z")
+_ALONE: Final = re.compile(rf"(?P<digits>{_DIGITS})(?P<scale>[ ]?k)?", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class Number:
+    """A number in a text, and where it stands; `digits` if it begins with some.
+
+    Attributes:
+        total: what was said up to the last "thousand" or "million".
+        part: what was said since.
+        scaled: whether anything made it large, such as "hundred" or "k".
+        before: `part` and `end` as they were before the last word, and where that word starts.
+    """
+
+    start: int
+    end: int
+    digits: bool = False
+    total: float = 0
+    part: float = 0
+    scaled: bool = False
+    before: tuple[float, int, int] = (0, 0, 0)
+
+    @property
+    def value(self) -> float:
+        """What it says."""
+        return self.total + self.part
+
+    def takes(self, value: float) -> bool:
+        """Whether a number that is said next goes on with this one, as "hundred" does after "two"; it then does."""
+        if value >= _THOUSAND:
+            if self.total and (not self.part or value > self.total / _THOUSAND):
+                return False
+            self.total, self.part = self.total + max(self.part, 1) * value, 0
+        elif value == _HUNDRED and 0 < self.part < _HUNDRED:
+            self.part *= value
+        elif value == _HUNDRED and self.part:
+            return False
+        elif self.part == 4 and value == _TENS[0]:  # noqa: PLR2004 - quatre-vingts
+            self.part = 80
+        elif self._open_to(value):
+            self.part += value
+            self.scaled = self.scaled or value >= _HUNDRED
+            return True
+        else:
+            return False
+        self.scaled = True
+        return True
+
+    def _open_to(self, value: float) -> bool:
+        if self.digits and not self.scaled:
+            return False
+        rest = self.part % _HUNDRED
+        if self.part and value >= _HUNDRED:
+            return False
+        after_tens = rest in _TENS and value < _TEN
+        return not rest or after_tens or (rest in _COUNTED_ON and _TEN <= value < 2 * _TEN)
+
+
+def written(said: str) -> float:
+    """The number in digits: "1,300", "2.000" and "2 000" are grouped, "1.5" and "1,5" are not."""
+    return float(re.sub(r"\D", "", said)) if re.fullmatch(_GROUPED, said) else float(said.replace(",", "."))
+
+
+def number(said: str) -> float | None:
+    """The number in "1,300", "1.5k" or "2 k", as a flag has it, or `None`."""
+    found = _ALONE.fullmatch(said.strip())
+    if not found or ("," in found["digits"] and not re.fullmatch(_GROUPED, found["digits"])):
+        return None
+    return written(found["digits"]) * (_THOUSAND if found["scale"] else 1)
+
+
+def numbers_in(text: str) -> list[Number]:
+    """Every number in `text`, in order."""
+    found: list[Number] = []
+    at = -1  # where the last number may go on
+    for token in _TOKEN.finditer(text):
+        last = found[-1] if found and _ADJACENT.match(text[at : min(token.start(), at + 4)]) and at >= 0 else None
+        if token["digits"]:
+            found.append(Number(*token.span(), digits=True, part=written(token["digits"])))
+        elif token["eastern"]:
+            _eastern(token, found, last)
+        elif last and token[0].casefold() in _AND:
+            at = token.end()
+            continue
+        elif not _spoken(token, found, last):
+            at = -1
+            continue
+        at = found[-1].end
+    return found
+
+
+def _eastern(token: re.Match[str], found: list[Number], last: Number | None) -> None:
+    """A number in Chinese characters or Korean syllables: alone, or what a number in digits is counted in."""
+    values = [_EASTERN[sign] for sign in token[0]]
+    if last and last.digits and not last.scaled and values[0] >= _THOUSAND:
+        last.part, last.scaled, last.end = last.part * values[0], True, token.start() + 1
+        return
+    total = part = digit = 0
+    for value in values:
+        if value >= _MYRIAD:
+            total, part, digit = (total + part + digit or 1) * value, 0, 0
+        elif value >= _EASTERN["十"]:
+            part, digit = part + max(digit, 1) * value, 0
+        else:
+            digit = value
+    found.append(Number(*token.span(), part=total + part + digit))
+
+
+def _spoken(token: re.Match[str], found: list[Number], last: Number | None) -> bool:
+    """A number in words, which goes on with the last one or is new; false for another word."""
+    word = token[0].casefold()
+    if word == "k" and last and last.digits and not last.scaled:
+        value: float | None = _THOUSAND
+    else:
+        value = _value(word) if len(word) <= 60 else None  # noqa: PLR2004 - longer than any number
+    if value is None:
+        return False
+    if last and _goes_on(last, value, token.start()):
+        last.end = token.end() + bool(_POINTED.match(token.string, token.start()))
+        return True
+    if last and value >= _HUNDRED and 0 < (said := last.part - last.before[0]) < _HUNDRED and last.scaled:
+        new = Number(last.before[2], token.end(), part=said)  # "five hundred and six hundred": "six" is of the next
+        last.part, last.end, _ = last.before
+        found.append(new)
+    else:
+        found.append(Number(*token.span()))
+    found[-1].takes(value)
+    return True
+
+
+def _goes_on(last: Number, value: float, start: int) -> bool:
+    before = last.part, last.end, start
+    if not last.takes(value):
+        return False
+    last.before = before
+    return True
+
+
+@lru_cache(4096)
+def _value(word: str) -> float | None:
+    """The number that a word says, also one written together, such as "zweitausendfünfhundert"."""
+    if word in _NAMES:
+        return _NAMES[word]
+    said = Number(0, 0)
+    names, at, count = "", 0, 0
+    while at < len(word):
+        if count and word.startswith("und", at):
+            at += 3
+            continue
+        names = next((word[at:end] for end in range(min(len(word), at + 12), at, -1) if word[at:end] in _NAMES), "")
+        if not names:
+            return None
+        value, at, count = _NAMES[names], at + len(names), count + 1
+        if value in _TENS and said.part % 10 and said.part % _HUNDRED < 10:  # noqa: PLR2004 - fünf-und-zwanzig
+            said.part += value
+        elif not said.takes(value):
+            return None
+    return said.value if count > 1 else None
