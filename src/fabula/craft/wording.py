@@ -10,6 +10,7 @@ words says how it is bounded, whether it is that of each part, and whether it me
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias
@@ -493,11 +494,11 @@ class _Reader:
 
     def _part_of(self, at: int, start: int, end: int) -> _Part | None:
         """The parts that these words are those of, as in "ten 2,000-word chapters" or "10 x 2,000 words"."""
-        for part in self.parts:
-            if part.end <= start and _OF_PARTS.fullmatch(self.text, part.end, start):
-                return part
-            if end <= part.start and _TIMES.fullmatch(self.text, end, part.start):
-                return part
+        before, behind = self._beside(start)
+        if before and _OF_PARTS.fullmatch(self.text, before.end, start):
+            return before
+        if behind and end <= behind.start and _TIMES.fullmatch(self.text, end, behind.start):
+            return behind
         noun = _ADJECTIVE.match(self.text, end)
         led = _IN_PARTS_OF.search(self._before(start))
         if led and not led["part"].casefold().endswith(("s", "n", "i")):
@@ -512,9 +513,14 @@ class _Reader:
         return None
 
     def _nearest(self, start: int) -> _Part | None:
-        before = [part for part in self.parts if part.end <= start and start - part.end <= _PARTS_NEAR]
-        behind = [part for part in self.parts if part.start >= start]
-        return before[-1] if before else behind[0] if behind else None
+        before, behind = self._beside(start)
+        return before if before and start - before.end <= _PARTS_NEAR else behind
+
+    def _beside(self, start: int) -> tuple[_Part | None, _Part | None]:
+        """The last parts before `start`, and the first behind it."""
+        at = bisect_right(self.parts, start, key=lambda part: part.end)
+        behind = bisect_left(self.parts, start, key=lambda part: part.start)
+        return self.parts[at - 1] if at else None, self.parts[behind] if behind < len(self.parts) else None
 
     def _whole(self) -> tuple[Length | None, PartsAsked | None]:
         """The words of the whole story, and its parts."""
