@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fabula.story import one_line, plain
-from fabula.story.export.prose import Span, blocks
+from fabula.story.export.prose import Span, blocks, title_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,9 +65,10 @@ def _field(name: str, value: str) -> str:
 
 def _scene(label: str, text: str) -> Iterator[str]:
     """The elements of a scene, its heading first."""
-    found = blocks(text)
-    if not (found and _is_heading(found[0].text)) and (name := _forced(label)):
+    found, title = blocks(text), title_of(text)
+    if not (found and _is_heading(found[0].text)) and (name := _forced(title or label)):
         yield name
+        found = found[1:] if title else found
     for block in found:
         yield _element(block)
 
