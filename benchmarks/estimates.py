@@ -50,7 +50,8 @@ VOCABULARY: Final = """
 lamp harbour letter window morning stair cold bread answer shoulder keeper winter boat rope silence kettle gull door
 paper light stone evening father ladder coat table whisper storm sister bell shadow corner hand page tide carried waited
 opened remembered listened turned counted folded burned followed promised looked rowed answered slowly again quietly
-twice almost never still below above behind without under the a of in to and with that
+twice almost never still below above behind without under the a of in to and with that he she it was had his her on at
+by for so as but not no one two sea oil wind rain who all out up down then when
 """
 # Words of replies whose prompts name no number, as capable models give them.
 _USUAL: Final = {

@@ -50,6 +50,19 @@ def test_an_edit_is_listed_refused_and_made_again(cli: Cli, read: Path) -> None:
     assert "The lantern" in story(read)
 
 
+def test_no_file_gets_another_number_for_an_edit(cli: Cli, read: Path) -> None:
+    """An edited part is kept before the others are read; a text of the author's own beside them keeps its place."""
+    (read / "story/03b-letter.md").write_text("Dear father, the lamp is out.\n", encoding="utf-8")
+    with (read / "story/05-resolution.md").open("a", encoding="utf-8") as file:
+        file.write("\nThe gulls came back.\n")
+    names = sorted(file.name for file in (read / "story").iterdir())
+    again = cli("update", "lamp", "--yes").err.partition("To be written again: ")[2].partition("\n")[0]
+    assert "resolution" not in again
+    assert sorted(file.name for file in (read / "story").iterdir()) == names
+    whole = story(read)
+    assert whole.index("scene: Climax") < whole.index("scene: Letter") < whole.index("scene: Falling Action")
+
+
 def test_a_refusal_is_undone(cli: Cli, read: Path) -> None:
     (edit,) = cli("edits", "lamp", "--json").json["edits"]
     cli("edits", "lamp", "--refuse", edit["id"])

@@ -37,6 +37,24 @@ def test_the_same_command_asks_anew_and_says_so(cli: Cli) -> None:
     assert (third.code, third.json["asked"]) == (0, 0)
 
 
+def test_what_is_no_story_is_written_anew_by_the_command_that_is_named(cli: Cli) -> None:
+    brief = (cli.folder / "brief.md").read_text(encoding="utf-8")
+    (cli.folder / "broken").touch()
+    program = PROGRAM.format(folder=str(cli.folder), text=REPLIES["exposition"]).replace('"#"', repr(brief))
+    (cli.folder / "who.py").write_text(program, encoding="utf-8")
+    play = ("--system", "end-to-end", "--play", "writer=who.py:answer", "--yes")
+    first = cli("write", "brief.md", "--out", "lamp", *play)
+    assert first.code == 1
+    assert "What was written is no story. It repeated what it was told." in first.err
+    for seed in (2, 3):  # the same command ends as before, the one that is named asks anew
+        assert f"`fabula write lamp --seed {seed}` writes another one" in cli("write", "lamp").err
+        if seed == 3:
+            (cli.folder / "broken").unlink()
+        ran = cli("write", "lamp", "--seed", str(seed))
+        assert ran.code == (1 if seed == 2 else 0), ran.err
+    assert REPLIES["exposition"] in (cli.folder / "lamp" / "story.md").read_text(encoding="utf-8")
+
+
 def test_an_older_project_with_control_signs_is_mended(cli: Cli) -> None:
     assert cli("write", "brief.md", "--out", "lamp", *SCRIPT).code == 0
     project = cli.folder / "lamp"

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabula.craft.cells import cells
-from fabula.craft.dialogue import speech
 from fabula.story.sentences import paragraph_spans, spans
+from fabula.story.speech import speech
 
 WORDS = st.sampled_from(["Mara", "lit", "the lamp", "e.g.", "Dr.", "at 5 p.m.", "and", "...", "\u2014", "she said"])
 ENDS = st.sampled_from([". ", "! ", "? ", ".\n", ".\n\n", '." ', '.\u201d\n\n"', "\n\n\n", ' "', " \u201c", '"', "'"])

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabula.craft.dialogue import speech
 from fabula.craft.ngrams import Vocabulary, ngram_codes, ngrams, repeated
 from fabula.craft.tokens import rouge_tokens
 from fabula.engine.journal import Journal
@@ -25,6 +24,7 @@ from fabula.measure.items import Item
 from fabula.models.scripted import ScriptedModel
 from fabula.stats.estimate import Estimate
 from fabula.story import Brief, Scene, Story
+from fabula.story.speech import speech
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

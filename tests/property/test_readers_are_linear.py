@@ -1,12 +1,13 @@
 """Every reader of replies and of the author's texts takes linear time, whatever it reads.
 
-With `FABULA_READER_CHARACTERS=1000000` the texts have 1 MB.
+With `READER_CHARACTERS=200000` they are as long as a reply may be, with `1000000` they have 1 MB.
 """
 
 from __future__ import annotations
 
 import inspect
 import os
+import random
 from contextlib import suppress
 from datetime import UTC, datetime
 from time import process_time
@@ -32,8 +33,9 @@ from fabula.story.plan_file import parse_plan
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LENGTH = int(os.environ.get("FABULA_READER_CHARACTERS", "20000"))
+LENGTH = int(os.environ.get("READER_CHARACTERS", "20000"))
 SECONDS = 1.0
+LONGEST_REPLY = 200_000  # characters; the run cuts what is longer
 NAMES = ("Mara", "Tobias Quist")
 RUNS = (
     *(
@@ -80,7 +82,6 @@ RUNS = (
 )
 READERS: dict[str, Callable[[str], Any]] = {
     "readable": readable,
-    "is_unchanged": replies.is_unchanged,
     "safe": safe,
     "cleaned": cleaned,
     "nesting": nesting,
@@ -111,6 +112,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "read_yes_no": lambda text: replies.read_yes_no(text, "end"),
     "read_files": lambda text: replies.read_files(text, ("a.json", "b.json")),
     "is_refusal": replies.is_refusal,
+    "is_unchanged": replies.is_unchanged,
     "thought_in": thoughts.thought_in,
     "fault_of": lambda text: replies.fault_of(text, "Write a story.", ["Write a story."]),
     "clean_prose": lambda text: replies.clean_prose(text, labels=("Climax",), last=True, aids=False, finish="length"),
@@ -159,3 +161,29 @@ def test_every_public_reader_of_replies_is_among_them() -> None:
     assert named - tried <= {
         *("json_instruction", "repair_instruction", "schema_of", "short", "label_of", "read_chances", "left_out"),
     }
+
+
+def _many_sentences(rng: random.Random) -> str:
+    """Sentences of a word or two letters, no two texts of them alike."""
+    words = ("".join(rng.choices("abcdefghijklmnop", k=rng.randint(1, 2))).capitalize() for _ in range(60_000))
+    return ". ".join(words)
+
+
+@pytest.mark.parametrize("kind", ["the same", "all different", "in paragraphs", "points"])
+@pytest.mark.parametrize("reader", ["clean_prose with aids", "tidy_script"])
+def test_a_reply_as_long_as_it_may_be_is_read_within_a_second(reader: str, kind: str) -> None:
+    texts = {
+        "the same": "A a. " * LONGEST_REPLY,
+        "all different": _many_sentences(random.Random(1)),  # noqa: S311 - no secrets
+        "in paragraphs": "a.\n\n" * LONGEST_REPLY,
+        "points": "." * LONGEST_REPLY,
+    }
+    text = texts[kind][:LONGEST_REPLY]
+    taken = []
+    for _ in range(3):  # the least of three: a busy machine makes single ones long
+        start = process_time()
+        READERS[reader](text)
+        taken.append(process_time() - start)
+        if taken[-1] <= SECONDS:
+            break
+    assert min(taken) <= SECONDS

@@ -54,10 +54,15 @@ async def test_endless_blanks_are_one_gap(journal: Journal, tmp_path: Path) -> N
     assert await run_with(text, journal, tmp_path).ask("poet", "say") == "The lamp is lit.\n\nNobody comes."
 
 
-async def test_a_reply_without_measure_is_cut_and_what_goes_is_recorded(journal: Journal, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("tokens", "most"), [(10, 20_000), (1000, 32_000), (20_000, 200_000), (30_000, 240_000), (None, 200_000)]
+)
+async def test_a_reply_without_measure_is_cut_and_what_goes_is_recorded(
+    tokens: int | None, most: int, journal: Journal, tmp_path: Path
+) -> None:
     run = run_with("word " * 200_000, journal, tmp_path)
-    reply = await run.reply("poet", "say", sampling=Sampling(max_tokens=1000))
-    assert (len(reply.text), reply.finish) == (32_000, "length")
+    reply = await run.reply("poet", "say", sampling=Sampling(max_tokens=tokens))
+    assert (len(reply.text), reply.finish) == (most, "length")
     (removal,) = journal.removals()
     assert removal.rule == "size"
-    assert len(removal.text) > 900_000
+    assert len(removal.text) == 1_000_000 - most

@@ -556,11 +556,25 @@ def test_a_part_that_moves_takes_its_file_along(home: Project, journal: Journal)
     written(home, journal)
     home.begin(journal)
     home.write_kept(journal, Kept("climax", "story", "Text of climax.", "made"))
+    assert journal.places()["climax"] == "story/02-climax.md"  # the story is not whole yet
+    home.write_kept(journal, Kept("exposition", "story", "Text of exposition.", "made"))
+    home.write_story(journal, Story().add("Climax", "Text of climax.").add("Exposition", "Text of exposition."))
     assert journal.places()["climax"] == "story/01-climax.md"
     assert not (home.folder / "story/02-climax.md").exists()
-    (home.folder / "story/01-exposition.md").unlink()
-    home.write_kept(journal, Kept("exposition", "story", "New.", "made"))
-    assert read(home, "story/02-exposition.md") == "New.\n"
+    assert read(home, "story/02-exposition.md") == "Text of exposition.\n"
+
+
+def test_parts_have_the_numbers_of_their_scenes_in_whatever_order_they_were_kept(
+    home: Project, journal: Journal
+) -> None:
+    written(home, journal)
+    files = journal.places()
+    home.begin(journal)
+    for path in reversed(PARTS):  # as a part that the author edited is kept before those that are read as a whole
+        home.write_kept(journal, Kept(path, "story", f"Text of {path}.", "edited"))
+        assert journal.places() == files
+    home.write_story(journal, Story().add("Exposition", "Text of exposition.").add("Climax", "Text of climax."))
+    assert journal.places() == files
 
 
 def test_a_part_does_not_move_onto_another_file(home: Project, journal: Journal) -> None:
@@ -579,8 +593,9 @@ def test_a_part_that_cannot_be_moved_is_named(home: Project, journal: Journal, m
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(type(home.folder), "replace", refuse)
+    home.write_kept(journal, Kept("climax", "story", "Text of climax.", "made"))
     with pytest.raises(ProjectError, match=r"Cannot write .*01-climax.md\. There is no permission to write there"):
-        home.write_kept(journal, Kept("climax", "story", "Text of climax.", "made"))
+        home.write_story(journal, Story().add("Climax", "Text of climax."))
 
 
 # decisions ------------------------------------------------------------------------------------------------------------

@@ -162,6 +162,16 @@ async def test_a_passage_that_is_none_is_an_error() -> None:
             await rewrite_passage(run, "writer", TEXT, (0, 8), "", "A story.")
 
 
+async def test_a_passage_that_is_none_is_asked_for_anew_by_the_same_command() -> None:
+    replies = iter(["***"] * 3 + ["The lamp burned low."])
+    with Journal() as journal:
+        run = Run(RunContext(journal, Prompts(Path(PROMPTS)), Cast.of(ScriptedModel(lambda _: next(replies)))))
+        with pytest.raises(ReplyError, match="The same command asks anew"), run.context.recording_failures():
+            await rewrite_passage(run, "writer", TEXT, (0, 8), "", "A story.")
+        run = Run(RunContext(journal, Prompts(Path(PROMPTS)), Cast.of(ScriptedModel(lambda _: next(replies)))))
+        assert "The lamp burned low." in await rewrite_passage(run, "writer", TEXT, (0, 8), "", "A story.")
+
+
 # killed ---------------------------------------------------------------------------------------------------------------
 
 

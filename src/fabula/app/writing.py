@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _LEAST_WORDS = 3
-_WALKED_TWICE = 50_000  # tokens of replies; in longer walks terse and generous ones make up for each other
+_SHORT = 50_000  # tokens of replies; in longer walks terse and generous ones make up for each other
 
 
 @dataclass(frozen=True)
@@ -257,7 +258,8 @@ async def write_in(project: Project, settings: Settings, options: Options, suppl
             with recorded_run(prepared, context, in_the_project(project)):
                 story = await prepared.write(brief, context)
                 whole = project.write_story(journal, story)
-                check_story(story, brief)
+                again = f"fabula write {shlex.quote(str(project.folder))} --seed {settings.seed + 1}"
+                check_story(story, brief, again)
                 leave_trail(context)
     return Outcome(whole, context.budget)
 
@@ -269,17 +271,17 @@ def leave_trail(context: RunContext) -> None:
         context.journal.leave_trail(left)
 
 
-def check_story(story: Story, brief: Brief) -> None:
+def check_story(story: Story, brief: Brief, again: str) -> None:
     """Refuse what is no story: hardly a word, a heading, or the brief again. It stays in the project.
 
     Raises:
-        ReplyError: it is none; says why and how to go on.
+        ReplyError: it is none; says why, and that the command `again` goes on.
     """
     text = "\n\n".join(scene.text for scene in story.scenes)
     if fault := fault_of(text, brief.text, (), least=_LEAST_WORDS, before=[brief.text]):
         raise ReplyError(
-            f"What was written is no story. {fault} It stands in story.md. Write again with another --seed, or give "
-            "the roles a stronger model; `fabula show --prompts` has what was asked and answered.",
+            f"What was written is no story. {fault} It stands in story.md. `{again}` writes another one; a "
+            "stronger model may help too (--model). `fabula show --prompts` has what was asked and answered.",
             reply=text,
         )
 
@@ -438,7 +440,8 @@ async def rewrite_in(
         text, brief = journal.newest(path) or "", project.brief.titled
         async with prepared.opened(journal) as context:
             place, role = Run(context, take=take).scope(*path.split("/"), "rewrite"), context.writer_of(path)
-            return await rewrite_passage(place, role, text, span, note, brief, _around(journal, path))
+            with context.recording_failures():
+                return await rewrite_passage(place, role, text, span, note, brief, _around(journal, path))
 
 
 def _around(journal: Journal, path: str) -> tuple[str, str]:
@@ -474,19 +477,22 @@ async def _dry_run(
 
 
 async def rehearsed(context: RunContext, write: Callable[[RunContext], Awaitable[Story]]) -> DryRun:
-    """What `write` would ask; by two walks where that is little, so that terse and generous models are in it."""
-    tempers: tuple[Temper, ...] = ("terse first", "generous first")
-    walks: list[DryRun] = []
-    for temper in tempers:
-        walks.append(DryRun(temper=temper))
+    """What `write` would ask: of a short story by a terse and a generous model, where nothing tells what its is."""
+
+    async def walked(temper: Temper) -> DryRun:
+        found = DryRun(temper=temper)
         trail = context.trail.anew() if context.trail is not None else None
-        walk = replace(context, ordinals=Counter(), dry_run=walks[-1], trail=trail, shortfalls=[])
+        walk = replace(context, ordinals=Counter(), dry_run=found, trail=trail, shortfalls=[])
         await write(walk)
-        walks[-1].shortfalls = list(dict.fromkeys(walk.shortfalls))
-        if not walks[0].made_up or sum(call.reply for call in walks[0].planned) > _WALKED_TWICE:
-            break
-    most, *others = sorted(walks, key=lambda walk: -len(walk.planned))
-    most.other = others[0] if others else None
+        found.shortfalls = list(dict.fromkeys(walk.shortfalls))
+        return found
+
+    mixed = await walked("mixed")
+    if not mixed.tempered or sum(call.reply for call in mixed.planned) > _SHORT:
+        return mixed
+    walks = [await walked("terse"), await walked("generous")]
+    most, other = sorted(walks, key=lambda walk: -len(walk.planned))
+    most.other = other
     return most
 
 

@@ -10,8 +10,8 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
-from fabula.craft.dialogue import speech
 from fabula.story.sentences import paragraph_spans, spans
+from fabula.story.speech import speech
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

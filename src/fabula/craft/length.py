@@ -18,6 +18,8 @@ from fabula.craft.wording import LARGEST, Length, lengths_asked
 from fabula.engine.replies import left_out
 from fabula.story import count_words
 from fabula.story.sentences import sentences, spans, whole_sentences
+from fabula.story.speech import OPENING
+from fabula.story.words import joined
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -422,5 +424,6 @@ def _joined(text: str, more: str) -> str:
     if not text or not more:
         return text or more
     last = text.rsplit("\n\n", 1)[-1]
-    talk = more.startswith(('"', "“", "—")) or last.startswith(('"', "“", "—"))
-    return text + ("\n\n" if talk or count_words(last) >= _NEW_PARAGRAPH else " ") + more
+    if more.startswith(OPENING) or last.startswith(OPENING) or count_words(last) >= _NEW_PARAGRAPH:
+        return f"{text}\n\n{more}"
+    return joined(text, more)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.base.errors import FabulaError, ReplyError
+from fabula.base.errors import FabulaError
 from fabula.craft.packing import first_of, last_of, paragraphs
 from fabula.craft.prose import clean_reply
 from fabula.craft.quoting import located
@@ -38,6 +38,7 @@ _CHANGES: Final = 0.2  # and for what has changed
 _AROUND: Final = 0.15  # and for what stands on each side of a passage
 _SHORT_PIECE, _SHORT_CHANGES, _SHORT_AROUND = 900, 500, 500  # tokens, for small models
 _END: Final = 200  # tokens of the piece before, as its end
+_TRIED: Final = "usable"  # the place of the tries of a revision
 _LEAST: Final = 0.6  # of a text's words that are left where only what no longer fits is changed
 _FENCE: Final = re.compile(r"```[^\n]*\n(.*?)\n?```\Z", re.DOTALL)
 _NOT_WHOLE: Final = "It was not the whole text. Give all of it, also what stays as it is."
@@ -102,7 +103,7 @@ class _Reviser:
 
     async def asked(self, run: Run, text: str, piece: dict[str, Any]) -> str:
         """A text, or one of its pieces, in its new version."""
-        own, fault, answer = self.revision, "", ""
+        own, fault, answer, run = self.revision, "", "", run.tries(_TRIED)
         prompt, said, fields = self._prompt(text, piece)
         for attempt in range(TRIES):
             place = run.again(attempt, fault)
@@ -115,11 +116,11 @@ class _Reviser:
             if not fault:
                 return new
         if own.note:
-            raise ReplyError(
-                f"The role {own.role!r} gave no usable revision of {own.path!r} in {TRIES} tries. {fault} Put the note "
-                "in other words (`fabula undo` takes it back), or give this role a stronger model.",
-                reply=answer,
+            problem = (
+                f"The role {own.role!r} gave no usable revision of {own.path!r} in {TRIES} tries. {fault} Other "
+                "words for the note may help (`fabula undo` takes it back)."
             )
+            raise run.no_use(_TRIED, problem, own.role, answer)
         run.note(f"{own.path} stands as it was: no usable revision of it came in {TRIES} tries. {fault}")
         return text
 
@@ -248,7 +249,7 @@ async def rewrite_passage(
         "note": note,
         "has": count_words(passage),
     }
-    fault, answer = "", ""
+    fault, answer, run = "", "", run.tries(_TRIED)
     for attempt in range(TRIES):
         place = run.again(attempt, fault)
         reply = await place.reply(role, "rewrite_passage", expect=count_words(passage), **fields)
@@ -257,11 +258,8 @@ async def rewrite_passage(
         fault = place.fault(new, "rewrite_passage", {**fields, "passage": ""}, least=1)
         if not fault:
             return text[:start] + new + text[end:]
-    raise ReplyError(
-        f"The role {role!r} gave no usable passage in {TRIES} tries. {fault} Say in other words what you wish of it, "
-        "or give this role a stronger model.",
-        reply=answer,
-    )
+    problem = f"The role {role!r} gave no usable passage in {TRIES} tries. {fault} Other words for your wish may help."
+    raise run.no_use(_TRIED, problem, role, answer)
 
 
 def passage_spans(text: str, words: str) -> Iterator[tuple[int, int]]:

@@ -1,7 +1,5 @@
 """Making a text shorter by whole sentences."""
 
-# ruff: noqa: RUF001 - typographic quotation marks are looked for
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -10,13 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.story import count_words
 from fabula.story.sentences import paragraph_spans, spans
+from fabula.story.speech import OPENING, unclosed
+from fabula.story.words import joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _EXCHANGE: Final = 4  # paragraphs of dialogue that are kept or left together
 _END_SENTENCES: Final = 3
-_QUOTES: Final = ('"', "“", "'", "‘", "—")
 _MOST_BITS: Final = 400_000_000
 _TARGETS: Final = 60
 
@@ -86,7 +85,7 @@ def _quotations(text: str, units: Sequence[_Piece]) -> list[_Piece]:
 
 
 def _open(text: str) -> bool:
-    return text.count('"') % 2 == 1 or text.count("“") > text.count("”")
+    return bool(unclosed(text))
 
 
 def _exchanges(text: str, units: Sequence[_Piece]) -> list[_Piece]:
@@ -94,7 +93,7 @@ def _exchanges(text: str, units: Sequence[_Piece]) -> list[_Piece]:
     found: list[_Piece] = []
     talking: list[_Piece] = []
     for paragraph in _by_paragraph(_quotations(text, units)):
-        if text.startswith(_QUOTES, paragraph[0].start):
+        if text.startswith(OPENING, paragraph[0].start):
             talking += paragraph
             if len({unit.paragraph for unit in talking}) == _EXCHANGE:
                 found.append(_merge(talking))
@@ -177,8 +176,9 @@ def _build(text: str, kept: Sequence[_Piece]) -> str:
     """The kept units in order; where something is missing, one blank or a paragraph's end stands."""
     parts = [text[kept[0].start : kept[0].end]]
     for before, unit in pairwise(kept):
-        gap = text[before.end : unit.start]
+        gap, said = text[before.end : unit.start], text[unit.start : unit.end]
         if gap.strip():
-            gap = " " if before.last == unit.paragraph else "\n\n"
-        parts += [gap, text[unit.start : unit.end]]
+            near = joined(text[before.end - 1], said[0])[1:-1]
+            gap = near if before.last == unit.paragraph else "\n\n"
+        parts += [gap, said]
     return "".join(parts)

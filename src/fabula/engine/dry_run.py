@@ -9,10 +9,11 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 from hashlib import shake_128
+from statistics import harmonic_mean
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from fabula.models.base import Json
 
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
     Words: TypeAlias = Callable[[float], int]
     Sketch: TypeAlias = Callable[[Words], str]
 
-Temper: TypeAlias = Literal["even", "terse first", "generous first"]
+Temper: TypeAlias = Literal["even", "mixed", "terse", "generous"]
 _SENTENCE: Final = 14
-_LETTERS: Final = 4  # of a word, beside the first one
+_LETTERS: Final = 4  # of a word, beside the first one; one less in every third
 _FEW, _MANY, _PER_WORD = 8, 120, 14  # words of a text in a typed reply; half of what its bound allows
 _USUAL: Final = 12  # words of a text in a typed reply that nothing bounds
 _ENTRIES: Final = 2  # of a list whose number nothing says
@@ -65,10 +66,10 @@ class DryRun:
         shortfalls: what the author asks for and will not get, in sentences.
         of_files: what the author should know of the files, in sentences.
         temper: of the texts that stand for replies of models of which nothing is recorded. Some models give 85 % of the
-            words that they are asked for and some 115 %, which decides what is continued; so one text is terse and the
-            next generous. `even` gives what is asked.
+            words that they are asked for and some 115 %, which decides what is continued. `mixed` has one text terse
+            and the next generous; `even` gives what is asked.
         made_up: how many replies were made up, since their paths never had one.
-        other: the same walk with terse and generous texts exchanged; what is expected lies between both.
+        other: the walk with the other temper; what is expected lies between both.
     """
 
     planned: list[PlannedCall] = field(default_factory=list)
@@ -87,13 +88,15 @@ class DryRun:
     @property
     def cost(self) -> float | None:
         """US dollars that a run may be expected to cost, or `None` if one price is unknown."""
-        costs = [call.cost for call in self._calls]
-        return None if None in costs else sum(c for c in costs if c is not None) / len(self._walks)
+        costs = [[call.cost for call in walk.planned] for walk in self._walks]
+        return (
+            None if any(None in walk for walk in costs) else _between([sum(c or 0.0 for c in walk) for walk in costs])
+        )
 
     @property
     def tokens(self) -> int:
         """Prompt and reply tokens that a run may be expected to take."""
-        return sum(call.prompt + call.reply for call in self._calls) // len(self._walks)
+        return round(_between([sum(call.prompt + call.reply for call in walk.planned) for walk in self._walks]))
 
     @property
     def least_calls(self) -> int:
@@ -105,8 +108,9 @@ class DryRun:
         return [self, *([self.other] if self.other else [])]
 
     @property
-    def _calls(self) -> list[PlannedCall]:
-        return [call for walk in self._walks for call in walk.planned]
+    def tempered(self) -> bool:
+        """Whether texts were made up as long as nothing but a guess at their model's temper says."""
+        return self.made_up > 0 and not self._asked
 
     def seen(self, role: str, asked: int, text: str) -> None:
         """Take in how many words a recorded reply has of those that it was asked for."""
@@ -120,17 +124,22 @@ class DryRun:
                 return min(max(known[1] / known[0], _SHARES[0]), _SHARES[1])
         if self.temper == "even":
             return 1.0
-        return _TERSE if (_drawn(path) < _EVERY_OTHER) == (self.temper == "terse first") else _GENEROUS
+        if self.temper == "mixed":
+            return _TERSE if _drawn(path) < _EVERY_OTHER else _GENEROUS
+        return _TERSE if self.temper == "terse" else _GENEROUS
 
 
 def placeholder(words: int, path: str) -> str:
     """Text of `words` words whose sentences all differ, also between paths, so that no check cuts it.
 
-    Its words are as long as English ones, since later prompts, whose tokens are estimated, hold it.
+    Its words are as long as those of stories, since later prompts, whose tokens are estimated, hold it: 1.30 tokens a
+    word, as in the 42 stories of `benchmarks/replies/rooms`.
     """
     drawn = shake_128(path.encode()).digest(_LETTERS * max(words, 1))
     letters = "".join(chr(ord("a") + byte % 26) for byte in drawn)
-    words_made = ["w" + letters[at : at + _LETTERS] for at in range(0, len(letters), _LETTERS)]
+    words_made = [
+        "w" + letters[at : at + _LETTERS - (n % 3 == 1)] for n, at in enumerate(range(0, len(letters), _LETTERS))
+    ]
     lines = [" ".join(words_made[i : i + _SENTENCE]).capitalize() + "." for i in range(0, len(words_made), _SENTENCE)]
     return " ".join(lines)
 
@@ -194,6 +203,11 @@ def usual(schema: Json, path: str, expect: Expected, words: Words = round, nth: 
     if said is None:
         return example(schema, path, nth)
     return _drawn(path) < said if kind == "boolean" else round(said)
+
+
+def _between(amounts: Sequence[float]) -> float:
+    """The amount that misses the least and the most of two by the same share of them."""
+    return harmonic_mean(amounts)
 
 
 def _drawn(path: str) -> float:

@@ -6,6 +6,7 @@ reply, repairs at most `repairs` times, records, and informs the listeners. A ru
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 import re
@@ -37,8 +38,8 @@ from fabula.engine.staleness import (
 )
 from fabula.engine.trail import Step
 from fabula.models.base import Message, Reply, Request, Sampling, Usage
-from fabula.models.budget import counted, estimate_tokens, longest_reply, prompt_tokens
-from fabula.models.limits import PAYS
+from fabula.models.budget import Tries, counted, estimate_tokens, longest_reply, prompt_tokens
+from fabula.models.limits import PAYS, SENT
 from fabula.models.prices import cost, is_overridden, paid, price_of
 from fabula.story import count_words, readable, without_marks
 
@@ -61,6 +62,7 @@ _LIKELIEST = 20  # tokens whose probabilities are asked for
 DEFAULT_REPLY_TOKENS = 4096  # target length of Agents' Room, section 5
 _WORDS_PER_TOKEN = 0.7
 _LONG_REPLY, _SHORT_REPLY, _CHARACTERS_A_TOKEN = 200_000, 20_000, 32  # no reply is meant to be longer than that
+_CHARACTERS_OF_MANY = 8  # a token, on average over more than 25,000 of them
 _BLANKS = re.compile(r"(?<!\s)\s{100,}+")
 _UNSET = Sampling()
 _USUAL_TEMPERATURE, _WARMER, _WARMEST = 0.7, 0.15, 1.0
@@ -346,7 +348,8 @@ class Run:
         path = "/".join((*self.path, name))
         context, own = self.context, self.within(name)
         context.dry_run.reached.add(path)
-        text, source = context.override(path) or ("", "made")
+        given, source = context.override(path) or ("", "made")
+        text = given
         wanted, of_own = context.wanted(path, final)
         blank = Revision(path, read=read, folder=folder, suffix=suffix)
         with own_line():
@@ -357,7 +360,7 @@ class Run:
                 text, source = await _made(own, make, Wanted() if settled else wanted, blank)
             else:
                 text, source = await _noted(own, of_own, replace(blank, text=text), source)
-            stale = is_stale(context) or MARK in text
+            stale = MARK in text or (is_stale(context) and text != given)  # nobody writes the author's own again
         if context.mode == "dry":
             if stale:
                 context.dry_run.stale.append(path)
@@ -827,26 +830,32 @@ class Run:
         room = request.role, model.name, prompt_tokens(request), longest_reply(request, model), price
         held = await budget.admit(*room, usual=usual)
 
-        def lose(tokens: tuple[int, int]) -> None:
-            lost = Usage(prompt=tokens[0], reply=tokens[1])
-            lost = replace(lost, cost=paid(lost, price, own=False))
-            budget.settle(held, lost)
-            self._lose(request, model, lost)
+        tries = Tries(request, listening)
+
+        def lose(usage: Usage | None) -> None:
+            if usage is not None:
+                lost = replace(usage, cost=paid(usage, price, own=False))
+                budget.settle(held, lost)
+                self._lose(request, model, lost)
 
         async def pay_and_hold_again(tokens: tuple[int, int]) -> None:
             nonlocal held
-            lose(tokens)
-            held = await budget.admit(*room, usual=usual)
+            if (usage := tries.failed(tokens)) is not None:
+                lose(usage)
+                held = await budget.admit(*room, usual=usual)
 
-        mark = PAYS.set(pay_and_hold_again)
+        marks = PAYS.set(pay_and_hold_again), SENT.set(tries.sent)
         try:
-            reply = await model.ask(request, listening)
+            reply = await model.ask(request, tries.on_text)
         except ModelError as error:
-            if any(error.tokens):
-                lose(error.tokens)
+            lose(tries.failed(error.tokens))
+            raise
+        except asyncio.CancelledError:
+            lose(tries.cancelled())
             raise
         finally:
-            PAYS.reset(mark)
+            PAYS.reset(marks[0])
+            SENT.reset(marks[1])
             budget.release(held)
         usage = counted(request, reply, model.name)
         usage = replace(usage, cost=paid(usage, price, own=not is_overridden(model.name, context.prices)))
@@ -872,7 +881,9 @@ class Run:
             return reply
         text = _BLANKS.sub(lambda run: "\n\n" if "\n" in run[0] else " ", reply.text)
         tokens = request.sampling.max_tokens
-        most = _LONG_REPLY if tokens is None else max(_SHORT_REPLY, _CHARACTERS_A_TOKEN * tokens)
+        most = _LONG_REPLY
+        if tokens is not None:  # a few odd tokens may be long ones, many are not
+            most = max(_SHORT_REPLY, min(_CHARACTERS_A_TOKEN * tokens, _LONG_REPLY), _CHARACTERS_OF_MANY * tokens)
         if len(text) <= most:
             return replace(reply, text=text)
         self.removed("size", text[most:])

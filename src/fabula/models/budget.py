@@ -15,7 +15,7 @@ from fabula.models.prices import FREE, cost, listed_window, price_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fabula.models.base import Model, Reply, Request
+    from fabula.models.base import Model, OnText, Reply, Request
     from fabula.models.prices import Price
 
 _ASCII = bytes(range(128))
@@ -64,6 +64,52 @@ def counted(request: Request, reply: Reply, model_name: str) -> Usage:
     written = usage.reply or estimate_tokens(reply.text)
     estimated = (0 if usage.prompt else prompt) + (0 if usage.reply else written)
     return replace(usage, prompt=prompt, reply=written, estimated=estimated) if estimated else usage
+
+
+@dataclass(eq=False)
+class Tries:
+    """What the tries of one call that come to nothing may be charged: as their server says, else as far as we see.
+
+    Attributes:
+        request: that is asked.
+        listener: who hears a reply while it comes, if anybody does.
+    """
+
+    request: Request
+    listener: OnText | None = None
+    _heard: list[str] = field(default_factory=list, init=False, repr=False)
+    _sent: bool = field(default=False, init=False, repr=False)
+
+    @property
+    def on_text(self) -> OnText | None:
+        """Hears what comes and passes it on, where somebody listens: only then a reply comes piece by piece."""
+        return None if self.listener is None else self._hear
+
+    def sent(self) -> None:
+        """A try has gone out."""
+        self._sent = True
+
+    def failed(self, tokens: tuple[int, int]) -> Usage | None:
+        """What a failed try took: the server's count, else ours of a text that broke off; `None` where none came."""
+        seen = self._seen(came=bool(self._heard))
+        return Usage(prompt=tokens[0], reply=tokens[1]) if any(tokens) else seen
+
+    def cancelled(self) -> Usage | None:
+        """What a try took that nobody waits for any more: its prompt and what came; `None` where none is out."""
+        return self._seen(came=self._sent or bool(self._heard))
+
+    def _hear(self, text: str) -> None:
+        self._heard.append(text)
+        if self.listener is not None:
+            self.listener(text)
+
+    def _seen(self, *, came: bool) -> Usage | None:
+        heard, self._sent = "".join(self._heard), False
+        self._heard.clear()
+        if not came:
+            return None
+        prompt, reply = prompt_tokens(self.request), estimate_tokens(heard)
+        return Usage(prompt=prompt, reply=reply, estimated=prompt + reply)
 
 
 def longest_reply(request: Request, model: Model) -> int:

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 _MINUTE = 60
 PAYS: ContextVar[Callable[[tuple[int, int]], Awaitable[None]] | None] = ContextVar("fabula_pays", default=None)
-"""Who pays for a try that came to nothing though its server counted tokens, before the next one; may refuse that."""
+"""Who pays for a try that came to nothing, before the next one, with the tokens its server counted; may refuse that."""
+SENT: ContextVar[Callable[[], None] | None] = ContextVar("fabula_sent", default=None)
+"""Who wants to know when a try has its turn, so that its provider may charge for it even where nobody waits for it."""
 OnRetry: TypeAlias = "Callable[[str, int, float, str], None]"
 
 
@@ -90,7 +92,7 @@ class Limited:
             wait = self._wait(failure, attempt, waited)
             if wait is None:
                 raise self._given_up(failure, attempt, waited)
-            if any(failure.tokens) and (pays := PAYS.get()) is not None:
+            if (pays := PAYS.get()) is not None:
                 await pays(failure.tokens)
             if self.on_retry is not None:
                 self.on_retry(self.name, attempt, wait, str(failure))
@@ -105,6 +107,8 @@ class Limited:
     async def _try(self, request: Request, on_text: OnText | None) -> Reply:
         """One try, in its turn and in time."""
         async with self._turn():
+            if (sent := SENT.get()) is not None:
+                sent()
             clock = asyncio.timeout(self.timeout)
             try:
                 async with clock:

@@ -484,19 +484,33 @@ class Project:
         self._write(file, kept.path, text + "\n")
 
     def _file_of(self, journal: Journal, kept: Kept) -> str:
-        """The file of an artefact; story parts are numbered in the order in which they were kept."""
+        """The file of an artefact; a new part of the story has the next number until the story is whole."""
         if kept.folder != "story":
             file = f"{kept.folder}/{slug(kept.path.removeprefix(f'{kept.folder}/'))}.{kept.suffix}"
         else:
             if kept.path not in self._order:
                 self._order.append(kept.path)
-            file = f"story/{self._order.index(kept.path) + 1:02d}-{slug(kept.path)}.md"
-        old = journal.places().get(kept.path)
+            file = _numbered(self._order.index(kept.path) + 1, kept.path)
+            old = journal.places().get(kept.path)
+            if old and old.startswith("story/") and (self.folder / old).exists():
+                return old  # what the author has edited is kept first, and keeps its number
+        self._place(journal, kept.path, file)
+        return file
+
+    def _place(self, journal: Journal, path: str, file: str) -> None:
+        old = journal.places().get(path)
         if old != file:
             if old and (self.folder / old).exists() and not (self.folder / file).exists():
-                self._rename(old, file, kept.path)
-            journal.place(kept.path, file)
-        return file
+                self._rename(old, file, path)
+            journal.place(path, file)
+
+    def _number_as_told(self, journal: Journal, story: Story) -> None:
+        """Number the files of a whole story's parts in the order in which its scenes stand."""
+        labels = [slug(scene.label) for scene in story.scenes]
+        if {slug(path) for path in self._order} <= set(labels):
+            self._order.sort(key=lambda path: labels.index(slug(path)))
+        for number, path in enumerate(self._order, 1):
+            self._place(journal, path, _numbered(number, path))
 
     def _rename(self, old: str, new: str, path: str) -> None:
         text = plain(read_text(self.folder / old, MAX_FILE))
@@ -517,6 +531,7 @@ class Project:
 
         Where the author changed it since `begin`, it is left for the next `update`.
         """
+        self._number_as_told(journal, story)
         story = with_own(story, self.own_texts(journal, self._order), journal.places())
         if (title := journal.override(TITLE)) is not None:
             story = replace(story, title=title[0])
@@ -600,6 +615,10 @@ def _path_of(file: Path) -> str:
     """The artefact of a file that fabula did not write: its name, below its folder where that is no common one."""
     name = slug(NUMBER.sub("", file.stem))
     return name if file.parts[0] in _MADE_AT_ONCE else f"{file.parts[0]}/{name}"
+
+
+def _numbered(number: int, path: str) -> str:
+    return f"story/{number:02d}-{slug(path)}.md"
 
 
 def _has(journal: Journal, stands: _Standing) -> bool:

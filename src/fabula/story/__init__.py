@@ -9,12 +9,12 @@ from fabula.story.story import (
     Brief,
     Scene,
     Story,
-    count_words,
     one_line,
     plain,
     slug,
     without_marks,
 )
+from fabula.story.words import count_words
 
 __all__ = [
     "MAX_BRIEF_BYTES",

@@ -11,6 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from fabula.story.sentences import spans
+from fabula.story.words import BLANKLESS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -74,11 +75,13 @@ def among(name: str, names: Iterable[str]) -> str | None:
 def mentioned(text: str, aliases: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
     """Whose aliases stand in `text` as whole words, in the order of `aliases`."""
     padded = f" {' '.join(_words(text))} "
-    return tuple(
-        name
-        for name, own in aliases.items()
-        if any(f" {' '.join(words)} " in padded for alias in own if (words := _words(alias)))
-    )
+    return tuple(name for name, own in aliases.items() if any(_stands_in(padded, text, alias) for alias in own))
+
+
+def _stands_in(padded: str, text: str, name: str) -> bool:
+    """Whether a name stands in a text as words of its own, where its script has blanks between words."""
+    words = _words(name)
+    return bool(words) and (f" {' '.join(words)} " in padded or bool(BLANKLESS.search(name) and name in text))
 
 
 def present_in(names: Iterable[str], text: str) -> tuple[str, ...]:

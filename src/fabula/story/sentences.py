@@ -5,39 +5,71 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.story.story import one_line
+from fabula.story.words import CHARACTERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _BREAK: Final = re.compile(r"\n[ \t]*\n\s*")
-_LINE: Final = re.compile(r"(?<=[.!?…\"”’*:])[ \t]*+\n[^\S\n]*+|\n[^\S\n]*+(?=(?:[-*•]|\d{1,3}[.)])[ \t])")
+# What ends a sentence, in Latin and in other scripts (of these no abbreviation is made); what may stand behind it.
+_EASTERN_STOPS: Final = "。！？｡．।॥؟۔።៕។။"
+_STOPS: Final = f".!?…{_EASTERN_STOPS}"
+_CLOSERS: Final = "\"”“’‘'»«›‹」』）】》〉〕］｝\\])*_"
+_LINE: Final = re.compile(
+    rf"(?<=[{_STOPS}\"”“»«」』’*:])[ \t]*+\n[^\S\n]*+|\n[^\S\n]*+(?=(?:[-*•]|\d{{1,3}}[.)])[ \t])"
+)
 _SPEECH: Final = (
     "said|says|asked|asks|cried|shouted|whispered|replied|answered|murmured|muttered|called|yelled|added|snapped|"
     "sighed|laughed|exclaimed|demanded|agreed|began|continued|repeated|growled|hissed|admitted|insisted|breathed"
 )
 # Tried only where the sentence before ends in a closing quotation mark.
-_TAG: Final = re.compile(rf"[a-z]|(?:[A-Z]\w* (?:[A-Z]\w* )?|[Tt]he \w+ )(?:{_SPEECH})\b")
-_QUOTED_END: Final = ('"', "”", "’", "'")
+_TAG: Final = re.compile(rf"(?:[A-Z]\w* (?:[A-Z]\w* )?|[Tt]he \w+ )(?:{_SPEECH})\b")
+# The same in Chinese and Japanese: a few characters, and the word that says that somebody spoke.
+_EASTERN_TAG: Final = re.compile(
+    r"[^\s。！？「“]{0,8}?(?:说|說|道[：，。]|问|問|喊|叫|答)|と[^\s。「]{0,8}?(?:言|云|思|答|訊|聞|叫|呟|い)"
+)
+_DASHED: Final = re.compile(r"[—–-][ \u00a0\u202f]?")  # "— Куда? — спросил он."
+_QUOTED_END: Final = ('"', "”", "“", "’", "'", "»", "«", "」", "』")
+_CLOSING: Final = re.compile(r"[»«”“’」』](?=[\s,.;:—–)]|\Z)")  # at a sentence's start: of the one before it
 # An ellipsis, or points that stand for left-out letters: "e.g.", "p.m."; a small letter after them goes on.
 _MID_END: Final = re.compile(r"(?:(?:\.\.\.|…)[\"”’']?|\b\w\.\w\.|\betc\.|\bvs\.|\bapprox\.)\Z")
-_END: Final = re.compile(r"(?:[.!?…]|[—–-](?=[\"”’]))[\"”’'\])*_»]*\Z")
+_EASTERN_END: Final = re.compile(rf"[{_EASTERN_STOPS}]++[{_CLOSERS}]*+")
+_AT_ENDS: Final = _CLOSERS.replace("\\", "") + " \u00a0\u202f"
+_BARE_ENDS: Final = ("」", "』")  # Japanese speech has no full stop at its end
+_THAI: Final = re.compile(r"[\u0e01-\u0eff]\Z")  # Thai and Lao sentences end without a sign
+_HINDI: Final = re.compile(r"[\u0900-\u097f]\Z")
+_HAN: Final = re.compile(rf"[{CHARACTERS}]\Z")
+_TAIL: Final = 24
 _ABBREVIATED: Final = re.compile(
     r"(?:\A|[\s(\"“])(?:Mr|Mrs|Ms|Dr|St|Prof|Rev|Capt|Lt|Sgt|Col|Gen|Jr|Sr|vs|No|[A-Z])\.\Z"
 )
+_DECISIONS: Final = 1 << 15  # remembered
+_SHORT_CONTEXT: Final = 40  # characters
 
 Span = tuple[int, int]
 
 
 @cache
 def _tokenizer() -> Any:  # noqa: ANN401 - the package has no types we may import early
-    from punkt import tokenizer_for  # noqa: PLC0415 - reads a model file
+    from punkt import PunktSentenceTokenizer, load_model  # noqa: PLC0415 - reads a model file
 
-    return tokenizer_for("english")
+    class Remembering(PunktSentenceTokenizer):
+        """Decides once what ends a sentence: the same few characters come again, and texts are read more than once."""
+
+        @lru_cache(maxsize=_DECISIONS)  # noqa: B019 - there is one tokenizer
+        def _short(self, context: str) -> bool:
+            return bool(super()._context_has_sentbreak(context))
+
+        def _context_has_sentbreak(self, context: str) -> bool:
+            known = len(context) <= _SHORT_CONTEXT
+            return self._short(context) if known else bool(super()._context_has_sentbreak(context))
+
+    return Remembering(load_model("english"))
 
 
 def paragraph_spans(text: str) -> list[Span]:
@@ -71,8 +103,10 @@ def sentences(text: str) -> list[str]:
 
 def ends_whole(text: str) -> bool:
     """Whether `text` ends where a sentence can end."""
-    text = text.rstrip()
-    return bool(_END.search(text[-12:])) and not _ABBREVIATED.search(text[-12:])
+    tail = text.rstrip()[-_TAIL:]
+    said = tail.rstrip(_AT_ENDS)
+    stopped = said.endswith((*_STOPS, *(("—", "–", "-") if said != tail else ())))
+    return (stopped and not _ABBREVIATED.search(tail)) or tail.endswith(_BARE_ENDS) or bool(_THAI.search(said))
 
 
 def _trim(text: str, start: int, end: int) -> Span:
@@ -83,7 +117,18 @@ def _trim(text: str, start: int, end: int) -> Span:
 def _in_paragraph(text: str, start: int, end: int) -> Iterator[Span]:
     borders = [start, *(m.end() for m in _LINE.finditer(text, start, end)), end]
     for a, b in pairwise(borders):
-        yield from _joined(text, [_trim(text, a + s, a + e) for s, e in _tokenizer().span_tokenize(text[a:b])])
+        pieces = [(a + s, a + e) for s, e in _tokenizer().span_tokenize(text[a:b])]
+        if _EASTERN_END.search(text, a, b):
+            pieces = [part for piece in pieces for part in _at_eastern_ends(text, *piece)]
+        yield from _joined(text, [_trim(text, *piece) for piece in pieces])
+
+
+def _at_eastern_ends(text: str, start: int, end: int) -> Iterator[Span]:
+    """A piece parted where a sentence ends in a script whose full stops the tokenizer does not know."""
+    for stop in _EASTERN_END.finditer(text, start, end):
+        yield start, stop.end()
+        start = stop.end()
+    yield start, end
 
 
 def _joined(text: str, pieces: list[Span]) -> Iterator[Span]:
@@ -105,16 +150,23 @@ def _joined(text: str, pieces: list[Span]) -> Iterator[Span]:
 
 def _belongs(text: str, before: Span, start: int) -> bool:
     """Whether what starts at `start` goes on with the sentence before it."""
+    dash = _DASHED.match(text, start)
+    at = dash.end() if dash else start
+    small = text[at : at + 1].islower()
+    if _CLOSING.match(text, start):
+        return True
     if text.endswith(_QUOTED_END, before[0], before[1]):
-        return bool(_TAG.match(text, start))
+        return small or bool(_TAG.match(text, start) or _EASTERN_TAG.match(text, start))
     tail = text[max(before[0], before[1] - 8) : before[1]]
-    return text[start].islower() and bool(_MID_END.search(tail))
+    return small and bool(dash or _MID_END.search(tail))
 
 
 def as_sentence(text: str) -> str:
     """`text` on one line, with a full stop where it has no end."""
     line = one_line(text)
-    return line if line.endswith((".", "!", "?", "…", '"', "”")) else f"{line}."
+    if line.endswith((*_STOPS, *_QUOTED_END)):
+        return line
+    return line + ("।" if _HINDI.search(line) else "。" if _HAN.search(line) else "" if _THAI.search(line) else ".")
 
 
 def whole_sentences(text: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from fabula.base.characters import binary_place, readable
 from fabula.base.errors import BriefError, UsageError
+from fabula.story.words import count_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 MAX_BRIEF_BYTES = 200_000
 SLUG_LENGTH = 60
-_WORD_CHARACTER = re.compile(r"\w")
 _BREAK = "* * *"
 # A scene's mark; directly on the line before it stands the break that a reader sees, where the story has breaks.
 _MARK = re.compile(r"^(?:\* \* \*\n)?<!-- scene: ((?:(?!-->)[^\n])*) -->\n", re.MULTILINE)
@@ -40,12 +40,6 @@ _LETTERS = str.maketrans(
         "\u2019": "",  # the apostrophe of typeset text
     }
 )
-
-
-def count_words(text: str) -> int:
-    """Number of whitespace-separated pieces that hold a letter or digit (a lone dash is no word)."""
-    # One pattern over the whole text takes quadratic time on a long run of dashes, which looping models do write.
-    return sum(1 for piece in text.split() if _WORD_CHARACTER.search(piece))
 
 
 def plain(text: str) -> str:

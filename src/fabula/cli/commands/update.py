@@ -112,9 +112,9 @@ def _show_calls(terminal: Terminal, expected: DryRun, changes: list[Change]) -> 
     if not expected.planned:
         terminal.say("Nothing has to be asked again.")
         return
-    terminal.say(
-        f"To be asked ({counted(expected.replayed, 'call')} from the journal beside it; tokens are estimates):"
-    )
+    calls = f"At most {len(expected.planned):,} calls" if len(expected.planned) > 1 else "1 call"
+    beside = f"{counted(expected.replayed, 'call')} from the journal beside it"
+    terminal.say(f"{calls} to make ({beside}; tokens are estimates):")
     terminal.say(calls_table(expected))
 
 

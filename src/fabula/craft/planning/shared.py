@@ -263,8 +263,8 @@ def _as_of_then(person: There) -> tuple[str, ...]:
     return (person.age_then, person.then, person.secret_then, person.personality_then, person.speech_then)
 
 
-def checked_personas(run: Run, start: Personas) -> str:
-    """Personas as text, made in `run.tries(WHOLE)`, if they can be read again.
+def checked_personas(run: Run, start: Personas, role: str = ROLE) -> str:
+    """Personas as text, made by `role` in `run.tries(WHOLE)`, if they can be read again.
 
     Raises:
         ReplyError: the agents made some that cannot, for instance with a setting of many pages.
@@ -273,7 +273,7 @@ def checked_personas(run: Run, start: Personas) -> str:
     try:
         parse_personas(text)
     except PlanError as error:
-        raise run.no_use(WHOLE, f"The personas made at {run.at} cannot be used: {error}", ROLE, text) from error
+        raise run.no_use(WHOLE, f"The personas made at {run.at} cannot be used: {error}", role, text) from error
     return text
 
 

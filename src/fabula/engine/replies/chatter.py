@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from fabula.story.sentences import sentences
+from fabula.story.speech import OPENING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -155,7 +156,7 @@ _CLEAR_CLOSING: Final = (
 )
 _CLEAR_END: Final = re.compile(rf"\W*\[ ?end of (?:the )?{_TASK} ?\]\W*\Z", _I)
 _THE_END: Final = re.compile(r"\W*(?:the end|fin|finis|end of (?:the )?story|to be continued)\W*", _I)
-_QUOTE: Final = ('"', "“", "'", "‘", "«", "—", "–")
+_QUOTE: Final = OPENING
 _EDGE: Final = "*_#>()[] \t"
 _LONGEST: Final = 400
 _TITLE_WORDS: Final = 9

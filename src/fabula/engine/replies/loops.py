@@ -12,11 +12,18 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fabula.story.sentences import Span, spans
+from fabula.story.speech import unclosed
+from fabula.story.words import CHARACTERS, SIGNS
 
-_WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_LETTERS: Final = rf"(?:[^\W_{CHARACTERS}]|[{SIGNS}])+"
+# Two Chinese or Japanese characters make about one word.
+_WORD: Final = re.compile(rf"[{CHARACTERS}]{{1,2}}|(?=[^\W_]){_LETTERS}(?:['’]{_LETTERS})*")
 _GRAM: Final = 4
 _WINDOW: Final = 32  # words looked at together
 _LOOP_SHARE: Final = 0.72  # of repeated words in a window
@@ -51,9 +58,9 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(text.lower().replace("’", "'"))
 
 
-def read_sentences(text: str) -> list[Sentence]:
-    """The sentences of `text`, with their repeated words counted."""
-    placed = [(span, tuple(words_of(text[span[0] : span[1]]))) for span in spans(text)]
+def read_sentences(text: str, places: Sequence[Span] | None = None) -> list[Sentence]:
+    """The sentences of `text`, at `places` where they are known, with their repeated words counted."""
+    placed = [(span, tuple(words_of(text[span[0] : span[1]]))) for span in (spans(text) if places is None else places)]
     marks = _repeated_marks([words for _, words in placed])
     found, at = [], 0
     for span, words in placed:
@@ -155,7 +162,7 @@ def _begin(text: str, sentences: list[Sentence], marks: list[bool], window: int)
 
 def ends_inside(text: str, span: Span) -> bool:
     """Whether the sentence leaves no quotation open."""
-    return text.count('"', *span) % 2 == 0
+    return not unclosed(text[slice(*span)])
 
 
 def _mostly_repeated(sentence: Sentence) -> bool:

@@ -23,9 +23,10 @@ from fabula.engine.replies.chatter import (
     says_the_end,
 )
 from fabula.engine.replies.echoes import Echoes
-from fabula.engine.replies.loops import loop_start, read_sentences, words_of
+from fabula.engine.replies.loops import loop_start, read_sentences
 from fabula.story import plain
 from fabula.story.sentences import ends_whole, paragraph_spans, sentences, spans
+from fabula.story.speech import unclosed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,12 +55,14 @@ _START_MARK: Final = re.compile(
 _HASHES: Final = re.compile(r"(?<=[^\s#])#{2,}[ \t]*$", re.MULTILINE)
 _FENCE: Final = re.compile(r"^[ \t]*```[^\n]*$\n?", re.MULTILINE)
 _SPEAKER: Final = re.compile(r"\A\s*(?:assistant|ai|model)\s*(?::|\n)\s*", re.IGNORECASE)
+_WORD: Final = re.compile(r"\w")
 _BULLET: Final = re.compile(r"\s*(?:[-*•]|\d{1,3}[.)])\s")
 _ASTERISK: Final = re.compile(r"\s*[*•] +(?=\w)")
 _REMARKS: Final = 2
 _ROUNDS: Final = 12
 _PAIR: Final = 2
 _EDGE_SENTENCES: Final = 8
+_EDGE: Final = 4_000  # characters that hold them: a sentence of chatter has 400 at most
 _WRAPPED_SENTENCES: Final = 3
 
 
@@ -139,6 +142,18 @@ class _Draft:
     def __init__(self, text: str, kind: TextKind, *, aids: bool) -> None:
         self.text, self.notes, self._aids = text, kind == "notes", aids
         self.dropped: list[Dropped] = []
+        self._split: dict[str, list[Span]] = {}
+
+    def _inside(self, paragraph: str) -> list[Span]:
+        """The sentences of a paragraph, split once: most rules change nothing, and splitting takes longest of all."""
+        if paragraph not in self._split:
+            self._split[paragraph] = spans(paragraph)
+        return self._split[paragraph]
+
+    def _sentences(self) -> list[Span]:
+        """The sentences of the text as it is now."""
+        parts = paragraph_spans(self.text)
+        return [(start + a, start + b) for start, end in parts for a, b in self._inside(self.text[start:end])]
 
     def with_aids(self, labels: Labels, echoes: Echoes, *, last: bool) -> None:
         """Take out of a small model's reply what is no text of the kind asked for."""
@@ -233,7 +248,7 @@ class _Draft:
 
     def _unwrap(self) -> None:
         """Quotation marks around the whole, where they can be no one's speech."""
-        for left, right in ('""', "“”"):
+        for left, right in ('""', "“”", "„“", "«»", "»«", "「」"):
             inner = self.text[1:-1]
             if not (len(self.text) > 2 and self.text[0] == left and self.text[-1] == right):  # noqa: PLR2004 - two marks
                 continue
@@ -282,13 +297,11 @@ class _Draft:
         self._drop(found)
 
     def _edge(self, *, last: bool) -> list[Span]:
-        """Sentences near one end."""
-        parts = paragraph_spans(self.text)
-        parts = parts[-_EDGE_SENTENCES:] if last else parts[:_EDGE_SENTENCES]
-        if not parts:
-            return []
-        offset = parts[0][0]
-        found = [(a + offset, b + offset) for a, b in spans(self.text[offset : parts[-1][1]])]
+        """Sentences near one end, with all that stands there before the first word or behind the last one."""
+        word = _WORD.search(self.text[::-1] if last else self.text)
+        size = _EDGE + (word.start() if word else len(self.text))
+        offset = max(len(self.text) - size, 0) if last else 0
+        found = [(a + offset, b + offset) for a, b in spans(self.text[offset : offset + size])]
         return found[-_EDGE_SENTENCES:] if last else found[:_EDGE_SENTENCES]
 
     def closing(self) -> None:
@@ -325,7 +338,7 @@ class _Draft:
         if self.notes:
             return
         found: list[tuple[Span, RuleName]] = [
-            ((start, end), "chatter") for start, end in spans(self.text) if remarks_on_story(self.text[start:end])
+            ((start, end), "chatter") for start, end in self._sentences() if remarks_on_story(self.text[start:end])
         ]
         if len(found) >= _REMARKS:
             self._drop(found)
@@ -337,26 +350,26 @@ class _Draft:
             if echoes.paragraph(self.text[start:end]):
                 found.append(((start, end), "echo"))
             elif not self.notes:
-                inner = ((start + a, start + b) for a, b in spans(self.text[start:end]))
+                inner = ((start + a, start + b) for a, b in self._inside(self.text[start:end]))
                 found += [((a, b), "echo") for a, b in inner if echoes.sentence(self.text[a:b])]
         self._drop(found)
 
     def loops(self) -> None:
         """Cut where a loop begins, and drop repeated sentences."""
-        found = read_sentences(self.text)
+        found = read_sentences(self.text, self._sentences())
         start = loop_start(self.text, found, notes=self.notes)
         if start is not None:
             self._cut(start, "loop")
-            found = read_sentences(self.text)
+            found = read_sentences(self.text, self._sentences())
         repeated: list[tuple[Span, RuleName]] = [(s.span, "repeat") for s in found if s.is_repeat]
         if not self.notes:
             self._drop(repeated)
 
     def fragment(self, *, cut: bool) -> None:
         """Cut back to the last whole sentence; notes only where the reply was cut off, back to the last whole entry."""
-        pieces = spans(self.text)
         if self.notes and not cut:
             return
+        pieces = self._sentences()
         keep = len(pieces)
         while keep and not ends_whole(self.text[pieces[keep - 1][0] : pieces[keep - 1][1]]):
             if self.notes and keep < len(pieces) and _BULLET.match(self.text[pieces[keep - 1][0] :]):
@@ -367,13 +380,8 @@ class _Draft:
 
     def close_quotation(self) -> None:
         """Give the last paragraph the quotation mark that a cut has taken from it."""
-        if self.notes or not (parts := paragraph_spans(self.text)):
-            return
-        end = self.text[parts[-1][0] :]
-        if end.count('"') % 2:
-            self.text += '"' if words_of(end.rsplit('"', 1)[1]) else ""
-        if end.rfind("“") > end.rfind("”"):
-            self.text += "”"
+        if not self.notes:
+            self.text += unclosed(self.text)
 
 
 def _tight(text: str) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from fabula.engine.replies.chatter import is_framed, is_heading
 from fabula.engine.replies.echoes import covered
 from fabula.engine.replies.loops import words_of
+from fabula.story import count_words
 from fabula.story.sentences import ends_whole
 
 if TYPE_CHECKING:
@@ -39,8 +40,8 @@ def fault_of(text: str, prompt: str, instructions: Sequence[str], *, least: int 
         return "It held no text."
     if _is_heading(text):
         return "It held a heading and no text."
-    if len(words) < least:
-        return f"It had {len(words)} words."
+    if (count := count_words(text)) < least:
+        return f"It had {count} words."
     again = len(words) >= _LONG and any(all(covered(words, [one])) for one in before)
     return "It repeated what it was told." if again or _copies(words, prompt, instructions) else ""
 

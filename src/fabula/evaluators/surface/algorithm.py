@@ -7,7 +7,6 @@ from dataclasses import asdict
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Final
 
-from fabula.craft.dialogue import spoken
 from fabula.craft.measuring import checked, difference_rows, mean_rows, story_rows, unscored_note
 from fabula.craft.tokens import opening_word, tokeniser
 from fabula.evaluators.surface.hanna import hanna
@@ -15,6 +14,7 @@ from fabula.evaluators.surface.repetition import in_case, inter_rows, intra, ove
 from fabula.measure.report import Report
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.story.sentences import paragraph_spans, sentences
+from fabula.story.speech import spoken
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

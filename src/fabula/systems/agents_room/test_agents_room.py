@@ -113,6 +113,20 @@ async def test_variants_have_the_agents_of_the_paper(variant: str, roles: list[s
     assert [scene.label for scene in story.scenes] == labels
 
 
+@pytest.mark.parametrize("note", ["", " \n", "***", "```\n```"])
+@pytest.mark.parametrize("preset", ["faithful", "improved"])
+@pytest.mark.parametrize("agent", ["conflict", "character", "setting", "plot"])
+async def test_an_empty_note_is_no_plan(agent: str, preset: Preset, note: str) -> None:
+    def script(request: Request) -> str:
+        return note if request.role == agent and request.path.rpartition("/")[2] != "plot_by_part" else said(request)
+
+    config = {} if preset == "faithful" else BY_PARTS
+    if (agent, preset) == ("plot", "improved"):
+        config = {**config, "plot_by_part": False}
+    with pytest.raises(ReplyError, match=rf"The role '{agent}' gave no note .*The same command asks anew from there"):
+        await room(script, preset=preset, **config)
+
+
 def test_an_unknown_variant_names_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match=r"Unknown variant of agents-room 'plans'. Did you mean 'plan'\?"):
         agents_of("plans")

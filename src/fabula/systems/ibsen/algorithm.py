@@ -299,6 +299,7 @@ class Director:
         interrupted: whether something happened that was not planned.
         awaited: the player whose turn it is.
         idle: steps in a row in which neither the director nor the actor gave a line that can be read.
+        idle_from: the first of them.
     """
 
     act: SubAct
@@ -320,6 +321,7 @@ class Director:
     interrupted: bool = False
     awaited: str = ""
     idle: int = 0
+    idle_from: int = 0
 
     def __post_init__(self) -> None:
         """Begin with an empty window."""
@@ -353,7 +355,8 @@ class Director:
 
     async def step(self) -> None:
         """The next turn, unless it is a player's, and then the goal check."""
-        run = self.run.scope("step", self.steps)
+        self.idle_from = self.idle_from if self.idle else self.steps
+        run = self.run.tries(self._idle).scope("step", self.steps)
         turn = await self.next_turn(run)
         if turn is None:
             self.interrupted = True
@@ -423,12 +426,14 @@ class Director:
             ReplyError: it is no line of the director's either, for the fifth step in a row.
         """
         if self.idle >= _IDLE:
-            raise ReplyError(
-                f"Neither the director nor an actor gave a line that can be read in {_IDLE} steps. Give them a "
-                "stronger model (--model actor=... --model director=...), or run again with another --seed.",
-                reply="",
-            )
+            problem = f"Neither the director nor an actor gave a line that can be read in {_IDLE} steps."
+            raise self.run.no_use(self._idle, problem, "actor", "")
         return line
+
+    @property
+    def _idle(self) -> str:
+        """The place of the tries that end where nobody gives a line."""
+        return f"step/{self.idle_from}/idle"
 
     @property
     def left(self) -> int:

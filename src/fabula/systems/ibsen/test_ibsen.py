@@ -274,15 +274,24 @@ async def test_where_planning_fails_improved_lets_those_speak_who_were_silent_lo
 @pytest.mark.parametrize("words", ["20000", "900"])
 async def test_where_nobody_gives_a_line_that_can_be_read_the_run_stops_after_five_steps(words: str) -> None:
     asked: list[str] = []
+    journal = Journal()
+    journal.open()
+    journal.decide("stage", "edit", ONE)
 
     def mute(request: Request) -> str:
         asked.append(request.path)
         return "" if request.path.endswith("act") else "??"
 
-    with pytest.raises(ReplyError, match=r"Neither the director nor an actor gave a line .* in 5 steps\. Give them"):
-        await write(mute, "improved", words=words)
+    with pytest.raises(ReplyError, match=r"Neither the director nor an actor .* in 5 steps\. The same") as failed:
+        await write(mute, "improved", words=words, prose=False, journal=journal)
     steps = {path.split("/")[3] for path in asked if "/step/" in path}
     assert steps == {"1", "2", "3", "4", "5"}
+    assert failed.value.at == "role-play/the-letter/step/1/idle"
+    journal.give_up(failed.value.at)
+    again = await write(said, "improved", words=words, prose=False, journal=journal)
+    assert again.turns()
+    anew = {path.split("/")[3] for request in again.asked if "/step/" in (path := request.path)}
+    assert anew >= {"1", "2"}, "all steps in which nothing came are made anew"
 
 
 async def test_an_actor_who_speaks_where_planning_fails_keeps_the_play_going() -> None:

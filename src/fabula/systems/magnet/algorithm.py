@@ -182,10 +182,14 @@ async def timestep(now: Progress, run: Run) -> bool:
 
     Costs two calls a character, two more for every revision, one for the narrator (two with `plain_paragraph`), and one
     where a goal follows.
+
+    Raises:
+        ReplyError: nobody has given an action for 5 steps (ours).
     """
     W, config, before = now.world, now.config, len(now.story)  # noqa: N806 - the paper's name
     now.t += 1
-    run = run.scope("step", now.t)
+    idle = f"step/{now.t - now.idle}/idle"  # where the steps without an action began
+    asked, chapter, run = run.tries(idle).scope("step", now.t), run, run.scope("step", now.t)
     want, last = next_paragraph(now)
     selected, made, goal_reached = Selected(()), None, False  # line 10
     updates: list[Write] = []
@@ -194,7 +198,7 @@ async def timestep(now: Progress, run: Run) -> bool:
     C = present(now)  # noqa: N806 - the paper's name
     here = config.ours.present_only and len(C) < len(now.characters)
     witnesses = tuple(c.name for c in C) if here else None  # of what happens; None for all
-    actions = await proposed_actions(now, run, C, witnesses)  # lines 1 to 7
+    actions = await proposed_actions(now, asked, C, witnesses)  # lines 1 to 7
 
     if actions:
         # Narrator
@@ -213,6 +217,9 @@ async def timestep(now: Progress, run: Run) -> bool:
             made = W.commit(now.t, at, [*updates, *selected.world_updates], now.system)  # line 13
             now.system = {}
     remember(now, run, actions, selected, made, now.story[before:])
+    if now.idle >= _IDLE:
+        problem = f"No character gave an action that can be read in {_IDLE} steps."
+        raise chapter.no_use(idle, problem, "character", "")
     now.over = last
     if last:
         return False
@@ -494,11 +501,7 @@ def remember(
     made: Commit | None,
     story: Sequence[str],
 ) -> None:
-    """Record a timestep, and keep what later ones look back to: actions that happened, and where the story is.
-
-    Raises:
-        ReplyError: nobody has given an action for 5 steps.
-    """
+    """Record a timestep, and keep what later ones look back to: actions that happened, and where the story is."""
     for a in selected.order:
         now.done.setdefault(a.character, []).append(a.action)
     if made is not None:
@@ -517,12 +520,6 @@ def remember(
         now.place = now.world.location(first)
     now.records.step(now.t, len(now.goals), actions, selected.order, made, story)
     now.idle = 0 if actions else now.idle + 1
-    if now.idle >= _IDLE:
-        raise ReplyError(
-            f"No character gave an action that can be read in {_IDLE} steps. Give the characters a stronger model "
-            "(--model character=...), or run again with another --seed.",
-            reply="",
-        )
 
 
 def _answered(now: Progress, key: str, actions: Sequence[ProposedAction], selected: Selected) -> bool:

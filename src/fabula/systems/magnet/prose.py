@@ -13,6 +13,7 @@ from fabula.engine.roles import is_person
 from fabula.models.budget import estimate_tokens
 from fabula.story import count_words, one_line
 from fabula.story.sentences import sentences
+from fabula.story.speech import unclosed
 from fabula.systems.magnet.progress import LABELS, Progress, always, recent, variables
 from fabula.systems.magnet.state import shown
 
@@ -68,8 +69,7 @@ def shortened(action: str) -> str:
     kept: list[str] = []
     for sentence in sentences(action):
         so_far = " ".join(kept)
-        whole = so_far.count('"') % 2 == 0 and so_far.count("“") <= so_far.count("”")
-        if kept and whole and (len(kept) >= most or estimate_tokens(f"{so_far} {sentence}") > tokens):
+        if kept and not unclosed(so_far) and (len(kept) >= most or estimate_tokens(f"{so_far} {sentence}") > tokens):
             break
         kept.append(sentence)
     return " ".join(kept)

@@ -131,10 +131,21 @@ class Written:
             self.kept[event.path] = event.text
 
 
+TWO = "goal: The lamp burns.\npersonas:\n  - name: Mara\n  - name: Tobias\n"
+
+
+def planned(personas: str = TWO) -> Journal:
+    """A journal with an author's personas."""
+    journal = Journal()
+    journal.open()
+    journal.decide("personas", "edit", personas)
+    return journal
+
+
 async def write(
     script: Callable[[Request], str | Awaitable[str]],
     preset: Preset = "faithful",
-    personas: str = "goal: The lamp burns.\npersonas:\n  - name: Mara\n  - name: Tobias\n",
+    personas: str = TWO,
     journal: Journal | None = None,
     capabilities: Capabilities | None = None,
     brief: Brief = BRIEF,
@@ -142,10 +153,7 @@ async def write(
 ) -> Written:
     """A story; the whole is read at the end only where a test asks for it."""
     config = {"final_reading": False} | config
-    model, written = ScriptedModel(script, capabilities=capabilities), Written(journal or Journal())
-    if journal is None:
-        written.journal.open()
-        written.journal.decide("personas", "edit", personas)
+    model, written = ScriptedModel(script, capabilities=capabilities), Written(journal or planned(personas))
     prompts = Prompts(SYSTEM.prompts, common=PROMPTS)
     run = Run(RunContext(written.journal, prompts, Cast.of(model), listeners=[written.hear]))
     written.story = await SYSTEM.write(brief, run, SYSTEM.config(preset, config))
@@ -655,8 +663,28 @@ async def test_characters_without_a_usable_action_are_an_error_that_says_what_to
     def script(request: Request) -> str:
         return "no" if request.path.endswith("act") else said(request)
 
-    with pytest.raises(ReplyError, match=r"No character gave an action .* in 5 steps\. Give the characters"):
-        await write(script)
+    journal = planned()
+    with pytest.raises(ReplyError, match=r"No character gave an action .* in 5 steps\. The same command") as failed:
+        await write(script, journal=journal)
+    assert failed.value.at == "chapter-1/step/1/idle"
+    journal.give_up(failed.value.at)
+    again = await write(said, journal=journal)
+    assert again.story.scenes
+    assert {"chapter-1/step/1/Mara/act", "chapter-1/step/2/Mara/act"} <= {request.path for request in again.asked}
+
+
+async def test_where_actions_stop_later_the_same_command_goes_on_from_where_they_stopped() -> None:
+    def script(request: Request) -> str:
+        late = request.path.endswith("act") and int(request.path.split("/")[2]) >= 3
+        return "no" if late else said(request)
+
+    journal = planned()
+    with pytest.raises(ReplyError) as failed:
+        await write(script, words="20000", journal=journal)
+    assert failed.value.at == "chapter-1/step/3/idle"
+    journal.give_up(failed.value.at)
+    again = await write(said, words="20000", max_steps=6, journal=journal)
+    assert {request.path.split("/")[2] for request in again.asked if "/step/" in request.path} == {"3", "4", "5", "6"}
 
 
 async def test_an_edited_chapter_changes_what_follows_and_its_steps_still_change_the_world() -> None:

@@ -40,6 +40,7 @@ from fabula.craft.memory import tf_idf
 from fabula.craft.narratives import FILE as NARRATIVE_FILE
 from fabula.craft.narratives import NARRATIVE, check_people
 from fabula.craft.packing import first_of, last_of, latest
+from fabula.craft.planning import WHOLE, checked_personas
 from fabula.craft.prose import clean_text
 from fabula.engine.events import TABLE
 from fabula.engine.replies import ReplyProblem, read_chances, read_score, short
@@ -49,7 +50,7 @@ from fabula.models.base import Sampling
 from fabula.models.budget import estimate_tokens
 from fabula.story import Story, count_words, one_line, slug
 from fabula.story.people import among, names_in, present_in, same_person
-from fabula.story.personas import Persona, Personas, Scalar, parse_personas, write_personas
+from fabula.story.personas import MAX_PERSONAS, Persona, Personas, Scalar, parse_personas
 from fabula.story.sentences import sentences
 from fabula.systems.snap.coherence import coherences, opened
 from fabula.systems.snap.scores import (
@@ -403,8 +404,9 @@ class Characters:
             return parse_personas(text, f"plan/{name}.yaml") if written else Personas("", ())
 
         async def make(own: Run) -> str:
+            own = own.tries(WHOLE)
             found = await _labelled(own, self.segments[number - 1], self.config, before)
-            return write_personas(found) if found.people else _NOBODY
+            return checked_personas(own, found, "labeller") if found.people else _NOBODY
 
         async with self._one:
             if number not in self._labels:
@@ -590,18 +592,21 @@ async def _labelled(run: Run, segment: str, config: Config, before: World) -> Pe
         if not config.ours.lenient:
             raise
         run.note(f"No labels could be read; names that the segment repeats stand in. {error}")
-        return Personas("", tuple(Persona(name) for name in names_in(segment)))
+        return Personas("", tuple(Persona(name) for name in names_in(segment)[:MAX_PERSONAS]))
     people: dict[str, Persona] = {}
     for label in reply.characters:
         name = one_line(label.name)
         # Two whom one reply lists apart are two ("Mr. Bennet", "Elizabeth Bennet"), unless a small model lists them.
-        alike = same_person if run.aids(role) else lambda one, other: one.casefold() == other.casefold()
+        alike = same_person if run.aids(role) else lambda one, other: slug(one) == slug(other)
         known = any(alike(name, other) for other in people)
         if name and not known and (not run.aids(role) or _named(run, name, segment)):
             traits = tuple(dict.fromkeys(one_line(trait) for trait in label.traits if trait.strip()))
             people[name] = Persona(name, description=one_line(label.background), personality=traits)
+    if len(people) > MAX_PERSONAS:
+        run.note(f"Of {len(people)} labelled people the first {MAX_PERSONAS} are known.")
     said = {"place": one_line(reply.place), "time": one_line(reply.time)} if scene else {}
-    return Personas("", tuple(people.values()), tuple((part, text) for part, text in said.items() if text))
+    where = tuple((part, text) for part, text in said.items() if text)
+    return Personas("", tuple(people.values())[:MAX_PERSONAS], where)
 
 
 def _named(run: Run, name: str, segment: str) -> bool:

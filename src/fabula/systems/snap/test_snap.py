@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from fabula.engine.context import Aids
     from fabula.engine.methods import Preset
     from fabula.models.base import Request
+    from fabula.story.personas import Personas
 
 SYSTEM = find("snap")
 TWO = Parties("Tobias", ("Mara",))
@@ -522,6 +523,30 @@ async def test_labels_of_one_family_are_all_kept() -> None:
         run = Run(RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(model)))
         found = await Characters(["They met."], SYSTEM.config("faithful")).of(run, 1)
     assert list(found.names) == ["Elizabeth Bennet", "Mr. Bennet"]
+
+
+async def labelled(journal: Journal, people: list[dict[str, Any]]) -> Personas:
+    """The characters of a cell, from a labeller's reply, read again from the journal."""
+    for _ in range(2):
+        model = ScriptedModel({"labeller:label": json.dumps({"characters": people})})
+        run = Run(RunContext(journal, Prompts(SYSTEM.prompts), Cast.of(model)))
+        with run.context.recording_failures():
+            found = await Characters(["They met."], SYSTEM.config("faithful")).of(run, 1)
+    return found
+
+
+@pytest.mark.parametrize("names", [["Mr Bennet", "Mr. Bennet", "mr bennet"], [f"Soldier {n}" for n in range(60)]])
+async def test_labels_that_many_or_alike_can_be_read_again(names: list[str]) -> None:
+    with Journal() as journal:
+        found = await labelled(journal, [{"name": name, "background": "He came."} for name in names])
+    assert len(found.names) in {1, 50}
+
+
+async def test_labels_that_could_not_be_read_again_are_asked_for_anew_by_the_same_command() -> None:
+    with Journal() as journal:
+        with pytest.raises(ReplyError, match=r"The personas made at .* cannot be used: .*The same command asks anew"):
+            await labelled(journal, [{"name": "Mara", "background": "word " * 2000}])
+        assert (await labelled(journal, [{"name": "Mara", "background": "She came."}])).names == ("Mara",)
 
 
 async def test_a_capable_planner_may_make_as_many_points_as_it_wants() -> None:

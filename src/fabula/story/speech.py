@@ -41,6 +41,8 @@ _CLOSERS: Final = {
     "‹": "›",
     "›": "‹›",
 }
+OPENING: Final = ('"', "“", "„", "«", "»", "'", "‘", "‚", "‹", "「", "『", "—", "–")  # what speech may begin with
+_SAID: Final = re.compile(r"\w")
 _BEFORE: Final = "([{<-–—*_/'\"‘“„`"  # may stand before an opening mark; so may white space and nothing
 _AFTER_SPEECH: Final = ".,!?…-–—;:*_"  # speech in single marks ends in one of these; a word like "boys'" does not
 
@@ -56,6 +58,24 @@ def speech(text: str) -> list[Span]:
 def spoken(text: str) -> str:
     """The spoken parts of a text, one a line."""
     return "\n".join(text[start:end] for start, end in speech(text))
+
+
+def unclosed(text: str) -> str:
+    """The mark that would close the speech which the last paragraph of `text` leaves open; empty if it leaves none.
+
+    Single marks are not looked at, since an apostrophe looks the same.
+    """
+    *_, border = [(0, 0), *paragraph_spans(text)]
+    opened, begin = "", 0
+    for mark in _DOUBLE.finditer(text, *border):
+        if opened and mark[0] in _closers(opened) and _closes(text, mark):
+            opened = ""
+        elif _opens(text, border, mark):
+            opened, begin = mark[0], mark.end()
+    if not opened or not _SAID.search(text, begin, border[1]):
+        return ""
+    blank = text[begin] if opened == "«" and text[begin].isspace() else ""  # French
+    return blank + _closers(opened)[0]
 
 
 def _in_paragraph(

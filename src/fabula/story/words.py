@@ -1,0 +1,51 @@
+"""Words as they are counted, in scripts that put blanks between them and in those that do not."""
+
+from __future__ import annotations
+
+import re
+from math import ceil
+from typing import Final
+
+# Each of these is a word: Chinese characters and Japanese syllables, as both languages count lengths.
+CHARACTERS: Final = (
+    "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\uff66-\uff9d\U00020000-\U0003ffff"
+)
+# Thai, Lao, Burmese and Khmer have no blanks between words either; their words have about five letters and signs.
+UNSPACED: Final = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0eca\u0edc-\u0edf\u1000-\u103f\u1780-\u17d3"
+_LETTERS_A_WORD: Final = 5
+# Signs of letters, such as vowels of Hindi and marks of Arabic: parts of a word, though no letters of their own.
+SIGNS: Final = (
+    "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
+    "\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0900-\u0903\u093a-\u093c\u093e-\u094f\u0951-\u0957\u0962"
+    "\u0963\u0981-\u0983\u09bc\u09be-\u09cd\u0a01-\u0a03\u0a3c-\u0a4d\u0a81-\u0a83\u0abc-\u0acd\u0b01-\u0b03\u0b3c"
+    "\u0b3e-\u0b4d\u0b82\u0bbe-\u0bcd\u0c00-\u0c04\u0c3e-\u0c4d\u0c81-\u0c83\u0cbc\u0cbe-\u0ccd\u0d00-\u0d03\u0d3e-"
+    "\u0d4d\u0d82\u0d83\u0dca-\u0ddf\u200c\u200d"
+)
+_WORD_CHARACTER: Final = re.compile(r"\w")
+BLANKLESS: Final = re.compile(rf"[{CHARACTERS}{UNSPACED}]")
+_NO_BLANK: Final = re.compile(
+    rf"[{CHARACTERS}\u3000-\u3003\u3008-\u301f\uff01-\uff0f\uff1a-\uff20\u201c\u201d\u2018\u2019\u2014\u2026]"
+)
+_BETWEEN: Final = re.compile(rf"[{CHARACTERS}{UNSPACED}\u3000-\u303f\uff01-\uff0f\uff1a-\uff20]+")
+_COUNTED: Final = re.compile(rf"[{CHARACTERS}]|[{UNSPACED}]+")
+
+
+def count_words(text: str) -> int:
+    """Number of whitespace-separated pieces that hold a letter or digit (a lone dash is no word).
+
+    In Chinese and Japanese each character counts, as their writers count; in Thai, Lao, Burmese and Khmer a run of
+    letters counts as many words as it has fives of them.
+    """
+    blankless = 0
+    if not text.isascii() and BLANKLESS.search(text):
+        blankless = sum(ceil(len(run[0]) / _LETTERS_A_WORD) for run in _COUNTED.finditer(text))
+        text = _BETWEEN.sub(" ", text)
+    # One pattern over the whole text takes quadratic time on a long run of dashes, which looping models do write.
+    return blankless + sum(1 for piece in text.split() if _WORD_CHARACTER.search(piece))
+
+
+def joined(text: str, more: str) -> str:
+    """`more` behind `text` in the same paragraph: after a blank where their script puts one between sentences."""
+    blank = "" if _NO_BLANK.match(text[-1:]) and _NO_BLANK.match(more[:1]) else " "
+    return f"{text}{blank}{more}" if text and more else text or more
