@@ -130,6 +130,23 @@ async def test_each_part_of_agents_room_has_chapters_of_its_own() -> None:
     assert "It belongs to the part “Climax”" in "".join(prompts_of(model, "chapter"))
 
 
+async def test_chapters_without_a_length_belong_to_the_parts_too() -> None:
+    model = writer(131_072)
+    with Journal() as journal:
+        story = await written("agents-room", "Write a novel in ten chapters about a ferry.", model, journal)
+        assert journal.newest("draft") is None
+    assert len(story.scenes) == 10
+    assert {"exposition", "resolution"} < {one.role for one in model.asked}
+
+
+async def test_who_writes_a_whole_story_writes_all_its_chapters() -> None:
+    model = writer(131_072)
+    with Journal() as journal:
+        story = await written("agents-room", BRIEF.format("7,500"), model, journal, {"variant": "plan"})
+    assert len(story.scenes) == 3
+    assert {one.role for one in model.asked if one.path.endswith("/chapter")} == {"finalizer"}
+
+
 async def test_chapters_get_the_words_that_the_brief_names() -> None:
     model = writer(131_072, share=0.7)
     with Journal() as journal:
