@@ -70,7 +70,7 @@ MEANINGS: Final = {
     "ModelTable.timeout": "Seconds after which a call counts as failed.",
     "ModelTable.tries": "How often a call is tried in all, while the failure may pass.",
     "ModelTable.slots": "Embedded engine: calls at once; each has a share of the context.",
-    "ModelTable.threads": "Embedded engine: threads.",
+    "ModelTable.threads": "Embedded engine: threads. Without it and `FABULA_THREADS`, the fastest number is measured.",
     "ModelTable.context": "Embedded engine: tokens of context.",
     "ModelTable.adapters": "Embedded engine: LoRA adapters, file by name.",
     "PriceTable.input": "Price of prompt tokens.",
@@ -79,6 +79,7 @@ MEANINGS: Final = {
     "BudgetTable.tokens": "Most tokens of prompts and replies.",
     "BudgetTable.usd": "Most US dollars; the price of every model has to be known.",
     "AuthorTable.name": "Name.",
+    "AuthorTable.language": "tag of the language for exports, such as `de`; empty: read from the text",
     "AuthorTable.contact": "Address lines for the manuscript's first page.",
 }
 

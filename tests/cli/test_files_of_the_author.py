@@ -78,6 +78,41 @@ def test_an_own_text_is_edited_renamed_and_deleted_like_any_file(cli: Cli, proje
     assert labels(project) == LABELS
 
 
+@pytest.mark.parametrize("own", [True, False])
+def test_a_file_that_was_renamed_and_written_anew_is_one_file(cli: Cli, project: Path, *, own: bool) -> None:
+    """Two files of one artefact would be refused at the next edit, and the author has made only one."""
+    before, after = ("06-epilogue", "00-epilogue") if own else ("03-climax", "36-climax")
+    if own:
+        (project / f"story/{before}.md").write_text(EPILOGUE)
+        update(cli)
+    (project / f"story/{before}.md").unlink()
+    (project / f"story/{after}.md").write_text("All of it otherwise.\n")
+    cli("update", "lamp", "--yes")
+    there = [name for name in (before, after) if (project / f"story/{name}.md").exists()]
+    assert there == ["00-epilogue" if own else "03-climax"]
+    assert (project / f"story/{there[0]}.md").read_text() == "All of it otherwise.\n"
+    assert labels(project)[0 if own else 2] == ("Epilogue" if own else LABELS[2])
+    (project / f"story/{there[0]}.md").write_text("And again.\n")
+    cli("update", "lamp", "--yes")
+    assert "And again." in story(project).text
+
+
+def test_an_own_text_that_was_taken_back_is_said_to_be_out_of_the_story(cli: Cli, project: Path) -> None:
+    own = project / "story/06-epilogue.md"
+    own.write_text(EPILOGUE)
+    assert "Taken back: edit of epilogue" in cli("undo", "lamp").out
+    said = "story/06-epilogue.md is not in the story, since you took it back."
+    assert said in cli("status", "lamp").out
+    assert said in cli("update", "lamp", "--yes").out
+    assert labels(project) == LABELS
+    assert own.read_text().strip() == EPILOGUE.strip()
+    own.write_text("After all: the trees were sold.\n")
+    assert said not in cli("status", "lamp").out
+    cli("update", "lamp", "--yes")
+    assert labels(project) == [*LABELS, "Epilogue"]
+    assert said not in cli("status", "lamp").out
+
+
 @pytest.mark.parametrize("command", ["retake", "continue"])
 def test_nobody_else_writes_an_own_text(cli: Cli, project: Path, command: str) -> None:
     (project / "story/06-epilogue.md").write_text(EPILOGUE)

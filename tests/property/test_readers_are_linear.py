@@ -5,11 +5,16 @@ With `READER_CHARACTERS=200000` they are as long as a reply may be, with `100000
 
 from __future__ import annotations
 
+import ast
+import importlib
 import inspect
 import os
 import random
+import re
+import sys
 from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from time import process_time
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +37,7 @@ from fabula.story.plan_file import parse_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FrameType
 
 LENGTH = int(os.environ.get("READER_CHARACTERS", "20000"))
 SECONDS = 1.0
@@ -187,3 +193,81 @@ def test_a_reply_as_long_as_it_may_be_is_read_within_a_second(reader: str, kind:
         if taken[-1] <= SECONDS:
             break
     assert min(taken) <= SECONDS
+
+
+PEOPLE = ("Mara", "Tobias Quist", "Tobias", "A", "A a", "The Keeper", "Mara Mara")
+SPOKEN = (
+    'Mara: (She waits.) "The lamp." [EOD]\nTobias Quist (smiling): No.\nPlace: a\nBeat - 3: x\nPlot: 4, Overall: 5',
+    "**Place**: a\nMara and A a\nA: 4",
+    "Tobias Quist\nMara\nPlot: 3/5. Overall: A",
+)
+BUILDING = {f"re.{name}" for name in ("compile", "match", "fullmatch", "search", "sub", "split", "findall", "finditer")}
+BUILDERS: dict[str, Callable[[str], Any]] = READERS | {
+    "read_said": lambda text: dialogue.read_said(text, "Mara", PEOPLE),
+    "read_turn": lambda text: turns.read_turn(text, "Mara", PEOPLE, whole=True),
+    "read_choice": lambda text: replies.read_choice(text, PEOPLE),
+    "is_heading_of": lambda text: labelled.is_heading_of(text, ("Place", "Beat")),
+    "without_label": lambda text: labelled.without_label(text, "Place"),
+    "holds_word": lambda text: labelled.holds_word(text, "keeper"),
+}
+
+
+AT_THE_START = {  # of a line or a turn: their patterns are never searched for
+    *("chatter.__init__", "dialogue._labels", "labelled.is_heading_of", "labelled.read_labelled_line"),
+    *("turns._label", "verdicts._label"),
+}
+
+
+def _place(frame: FrameType) -> str:
+    return f"{Path(frame.f_code.co_filename).stem}.{frame.f_code.co_name}"
+
+
+def built_with_names() -> dict[str, set[re.Pattern[str]]]:
+    """The patterns that readers build from names, labels and options, by the function that builds them."""
+    found: dict[str, set[re.Pattern[str]]] = {}
+    compiled = re._compile  # type: ignore[attr-defined] # the one way to every pattern
+
+    def recorded(pattern: Any, flags: int) -> Any:  # noqa: ANN401 - as in `re`
+        made = compiled(pattern, flags)
+        if isinstance(made.pattern, str):
+            found.setdefault(_place(sys._getframe(2)), set()).add(made)
+        return made
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(re, "_compile", recorded)
+        dialogue._labels.cache_clear()  # it remembers
+        for text in SPOKEN:
+            for read in BUILDERS.values():
+                with suppress(FabulaError, ReplyProblem, yaml.YAMLError, yamltext.YamlError):
+                    read(text)
+    return found
+
+
+def builders() -> set[str]:
+    """The functions of readers that build a pattern from more than constants."""
+    found = set()
+    for file in Path(replies.__file__).parent.glob("*.py"):
+        names = vars(importlib.import_module(f"fabula.engine.replies.{file.stem}"))
+        for function in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(function, ast.FunctionDef):
+                calls = [one for one in ast.walk(function) if isinstance(one, ast.Call) and one.args]
+                made = [one.args[0] for one in calls if ast.unparse(one.func) in BUILDING]
+                if any(not {one.id for one in ast.walk(arg) if isinstance(one, ast.Name)} <= {*names} for arg in made):
+                    found.add(f"{file.stem}.{function.name}")
+    return found
+
+
+def test_patterns_that_are_built_from_names_take_linear_time() -> None:
+    found = built_with_names()
+    assert builders() <= set(found)
+    slow = []
+    for place in builders():
+        for pattern in found[place]:
+            for run in (*RUNS, *(f"{name}{after}" for name in PEOPLE for after in ("", " ", ":", "\n", " (", "\n* "))):
+                text = re.sub(r"\s{100,}", "\n", (run * (LENGTH // len(run) + 1))[:LENGTH])  # as a run leaves a reply
+                start = process_time()
+                pattern.match(text) if place in AT_THE_START else pattern.sub("", text)
+                taken = process_time() - start
+                if taken > SECONDS / 5:
+                    slow.append(f"{place}: {run!r}: {taken:.2f} s: {pattern.pattern[:80]}")
+    assert not slow, "\n".join(slow)

@@ -111,13 +111,13 @@ def _rotated(x: Array) -> Array:
     return np.asarray(x * cos + half * sin, np.float32)
 
 
-def write_model(path: Path, model: dict[str, Array]) -> Path:
-    """The model as a GGUF file of some 400 kB."""
+def write_model(path: Path, model: dict[str, Array], context: int = 512) -> Path:
+    """The model as a GGUF file of some 400 kB, with the context that it was trained for."""
     tokens = ("<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)))
     metadata: dict[str, Value] = {
         "general.architecture": "llama",
         "llama.block_count": LAYERS,
-        "llama.context_length": 512,
+        "llama.context_length": context,
         "llama.embedding_length": WIDTH,
         "llama.feed_forward_length": HIDDEN,
         "llama.attention.head_count": HEADS,

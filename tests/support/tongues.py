@@ -8,7 +8,7 @@ from typing import Final
 
 BRIEFS: Final = {
     "zh": "写一篇三百字左右的短篇小说，讲守灯塔的老妇人和男孩小宝，用现在时。",
-    "de": "Schreibe eine Geschichte von etwa 300 Wörtern über Mara, die einen Leuchtturm hütet, und den Jungen Tobias, im Präsens.",
+    "de": "Schreibe etwa 300 Wörter über Mara, die einen Leuchtturm hütet, und den Jungen Tobias, im Präsens.",
     "fr": "Écris une nouvelle d'environ 300 mots sur Mara, gardienne de phare, au présent.",
     "es": "Escribe un cuento de unas 300 palabras sobre Mara, que cuida un faro, en presente.",
     "ru": "Напиши рассказ примерно на 300 слов о Маре, смотрительнице маяка.",

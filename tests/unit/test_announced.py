@@ -9,6 +9,8 @@ import pytest
 from fabula.base.errors import MoreThanAnnouncedError
 from fabula.engine.announced import Announced
 from fabula.engine.dry_run import DryRun, PlannedCall
+from fabula.engine.staleness import marked
+from fabula.models.budget import estimate_tokens
 
 
 def announced_of(*paths: str, cost: float | None = 0.01) -> DryRun:
@@ -86,3 +88,9 @@ def test_terse_and_generous_walks_are_announced_together() -> None:
     assert (both.least_calls, len(both.planned)) == (1, 2)
     assert both.tokens == 160, "a third more than 120, a third less than 240"
     assert both.cost == pytest.approx(0.0133, abs=0.0001)
+
+
+def test_what_a_dry_run_marks_is_not_counted() -> None:
+    text = "The ferry was late again.\n\nNobody had a watch.\n\nThey waited."
+    assert marked(text) != text
+    assert estimate_tokens(marked(text)) == estimate_tokens(text)

@@ -25,7 +25,7 @@ def test_an_estimate_is_near_what_a_short_story_takes(system: str, temper: str) 
 @pytest.mark.parametrize("temper", estimates.TEMPERS)
 def test_an_estimate_counts_the_continuations_of_a_long_text(temper: str) -> None:
     found = estimates.compared("end-to-end", 20_000, estimates.TEMPERS[temper], LARGE)
-    assert found.announced_calls >= 4, "a reply of 8,192 tokens holds a quarter of it"
+    assert found.announced_calls >= 3, "a reply of 8,192 tokens holds a third of it"
     assert 75 <= found.ratio <= 125
 
 

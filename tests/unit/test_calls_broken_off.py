@@ -105,6 +105,14 @@ async def test_replies_that_break_off_uncounted_are_paid_with_each_try(tmp_path:
         assert budget.spent_tokens == sum(usage.prompt + usage.reply for usage in journal.usages())
 
 
+async def test_what_a_server_says_without_a_full_stop_gets_one_before_ours() -> None:
+    async def fails() -> None:
+        raise OverloadedError("dear asks for fewer calls (429). It said: slow down", model="dear", retry_after=9_999)
+
+    with pytest.raises(OverloadedError, match=r"It said: slow down\. The server asks to wait 2 h 47 min"):
+        await Limited(Slow(fails)).ask(Request((), role="writer", path="text"))
+
+
 async def test_a_reply_that_takes_too_long_is_paid_as_far_as_it_came(tmp_path: Path) -> None:
     with Journal() as journal:
         run, _ = room(tmp_path, journal, Limited(Slow(for_ever), timeout=0.01, tries=1))

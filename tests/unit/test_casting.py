@@ -71,6 +71,19 @@ def test_an_embedded_model_gets_what_its_table_says(tmp_path: Path, monkeypatch:
     assert model.name == f"embedded:{weights}"
     assert (given["weights"], given["slots"], given["context"], given["threads"]) == (weights, 2, 512, 1)
     assert given["adapters"] == {"plot": Path("plot.gguf")}
+    everywhere = Environment({"FABULA_THREADS": "3", "XDG_CACHE_HOME": "/cache"})
+    open_model(f"embedded:{weights}", table, everywhere)
+    assert (given["threads"], given["cache"]) == (1, Path("/cache/fabula"))
+    open_model(f"embedded:{weights}", ModelTable(), everywhere)
+    assert given["threads"] == 3
+    open_model(f"embedded:{weights}", ModelTable(), Environment())
+    assert given["threads"] is None, "the engine measures"
+
+
+@pytest.mark.parametrize("said", ["0", "-1", "four", "513", "9" * 5000, "\u0663"])
+def test_a_number_of_threads_that_cannot_be_is_refused(said: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"FABULA_THREADS is .* from 1 to 512\. Without it, fabula measures"):
+        open_model(f"embedded:{tmp_path / 'any.gguf'}", ModelTable(), Environment({"FABULA_THREADS": said}))
 
 
 async def test_an_embedded_model_without_weights_says_how_to_get_them_when_it_is_asked(tmp_path: Path) -> None:

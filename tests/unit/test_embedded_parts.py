@@ -113,7 +113,8 @@ async def test_files_that_are_no_model_are_refused_before_the_engine_starts(tmp_
 async def test_without_the_engine_the_message_says_how_to_get_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    (tmp_path / "xllamacpp.py").write_text("raise ImportError('no wheel for this machine')")
+    monkeypatch.syspath_prepend(tmp_path)
     path = tmp_path / "model.gguf"
     path.write_bytes(b"GGUF")
     model = EmbeddedModel(path, name="x")

@@ -45,7 +45,7 @@ def body(text: str, label: str = "Scene 1") -> list[str]:
 
 
 def test_it_is_found_by_name_and_suffix() -> None:
-    assert find("fountain").render is fountain.render
+    assert find("fountain").write is fountain.render
     assert find(".fountain").render is fountain.render
 
 

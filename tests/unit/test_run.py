@@ -480,7 +480,7 @@ async def test_a_dry_run_plans_the_words_that_are_expected(room: Room) -> None:
 async def test_a_made_up_reply_is_cut_where_the_model_would_be(room: Room) -> None:
     model = ScriptedModel({}, capabilities=Capabilities(reply=100, context=4_000))
     reply, context = await rehearsed(room, lambda run: run.reply("poet", "say", expect=500, what="it"), model=model)
-    assert (reply.finish, count_words(reply.text)) == ("length", 70)
+    assert (reply.finish, count_words(reply.text)) == ("length", 75)
     assert context.dry_run.planned[0].reply <= 100
 
 

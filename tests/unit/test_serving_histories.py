@@ -207,7 +207,8 @@ async def test_after_the_end_the_answer_says_so(tmp_path: Path, name: dict[str, 
 async def test_a_character_that_only_ends_a_cell_is_told_so_in_words(server: Here) -> None:
     turn = Turn(1, 1, 1, "One.", None, ends_cell=True)
     assert exchange_of(turn) == Exchange("One.", SILENCE)
-    record = {"do": "turn", "turn": {"said": "One.", "line": None}}
+    made = {"cell": 1, "step": 1, "present": ["Mara"], "ends": [True, False], "next": [1, 0, False]}
+    record = {"do": "turn", "turn": {"said": "One.", "line": None} | made}
     (server.served.conversing.project.folder / "chat").mkdir()
     log = server.served.conversing.project.folder / "chat" / f"{Group(TWO).base('One.')}.jsonl"
     head = {"format": 1, "player": "Tobias", "others": ["Mara"], "freedom": "guided"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fabula.project.telling import ORDER, TITLE, is_own, of_empty, of_renamed
+from fabula.project.telling import ORDER, TITLE, is_own, is_taken_back, of_empty, of_renamed
 from fabula.story import Story, slug
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ _OWN: Final = "{0} is a text of your own: it stands in the story where its name 
 _UNUSED: Final = "{0} is not used in this story as it is written now, so your text there changes nothing."
 _UNREAD: Final = "{0} is not read: only files .md, .yaml and .csv are, and none in further folders."
 _OWN_GONE: Final = "{0}, a text of your own, is gone, and leaves the story with it."
+_TAKEN_BACK: Final = "{0} is not in the story, since you took it back. Change it to have it in again, or delete it."
 _GONE: Final = (
     "{0} is gone, which says nothing: it gets its text back. Say `fabula retake {1}` for another one; what the story "
     "is to do without has to leave its plan or brief."
@@ -34,7 +35,7 @@ def remarks_on(
         changes: that were found in the files.
         used: paths of the artefacts that the story is made of; `None` where that is not known.
     """
-    found = [*_of_names(project, journal, used)]
+    found = [*_of_names(project, journal, used), *_taken_back(project, journal, {change.path for change in changes})]
     found += [] if used is None else _of_changes(journal, changes, used)
     found += [_UNREAD.format(name) for name in project.unread()]
     project.told |= set(found)
@@ -58,6 +59,13 @@ def _of_names(project: Project, journal: Journal, used: Collection[str] | None) 
                 yield _OWN_GONE.format(file)
         elif used is None or path in used:
             yield _GONE.format(file, path)
+
+
+def _taken_back(project: Project, journal: Journal, changed: Collection[str]) -> Iterator[str]:
+    """What is said of texts of the author's own that are out of the story, though their files are there."""
+    for path, file in journal.places().items():
+        if path not in changed and is_taken_back(journal, path, file) and (project.folder / file).exists():
+            yield _TAKEN_BACK.format(file)
 
 
 def _of_changes(journal: Journal, changes: Collection[Change], used: Collection[str]) -> Iterator[str]:

@@ -22,6 +22,7 @@ TEMP_PREFIX: Final = ".fabula-"
 PRIVATE: Final = 0o600
 """The mode of a file that nobody but its owner is to read: a journal, a chat."""
 _TEMP: Final = re.compile(rf"{re.escape(TEMP_PREFIX)}[0-9a-f]{{16}}\.tmp")
+_DEVICES: Final = (("/", "dev"), ("/", "proc"))  # as in `/dev/stdin`, which a person types
 _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FULL = "The disk or quota is full. Free some space and run the command again"
@@ -70,7 +71,7 @@ def remove_leftovers(folders: Iterable[Path]) -> None:
     for folder in folders:
         with contextlib.suppress(OSError):
             for file in filter(lambda file: _TEMP.fullmatch(file.name), [*folder.iterdir()]):
-                handle = os.open(file, os.O_RDONLY | _NO_LINK)
+                handle = os.open(file, os.O_RDONLY | os.O_NONBLOCK | _NO_LINK)
                 try:
                     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     file.unlink()
@@ -229,19 +230,31 @@ def sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-def read_text(path: Path, limit: int) -> str:
-    """The text of a UTF-8 file of at most `limit` bytes, as `readable` leaves it.
+def read_bytes(path: Path, limit: int) -> bytes:
+    """The content of a file of at most `limit` bytes; a pipe is read only where a device's name is given.
 
     Raises:
-        UsageError: the file cannot be read, is larger than `limit`, or is not UTF-8 text.
+        UsageError: the file cannot be read, is none, or is larger than `limit`.
     """
     try:
+        if path.exists() and not path.is_file() and not path.is_dir() and path.parts[:2] not in _DEVICES:
+            raise UsageError(f"{path} is no file: reading it might never end. Remove it, or put a file there.")
         with path.open("rb") as file:
             data = file.read(limit + 1)
     except OSError as error:
         raise UsageError(f"Cannot read {path}: {error.strerror}. Give a text file that can be read.") from error
     if len(data) > limit:
         raise UsageError(f"{path} is larger than {limit:,} bytes. Give a smaller file.")
+    return data
+
+
+def read_text(path: Path, limit: int) -> str:
+    """The text of a UTF-8 file of at most `limit` bytes, as `readable` leaves it.
+
+    Raises:
+        UsageError: the file cannot be read, is larger than `limit`, or is not UTF-8 text.
+    """
+    data = read_bytes(path, limit)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

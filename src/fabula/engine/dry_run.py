@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Sketch: TypeAlias = Callable[[Words], str]
 
 Temper: TypeAlias = Literal["even", "mixed", "terse", "generous"]
-_SENTENCE: Final = 14
+_SENTENCE: Final = 11
 _LETTERS: Final = 4  # of a word, beside the first one; one less in every third
 _FEW, _MANY, _PER_WORD = 8, 120, 14  # words of a text in a typed reply; half of what its bound allows
 _USUAL: Final = 12  # words of a text in a typed reply that nothing bounds
@@ -132,8 +132,9 @@ class DryRun:
 def placeholder(words: int, path: str) -> str:
     """Text of `words` words whose sentences all differ, also between paths, so that no check cuts it.
 
-    Its words are as long as those of stories, since later prompts, whose tokens are estimated, hold it: 1.30 tokens a
-    word, as in the 42 stories of `benchmarks/replies/rooms`.
+    Its words and sentences are as long as those of stories, since later prompts, whose tokens are estimated, hold it,
+    and some texts are cut by sentences: 1.30 tokens a word and 11 words a sentence, as in the 42 stories of
+    `benchmarks/replies/rooms`.
     """
     drawn = shake_128(path.encode()).digest(_LETTERS * max(words, 1))
     letters = "".join(chr(ord("a") + byte % 26) for byte in drawn)

@@ -23,6 +23,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias
 
 from fabula.base.characters import readable
+from fabula.base.database import connected
 from fabula.base.errors import JournalDamagedError, JournalError, JournalVersionError
 from fabula.base.files import PRIVATE
 from fabula.engine.trail import Record, Step
@@ -216,8 +217,7 @@ class Journal:
             if self._path is not None:
                 with suppress(OSError):  # what cannot be made, SQLite reports
                     os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, PRIVATE))  # its other files get this mode too
-            db = sqlite3.connect(self._path or ":memory:", isolation_level=None, timeout=5.0)
-            self._db = db
+            db = self._db = connected(self._path, _SCHEMA)
             self._prepare(db)  # first, so that another program's file is not touched
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = FULL")
@@ -231,8 +231,8 @@ class Journal:
             self._copy = TemporaryDirectory(prefix="fabula-")
             for file in (path, log):
                 shutil.copyfile(file, Path(self._copy.name) / file.name)
-            return sqlite3.connect(Path(self._copy.name) / path.name, isolation_level=None)
-        return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None)
+            return connected(Path(self._copy.name) / path.name, _SCHEMA)
+        return connected(path, _SCHEMA, uri=f"{path.absolute().as_uri()}?mode=ro&immutable=1")
 
     def _check_format(self, db: sqlite3.Connection) -> tuple[int, int]:
         """The format of the file, and how many tables are in it."""

@@ -8,7 +8,6 @@ import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -231,6 +230,13 @@ class Cast:
             await performer.close()
 
 
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that no file can have
+        return False
+
+
 def load_function(spec: str) -> Callable[..., Any]:
     """The function that `path/to/file.py:name` names. It is the user's own code and runs as such.
 
@@ -240,13 +246,14 @@ def load_function(spec: str) -> Callable[..., Any]:
     """
     file, _, name = spec.rpartition(":")
     path = Path(file)
-    if not file.endswith(".py") or not path.is_file():
-        raise ConfigError(f"{spec!r} names no Python function. Write it as path/to/file.py:function.")
+    if not file.endswith(".py") or not _is_file(path):
+        raise ConfigError(f"{spec[:300]!r} names no Python function. Write it as path/to/file.py:function.")
     module = ModuleType(f"fabula_user_{path.stem}")
     module.__file__ = str(path)
     sys.modules[module.__name__] = module  # dataclasses in it look for their module there
     try:
-        SourceFileLoader(module.__name__, str(path)).exec_module(module)
+        # Its text and not what lies compiled in `__pycache__`: that may come from somebody else, and say otherwise.
+        exec(compile(path.read_bytes(), path, "exec", dont_inherit=True), vars(module))  # noqa: S102 - the user's own
     except SyntaxError as error:
         raise ConfigError(f"{path} is no valid Python: {error.msg} (line {error.lineno}). Correct it.") from error
     function = getattr(module, name, None)

@@ -24,12 +24,14 @@ from contextvars import ContextVar
 from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
+from fabula.base.characters import DRY_RUN_MARK
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Iterator
 
 T = TypeVar("T")
 
-MARK: Final = "\ue0fb"
+MARK: Final = DRY_RUN_MARK
 _PARAGRAPH_END: Final = re.compile(r"(?<=\S)(?=\s*?(?:\n[ \t]*\n|\Z))")
 _stale_in: ContextVar[object] = ContextVar("stale_in", default=None)
 

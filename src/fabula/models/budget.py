@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import TYPE_CHECKING
 
+from fabula.base.characters import DRY_RUN_MARK
 from fabula.base.errors import BudgetError, UsageError
 from fabula.models.base import NOTHING_USED, Usage
 from fabula.models.prices import FREE, cost, listed_window, price_of
@@ -38,7 +39,7 @@ def estimate_tokens(text: str) -> int:
     (7 % and 11 % high on average), JSON 13 % to 19 % low, German and French within 19 %, Russian, Chinese and Japanese
     from 23 % low (SmolLM2) to twice too high (Qwen2.5).
     """
-    data = text.encode("utf-8", "surrogatepass")
+    data = text.replace(DRY_RUN_MARK, "").encode("utf-8", "surrogatepass")
     high = len(data.translate(None, _ASCII))
     words = len(data) - len(data.translate(None, _WORDS))
     typography = 3 * data.count(_TYPOGRAPHY)

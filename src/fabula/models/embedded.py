@@ -1,11 +1,12 @@
-"""A language model in this process: `EmbeddedModel` answers `Request`s with llama.cpp and any GGUF file.
+"""A language model on this machine: `EmbeddedModel` answers `Request`s with llama.cpp and any GGUF file.
 
 Slots. One slot answers one call at a time and is the default: the engine keeps the states of earlier prompts in host
 memory, so agents that take turns find their own long prefix again. More slots serve independent calls at once (about
 1.2 times the tokens a second with four, on two cores), but each has to read a shared prefix for itself.
 
 Determinism. With one slot, the same weights, request and seed give the same text. Calls that run at the same time are
-computed together and can differ in a late digit, hence in words, even with temperature 0.
+computed together and can differ in a late digit, hence in words, even with temperature 0. How many threads there are
+(`tuning` measures what suits this machine) changes no digit.
 
 Chat template. The GGUF's own is used; a file without one gets ChatML, which base models answer as plain text. A request
 without a system prompt gets an empty one, so that no template adds words that are not the author's.
@@ -22,8 +23,9 @@ from typing import TYPE_CHECKING
 from fabula.base.errors import ModelError, ModelUnavailableError
 from fabula.models.base import Capabilities, Reply, Request, Sampling
 from fabula.models.known import DIGITS, KNOWN, find_weights, fingerprint, is_small_file, recognise
-from fabula.models.llamacpp import Engine, EngineSettings, ReplyReader, body_of, raised, sent_values, start_engine
+from fabula.models.llamacpp import Engine, EngineSettings, ReplyReader, body_of, raised, sent_values
 from fabula.models.threads import Session
+from fabula.models.tuning import Tuner
 
 if TYPE_CHECKING:
     import threading
@@ -44,7 +46,8 @@ class EmbeddedModel:
         name: what a user types.
         slots: how many calls run at once; more wait for their turn.
         context: tokens a call may take in all, prompt and reply.
-        threads: of the engine; `None` takes the cores this process may use, at most 8.
+        threads: of the engine; `None` takes as many as are fastest on this machine.
+        cache: the folder where it is kept which are; `None` has them measured by each engine.
         adapters: LoRA adapters (GGUF files) by name; a request chooses one, or none. `lora.peft_to_gguf` makes them.
         sampling: values for what a request leaves open.
         clock: gives seconds; for the usage of a call.
@@ -56,6 +59,7 @@ class EmbeddedModel:
     slots: int = 1
     context: int = 8192
     threads: int | None = None
+    cache: Path | None = None
     adapters: Mapping[str, Path] = field(default_factory=dict)
     sampling: Sampling = field(default_factory=Sampling)
     clock: Callable[[], float] = time.perf_counter
@@ -94,6 +98,11 @@ class EmbeddedModel:
             small=is_small_file(self.path),
         )
 
+    @property
+    def engine(self) -> Engine | None:
+        """The engine, from the end of its start to `close`: which threads it has, and which process it is."""
+        return None if self._session is None else self._session.engine
+
     async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
         """Answer `request`; pieces go to `on_text` in the caller's loop and together are the reply's text.
 
@@ -103,6 +112,7 @@ class EmbeddedModel:
         Raises:
             ContextLengthError: the prompt does not fit.
             ModelUnavailableError: no such file, no GGUF, no engine; or the model was closed meanwhile.
+            OverloadedError: the engine crashed. The next call starts it anew.
             ModelError: the engine refused the request.
             UnknownNameError: the request names an adapter that is not loaded.
         """
@@ -123,20 +133,22 @@ class EmbeddedModel:
         session, self._session = self._session, None
         engine = await asyncio.to_thread(session.close) if session is not None else None
         if engine is not None:
-            engine.close()
+            await asyncio.to_thread(engine.close)
 
     def _new_session(self) -> Session[Engine]:
-        settings = EngineSettings(self.path, self.slots, self.context, self.threads, tuple(self.adapters.values()))
-        return Session(lambda: start_engine(settings, self.name), self.slots, self.name)
+        settings = EngineSettings(self.path, self.slots, self.context, tuple(self.adapters.values()))
+        tuner = Tuner(self.path, asked=self.threads, cache=self.cache)
+
+        def opened() -> Engine:
+            engine = Engine(settings, tuner, self.name)
+            engine.open()
+            return engine
+
+        return Session(opened, self.slots, self.name)
 
     def _run(self, engine: Engine, body: Json, reader: ReplyReader, stop: threading.Event) -> None:
-        def on_chunk(chunk: Json) -> bool:
-            if not stop.is_set():
-                reader.take(chunk)
-            return stop.is_set()
-
         try:
-            engine.stream(body, on_chunk)
+            engine.stream(body, reader.take, stop)
         except ValueError as error:
             raise ModelError(f"The embedded engine cannot take this request: {error}.", model=self.name) from error
         if reader.error is not None and not stop.is_set():

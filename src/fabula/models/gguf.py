@@ -7,9 +7,8 @@ tensors, each aligned to 32 bytes. Files are hostile input: every length is chec
 from __future__ import annotations
 
 import struct
+from itertools import takewhile
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias
-
-import numpy as np
 
 from fabula.base.errors import UsageError
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    import numpy as np
     from numpy.typing import NDArray
 
 Value: TypeAlias = "str | int | float | bool | tuple[str, ...] | tuple[int, ...] | tuple[float, ...]"
@@ -30,8 +30,10 @@ _FLOAT32_TENSOR = 0
 _MOST_PAIRS, _MOST_ITEMS, _LONGEST_STRING = 10_000, 4_000_000, 1 << 24
 
 
-def read_metadata(path: Path) -> dict[str, str | float]:
+def read_metadata(path: Path, before: str = "") -> dict[str, str | float]:
     """The single-valued metadata of a GGUF file (texts, numbers, flags); lists such as the vocabulary are skipped.
+
+    With `before`, only what stands before the first key that begins so: reading over a vocabulary takes 0.2 s.
 
     Raises:
         UsageError: the file is no GGUF, or cut, or gives impossible lengths.
@@ -43,7 +45,8 @@ def read_metadata(path: Path) -> dict[str, str | float]:
             _number(file, "Q")  # the number of tensors
             pairs = _bounded(_number(file, "Q"), _MOST_PAIRS)
             read = ((_string(file), _value(file, int(_number(file, "I")))) for _ in range(pairs))
-            return {key: value for key, value in read if value is not None}
+            wanted = takewhile(lambda pair: not (before and pair[0].startswith(before)), read)
+            return {key: value for key, value in wanted if value is not None}
     except (OSError, EOFError, UnicodeDecodeError, ValueError) as error:
         raise UsageError(f"{path} cannot be read as a GGUF file: {error}.") from error
 
@@ -110,7 +113,7 @@ def write_gguf(path: Path, metadata: Mapping[str, Value], tensors: Mapping[str, 
     with temporary.open("wb") as file:
         file.write(before.ljust(_aligned(len(before)), b"\0"))
         for tensor in tensors.values():
-            data = np.ascontiguousarray(tensor, dtype="<f4").tobytes()
+            data = tensor.astype("<f4", copy=False).tobytes()
             file.write(data.ljust(_aligned(len(data)), b"\0"))
     temporary.replace(path)
 

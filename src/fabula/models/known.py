@@ -139,17 +139,22 @@ def is_small(name: str) -> bool:
 
 
 def models_home(environ: Mapping[str, str]) -> Path:
-    """The folder that holds fetched models: `FABULA_MODELS`, else `fabula/models` in the user's cache folder.
+    """The folder that holds fetched models: `FABULA_MODELS`, else `models` in `cache_home`."""
+    if chosen := environ.get("FABULA_MODELS"):
+        return Path(chosen).expanduser()
+    return cache_home(environ) / "models"
+
+
+def cache_home(environ: Mapping[str, str]) -> Path:
+    """The folder of what can be fetched or measured again: `fabula` in the user's cache folder.
 
     A relative `XDG_CACHE_HOME` is ignored, as the XDG base directory specification asks.
     """
-    if chosen := environ.get("FABULA_MODELS"):
-        return Path(chosen).expanduser()
     cache = Path(environ.get("XDG_CACHE_HOME", ""))
     if not cache.is_absolute():
         user = Path(environ.get("HOME") or Path.home())
         cache = user / "Library" / "Caches" if sys.platform == "darwin" else user / ".cache"
-    return cache / "fabula" / "models"
+    return cache / "fabula"
 
 
 def local_path(name: str, home: Path) -> Path:

@@ -142,6 +142,8 @@ class Limited:
     def _given_up(self, failure: ModelError, tries: int, waited: float) -> ModelError:
         """The last failure, saying what was tried and how long the server asks to wait, where that is too long."""
         said = [str(failure)]
+        if not said[0].endswith((".", "!", "?")):  # a server's own words may end in nothing
+            said[0] += "."
         asked = failure.retry_after
         if failure.retryable and tries < self.tries and asked is not None and waited + asked > self.total_wait:
             said.append(

@@ -1,16 +1,19 @@
-"""llama.cpp in this process, through `xllamacpp`: the engine, our `Request` in its words, its chunks as our `Reply`.
+"""llama.cpp through `xllamacpp`, in a process of its own: our `Request` in its words, its chunks as `Reply`.
 
-Only this module knows the engine's words. Starting and streaming block; `embedded` runs them in threads.
+Only this module and `engine_process` know the engine's words. Starting and streaming block; `embedded` runs them in
+threads. A process of its own, because how long idle threads spin is settled when the library is loaded, and because a
+crash of the engine then ends one call and not the run.
 """
 
 from __future__ import annotations
 
-import importlib
 import json
-import os
-import secrets
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+import threading
+from dataclasses import asdict, dataclass
+from itertools import count
+from queue import Empty, SimpleQueue
+from time import monotonic
+from typing import TYPE_CHECKING, Literal
 
 from fabula.base.errors import (
     ContextLengthError,
@@ -21,20 +24,17 @@ from fabula.base.errors import (
     UsageError,
 )
 from fabula.models.base import Reply, Usage
+from fabula.models.child import Child, ChildEndedError
+from fabula.models.tuning import Pace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from fabula.models.base import Json, Request, Sampling
+    from fabula.models.tuning import Setting, Tuner
 
 _MAGIC = b"GGUF"
-_MOST_THREADS = 8
-# Prefill is done in batches, and a call can only be cancelled between two: 256 tokens are 1-2 s on a slow machine,
-# and cost 1 % of prefill speed against the engine's own 2,048.
-_BATCH = 256
-# Host memory for the states of prompts that lost their slot; the engine's own limit of 8 GiB would fill a laptop.
-_PROMPT_CACHE_MIB = 2048
 # The engine reads seeds as 32 bits, and the highest one as "draw a seed".
 _SEEDS = 2**32 - 1
 # With `choices`, the engine reports this many candidates of the first token, so that each choice is among them.
@@ -42,6 +42,8 @@ _CANDIDATES = 1000
 _SERVER_FAULT = 500
 # Only streams can be cancelled; with progress reports also while the prompt is read.
 _STREAM = {"stream": True, "stream_options": {"include_usage": True}, "return_progress": True}
+_GLANCE = 0.05  # seconds between two looks whether a call is to stop
+_CONSTRAINED = ("response_format", "grammar", "logprobs")
 
 
 # the engine -----------------------------------------------------------------------------------------------------------
@@ -54,53 +56,223 @@ class EngineSettings:
     path: Path
     slots: int
     context: int
-    threads: int | None
     adapters: tuple[Path, ...]
 
 
 class Engine:
-    """A running engine; made by `start_engine`, freed by `close`."""
+    """An engine in a process of its own: started by `open` or by a call, and anew by the next one after a crash.
 
-    def __init__(self, server: Any) -> None:  # noqa: ANN401 - a compiled class without types
-        self._server = server
+    It is also started anew where its `tuner` finds that other threads are better. A reply that comes too slowly, since
+    others have come to use the cores, is then written again up to where it was, with the same seed.
+    """
 
-    def stream(self, body: Json, on_chunk: Callable[[Json], bool]) -> None:
-        """Answer one body, blocking; each chunk goes to `on_chunk`, which returns true to cancel.
+    def __init__(self, settings: EngineSettings, tuner: Tuner, model: str) -> None:
+        self._settings, self._tuner, self._model = settings, tuner, model
+        self._starting = threading.Lock()
+        self._process: _Process | None = None
+
+    @property
+    def setting(self) -> Setting | None:
+        """The threads that it was last started with."""
+        return None if self._process is None else self._process.setting
+
+    @property
+    def pid(self) -> int | None:
+        """The number of the engine's process, while there is one."""
+        process = self._process
+        return None if process is None or process.ended else process.child.pid
+
+    def open(self) -> None:
+        """Start it; takes 0.5 s (100 MB) to some seconds, and half a second more where threads are measured first.
+
+        Raises:
+            ModelUnavailableError: xllamacpp is not installed, or a file is missing, no GGUF, or refused by the engine.
+        """
+        with self._starting:
+            self._running()
+
+    def stream(self, body: Json, on_chunk: Callable[[Json], None], stop: threading.Event) -> None:
+        """Answer one body, blocking; each chunk goes to `on_chunk` until `stop` is set.
 
         Errors of the engine arrive as a chunk `{"error": {...}}`, except for bodies it cannot parse.
 
         Raises:
             ValueError: the body cannot be parsed (a bad schema, most often).
+            ModelUnavailableError: as `open`.
+            OverloadedError: the engine crashed, and the next call starts it anew; or a reply that was to be written
+                again became another.
         """
-        self._server.handle_chat_completions(body, on_chunk)
+        given = _Given(on_chunk, self._model)
+        while not self._whole(body, given, stop):
+            given.begins_again()
 
     def close(self) -> None:
-        """Free the engine's memory and threads."""
-        self._server = None
+        """End the process."""
+        with self._starting:
+            self._end()
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.child.close()
+
+    def _running(self) -> _Process:
+        """The process, started where there is none that lives, or where other threads have become better."""
+        process = self._process
+        if process is None or process.ended:
+            setting = None
+        elif process.calls or not self._tuner.due() or (setting := self._tuner.choose()) == process.setting:
+            return process
+        self._end()
+        for path in (self._settings.path, *self._settings.adapters):
+            check_gguf(path, self._model)
+        self._process = _Process(self._settings, setting or self._tuner.choose(), self._model)
+        return self._process
+
+    def _whole(self, body: Json, given: _Given, stop: threading.Event) -> bool:
+        """Whether the reply has come to its end; false where it was stopped because the engine had become too slow."""
+        with self._starting:
+            call = self._running().ask(body)
+        plain = not any(name in body for name in _CONSTRAINED)
+        resumes = plain and self._settings.slots == 1 and "seed" in body
+        pace = Pace(monotonic)
+        slow = stopped = False
+        while (line := call.said()) is None or "chunk" in line:
+            if line is not None and not stopped and given.take(line["chunk"]):
+                pace.piece()
+                slow = resumes and self._tuner.collapsed(pace)
+            if not stopped and (slow or stop.is_set()):
+                call.stop()
+                stopped = True
+        if "ended" in line:
+            raise OverloadedError(
+                f"The embedded engine crashed while it answered ({line['ended']}). Ask again: it is started anew.",
+                model=self._model,
+            )
+        if line["refused"]:
+            raise ValueError(line["refused"])
+        if slow and not stop.is_set():
+            return False
+        if plain and not call.beside:
+            self._tuner.heard(pace.pieces, pace.seconds)
+        return True
 
 
-def start_engine(settings: EngineSettings, model: str) -> Engine:
-    """Load the weights and start the engine; takes 0.4 s (100 MB) to some seconds.
+class _Process:
+    """A process that serves, and the calls that it answers.
 
     Raises:
-        ModelUnavailableError: xllamacpp is not installed, or a file is missing, no GGUF, or refused by the engine.
+        ModelUnavailableError: it could not start.
     """
-    for path in (settings.path, *settings.adapters):
-        check_gguf(path, model)
-    xllamacpp = _import_xllamacpp(model)
-    try:
-        server = xllamacpp.Server(_params(xllamacpp, settings))
-    except RuntimeError as error:
-        with_adapters = " or an adapter does not belong to this model" if settings.adapters else ""
-        raise ModelUnavailableError(
-            f"The engine could not load {settings.path} ({error}). The file is damaged, of an architecture it does "
-            f"not know,{with_adapters} or memory is short. Fetch the file again (`fabula models pull smollm2` gets a "
-            "working one), or take a smaller context.",
+
+    def __init__(self, settings: EngineSettings, setting: Setting, model: str) -> None:
+        self.setting, self.child = setting, Child(setting.spin)
+        self.calls: dict[int, _Call] = {}
+        self.ended = ""
+        self._lock, self._numbers = threading.Lock(), count()
+        served = {"path": str(settings.path), "slots": settings.slots, "context": settings.context}
+        adapters = [str(path) for path in settings.adapters]
+        self.child.send({"serve": {**served, **asdict(setting), "adapters": adapters}})
+        try:
+            said = self.child.answer()
+        except ChildEndedError as error:
+            said = {"failed": str(error), "engine": True}
+        if "failed" in said:
+            self.child.close()
+            raise _not_started(said, settings, model)
+        threading.Thread(target=self._listen, name=f"fabula {model} listens", daemon=True).start()
+
+    def ask(self, body: Json) -> _Call:
+        """Begin a call."""
+        with self._lock:
+            call = _Call(next(self._numbers), self)
+            self.calls[call.number] = call
+            for running in self.calls.values():
+                running.beside = running.beside or len(self.calls) > 1
+            if self.ended:
+                call.lines.put({"ended": self.ended})
+        self.child.send({"id": call.number, "body": body})
+        return call
+
+    def _listen(self) -> None:
+        """Hand each line to the call that it belongs to; the thread ends with the process."""
+        for line in self.child.lines():
+            if call := self.calls.get(line["id"]):
+                call.lines.put(line)
+        how = self.child.ended()
+        with self._lock:
+            self.ended = how
+            for call in self.calls.values():
+                call.lines.put({"ended": how})
+
+
+class _Call:
+    """One call of a process; `beside` says whether it ever ran beside others."""
+
+    def __init__(self, number: int, process: _Process) -> None:
+        self.number, self._process = number, process
+        self.lines: SimpleQueue[Json] = SimpleQueue()
+        self.beside = False
+
+    def said(self) -> Json | None:
+        """The next line: a chunk, `done` or `ended`; `None` where it does not come soon."""
+        try:
+            line = self.lines.get(timeout=_GLANCE)
+        except Empty:
+            return None
+        if "chunk" not in line:
+            self._process.calls.pop(self.number, None)
+        return line
+
+    def stop(self) -> None:
+        """Have it end after the token (or the batch of prompt tokens) that it is at; `done` comes then."""
+        self._process.child.send({"stop": self.number})
+
+
+class _Given:
+    """Passes chunks on; of a reply that begins again, only what goes beyond the text that was passed on."""
+
+    def __init__(self, on_chunk: Callable[[Json], None], model: str) -> None:
+        self._on_chunk, self._model = on_chunk, model
+        self._text = self._now = ""
+
+    def begins_again(self) -> None:
+        """The reply comes from its beginning."""
+        self._now = ""
+
+    def take(self, chunk: Json) -> bool:
+        """Pass a chunk on; whether it has text.
+
+        Raises:
+            OverloadedError: the reply is another than before.
+        """
+        delta = next((choice.get("delta") or {} for choice in chunk.get("choices") or ()), {})
+        piece = delta.get("content") or ""
+        known, self._now = self._text[len(self._now) :], self._now + piece
+        if known and piece:
+            if not (known.startswith(piece) or piece.startswith(known)):
+                raise OverloadedError("The embedded engine could not take up its reply. Ask again.", model=self._model)
+            delta["content"] = piece[len(known) :]
+        self._text = max(self._text, self._now, key=len)
+        self._on_chunk(chunk)
+        return bool(piece)
+
+
+def _not_started(said: Json, settings: EngineSettings, model: str) -> ModelUnavailableError:
+    """Why there is no engine, in words for a person."""
+    if not said["engine"]:
+        return ModelUnavailableError(
+            f"The embedded engine is not installed ({said['failed']}). `pip install xllamacpp`, or use a server "
+            "(`openai-chat:MODEL --base-url URL`).",
             model=model,
-        ) from error
-    # Freeing a server whose loop has not begun to run hangs for ever; one answered call proves that it runs.
-    server.handle_completions({"prompt": "a", "max_tokens": 1, "cache_prompt": False})
-    return Engine(server)
+        )
+    with_adapters = " or an adapter does not belong to this model" if settings.adapters else ""
+    return ModelUnavailableError(
+        f"The engine could not load {settings.path} ({said['failed']}). The file is damaged, of an architecture it "
+        f"does not know,{with_adapters} or memory is short. Fetch the file again (`fabula models pull smollm2` gets "
+        "a working one), or take a smaller context.",
+        model=model,
+    )
 
 
 def check_gguf(path: Path, model: str) -> None:
@@ -124,44 +296,6 @@ def check_gguf(path: Path, model: str) -> None:
             "model with `fabula models pull smollm2`.",
             model=model,
         )
-
-
-def usable_threads() -> int:
-    """How many threads the engine takes when none are asked for: the cores this process may use, at most 8."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(cores, _MOST_THREADS)
-
-
-def _import_xllamacpp(model: str) -> Any:  # noqa: ANN401 - a compiled module without types
-    # Read by OpenMP when the library loads: with its default, threads that wait burn the cores that others need.
-    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
-    try:
-        return importlib.import_module("xllamacpp")
-    except ImportError as error:
-        raise ModelUnavailableError(
-            f"The embedded engine is not installed ({error}). `pip install xllamacpp`, or use a server "
-            "(`openai-chat:MODEL --base-url URL`).",
-            model=model,
-        ) from error
-
-
-def _params(xllamacpp: Any, settings: EngineSettings) -> Any:  # noqa: ANN401 - compiled classes without types
-    params = xllamacpp.CommonParams()
-    params.model.path = str(settings.path)
-    params.n_parallel = settings.slots
-    params.n_ctx = settings.context * settings.slots
-    params.kv_unified = False  # each slot has its own share: as fast as one pool, and no call can starve another
-    params.n_batch = _BATCH
-    params.n_gpu_layers = 0
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings.threads or usable_threads()
-    params.warmup = False
-    params.verbosity = -1  # the engine's log lines would run through the user's progress display
-    params.cache_ram_mib = _PROMPT_CACHE_MIB
-    params.lora_adapters = [xllamacpp.CommonAdapterLoraInfo(str(path), 0.0) for path in settings.adapters]
-    # The engine always listens on a loopback port. Nobody but us shall be able to use it.
-    params.api_keys = [secrets.token_hex(32)]
-    params.endpoint_slots = params.endpoint_props = params.ui = False
-    return params
 
 
 # a request, and its reply ---------------------------------------------------------------------------------------------

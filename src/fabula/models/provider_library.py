@@ -283,6 +283,12 @@ def build(model_id: str, access: Access) -> Model:
     return _BUILDERS[access.kind](model_id, access)
 
 
+def load(kind: str) -> None:
+    """Import what models of a kind need, as their first call does otherwise: a second in which nothing else is done."""
+    address = "http://localhost"
+    build("none", Access(kind, address, "none", True, http_client(address, _CONNECT, 1)))  # noqa: FBT003 - a record
+
+
 def _openai(model_id: str, access: Access) -> Model:
     from openai import AsyncOpenAI  # noqa: PLC0415 - each SDK costs most of a second; only the one in use is loaded
     from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel  # noqa: PLC0415 - loads the SDK

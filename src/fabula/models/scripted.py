@@ -17,9 +17,11 @@ import tomllib
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from fabula.base.errors import ConfigError, ModelError
+from fabula.base.errors import ConfigError, ModelError, UsageError
+from fabula.base.files import read_bytes
+from fabula.base.tomltext import parse
 from fabula.models.base import SAMPLING_FIELDS, Capabilities, Reply, Request, Usage
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from fabula.models.base import OnText
 
 Script: TypeAlias = Mapping[str, str | Sequence[str]] | Callable[[Request], str | Reply | Awaitable[str | Reply]]
+
+_LARGEST: Final = 20_000_000  # bytes of a script
 
 
 class ScriptedModel:
@@ -55,9 +59,9 @@ class ScriptedModel:
             ConfigError: the file is missing, no TOML, or has no table `[replies]` of texts.
         """
         try:
-            data = path.read_bytes()
-            replies = tomllib.loads(data.decode("utf-8")).get("replies")
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            data = read_bytes(path, _LARGEST)
+            replies = parse(data.decode("utf-8")).get("replies")
+        except (UsageError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise ConfigError(f"Cannot read the script {path}: {error}. Give a TOML file.") from error
         if not isinstance(replies, dict) or not replies:
             raise ConfigError(f"The script {path} has no table [replies] with a text for each role.")

@@ -28,6 +28,11 @@ class Session(Generic[E]):
         self._opening = threading.Lock()
         self._stops: set[threading.Event] = set()
 
+    @property
+    def engine(self) -> E | None:
+        """The engine, once it is open."""
+        return self._engine
+
     async def run(self, answer: Callable[[E, threading.Event], R]) -> R:
         """What `answer` gives, called in a thread with the engine and an event that says when to stop.
 

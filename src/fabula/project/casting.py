@@ -13,13 +13,13 @@ from fabula.base.errors import ConfigError, UnknownNameError
 from fabula.engine.replay import ReplayModel
 from fabula.engine.roles import Assignment, Cast, Person, Program, load_function, role_key
 from fabula.models.base import Sampling
-from fabula.models.known import KNOWN, models_home
+from fabula.models.known import KNOWN, cache_home, models_home
 from fabula.models.limits import Limited
 from fabula.models.scripted import ScriptedModel
 from fabula.project.settings import ModelTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from fabula.engine.roles import Answer
     from fabula.models.base import Model
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 SERVERS: Final = ("openai", "openai-chat", "anthropic", "google")
 _MISTYPED: Final = 0.85  # likeness from which on a name is a role with a letter wrong, and not a character's
+_MOST_THREADS: Final = 512  # that the engine takes
 KINDS: Final = ("embedded", *SERVERS, "seq2seq", "scripted", "replay")
 
 
@@ -88,9 +89,27 @@ def _embedded(name: str, rest: str, table: ModelTable, env: Environment) -> Mode
         name=name,
         slots=table.slots,
         context=table.context,
-        threads=table.threads,
+        threads=table.threads or _threads(env.environ),
+        cache=cache_home(env.environ),
         adapters={adapter: Path(path) for adapter, path in table.adapters.items()},
     )
+
+
+def _threads(environ: Mapping[str, str]) -> int | None:
+    """What `FABULA_THREADS` says of the embedded engine's threads, for all models that say nothing themselves.
+
+    Raises:
+        ConfigError: it is no number above 0.
+    """
+    said = environ.get("FABULA_THREADS", "").strip()
+    if not said:
+        return None
+    if not (said.isascii() and said.isdecimal() and 0 < int(said[:6]) <= _MOST_THREADS):
+        raise ConfigError(
+            f"FABULA_THREADS is {said[:20]!r}, and has to be a whole number from 1 to {_MOST_THREADS}. Without it, "
+            "fabula measures how many threads are fastest."
+        )
+    return int(said)
 
 
 def _seq2seq(name: str, rest: str) -> Model:
@@ -111,6 +130,14 @@ def _server(kind: str, rest: str, table: ModelTable, env: Environment) -> Model:
         parallel=table.parallel or 8,
         timeout=table.timeout,
     )
+
+
+def load_servers(kinds: Collection[str]) -> None:
+    """Import now what models of servers need, for who cannot let others wait for it at the first call."""
+    for kind in sorted(set(kinds) & set(SERVERS)):
+        from fabula.models.provider_library import load  # noqa: PLC0415 - a second of imports
+
+        load(kind)
 
 
 def base_sampling(spec: str) -> Sampling:

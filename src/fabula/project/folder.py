@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 MAX_FILE: Final = 2_000_000
 FOLDERS: Final = ("plan", "role-play", "drafts", "story")
 SUFFIXES: Final = (".md", ".yaml", ".csv")
+_OTHERS: Final = (".fabula", "chat", "reports", "cards", "world")  # folders that are read or written, too
 _MADE_AT_ONCE: Final = ("plan", "story")  # the others are made with their first file
 STORY: Final = "story.md"
 
@@ -126,12 +127,14 @@ class Project:
         return project
 
     def _check_links(self) -> None:
-        for name in (self.settings_file.name, self.brief_file.name, STORY, *FOLDERS, ".fabula", "chat", "reports"):
+        for name in (self.settings_file.name, self.brief_file.name, STORY, *FOLDERS, *_OTHERS):
             place = self.folder / name
             inner = place.glob("*") if place.is_dir() else ()
             for path in (place, *inner):
                 if path.is_symlink():
                     inside(self.folder, path.relative_to(self.folder).as_posix())
+                if path.exists() and not (path.is_file() or path.is_dir()):
+                    raise UsageError(f"{path} is a pipe or a device: reading it might never end. Remove it.")
 
     def _make_folders(self, *more: str) -> None:
         for name in ("", ".fabula", *_MADE_AT_ONCE, *more):
@@ -444,11 +447,19 @@ class Project:
                 if override is not None and override[1] == "pinned":
                     journal.decide(change.path, "pin", change.text)
                 journal.keep(change.path, change.text, "edited" if kind == "edit" else "rewritten")
-                journal.place(change.path, journal.places().get(change.path, change.file))
+                own = is_own(journal, change.path, change.file)
+                if change.file == STORY or not own or (self.folder / journal.places().get(change.path, "")).is_file():
+                    journal.place(change.path, journal.places().get(change.path, change.file))
+                else:  # a text of the author's own stands where its new name says
+                    journal.place(change.path, change.file)
             if any(change.file == STORY for change in (*beside, *changes)):
                 journal.keep(STORY, self._story_text() or "", "edited")
         for change in changes:
-            self._write(journal.places()[change.path], change.path, change.text + "\n")
+            file = journal.places()[change.path]
+            if change.file not in (file, STORY) and not (self.folder / file).exists():  # renamed, and written anew
+                self._rename(change.file, file, change.path)
+                self._say(of_renamed(change.file, file, own=False))
+            self._write(file, change.path, change.text + "\n")
 
     def _write(self, file: str, path: str, text: str) -> None:
         """Write a file of ours, known as ours at every instant."""

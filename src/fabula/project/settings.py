@@ -10,13 +10,16 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
 
-from fabula.base.errors import ConfigError
+from fabula.base.errors import ConfigError, UsageError
+from fabula.base.files import read_bytes
+from fabula.base.tomltext import parse
 from fabula.models.base import Sampling
 from fabula.models.prices import Price
 from fabula.models.providers import may_hold_key
 from fabula.project.trust import Act, Trust, acts_in
 
 DEFAULT_MODEL = "embedded:smollm2"
+_LARGEST: Final = 2_000_000  # bytes of a file
 FILE_MODELS: Final = ("scripted", "replay", "embedded", "seq2seq")  # what comes after the colon may be a file
 _SECRET: Final = re.compile(r"key|token|secret|password|auth|base_url", re.IGNORECASE)  # whose values no error shows
 
@@ -65,7 +68,7 @@ class ModelTable(_Table):
     timeout: float = Field(default=600.0, gt=0)
     tries: int = Field(default=5, gt=0)
     slots: int = Field(default=1, gt=0)
-    threads: int | None = Field(default=None, gt=0)
+    threads: int | None = Field(default=None, gt=0, le=512)
     context: int = Field(default=8192, ge=256)
     adapters: dict[str, str] = Field(default_factory=dict)
 
@@ -96,9 +99,10 @@ class BudgetTable(_Table):
 
 
 class AuthorTable(_Table):
-    """`[author]`: for title pages of exports."""
+    """`[author]`: for title pages of exports. `language` is a tag such as "de"; empty, it is read from the text."""
 
     name: str = ""
+    language: str = ""
     contact: str = ""
 
 
@@ -158,8 +162,10 @@ class Settings(_Table):
         if not path.exists():
             return cls()
         try:
-            data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            data = parse(read_bytes(path, _LARGEST).decode("utf-8-sig").replace("\r\n", "\n"))
+        except UsageError as error:
+            raise ConfigError(f"{error} Or delete it.") from error
+        except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise ConfigError(f"Cannot read {path}: {error}. Correct the line or delete the file.") from error
         return cls._from(cls.of(data, str(path)), _Said(path))
 
@@ -216,12 +222,17 @@ class Settings(_Table):
             role |= {name: whole_paths(role[name], base) for name in ("play", "model") if role.get(name)}
         for table in said.get("models", {}).values():
             adapters = table.get("adapters") or {}
-            table |= {"adapters": {name: str((base / path).resolve()) for name, path in adapters.items()}}
-        said |= {"prompts": str((base / self.prompts).resolve())} if self.prompts else {}
+            table |= {"adapters": {name: _whole_path(path, base) for name, path in adapters.items()}}
+        said |= {"prompts": _whole_path(self.prompts, base)} if self.prompts else {}
         said |= {name: whole_paths(said[name], base) for name in ("model", "config") if name in said}
         if "models" in said:
             said["models"] = {whole_paths(name, base): table for name, table in said["models"].items()}
         return self._from(Settings.of(said, str(self._said.file or "the command line")), self._said)
+
+    @property
+    def cast_models(self) -> frozenset[str]:
+        """The models that a role is cast with, as they are named."""
+        return frozenset({self.model, *(role.model for role in (self.sampling, *self.roles.values()))})
 
     def check_trusted(self) -> None:
         """Check that a file does not have a program run, or an address reached, that nobody has allowed it.
@@ -233,8 +244,7 @@ class Settings(_Table):
         """
         if self._said.file is None:
             return
-        tables = (self.sampling, *self.roles.values())
-        cast = {self.model, *(role.model for role in tables)}
+        cast = self.cast_models
         said = self.model_dump() | {"models": {n: t.model_dump() for n, t in self.models.items() if n in cast}}
         Trust().check(self._said.file, acts_in(said, self._said.file.parent) - self._said.typed)
 
@@ -284,12 +294,27 @@ def whole_paths(value: Any, base: Path) -> Any:  # noqa: ANN401 - a setting of a
         return {name: whole_paths(inner, base) for name, inner in value.items()}
     if isinstance(value, (list, tuple)):
         return type(value)(whole_paths(inner, base) for inner in value)
-    if not isinstance(value, str) or "\0" in value:
+    if not isinstance(value, str):
         return value
     file, _, function = value.rpartition(":")
-    if file.endswith(".py"):
-        return f"{(base / Path(file).expanduser()).resolve()}:{function}"
     kind, _, rest = value.partition(":")
-    if kind in FILE_MODELS and rest and (path := base / Path(rest).expanduser()).exists():
-        return f"{kind}:{path.resolve()}"
+    if file.endswith(".py"):
+        return f"{_whole_path(file, base)}:{function}"
+    if kind in FILE_MODELS and rest and _exists(path := _whole_path(rest, base)):
+        return f"{kind}:{path}"
     return value
+
+
+def _exists(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except OSError:  # a name that no file can have
+        return False
+
+
+def _whole_path(path: str, base: Path) -> str:
+    """A path from `base`; one that no file can have is left as it is, and whoever opens it says so."""
+    try:
+        return str((base / Path(path).expanduser()).resolve())
+    except (OSError, RuntimeError, ValueError):  # too long, nobody's home, or with a NUL
+        return path

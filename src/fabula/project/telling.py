@@ -100,9 +100,19 @@ def is_likely(text: str, other: str) -> bool:
 
 def is_own(journal: Journal, path: str, file: str) -> bool:
     """Whether a text in `story/` is the author's alone: given by them, and never written for them."""
-    if not file.startswith("story/") or Path(file).suffix != ".md" or journal.override(path) is None:
+    return journal.override(path) is not None and _never_made(journal, path, file)
+
+
+def is_taken_back(journal: Journal, path: str, file: str) -> bool:
+    """Whether a text of the author's own is out of the story, because they took it back; its file may stand there."""
+    return journal.override(path) is None and _never_made(journal, path, file)
+
+
+def _never_made(journal: Journal, path: str, file: str) -> bool:
+    if not file.startswith("story/") or Path(file).suffix != ".md":
         return False
-    return all(version.source != "made" for version in journal.versions(path))
+    versions = journal.versions(path)
+    return bool(versions) and all(version.source != "made" for version in versions)
 
 
 def of_empty(file: str) -> str:

@@ -14,6 +14,7 @@ import json
 import os
 import shlex
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import file_digest
 from ipaddress import ip_address
@@ -90,10 +91,11 @@ def _acts(value: object, base: Path, name: str) -> Iterator[Act]:
     elif isinstance(value, str):
         file, colon, function = value.rpartition(":")
         if colon and file.endswith(".py") and "\0" not in file:
-            path = (base / Path(file).expanduser()).resolve()
-            if path.is_file():  # where there is none, opening it says so
-                with path.open("rb") as program:
-                    yield Act("program", f"{path}:{function}", file_digest(program, "sha256").hexdigest())
+            with suppress(OSError, RuntimeError):  # where there is none, opening it says so
+                path = (base / Path(file).expanduser()).resolve()
+                if path.is_file():
+                    with path.open("rb") as program:
+                        yield Act("program", f"{path}:{function}", file_digest(program, "sha256").hexdigest())
 
 
 def _address(table: Mapping[str, Any], model: str) -> Iterator[Act]:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from fabula.base.errors import ProjectError
-from fabula.base.files import PRIVATE, append_synced, write_atomically
+from fabula.base.errors import ProjectError, UsageError
+from fabula.base.files import PRIVATE, append_synced, read_bytes, write_atomically
 from fabula.story import plain
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _SPARE_NOTES: Final = 200
+
+_LARGEST: Final = 100_000_000  # bytes of the record
 
 
 @dataclass
@@ -48,16 +50,14 @@ class Written:
         """
         self._notes = {}
         try:
-            lines = self._file.read_bytes().split(b"\n")
-        except FileNotFoundError:
-            lines = []
-        except OSError as error:
-            raise ProjectError(f"Cannot read {self._file}: {error.strerror}. Correct its permissions.") from error
+            lines = read_bytes(self._file, _LARGEST).split(b"\n") if self._file.exists() else []
+        except UsageError as error:
+            raise ProjectError(str(error)) from error
         self._lines = len(lines)
         for line in lines:
             try:
                 name, artefact, digest, written = json.loads(line)
-            except (ValueError, TypeError):
+            except (ValueError, TypeError, RecursionError):
                 continue  # a line that a kill cut off
             if isinstance(name, str) and isinstance(artefact, str) and isinstance(digest, str):
                 self._take(name, artefact, digest, written=bool(written))

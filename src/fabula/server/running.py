@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from fabula.app.conversing import conversing
 from fabula.base.errors import UsageError
+from fabula.project.casting import load_servers
 from fabula.server.gate import Bounds, Tokens
 from fabula.server.projects import Catalogue, served
 from fabula.server.turns import measure
@@ -112,6 +113,7 @@ async def serve(offer: Offer, opened: socket.socket, ready: Callable[[Catalogue]
         for name, (project, settings) in zip(offer.names, offer.projects, strict=True):
             open_ = await stack.enter_async_context(conversing(project, settings, options))
             projects[name] = await served(name, open_, offer.player)
+        load_servers({name.partition(":")[0] for _, settings in offer.projects for name in settings.cast_models})
         catalogue = Catalogue(projects)
         means = Dependencies(catalogue, tokens, offer.bounds, time.monotonic, time.time, lambda: secrets.token_hex(12))
         await listen(application(means), opened, lambda: ready(catalogue), offer.bounds)

@@ -46,6 +46,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 from fabula.base.errors import PlanError
 from fabula.base.files import read_text
+from fabula.base.tomltext import parse
 from fabula.story import one_line, slug
 from fabula.story.sentences import as_sentence
 from fabula.story.sheets import SheetProblem, checked_sheet, read_sheet
@@ -208,8 +209,8 @@ def read_personas(path: Path) -> tuple[Personas, str]:
     if path.suffix != ".toml":
         return parse_personas(text, str(path)), text
     try:
-        data = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        data = parse(text)
+    except tomllib.TOMLDecodeError as error:
         raise PlanError([f"{path}: personas: {error}. Correct that line."]) from error
     found = checked_sheet(_texts(data), str(path), "personas", _reader().validate_python, _checked)
     return found, write_personas(found)

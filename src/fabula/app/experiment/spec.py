@@ -10,6 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from fabula.base.errors import ConfigError, UnknownNameError
 from fabula.base.files import read_text
+from fabula.base.tomltext import parse
 from fabula.project.settings import DEFAULT_MODEL
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def read_spec(path: Path) -> Spec:
         UsageError: the file cannot be read.
     """
     try:
-        data = tomllib.loads(read_text(path, MAX_BYTES))
+        data = parse(read_text(path, MAX_BYTES))
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path} is no valid TOML: {error}. Correct the line.") from error
     try:

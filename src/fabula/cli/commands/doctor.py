@@ -79,7 +79,7 @@ def _engine() -> Check:
         import xllamacpp  # noqa: F401, PLC0415 - whether it loads is the question
     except (ImportError, OSError) as error:
         return Check("engine", "bad", f"xllamacpp does not load: {error}. Install it anew")
-    return Check("engine", "good", "xllamacpp (llama.cpp in this process)")
+    return Check("engine", "good", "xllamacpp (llama.cpp, in a process of its own)")
 
 
 def _weights(environ: Mapping[str, str]) -> Iterator[Check]:

@@ -16,7 +16,8 @@ from fabula.cli.options import Common, Where, bundled
 from fabula.cli.session import near
 from fabula.project.folder import MAX_FILE
 from fabula.story import Story, slug
-from fabula.story.export import Meta, find
+from fabula.story.export import Meta, find, without_comments
+from fabula.story.language import language_of
 
 if TYPE_CHECKING:
     from fabula.cli.terminal import Terminal
@@ -40,7 +41,7 @@ def export(
     chosen = find(format_ or (Path(out).suffix if out not in {"", "-"} else "") or "md")
     if not project.story_file.exists():
         raise ProjectError(f"There is no story yet. Write it with `fabula write {near(project.folder)}`.")
-    story = Story.parse(read_text(project.story_file, MAX_FILE))
+    story = without_comments(Story.parse(read_text(project.story_file, MAX_FILE)))
     meta = _meta(project, story, terminal)
     content = chosen.render(story, meta)
     if out == "-":
@@ -68,6 +69,7 @@ def _meta(project: Project, story: Story, terminal: Terminal) -> Meta:
         author=settings.author.name,
         created=datetime.fromisoformat(ended[-1]) if ended else datetime.now(UTC),
         words=story.words,
+        language=settings.author.language or language_of(story.text, language_of(brief.text)),
         brief=brief.text,
         contact=settings.author.contact,
     )

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _HELP = "List models; fetch one, or check that one answers."
 _KINDS = (
-    ("embedded:NAME or PATH.gguf", "in this process, with llama.cpp; free"),
+    ("embedded:NAME or PATH.gguf", "on this machine, with llama.cpp; free"),
     ("openai-chat:NAME", "any compatible server with --base-url: vLLM, llama.cpp, Ollama, OpenRouter"),
     ("openai:NAME", "OpenAI"),
     ("anthropic:NAME", "Anthropic"),

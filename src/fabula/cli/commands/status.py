@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from fabula.app.standing import shortfalls, texts, waiting, words_asked
 from fabula.app.writing import paid_in, settings_as_last_time
 from fabula.base.errors import FabulaError
+from fabula.base.files import read_text
 from fabula.cli.asked import as_options, check
 from fabula.cli.bill import bill_table, budget_data, dollars, project_line, total, usage_data
 from fabula.cli.opening import project_of, terminal_of
@@ -14,6 +15,7 @@ from fabula.cli.options import Common, Limits, Where, bundled
 from fabula.cli.progress import counted
 from fabula.cli.session import Session, near
 from fabula.cli.terminal import table
+from fabula.project.folder import MAX_FILE
 from fabula.project.settings import difference
 from fabula.story import Story
 
@@ -32,7 +34,7 @@ def status(common: Common, where: Where = "") -> None:
     terminal, project = terminal_of(common), project_of(common, where)
     settings, brief = settings_as_last_time(project), project.brief
     coming, problem = _coming(terminal, project, settings)
-    words = Story.parse(project.story_file.read_text(encoding="utf-8")).words if project.story_file.exists() else 0
+    words = Story.parse(read_text(project.story_file, MAX_FILE)).words if project.story_file.exists() else 0
     with project.journal as journal:
         changes = project.changes(journal)
         rows = texts(journal, changes, coming)

@@ -11,6 +11,7 @@ import typer
 from fabula.app.writing import settings_as_last_time
 from fabula.base.errors import ConfigError, UsageError
 from fabula.base.files import read_text
+from fabula.base.tomltext import parse
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
 from fabula.cli.session import near
@@ -77,7 +78,7 @@ def _tables(file: Path) -> dict[str, object]:
     if not file.exists() and (file.parent / "brief.md").is_file():  # a project with no settings of its own
         return {}
     try:
-        return tomllib.loads(read_text(file, _LARGEST).removeprefix("\ufeff"))
+        return parse(read_text(file, _LARGEST))
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{file} is no valid TOML: {error}. Correct the line.") from error
 

@@ -11,10 +11,10 @@ import json
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from fabula.base.errors import ProjectError, UnknownNameError, UsageError
-from fabula.base.files import append_synced, write_atomically, write_error
+from fabula.base.files import append_synced, read_bytes, write_atomically, write_error
 from fabula.craft.conversation.lines import Freedom, Line, Parties, Step, Turn, Where, freedom_of
 from fabula.craft.conversation.talk import State, answered, exchanged, next_speaker
 from fabula.craft.conversation.turns import Hearing
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from fabula.engine.context import RunContext
 
 FOLDER: Final = "chat"
+_LARGEST: Final = 200_000_000  # bytes of a log
 FORMAT: Final = 1
 _SHARED: Final = "_first-"  # no session has such a name
 LONGEST: Final = 4000  # characters of a player's message: a prompt stays bounded by its cell
@@ -486,9 +487,9 @@ class SessionFiles:
         if not self.log.exists():
             return []
         try:
-            data = self.log.read_bytes()
-        except OSError as error:
-            raise ProjectError(f"Cannot read {self.log}: {error.strerror}. Correct its permissions.") from error
+            data = read_bytes(self.log, _LARGEST)
+        except UsageError as error:
+            raise ProjectError(str(error)) from error
         whole, end, _ = data.rpartition(b"\n")
         records = [self._record(line, number) for number, line in enumerate(whole.split(b"\n"), 1) if line.strip()]
         if len(whole + end) < len(data):  # what is left is a line that a kill cut off
@@ -502,13 +503,12 @@ class SessionFiles:
     def _record(self, line: bytes, number: int) -> dict[str, Any]:
         try:
             record = json.loads(line)
-        except ValueError as error:
-            record = error
-        if not isinstance(record, dict):
+            _check_record(record)
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
             raise ProjectError(
                 f"{self.log}:{number} is no record of a session. Correct the line, or move the file away."
-            )
-        return record
+            ) from error
+        return cast("dict[str, Any]", record)
 
     def append(self, record: dict[str, Any]) -> None:
         """Add a record; it is on the disk when this returns, in a file that is its owner's alone.
@@ -522,6 +522,15 @@ class SessionFiles:
         except OSError as error:
             raise write_error(self.log, error) from error
         append_synced(self.log, data)
+
+
+def _check_record(record: dict[str, Any]) -> None:
+    """Trip over a record that nothing can be made of, as its readers would."""
+    kind = record.get("do")
+    if kind in ("turn", "retry"):
+        with_record(State(), record["turn"], "")
+    elif kind == "present":
+        list(map(str, record["names"]))
 
 
 def sessions_in(project: Path) -> list[str]:

@@ -125,6 +125,23 @@ _CLEAR_OPENING: Final = (
     re.compile(r"(?:sure|sure thing|certainly|of course|absolutely)!\Z", _I),
     re.compile(rf"thank you for (?:the|your|sharing)\b.{{0,60}}\b{_TASK}\b", _I),
 )
+# A text in its new version, announced: it says so itself, names no thing of a story, and the line ends in a colon.
+_NEW: Final = (
+    r"(?:(?:fully|newly|slightly) )?(?:revised|rewritten|re-written|updated|edited|corrected|shortened|polished|"
+    r"expanded|reworked|improved|amended|modified|adjusted|condensed)"
+)
+_WORK: Final = r"(?:text|version|draft|piece|passage|scene|paragraph|section|chapter|story)"
+_HOW: Final = r"(?:,? (?:with|without|as|that|in which|based on|following|incorporating)\b[^.!?\n:\"“]{0,80})?"
+_ANNOUNCED: Final = (
+    re.compile(
+        rf"(?:{_YES}[!.,]* )?(?:{_HERE}|below you will find) (?:(?:a|an|the|my|your) )?"
+        rf"(?:(?:(?:full|complete|new|final) )?{_NEW} {_WORK}|(?:full|complete|final|new) text){_HOW}:\Z",
+        _I,
+    ),
+    re.compile(rf"(?:the |my )?{_NEW} {_WORK}(?: (?:is|reads) as follows| follows)?:\Z", _I),
+    re.compile(rf"(?:(?:new|final) version|here it is, {_NEW}|revised):\Z", _I),
+    re.compile(rf"(?:{_YES}[!.,]* )?i(?:['’]ve| have) {_NEW} (?:the|your) {_WORK}\b[^.!?\n:\"“]{{0,80}}:\Z", _I),
+)
 _REVISE: Final = (
     r"(?:write|continue|revise|rewrite|adjust|edit|expand|modify|change|changes|revisions?|adjustments?|edits|"
     rf"another version|feedback|{_TASK})"
@@ -184,7 +201,7 @@ def opens_chatter(sentence: str, *, notes: bool = False) -> bool:
     said = sentence.strip(_EDGE)
     if sentence.startswith(_QUOTE) or len(said) > _LONGEST:
         return False
-    chatter = any(pattern.match(said) for pattern in (_ALONE, *_OPENING, *_CLEAR_OPENING))
+    chatter = any(pattern.match(said) for pattern in (_ALONE, *_OPENING, *_CLEAR_OPENING, *_ANNOUNCED))
     return chatter or bool(not notes and _ABOUT.match(said))
 
 
@@ -201,7 +218,7 @@ def clearly_opens(line: str) -> bool:
     said = line.strip(_EDGE)
     if line.startswith(_QUOTE) or len(said) > _LONGEST:
         return False
-    return any(p.match(said) for p in _CLEAR_OPENING)
+    return any(p.match(said) for p in (*_CLEAR_OPENING, *_ANNOUNCED))
 
 
 def clearly_closes(line: str) -> bool:

@@ -6,16 +6,19 @@ What is heavy to import is imported when a format is rendered, since most comman
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UnknownNameError
 from fabula.story.export import docx, epub, fountain, plain
 from fabula.story.export.meta import Meta
+from fabula.story.export.prose import without_comments
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["FORMATS", "Format", "Meta", "find"]
+    from fabula.story import Story
+
+__all__ = ["FORMATS", "Format", "Meta", "find", "without_comments"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +28,16 @@ class Format:
     Attributes:
         name: as users type it.
         suffix: of its files.
-        render: the whole file, of a story and its `Meta`; its options are keyword arguments. Equal input gives equal
-            bytes.
+        write: makes the file of a story without comments.
     """
 
     name: str
     suffix: str
-    render: Callable[..., bytes]
+    write: Callable[..., bytes]
+
+    def render(self, story: Story, meta: Meta, **options: Any) -> bytes:  # noqa: ANN401 - each format has its own
+        """The whole file, without what stands in comments; equal input gives equal bytes."""
+        return self.write(without_comments(story), meta, **options)
 
 
 FORMATS: Final = {

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from fabula.story import one_line
 from fabula.story.export.archive import pack
+from fabula.story.export.meta import title_for_readers
 from fabula.story.export.prose import Block, Span, blocks, clean, title_of
 
 if TYPE_CHECKING:
@@ -20,6 +21,29 @@ if TYPE_CHECKING:
 _UNTITLED = "Untitled"
 _ROOT = "EPUB"
 _RIGHT_TO_LEFT = frozenset({"ar", "dv", "fa", "he", "ku", "ps", "sd", "ug", "ur", "yi"})
+_CONTENTS = {
+    "ar": "المحتويات",
+    "cs": "Obsah",
+    "da": "Indhold",
+    "de": "Inhalt",
+    "es": "Índice",
+    "fi": "Sisällys",
+    "fr": "Table des matières",
+    "hi": "विषय-सूची",
+    "it": "Indice",
+    "ja": "目次",
+    "ko": "차례",
+    "nl": "Inhoud",
+    "no": "Innhold",
+    "pl": "Spis treści",
+    "pt": "Sumário",
+    "ru": "Содержание",
+    "sv": "Innehåll",
+    "th": "สารบัญ",
+    "tr": "İçindekiler",
+    "uk": "Зміст",
+    "zh": "目录",
+}
 _SUMMARY = "Text only, in reading order, with a table of contents. There are no images, sound or motion."
 
 _CONTAINER = """<?xml version="1.0" encoding="UTF-8"?>
@@ -88,8 +112,9 @@ _PACKAGE = """<?xml version="1.0" encoding="UTF-8"?>
 def render(story: Story, meta: Meta, *, headings: bool = False, title_page: bool = True) -> bytes:
     """A book with a title page, a table of contents and one page file per scene; valid under epubcheck.
 
-    The table of contents names scenes by their own titles, else by their labels; with `headings` by their labels,
-    which also stand above them. A book without scenes always has the title page, since a book needs a page.
+    The table of contents names the scenes that have a title: a heading of their own, or a label for readers. With
+    `headings` labels also stand above their scenes. A book without scenes always has the title page, since a book needs
+    a page.
 
     Raises:
         UsageError: the language is no language tag.
@@ -99,23 +124,24 @@ def render(story: Story, meta: Meta, *, headings: bool = False, title_page: bool
     scenes = [scene for scene in story.scenes if _line(scene.text)]
     names = [f"scene-{number:03}" for number in range(1, len(scenes) + 1)]
     labels = [
-        ("" if headings else title_of(scene.text)) or _line(scene.label) or f"Part {number}"
-        for number, scene in enumerate(scenes, 1)
+        ("" if headings else title_of(scene.text)) or title_for_readers(_line(scene.label), lang) for scene in scenes
     ]
     pages = {
-        name: book.page(label, _scene(scene, label, heading=headings))
+        name: book.page(label or book.title, _scene(scene, label, heading=headings))
         for name, label, scene in zip(names, labels, scenes, strict=True)
     }
-    contents = list(zip(names, labels, strict=True))
+    contents = [(name, label) for name, label in zip(names, labels, strict=True) if label]
+    if scenes and not contents:
+        contents = [(names[0], book.title)]
     if title_page or not scenes:
         pages = {"title": book.page(book.title, _title_page(book.title, meta)), **pages}
-        contents = [("title", book.title), *contents]
+        contents = [("title", book.title), *(one for one in contents if one[1] != book.title)]
     files = {f"{_ROOT}/{name}.xhtml": page for name, page in pages.items()}
     files |= {
         "mimetype": "application/epub+zip",
         "META-INF/container.xml": _CONTAINER,
         f"{_ROOT}/package.opf": book.package(meta, meta.urn(story), list(pages)),
-        f"{_ROOT}/nav.xhtml": book.page(f"Contents of {book.title}", _nav(contents, first=(names or ["title"])[0])),
+        f"{_ROOT}/nav.xhtml": book.page(book.title, _nav(contents, book, first=(names or ["title"])[0])),
         f"{_ROOT}/style.css": _CSS,
     }
     return pack({name: content.encode() for name, content in files.items()}, first="mimetype", stored=True)
@@ -174,27 +200,27 @@ def _title_page(title: str, meta: Meta) -> str:
     return '<section class="title-page" epub:type="titlepage">\n' + "\n".join(lines) + "\n</section>"
 
 
-def _nav(contents: Sequence[tuple[str, str]], first: str) -> str:
+def _nav(contents: Sequence[tuple[str, str]], book: _Book, first: str) -> str:
     """The table of contents for readers and for reading systems; `first` is where the story begins."""
     entry = '<li><a href="{}.xhtml">{}</a></li>'
     lines = [
         '<nav epub:type="toc" role="doc-toc">',
-        "<h1>Contents</h1>",
+        f"<h1>{_CONTENTS.get(book.lang.partition('-')[0].lower(), 'Contents')}</h1>",
         "<ol>",
         *(entry.format(name, escape(label)) for name, label in contents),
         "</ol>",
         "</nav>",
         '<nav epub:type="landmarks" hidden="hidden">',
-        f'<ol><li><a epub:type="bodymatter" href="{first}.xhtml">Start of the story</a></li></ol>',
+        f'<ol><li><a epub:type="bodymatter" href="{first}.xhtml">{escape(book.title)}</a></li></ol>',
         "</nav>",
     ]
     return "\n".join(lines)
 
 
 def _scene(scene: Scene, label: str, *, heading: bool) -> str:
-    lines = [f"<h1{_direction(label)}>{escape(label)}</h1>"] if heading else []
+    lines = [f"<h1{_direction(label)}>{escape(label)}</h1>"] if heading and label else []
     lines += [_block(block, first=number == 0) for number, block in enumerate(blocks(scene.text))]
-    name = "" if heading or title_of(scene.text) else f' aria-label="{escape(label)}"'
+    name = "" if heading or not label or title_of(scene.text) else f' aria-label="{escape(label)}"'
     return f'<section epub:type="chapter" role="doc-chapter"{name}>\n' + "\n".join(lines) + "\n</section>"
 
 

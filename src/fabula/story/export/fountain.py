@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fabula.story import one_line, plain
+from fabula.story.export.meta import title_for_readers
 from fabula.story.export.prose import Span, blocks, title_of
 
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ def _field(name: str, value: str) -> str:
 def _scene(label: str, text: str) -> Iterator[str]:
     """The elements of a scene, its heading first."""
     found, title = blocks(text), title_of(text)
-    if not (found and _is_heading(found[0].text)) and (name := _forced(title or label)):
+    shown = title or title_for_readers(label, "en")
+    if not (found and _is_heading(found[0].text)) and (name := _forced(shown)):
         yield name
         found = found[1:] if title else found
     for block in found:

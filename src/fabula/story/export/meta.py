@@ -6,9 +6,10 @@ import re
 import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fabula.base.errors import UsageError
+from fabula.story import one_line
 
 if TYPE_CHECKING:
     from fabula.story import Story
@@ -16,6 +17,26 @@ if TYPE_CHECKING:
 # Any fixed value does; it must never change, since the identifiers of published files are made from it.
 _NAMESPACE = uuid.UUID("5b0f8a52-7a0d-5d0e-9f0b-7f3e2d6c9a41")
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
+
+
+_OURS: Final = re.compile(
+    r"exposition|inciting incident|rising action|climax|falling action|resolution|denouement|conflict|story|dialogue|"
+    r"draft|finalizer|untitled|(?:cell|step|scene|part|section|act|piece)(?:[- /]?\d{0,4}){0,2}(?:/dialogue)?|\d{1,4}",
+    re.IGNORECASE,
+)
+_CHAPTER: Final = re.compile(r"chapter[- ](\d{1,4})", re.IGNORECASE)
+
+
+def title_for_readers(label: str, language: str) -> str:
+    """A scene's label where it is a title; empty where it only says which part of the work it is.
+
+    "The Letter" is one, "Exposition" and "Scene 3" are none; of "Chapter 3" a book in another language has the number.
+    """
+    label = one_line(label)
+    if _OURS.fullmatch(label):
+        return ""
+    chapter = _CHAPTER.fullmatch(label)
+    return label if not chapter else f"Chapter {chapter[1]}" if language.partition("-")[0] == "en" else chapter[1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

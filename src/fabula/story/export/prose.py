@@ -7,7 +7,7 @@ else (HTML, links, lists, code) is text and stays as it was typed.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -20,12 +20,15 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
+    from fabula.story import Story
+
 Kind: TypeAlias = Literal["paragraph", "heading", "break"]
 
 _BLANK_CONTROL = re.compile(r"[\x0b\x0c\x85]")
 _ILLEGAL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 _BREAK = re.compile(r"[ \t]*[#*~•⁂=_·-](?:[ \t]*[#*~•⁂=_·-])*[ \t]*")
 _PARAGRAPHS = re.compile(r"\n[ \t]*\n\s*")
+_BLANK_LINES = re.compile(r"\n{3,}")
 _WRAP_AT_LEAST, _WRAP_AT_MOST = 60, 120
 
 
@@ -54,6 +57,24 @@ class Block:
 def clean(text: str) -> str:
     """`text` with every character that XML forbids or discourages taken out; vertical tabs and the like are blanks."""
     return _ILLEGAL.sub("", _BLANK_CONTROL.sub(" ", text))
+
+
+def without_comments(story: Story) -> Story:
+    """`story` without `<!-- comments -->`, which are notes of its author and of programs; an open one is text."""
+    if not any("<!--" in scene.text for scene in story.scenes):
+        return story
+    return replace(story, scenes=tuple(replace(scene, text=_uncommented(scene.text)) for scene in story.scenes))
+
+
+def _uncommented(text: str) -> str:
+    kept, at = [], 0
+    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
+        kept.append(text[at:start])
+        at = end + 3
+        alone = not kept[-1].rpartition("\n")[2].strip()
+        if alone and text[at : at + 1] == "\n":
+            at += 1
+    return plain(_BLANK_LINES.sub("\n\n", "".join([*kept, text[at:]])))
 
 
 def is_break(line: str) -> bool:

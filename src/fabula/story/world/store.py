@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from fabula.base.database import connected
 from fabula.base.errors import ProjectError
 from fabula.story.world.chains import place
 from fabula.story.world.facts import Alias, Closing, Entity, Fact, Moment
@@ -120,7 +121,7 @@ class Store:
             ProjectError: it cannot be opened, is no world of ours, or a newer fabula wrote it.
         """
         with self._guard():
-            db = self._db = sqlite3.connect(self._path or ":memory:", isolation_level=None, timeout=5.0)
+            db = self._db = connected(self._path, _SCHEMA)
             (application,) = db.execute("PRAGMA application_id").fetchone()
             (written,) = db.execute("PRAGMA user_version").fetchone()
             if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:

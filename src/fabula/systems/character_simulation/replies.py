@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Spoken(BaseModel):
     """What a character does and says in one turn."""
 
-    response: Annotated[str, short(4000)] = Field(min_length=1, description="the turn, in the third person")
+    response: Annotated[str, short(4000)] = Field(min_length=1, description="the turn")
 
 
 def verdict_type(names: Sequence[str], events: int, *, numbered: bool) -> type[Any]:

@@ -474,7 +474,7 @@ class _StoryWriter:
             "clean": config.ours.clean_replies,
             "last": self._prose.last,
             "context": False,
-            "manner": plan.manner,
+            "manner": "; ".join(filter(None, (plan.manner, one_line(plan.form)))),
         }
 
     async def make(self, run: Run) -> str:

@@ -177,7 +177,7 @@ class NextGoal(BaseModel):
     goal: Annotated[str, short(300), Field(min_length=3, description="the new goal, one concrete sentence")]
     goal_domain: Annotated[str, short(60), Field(description="its domain: kind of conflict, setting, stakes")] = ""
     transition_paragraph: Annotated[
-        str, short(900), Field(description="story prose that leads from the last paragraph to the new goal")
+        str, short(900), Field(description="the text of the story that leads from the last paragraph to the new goal")
     ] = ""
 
 

@@ -1,0 +1,65 @@
+"""SQLite files that may come from somebody else: opening one runs nothing that its writer has put into it."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_LONGEST: Final = 100_000_000  # bytes of one value
+_ENDS_WITH_NAME: Final = bytes.fromhex("d9d505f920a163d7")  # of a rollback journal that names a file to be removed
+_COMPUTES: Final = {
+    "table": re.compile(r"\b(?:CHECK|GENERATED|AS|DEFAULT|VIRTUAL)\b", re.IGNORECASE),
+    "index": re.compile(r"\bWHERE\b|\([^()]*\(", re.IGNORECASE),
+}
+
+
+def connected(path: Path | None, views: str = "", *, uri: str = "") -> sqlite3.Connection:
+    """The open database at `path`, or one in memory; `uri` opens the same file otherwise.
+
+    Args:
+        path: the file; it is made where there is none.
+        views: the statements of our own tables and views; no other view is taken.
+        uri: how SQLite is to open it.
+
+    Raises:
+        sqlite3.DatabaseError: it is none, or something in it would be computed or removed while it is read.
+    """
+    if path is not None:
+        _check_rollback(path)
+    db = sqlite3.connect(uri or path or ":memory:", isolation_level=None, timeout=5.0, uri=bool(uri))
+    try:
+        db.execute("PRAGMA trusted_schema = OFF")
+        db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
+        _check_schema(db, views)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _check_rollback(path: Path) -> None:
+    """Refuse a half-done change that has SQLite remove another file, wherever it lies: ours are of one file alone."""
+    journal = path.with_name(f"{path.name}-journal")
+    if not journal.exists():
+        return
+    if not journal.is_file():
+        raise sqlite3.DatabaseError(f"{journal.name} is no file")
+    with journal.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - len(_ENDS_WITH_NAME)))
+        if file.read() == _ENDS_WITH_NAME:
+            raise sqlite3.DatabaseError(f"{journal.name} would have another file removed")
+
+
+def _check_schema(db: sqlite3.Connection, views: str) -> None:
+    """Refuse triggers, views of others, and tables that compute: they need no end."""
+    own = " ".join(views.split())
+    for kind, name, sql in db.execute("SELECT type, name, sql FROM sqlite_master"):
+        statement = " ".join(str(sql or "").split())
+        computes = kind not in _COMPUTES or _COMPUTES[kind].search(statement)
+        if computes and f"{statement};" not in own:
+            raise sqlite3.DatabaseError(f"its {kind} {str(name)[:60]!r} is none of fabula's")

@@ -1,0 +1,105 @@
+"""The embedded engine's process, seen from here: lines of JSON there and back, and what it ended with."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fabula.models.base import Json
+
+SPIN = "GOMP_SPINCOUNT"
+"""How often an idle thread of the engine looks for work before it sleeps; OpenMP reads it as the library is loaded."""
+SPIN_POLICIES = (SPIN, "OMP_WAIT_POLICY")
+_PROGRAM = Path(__file__).with_name("engine_process.py")
+_PATIENCE = 5.0  # seconds until a process that was told to end is killed
+_SAID = 2000  # bytes from the end of what it wrote to stderr
+
+
+class ChildEndedError(Exception):
+    """The process has ended by itself; the message says how."""
+
+
+class Child:
+    """A running process of `engine_process`, ended by `close`; `spin` is that of its threads, `None` the library's own.
+
+    It gets no signal of the terminal, and ends when this process does, because its stdin is then closed.
+    """
+
+    def __init__(self, spin: int | None) -> None:
+        environ = dict(os.environ) if spin is None else {**os.environ, SPIN: str(spin)}
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        self._process = subprocess.Popen(  # noqa: S603 - our own file
+            [sys.executable, "-P", str(_PROGRAM), *sys.path],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            env=environ,
+            start_new_session=True,
+        )
+        self._asked = cast("IO[bytes]", self._process.stdin)
+        self._told = cast("IO[bytes]", self._process.stdout)
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._process.pid
+
+    def send(self, line: Json) -> None:
+        """Give it a line; nothing happens where it has ended, which `lines` shows."""
+        with suppress(OSError, ValueError):
+            self._asked.write(json.dumps(line).encode() + b"\n")
+            self._asked.flush()
+
+    def lines(self) -> Iterator[Json]:
+        """What it says, until it ends."""
+        with suppress(ValueError):  # closed meanwhile, or killed within a line
+            for line in self._told:
+                yield json.loads(line)
+
+    def answer(self) -> Json:
+        """The next thing that it says.
+
+        Raises:
+            ChildEndedError: it has ended instead.
+        """
+        for line in self.lines():
+            return line
+        raise ChildEndedError(self.ended())
+
+    def ended(self) -> str:
+        """How it ended, in words: a signal or a status, and the last line that it wrote to stderr."""
+        try:
+            code = self._process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            return "it does not answer"
+        if code == -signal.SIGKILL:
+            return "killed by the system, most often because memory was short"
+        how = f"signal {-code}" if code < 0 else f"status {code}"
+        with suppress(OSError, ValueError):
+            size = self._errors.seek(0, os.SEEK_END)
+            self._errors.seek(max(0, size - _SAID))
+            if said := self._errors.read().decode(errors="replace").split("\n"):
+                how += "".join(f": {line.strip()}" for line in [*filter(str.strip, said)][-1:])
+        return how
+
+    def close(self) -> None:
+        """End it, and wait until it has ended; safe to call twice."""
+        with suppress(OSError):
+            self._asked.close()
+        try:
+            self._process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._told.close()  # waits for who listens, and hears the end
+        self._errors.close()
