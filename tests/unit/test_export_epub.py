@@ -85,7 +85,7 @@ def test_every_scene_is_a_page_in_order_and_in_the_contents() -> None:
     assert toc is not None
     assert [(a.get("href"), a.text) for a in toc.iter(f"{XHTML}a")] == [
         ("title.xhtml", "The Keeper"),
-        ("scene-002.xhtml", "Climax & <after>"),
+        ("scene-002.xhtml", "Night"),
     ]
     listed = {e.get("href") for e in package(files).iter(f"{OPF}item")}
     assert {f"EPUB/{name}" for name in listed} == {n for n in files if n.startswith("EPUB/")} - {"EPUB/package.opf"}

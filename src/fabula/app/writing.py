@@ -482,7 +482,8 @@ async def rehearsed(context: RunContext, write: Callable[[RunContext], Awaitable
     async def walked(temper: Temper) -> DryRun:
         found = DryRun(temper=temper)
         trail = context.trail.anew() if context.trail is not None else None
-        walk = replace(context, ordinals=Counter(), dry_run=found, trail=trail, shortfalls=[])
+        fresh: dict[str, Any] = {"told": {}, "continued": {}, "noted": {}}
+        walk = replace(context, ordinals=Counter(), dry_run=found, trail=trail, shortfalls=[], **fresh)
         await write(walk)
         found.shortfalls = list(dict.fromkeys(walk.shortfalls))
         return found

@@ -117,7 +117,7 @@ async def final_reading(
 
     async def make(own: Run) -> str:
         # nothing could come of it
-        if own.too_small_for("final_reading", role) or all(draft.given is not None for draft in drafts):
+        if own.too_small_for("final_reading", role) or all(draft.given == draft.shown for draft in drafts):
             return write_edits([])
         return write_edits(await _read(own, role, drafts, brief, plan, want))
 
@@ -153,8 +153,8 @@ async def _read(
     """The edits of one reading; of one for each stretch of the story where it does not fit into a prompt."""
     shown = _numbered(drafts)
     stretches = list(_stretches(shown, run.prompt_tokens(role, _SHORT, _SHARE)))
-    own = ", ".join(f"part {number}" for number, draft in enumerate(drafts, 1) if draft.given is not None)
-    has = sum(count_words(draft.given or draft.text) for draft in drafts)
+    own = ", ".join(f"part {number}" for number, draft in enumerate(drafts, 1) if draft.given == draft.shown)
+    has = sum(count_words(draft.shown) for draft in drafts)
     mark = mark_for(brief, plan, *(paragraph.text for paragraph in shown))
     replies = await side_by_side(
         _asked(
@@ -207,7 +207,7 @@ def _numbered(drafts: Sequence[Draft]) -> list[_Paragraph]:
     number = 0
     for place, draft in enumerate(drafts, 1):
         heading = f"# Part {place}" if len(drafts) > 1 else ""
-        for text in paragraphs(draft.text if draft.given is None else draft.given):
+        for text in paragraphs(draft.shown):
             found.append(_Paragraph(number + 1, draft.name, text, heading))
             number += count_words(text) > 0
             heading = ""

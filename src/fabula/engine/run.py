@@ -79,11 +79,20 @@ DRAFTS = "drafts"
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """The text of a part before the whole was read; `given` is the author's own text of it, which nobody revises."""
+    """The text of a part before the whole was read; `given` is the author's own text of it, which nobody revises.
+
+    `before` is what the reader of the whole is shown of a part that goes on: the part as it was.
+    """
 
     name: str
     text: str
     given: str | None = None
+    before: str | None = None
+
+    @property
+    def shown(self) -> str:
+        """The text that the reader of the whole is shown."""
+        return next(text for text in (self.before, self.given, self.text) if text is not None)
 
 
 @dataclass(frozen=True)
@@ -351,7 +360,8 @@ class Run:
                 text, source = await _made(own, make, Wanted() if settled else wanted, blank)
             else:
                 text, source = await _noted(own, of_own, replace(blank, text=text), source)
-            stale = MARK in text or (is_stale(context) and text != given)  # nobody writes the author's own again
+            is_own = source != "made" and text == given  # nobody writes the author's own again
+            stale = MARK in text or (is_stale(context) and not is_own)
         if context.mode == "dry":
             if stale:
                 context.dry_run.stale.append(path)
@@ -370,10 +380,12 @@ class Run:
         A text that the author wants continued (`more`) stands as it was, with what follows it.
         """
         path, drafts = "/".join((*self.path, name)), self.scope(DRAFTS)
-        if self.context.is_continued(path):
-            text = await self.keep(name, make, folder=folder, more=more)
-            return Draft(name, text, text)
         of_draft, journal = "/".join((*drafts.path, name)), self.context.journal
+        if self.context.is_continued(path):
+            base, _ = self.context.override(path) or ("", "")
+            text = await self.keep(name, make, folder=folder, more=more)
+            made_before = any(version.text == base for version in journal.versions(path) if version.made)
+            return Draft(name, text, text, (journal.newest(of_draft) if made_before else None) or base)
         given = await self.given(name, folder=folder)
         if given is not None and self.context.override(of_draft) is None:
             written = [version.text for version in journal.versions(path) if version.made]

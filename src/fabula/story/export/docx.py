@@ -171,13 +171,15 @@ def _first_page(document: Document, meta: Meta) -> None:
 def _body(document: Document, story: Story, *, underline: bool) -> None:
     scenes = [found for scene in story.scenes if (found := blocks(scene.text))]
     for number, scene in enumerate(scenes):
-        if number:
+        if number and scene[0].kind != "heading":
             document.add_paragraph("#", _CENTRED)
         for block in scene:
             if block.kind == "break":
                 document.add_paragraph("#", _CENTRED)
                 continue
             paragraph = document.add_paragraph(style=_BODY if block.kind == "paragraph" else _CENTRED)
+            if number and block is scene[0] and block.kind == "heading":
+                paragraph.paragraph_format.page_break_before = True  # a chapter begins on a page of its own
             for span in block.spans:
                 _add_span(paragraph, span, underline=underline)
     document.add_paragraph("END", _CENTRED)

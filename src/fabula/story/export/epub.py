@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fabula.story import one_line
 from fabula.story.export.archive import pack
 from fabula.story.export.meta import title_for_readers
-from fabula.story.export.prose import Block, Span, blocks, clean
+from fabula.story.export.prose import Block, Span, blocks, clean, title_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,8 +112,9 @@ _PACKAGE = """<?xml version="1.0" encoding="UTF-8"?>
 def render(story: Story, meta: Meta, *, headings: bool = False, title_page: bool = True) -> bytes:
     """A book with a title page, a table of contents and one page file per scene; valid under epubcheck.
 
-    The table of contents names the scenes that have a title; with `headings` it also stands above its scene. A book
-    without scenes always has the title page, since a book needs a page.
+    The table of contents names the scenes that have a title: a heading of their own, or a label for readers. With
+    `headings` labels also stand above their scenes. A book without scenes always has the title page, since a book needs
+    a page.
 
     Raises:
         UsageError: the language is no language tag.
@@ -122,7 +123,9 @@ def render(story: Story, meta: Meta, *, headings: bool = False, title_page: bool
     book = _Book(lang, "rtl" if lang.split("-")[0].lower() in _RIGHT_TO_LEFT else "ltr", _line(meta.title) or _UNTITLED)
     scenes = [scene for scene in story.scenes if _line(scene.text)]
     names = [f"scene-{number:03}" for number in range(1, len(scenes) + 1)]
-    labels = [title_for_readers(_line(scene.label), lang) for scene in scenes]
+    labels = [
+        ("" if headings else title_of(scene.text)) or title_for_readers(_line(scene.label), lang) for scene in scenes
+    ]
     pages = {
         name: book.page(label or book.title, _scene(scene, label, heading=headings))
         for name, label, scene in zip(names, labels, scenes, strict=True)
@@ -217,7 +220,7 @@ def _nav(contents: Sequence[tuple[str, str]], book: _Book, first: str) -> str:
 def _scene(scene: Scene, label: str, *, heading: bool) -> str:
     lines = [f"<h1{_direction(label)}>{escape(label)}</h1>"] if heading and label else []
     lines += [_block(block, first=number == 0) for number, block in enumerate(blocks(scene.text))]
-    name = "" if heading or not label else f' aria-label="{escape(label)}"'
+    name = "" if heading or not label or title_of(scene.text) else f' aria-label="{escape(label)}"'
     return f'<section epub:type="chapter" role="doc-chapter"{name}>\n' + "\n".join(lines) + "\n</section>"
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fabula.story import one_line, plain
 from fabula.story.export.meta import title_for_readers
-from fabula.story.export.prose import Span, blocks
+from fabula.story.export.prose import Span, blocks, title_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,9 +66,11 @@ def _field(name: str, value: str) -> str:
 
 def _scene(label: str, text: str) -> Iterator[str]:
     """The elements of a scene, its heading first."""
-    found = blocks(text)
-    if not (found and _is_heading(found[0].text)) and (name := _forced(title_for_readers(label, "en"))):
+    found, title = blocks(text), title_of(text)
+    shown = title or title_for_readers(label, "en")
+    if not (found and _is_heading(found[0].text)) and (name := _forced(shown)):
         yield name
+        found = found[1:] if title else found
     for block in found:
         yield _element(block)
 

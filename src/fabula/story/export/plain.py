@@ -8,9 +8,11 @@ import textwrap
 from typing import TYPE_CHECKING, Final
 
 from fabula.story import one_line, plain
-from fabula.story.export.prose import is_break, paragraphs, unfold
+from fabula.story.export.prose import is_break, paragraphs, title_of, unfold
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fabula.story import Story
     from fabula.story.export.meta import Meta
 
@@ -31,8 +33,15 @@ def render_markdown(story: Story, meta: Meta, *, headings: bool = False) -> byte
     if headings:
         parts += [f"## {_literal(label)}\n\n{text}" if label.strip() else text for label, text in scenes]
     else:
-        parts += ["\n\n* * *\n\n".join(text for _, text in scenes if text)]
+        parts += [_joined([text for _, text in scenes if text])]
     return ("\n\n".join(part for part in parts if part) + "\n").encode("utf-8", "replace")
+
+
+def _joined(texts: Sequence[str]) -> str:
+    """Scenes with a break between two of them, unless the second has a title."""
+    return "".join(
+        (("\n\n" if title_of(text) else "\n\n* * *\n\n") if number else "") + text for number, text in enumerate(texts)
+    )
 
 
 def _literal(text: str) -> str:
@@ -48,10 +57,17 @@ def render_text(story: Story, meta: Meta, *, width: int = 0) -> bytes:
     """
     byline = f"by {one_line(meta.author)}" if meta.author.strip() else ""
     head = "\n".join(line for line in (one_line(meta.title), one_line(meta.subtitle), byline) if line)
-    scenes = [plain(scene.text) for scene in story.scenes]
+    scenes = [text for scene in story.scenes if (text := plain(scene.text))]
+    titles = [title_of(text) for text in scenes]
+    scenes = [
+        text.partition("\n")[2].lstrip("\n") if title else text for title, text in zip(titles, scenes, strict=True)
+    ]
     if width:
         head, scenes = _wrap_lines(head, width), [_wrapped(text, width) for text in scenes]
-    body = "\n\n* * *\n\n".join(text for text in scenes if text)
+    body = ""
+    for title, text in zip(titles, scenes, strict=True):
+        between = ("\n\n\n" if title else "\n\n* * *\n\n") if body else ""
+        body += f"{between}{title}\n\n{text}" if title else f"{between}{text}"
     return ("\n\n\n".join(part for part in (head, body) if part) + "\n").encode("utf-8", "replace")
 
 

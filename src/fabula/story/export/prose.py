@@ -12,7 +12,7 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from fabula.story import plain
+from fabula.story import one_line, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -148,6 +148,13 @@ def _spans(tokens: Iterable[Token]) -> Iterator[Span]:
             bold += token.nesting
         elif text := "\n" if token.type in {"softbreak", "hardbreak"} else token.content:
             yield Span(text, italic > 0, bold > 0)
+
+
+def title_of(text: str) -> str:
+    """The heading that a scene's text begins with, as a chapter's does; empty where it begins otherwise."""
+    first = plain(clean(text)).partition("\n")[0]
+    found = blocks(first) if first.startswith("#") else []
+    return one_line(found[0].text) if found and found[0].kind == "heading" else ""
 
 
 @cache

@@ -89,7 +89,7 @@ async def planned_in_chapters(
     """Ours: the chapters of a long story, each in one of its parts; `None` for a story that has none."""
     want, plan = _whole(brief, config), Scratchpad(s.entries[1:]).render()
     writers = [a for a in agents if a.kind == "writing"]
-    several = [a for a in writers if a != FINALIZER]
+    several = [a for a in writers if a.role != FINALIZER.role]
     shares = want.shares([a.weight for a in several]) if want else [None] * len(several)
     parts = [Part(a.label, share.target if share else 0, a.duty) for a, share in zip(several, shares, strict=True)]
     asked = (brief, want, config.ours.words, parts)
@@ -105,7 +105,7 @@ async def planned_in_chapters(
 
 def part_of(a: Agent) -> str | None:
     """The part of the story whose chapters an agent writes; `None` for who writes all."""
-    return None if a == FINALIZER else a.label
+    return None if a.role == FINALIZER.role else a.label
 
 
 # agents (sections 3 and 4.1) ------------------------------------------------------------------------------------------
@@ -321,6 +321,9 @@ def drafts_first(brief: Brief, run: Run, config: Config) -> bool:
         run.disobeys(
             "draft_first", f"a draft is one reply, of {_ONE_REPLY:,} words at most; this story is planned first."
         )
+        return False
+    if ours.chapters and chapters_wanted(run, FINALIZER.role, brief, want, ours.words):
+        run.disobeys("draft_first", "a story in chapters is planned first.")
         return False
     return not run.too_small_for("draft_first", "finalizer")
 
