@@ -383,6 +383,7 @@ def _threads_tried(sizes: Sizes) -> tuple[list[Row], tuple[str, ...]]:
         with _busy(_LOOPS):
             busy = _tried(f"{_LOOPS} busy loops beside", sizes, writers, stack)
             beside = [own.write()[0] for _ in range(2 * sizes.rounds)][sizes.rounds :]
+            in_the_end = _told(own.setting)
     kept = tuple(_PERCENT * speed / median(alone) for speed in beside)
     rows = [*idle.rows(each), *busy.rows(each)]
     rows.append(Row("two busy loops begin beside an engine: its speed, of idle", kept, "%", each, least=_HALF))
@@ -391,7 +392,7 @@ def _threads_tried(sizes: Sizes) -> tuple[list[Row], tuple[str, ...]]:
             f"Threads: {usable_cores()} cores; {before:.1f} threads of others wanted one before it began (0 on an idle "
             "machine; figures of a busy one say little). Rounds are interleaved; each reply has a new prompt."
         ),
-        f"The engine beside which the loops begin chose {_told(own.setting)} in the end.",
+        f"The engine beside which the loops begin chose {in_the_end} in the end.",
     )
     return rows, notes
 

@@ -155,7 +155,7 @@ class Writer(ScriptedModel):
         if name == "plot_by_part":
             entry = schema["properties"]["parts"]["items"]
             made["parts"] = [self._filled(entry, draw, nth=n) | {"words": self.words // 5} for n in range(5)]
-        if name == "outline":
+        if name == "outline" and "chapters" in made:
             made["chapters"] = [one | {"words": self.words // len(made["chapters"])} for one in made["chapters"]]
             for one in made["chapters"]:
                 one["happens"] = " ".join(_sentences(draw, round(90 * self.share)))

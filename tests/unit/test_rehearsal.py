@@ -18,7 +18,7 @@ def test_a_placeholder_has_the_words_asked_for_in_sentences_that_all_differ(word
     assert count_words(text) == words
     assert text.endswith(".")
     pieces = sentences(text)
-    assert len(set(pieces)) == len(pieces) == -(-words // 14)
+    assert len(set(pieces)) == len(pieces) == -(-words // 11)
 
 
 def test_placeholders_of_two_paths_share_no_sentence() -> None:

@@ -378,6 +378,8 @@ class _Reader:
         whole, parts = self._whole()
         fits = not self.measures
         large = max((words for words, _ in self.impossible), default=0)
+        if whole is None and parts is not None and parts.each is not None:
+            large = max(large, parts.each[2] * parts.count)  # each can be written, and all of them cannot
         return LengthsAsked(
             whole,
             parts,
