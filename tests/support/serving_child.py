@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from fabula.models.base import OnText, Reply, Request
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background are started with it ignored
     folder, hangs_at = Path(sys.argv[1]), int(sys.argv[2])
 
     class Hanging(Engine):
