@@ -57,7 +57,9 @@ async def check(case: Case, path: str, which: int) -> None:
         await run_case(case, again, journal)
     # Who witnesses a sentence that the edited marks lack is asked anew, and may come out as it was; and a critic who is
     # shown a changed secret may take the same action as before. What an actor keeps of an edited scene may be the same.
-    open_ended = path.endswith(("witnesses", "personas", "-people")) or (case.system.name == "ibsen" and "role-play" in path)
+    open_ended = path.endswith(("witnesses", "personas", "-people")) or (
+        case.system.name == "ibsen" and "role-play" in path
+    )
     in_vain = "/" if open_ended else ""
     assert_same((call.path for call in planned), (request.path for request in again.asked), in_vain)
 
