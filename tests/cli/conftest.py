@@ -11,6 +11,7 @@ import pytest
 
 from commandline import BRIEF, BY_PARTS, PLAN, PLAY, REPLIES, Cli, script_of
 from fabula.cli.main import main
+from fabula.models.scripted import ScriptedModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,3 +77,17 @@ def playhouse(here: Path) -> tuple[str, ...]:
     chosen = ("max_turns=2", "length_control=false", "clean_replies=false", *_TWO_CALLS)
     settings = tuple(part for setting in chosen for part in ("--set", setting))
     return ("--system", "character-simulation", "--model", "scripted:play.toml", *settings)
+
+
+@pytest.fixture
+def same_model(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A script that is changed stays the same model, so that no reply is asked again for that."""
+    read = ScriptedModel.read
+    identity = read(here / "script.toml").identity
+
+    def read_as_the_same(path: Path) -> ScriptedModel:
+        model = read(path)
+        model.identity = identity
+        return model
+
+    monkeypatch.setattr(ScriptedModel, "read", read_as_the_same)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fabula.engine.journal import Journal
-from fabula.models.scripted import ScriptedModel
 from fabula.systems import find
 
 if TYPE_CHECKING:
@@ -22,20 +21,6 @@ MORE = "**Character:** Jonas **Description:** Jonas is afraid of fire.\n**END**"
 FIRST = "\nMARA\nSit down, if you have come to stay.\n**END**"
 SECOND = "\nMARA\nThe kettle is on.\n**END**"
 THIRD = "\nMARA\nAnd it boils.\n**END**"
-
-
-@pytest.fixture
-def same_model(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A script that is changed stays the same model, so that no reply is asked again for that."""
-    read = ScriptedModel.read
-    identity = read(here / "script.toml").identity
-
-    def read_as_the_same(path: Path) -> ScriptedModel:
-        model = read(path)
-        model.identity = identity
-        return model
-
-    monkeypatch.setattr(ScriptedModel, "read", read_as_the_same)
 
 
 def _replies(**more: str) -> dict[str, str | list[str]]:

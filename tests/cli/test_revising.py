@@ -8,7 +8,6 @@ import pytest
 
 from commandline import REPLIES, script_of
 from fabula.engine.journal import Journal
-from fabula.models.scripted import ScriptedModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,24 +15,12 @@ if TYPE_CHECKING:
 
     from commandline import Cli
 
+pytestmark = pytest.mark.usefixtures("same_model")
+
 STORM = "The storm broke the window. Mara held the flame with both her hands."
 DARKER = "The storm broke the window. Mara held the dying flame with both her bleeding hands."
 DARKEST = "The storm broke the window. Nobody held the dying flame."
 NOTE = "climax:revise_to_note"
-
-
-@pytest.fixture(autouse=True)
-def same_model(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A script that is changed stays the same model, so that no reply is asked again for that."""
-    read = ScriptedModel.read
-    identity = read(here / "script.toml").identity
-
-    def read_as_the_same(path: Path) -> ScriptedModel:
-        model = read(path)
-        model.identity = identity
-        return model
-
-    monkeypatch.setattr(ScriptedModel, "read", read_as_the_same)
 
 
 def paths_of(cli: Cli, *arguments: str) -> list[str]:
