@@ -566,7 +566,8 @@ class Run:
         Raises:
             ReplyError: no reply could be read; the run can be resumed.
         """
-        if (followed := self._followed_as(prompt, lambda text: replies.read_json(text, shape))) is not None:
+        read = partial(replies.read_json, type_=shape)
+        if (followed := self._followed_as(prompt, read)) is not None:
             return followed
         schema = replies.schema_of(shape, short=self.aids(role))
         run = self.tries(prompt)
@@ -578,7 +579,7 @@ class Run:
             request = replace(request, messages=(*request.messages[:-1], Message("user", asked)))
         return await run._read(  # noqa: SLF001 - a run as this one
             request,
-            lambda text: replies.read_json(text, shape),
+            read,
             lambda words: json.dumps(usual(schema, request.path, expect or {}, words)),
         )
 
@@ -590,13 +591,13 @@ class Run:
         Raises:
             ReplyError: no reply named exactly one of them.
         """
-        if (followed := self._followed_as(prompt, lambda text: replies.read_choice(text, options))) is not None:
+        read = partial(replies.read_choice, options=options)
+        if (followed := self._followed_as(prompt, read)) is not None:
             return followed
         run = self.tries(prompt)
         request = run._request(role, prompt, sampling, fields)  # noqa: SLF001 - a run as this one
         if self._assignment(role).performer.capabilities.choices:
             request = replace(request, choices=tuple(options))
-        read = partial(replies.read_choice, options=options)
         return await run._read(request, read, lambda _: options[0])  # noqa: SLF001 - a run as this one
 
     async def weigh(
@@ -640,11 +641,14 @@ class Run:
 
         In a dry run also a stale one, which is planned as it was: its prompt would be of about that size.
         """
-        context, found = self.context, self._next(prompt)
-        if found is None or context.trail is None:
-            return None
-        (step, reply), path = found, "/".join((*self.path, prompt))
-        context.trail.took(step, context.trail.place(path))
+        found = self._next(prompt)
+        return None if found is None else self._taken(prompt, *found)
+
+    def _taken(self, prompt: str, step: Step, reply: Reply) -> Reply:
+        """The reply of a step that this run takes, as if it had been asked for and found."""
+        context, path = self.context, "/".join((*self.path, prompt))
+        if context.trail is not None:
+            context.trail.took(step, context.trail.place(path))
         context.ordinals[path, step.like] += 1
         if context.mode == "live":
             context.emit(CallFinished(path, step.role, reply.model, reply.usage, replayed=True))
@@ -681,7 +685,7 @@ class Run:
             value = read(found[1].text)
         except replies.ReplyProblem:
             return None
-        self._followed(prompt)
+        self._taken(prompt, *found)
         return value
 
     def _request(
