@@ -1,0 +1,221 @@
+"""What models are trained on: examples, pairs, and the folder that holds them.
+
+A folder of training data is plain files:
+
+    data.json           what it is: kind, version, sets with their licences, how it was made, counts
+    train.jsonl         one example, or pair, on each line
+    development.jsonl   the same, of stories that none of the first is from
+    left-out.jsonl      what is not trained on, with the reason
+
+Whatever comes from one story (or one place of an author's project) has one `group`, and stands on one side only.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
+
+from fabula.base.errors import UsageError
+from fabula.base.files import make_folder, write_atomically
+from fabula.data.reading import Record, json_lines, json_object, unique
+from fabula.models.base import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+VERSION: Final = 1
+CARD: Final = "data.json"
+LEFT_OUT: Final = "left-out.jsonl"
+Split: TypeAlias = Literal["train", "development"]
+Kind: TypeAlias = Literal["examples", "pairs", "dialogues"]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A prompt as a system asks it, and the reply it is to learn.
+
+    Attributes:
+        id: one of its kind in the folder.
+        agent: the role that is asked.
+        group: the story it is from.
+        messages: the prompt, byte for byte as `Run` renders it.
+        completion: the reply.
+    """
+
+    id: str
+    agent: str
+    group: str
+    messages: tuple[Message, ...]
+    completion: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two replies to one prompt, one of which was preferred.
+
+    Attributes:
+        id: one of its kind in the folder.
+        agent: the role that was asked.
+        group: what is kept together: the story, scene or artefact it is from.
+        messages: the prompt, byte for byte as it was asked.
+        chosen: the reply that was preferred.
+        rejected: the other.
+        kind: what preferred it: "candidates", "ratings", "edit", "retake", "approval".
+        chosen_first: whether the preferred one was shown, or written, first; `None` where both orders agree.
+        source: where it comes from, for a reader: project, path, versions, judge, times.
+    """
+
+    id: str
+    agent: str
+    group: str
+    messages: tuple[Message, ...]
+    chosen: str
+    rejected: str
+    kind: str
+    chosen_first: bool | None = None
+    source: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A set of texts that data was made from."""
+
+    name: str
+    title: str
+    licence: str
+    stories: int
+
+
+@dataclass(frozen=True, slots=True)
+class DataCard:
+    """What a folder of training data is.
+
+    Attributes:
+        kind: "examples", "pairs" or "dialogues".
+        made: how: the command's settings, system, variant, preset, models that answered; for a reader and the card.
+        sources: the sets it is made from, with licences.
+        counts: of each split and agent, and of what is left out, by reason.
+        version: of the format.
+    """
+
+    kind: Kind
+    made: Mapping[str, Any] = field(default_factory=dict)
+    sources: tuple[Source, ...] = ()
+    counts: Mapping[str, Any] = field(default_factory=dict)
+    version: int = VERSION
+
+
+def in_development(group: str, share: float, seed: int = 0) -> bool:
+    """Whether a group stands aside for development: a `share` of all, the same ones whatever else the data holds."""
+    drawn = int.from_bytes(sha256(f"{seed}\0{group}".encode()).digest()[:8], "big") / 2**64
+    return drawn < share
+
+
+def write_data(
+    folder: Path,
+    card: DataCard,
+    lines: Mapping[Split, Sequence[Example] | Sequence[Pair]],
+    left_out: Iterable[Mapping[str, Any]] = (),
+) -> None:
+    """Write a folder of training data; the card comes last, so that a folder with a card is whole.
+
+    Raises:
+        ProjectError: it cannot be written.
+    """
+    make_folder(folder)
+    for split, records in lines.items():
+        write_atomically(folder / f"{split}.jsonl", "".join(_line(asdict(record)) for record in records))
+    write_atomically(folder / LEFT_OUT, "".join(_line(dict(record)) for record in left_out))
+    write_atomically(folder / CARD, json.dumps(asdict(card), indent=2, ensure_ascii=False) + "\n")
+
+
+def read_card(folder: Path) -> DataCard:
+    """The card of a folder of training data.
+
+    Raises:
+        UsageError: there is none, it cannot be read, or a newer fabula wrote it.
+    """
+    record = json_object(folder / CARD) if (folder / CARD).is_file() else None
+    if record is None:
+        raise UsageError(
+            f"{folder} holds no training data (no {CARD}). `fabula data backtranslate` and `fabula data preferences` "
+            "make some."
+        )
+    version, name = record.integer("version"), record.text("kind")
+    if version > VERSION:
+        raise UsageError(
+            f"{folder} is training data of version {version}; this fabula reads up to {VERSION}. Update fabula."
+        )
+    kind: Kind | None = next((known for known in get_args(Kind) if known == name), None)
+    if kind is None:
+        raise UsageError(f"{folder / CARD}: {name!r} is no kind of training data. Make the folder anew.")
+    sources = tuple(
+        Source(one.text("name"), one.text("title"), one.text("licence"), one.integer("stories"))
+        for one in record.records("sources")
+    )
+    return DataCard(kind, record.record("made").fields, sources, record.record("counts").fields, version)
+
+
+def read_examples(folder: Path, split: Split) -> tuple[Example, ...]:
+    """The examples of a split.
+
+    Raises:
+        UsageError: the file is absent or damaged, or has an example twice.
+    """
+    records = _records(folder, split, "examples")
+    return tuple(
+        Example(r.text("id"), r.text("agent"), r.text("group"), _messages(r), r.text("completion")) for r in records
+    )
+
+
+def read_pairs(folder: Path, split: Split) -> tuple[Pair, ...]:
+    """The pairs of a split.
+
+    Raises:
+        UsageError: the file is absent or damaged, or has a pair twice.
+    """
+    return tuple(_pair(record) for record in _records(folder, split, "pairs"))
+
+
+def _pair(record: Record) -> Pair:
+    first = record.fields.get("chosen_first")
+    return Pair(
+        record.text("id"),
+        record.text("agent"),
+        record.text("group"),
+        _messages(record),
+        record.text("chosen"),
+        record.text("rejected"),
+        record.text("kind"),
+        first if isinstance(first, bool) else None,
+        record.record("source").fields,
+    )
+
+
+def _records(folder: Path, split: Split, kind: Kind) -> list[Record]:
+    found = read_card(folder).kind
+    if found != kind:
+        raise UsageError(f"{folder} holds {found}, and {kind} are needed here.")
+    path = folder / f"{split}.jsonl"
+    if not path.is_file():
+        raise UsageError(f"{path} is not there, so the folder is not whole. Make it anew.")
+    records = list(json_lines(path))
+    unique([(record.text("id"), record) for record in records])
+    return records
+
+
+def _messages(record: Record) -> tuple[Message, ...]:
+    found: list[Message] = []
+    for message in record.records("messages"):
+        role = message.text("role")
+        if role not in ("system", "user", "assistant"):
+            raise UsageError(f"{message.where}: {role!r} is no role of a message. Correct the line or take it out.")
+        found.append(Message(role, message.text("content")))  # type: ignore[arg-type] # checked above
+    return tuple(found)
+
+
+def _line(fields: Mapping[str, Any]) -> str:
+    return json.dumps(fields, ensure_ascii=False) + "\n"
