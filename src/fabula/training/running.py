@@ -295,8 +295,8 @@ def _checkpointing() -> str:
 def run(trainer: Any, folder: Path, schedule: Schedule, hear: Callable[[Point], None]) -> Outcome:  # noqa: ANN401 - the library's own type
     """Train from the last whole checkpoint in `folder`, or from the beginning.
 
-    A first SIGINT or SIGTERM ends it after the step it is at, with a checkpoint; a second one at once. A loss that is no
-    number ends it with the checkpoints before.
+    A first SIGINT or SIGTERM ends it after the step it is at, with a checkpoint; a second one at once. A loss that is
+    no number ends it with the checkpoints before.
 
     Args:
         trainer: made with `arguments`; not yet started.
