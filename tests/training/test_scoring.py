@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 
@@ -11,9 +11,11 @@ from fabula.training.examples import Pair
 from fabula.training.scoring import log_probabilities, score_pairs, tokens_of
 from tinychat import tiny_chat
 
-torch: Any = pytest.importorskip("torch", reason="training needs `pip install 'fabula[train]'`")
-transformers: Any = pytest.importorskip("transformers", reason="training needs `pip install 'fabula[train]'`")
-peft: Any = pytest.importorskip("peft", reason="training needs `pip install 'fabula[train]'`")
+Native: TypeAlias = Any  # what the libraries make
+
+torch: Native = pytest.importorskip("torch", reason="training needs `pip install 'fabula[train]'`")
+transformers: Native = pytest.importorskip("transformers", reason="training needs `pip install 'fabula[train]'`")
+peft: Native = pytest.importorskip("peft", reason="training needs `pip install 'fabula[train]'`")
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,24 +33,26 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def tokeniser(folder: Path) -> Any:  # noqa: ANN401 - the library's own
+def tokeniser(folder: Path) -> Native:
     return transformers.AutoTokenizer.from_pretrained(folder)
 
 
 @pytest.fixture(scope="module")
-def model(folder: Path) -> Any:  # noqa: ANN401 - the library's own
+def model(folder: Path) -> Native:
     torch.manual_seed(2)
     base = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     return peft.get_peft_model(base, peft.LoraConfig(r=4, init_lora_weights=False))
 
 
-def test_a_reply_is_what_the_template_puts_after_the_prompt_and_its_end(tokeniser: Any) -> None:  # noqa: ANN401
+def test_a_reply_is_what_the_template_puts_after_the_prompt_and_its_end(tokeniser: Native) -> None:
     found = tokens_of(tokeniser, PROMPT, "She does.")
     assert tokeniser.decode(found.prompt) == ("<s>system: Be brief.</s><s>user: Who keeps the light?</s><s>assistant: ")
     assert tokeniser.decode(found.reply) == "She does.</s>"
 
 
-def test_rows_read_together_are_as_likely_as_each_alone_by_the_libraries_own_sum(model: Any, tokeniser: Any) -> None:  # noqa: ANN401
+def test_rows_read_together_are_as_likely_as_each_alone_by_the_libraries_own_sum(
+    model: Native, tokeniser: Native
+) -> None:
     rows = [tokens_of(tokeniser, pair.messages, pair.chosen) for pair in PAIRS]
     together = log_probabilities(model, rows)
     for row, found in zip(rows, together, strict=True):
@@ -60,8 +64,8 @@ def test_rows_read_together_are_as_likely_as_each_alone_by_the_libraries_own_sum
 
 
 def test_the_base_is_the_model_without_its_adapter_and_the_mode_is_put_back(
-    model: Any,  # noqa: ANN401
-    tokeniser: Any,  # noqa: ANN401
+    model: Native,
+    tokeniser: Native,
     folder: Path,
 ) -> None:
     model.train()
@@ -74,7 +78,7 @@ def test_the_base_is_the_model_without_its_adapter_and_the_mode_is_put_back(
     assert [one.pair for one in scored] == list(PAIRS)
 
 
-def test_sixteen_bits_are_near(model: Any, tokeniser: Any) -> None:  # noqa: ANN401
+def test_sixteen_bits_are_near(model: Native, tokeniser: Native) -> None:
     rows = [tokens_of(tokeniser, pair.messages, pair.chosen) for pair in PAIRS]
     exact, near = log_probabilities(model, rows), log_probabilities(model, rows, bf16=True)
     assert near == pytest.approx(exact, rel=0.02)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from fabula.stats.estimate import Scored
     from fabula.training.examples import Pair
 
+Native: TypeAlias = Any  # a module of the training libraries, or what they make; they have no types here
+
 _WHAT: Final = "Training"
 _EXTRA: Final = "train"
 _ROWS: Final = 8  # texts that are read at once
@@ -35,7 +37,7 @@ class Tokens:
     reply: tuple[int, ...]
 
 
-def tokens_of(tokeniser: Any, messages: Sequence[Message], reply: str) -> Tokens:  # noqa: ANN401 - the library's own
+def tokens_of(tokeniser: Native, messages: Sequence[Message], reply: str) -> Tokens:
     """The tokens of a prompt and of a reply to it; the trainers of TRL part them in the same way."""
     asked = chat(messages)
     prompt = _templated(tokeniser, asked, add_generation_prompt=True)
@@ -49,7 +51,7 @@ def chat(messages: Sequence[Message]) -> list[dict[str, str]]:
     return [{"role": message.role, "content": message.content} for message in messages]
 
 
-def _templated(tokeniser: Any, messages: Sequence[Mapping[str, str]], **how: bool) -> list[int]:  # noqa: ANN401 - the library's own
+def _templated(tokeniser: Native, messages: Sequence[Mapping[str, str]], **how: bool) -> list[int]:
     return list(tokeniser.apply_chat_template(list(messages), return_dict=True, **how)["input_ids"])
 
 
@@ -94,7 +96,9 @@ class ScoredPair:
         }
 
 
-def score_pairs(model: Any, tokeniser: Any, pairs: Sequence[Pair], *, bf16: bool = False) -> tuple[ScoredPair, ...]:  # noqa: ANN401 - the library's own
+def score_pairs(
+    model: Native, tokeniser: Native, pairs: Sequence[Pair], *, bf16: bool = False
+) -> tuple[ScoredPair, ...]:
     """How likely both replies of each pair are under base and adapter.
 
     Args:
@@ -111,7 +115,7 @@ def score_pairs(model: Any, tokeniser: Any, pairs: Sequence[Pair], *, bf16: bool
     return tuple(map(ScoredPair, pairs, sides[::2], sides[1::2]))
 
 
-def log_probabilities(model: Any, rows: Sequence[Tokens], *, bf16: bool = False) -> list[float]:  # noqa: ANN401 - the library's own
+def log_probabilities(model: Native, rows: Sequence[Tokens], *, bf16: bool = False) -> list[float]:
     """The log-probability of each reply given its prompt, as the model stands.
 
     Rows of like length are read together; the numbers do not depend on which.
@@ -146,7 +150,7 @@ def _batches(rows: Sequence[Tokens]) -> Iterator[list[int]]:
         yield batch
 
 
-def _sums(torch: Any, model: Any, rows: Sequence[Tokens], device: Any) -> list[float]:  # noqa: ANN401 - a module, and the library's own
+def _sums(torch: Native, model: Native, rows: Sequence[Tokens], device: Native) -> list[float]:
     """Of rows filled up at the front, so that all replies end at the last place and only these need likelihoods."""
     texts = [[*row.prompt, *row.reply] for row in rows]
     wide, kept = max(map(len, texts)), max(len(row.reply) for row in rows)
