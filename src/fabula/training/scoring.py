@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fabula.base.extras import extra
 from fabula.stats.intervals import FEWEST, mean_of, share_among
+from fabula.training.base import EXTRA, prompt_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,37 +23,34 @@ if TYPE_CHECKING:
 Native: TypeAlias = Any  # a module of the training libraries, or what they make; they have no types here
 
 _WHAT: Final = "Training"
-_EXTRA: Final = "train"
 _ROWS: Final = 8  # texts that are read at once
 _PLACES: Final = 1024  # replies' tokens whose likelihoods over the whole vocabulary are held at once
 _HALF: Final = 0.5
 _POSITION: Final = "first"
+_PROBE: Final = "Answer"
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """A prompt as the base's own chat template writes it, and the reply up to the mark that ends it."""
+    """A prompt as the embedded engine writes it, and the reply up to the mark that ends it."""
 
     prompt: tuple[int, ...]
     reply: tuple[int, ...]
 
 
 def tokens_of(tokeniser: Native, messages: Sequence[Message], reply: str) -> Tokens:
-    """The tokens of a prompt and of a reply to it; the trainers of TRL part them in the same way."""
-    asked = chat(messages)
-    prompt = _templated(tokeniser, asked, add_generation_prompt=True)
-    whole = _templated(tokeniser, [*asked, {"role": "assistant", "content": reply}])
-    same = next((n for n, (a, b) in enumerate(zip(prompt, whole, strict=False)) if a != b), len(prompt))
-    return Tokens(tuple(whole[:same]), tuple(whole[same:]))
+    """The tokens of a prompt and of a reply to it, which are made apart, as a model writes its reply apart."""
+    prompt, end = prompt_text(tokeniser, messages), _end_of_reply(tokeniser)
+    first, last = (tokeniser(text, add_special_tokens=False)["input_ids"] for text in (prompt, reply + end))
+    return Tokens(tuple(first), tuple(last))
 
 
-def chat(messages: Sequence[Message]) -> list[dict[str, str]]:
-    """Messages as the training libraries take them."""
-    return [{"role": message.role, "content": message.content} for message in messages]
-
-
-def _templated(tokeniser: Native, messages: Sequence[Mapping[str, str]], **how: bool) -> list[int]:
-    return list(tokeniser.apply_chat_template(list(messages), return_dict=True, **how)["input_ids"])
+def _end_of_reply(tokeniser: Native) -> str:
+    """The mark that the chat template puts after a reply; some are not the tokeniser's own end mark."""
+    asked = [{"role": "user", "content": "?"}]
+    said = tokeniser.apply_chat_template([*asked, {"role": "assistant", "content": _PROBE}], tokenize=False)
+    mark: str = said.rpartition(_PROBE)[2].strip()
+    return mark or tokeniser.eos_token
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +118,7 @@ def log_probabilities(model: Native, rows: Sequence[Tokens], *, bf16: bool = Fal
 
     Rows of like length are read together; the numbers do not depend on which.
     """
-    torch = extra("torch", _EXTRA, _WHAT)
+    torch = extra("torch", EXTRA, _WHAT)
     device = next(model.parameters()).device
     found, training = [0.0] * len(rows), model.training
     model.eval()
