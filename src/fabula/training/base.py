@@ -161,12 +161,13 @@ def _with_gguf(base: Base, gguf: Path) -> Base:
 
 def _hub(name: str, report: Callable[[str], None]) -> Base:
     """A model of the hub, fetched into the hub's own cache: settings, tokenizer and safetensors, nothing else."""
+    os.environ.setdefault("HF_HUB_OFFLINE", "0")  # asked for by name; who has forbidden it all the same is obeyed
     hub = _library("huggingface_hub")
     wanted = ["*.json", "*.safetensors", "*.model", "*.jinja", "merges.txt", "vocab.txt", "README.md"]
     report(f"Fetching {name} from the hub, where it is not here yet")
     try:
         folder = Path(hub.snapshot_download(name, allow_patterns=wanted))
-    except Exception as error:  # the client's errors are of many libraries
+    except (OSError, ValueError, RuntimeError, _library("httpx").HTTPError) as error:
         raise UsageError(
             f"{name} could not be fetched from the hub: {_first_line(error)} Check the name and the network, or give "
             "a folder or a GGUF file as base."
