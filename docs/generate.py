@@ -42,7 +42,7 @@ MEANINGS: Final = {
     "Settings.config": "Fields of the system's configuration; see [systems](systems.md).",
     "Settings.sampling": "Sampling values for all roles.",
     "Settings.roles": "Who plays a role, and its sampling values.",
-    "Settings.adapters": "Tuned adapters by role: folder, `.gguf` file, or a server's name; `room`: a room for all roles.",
+    "Settings.adapters": "Tuned adapters by role: folder, `.gguf` file, or a server's name; `room`: a room for all.",
     "Settings.models": "How a model is reached.",
     "Settings.prices": "What a model costs.",
     "Settings.budget": "What all runs of the project may take together.",

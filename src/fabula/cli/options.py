@@ -67,7 +67,7 @@ class Performers:
         typer.Option(
             metavar="ROLE=PATH|ROOM",
             help="A tuned adapter of a role, or a room of them for all roles. Repeatable.",
-            rich_help_panel=_SETTINGS,
+            rich_help_panel=SETTINGS,
         ),
     ] = None
     base_url: Annotated[
