@@ -42,6 +42,7 @@ _MAYBE: Final = 0.5  # cosine of their words from which on two prompts are compa
 _COMPARED: Final = 20  # prompts that one is compared with, the most alike
 _ROWS: Final = 256
 _WORDS: Final = 4  # that describe a group
+_SHORT: Final = 2  # letters; such words describe nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +235,7 @@ def _points(vectors: Any, wanted: Wanted) -> tuple[Array, str]:  # noqa: ANN401 
             raise UsageError(f"UMAP needs more than {_NEIGHBOURS} unlike prompts. Say --reduce svd, or give more.")
         return _umap(vectors, wanted.seed), "UMAP"
     why = "" if wanted.reduction or few else "; umap is not installed (`pip install 'fabula[choose]'`)"
-    points = reduced(vectors, _DIRECTIONS, wanted.seed)
+    points = reduced(vectors, max(2, min(_DIRECTIONS, vectors.shape[0] // 5)), wanted.seed)
     lengths = np.linalg.norm(points, axis=1, keepdims=True)  # of directions alone, as the cosine compares them
     return points / np.where(lengths > 0, lengths, 1.0), f"truncated singular value decomposition{why}"
 
@@ -284,8 +285,8 @@ def _described(words: WordVectors, clusters: Clusters, group: int) -> tuple[str,
     """The words that stand in a group far more often than in all."""
     inside = np.asarray(words.rows[clusters.labels == group].mean(axis=0)).ravel()
     above = inside - np.asarray(words.rows.mean(axis=0)).ravel() if len(clusters.centres) > 1 else inside
-    order = np.argsort(-np.round(above, 9), kind="stable")[:_WORDS]
-    return tuple(words.words[at] for at in order if above[at] > 0)
+    order = np.argsort(-np.round(above, 9), kind="stable")[: 4 * _WORDS]
+    return tuple(words.words[at] for at in order if above[at] > 0 and len(words.words[at]) > _SHORT)[:_WORDS]
 
 
 def _picture(points: Array, clusters: Clusters, taken: set[int], prompts: Sequence[Prompt]) -> str:
