@@ -165,3 +165,68 @@ def test_a_text_written_anew_for_a_changed_plan_is_no_pair(
         ("climax", "edit"),
         ("falling-action", "edit"),
     ]
+
+
+# MAGNET's candidates (section 4.1) ------------------------------------------------------------------------------------
+
+MAGNET = '''
+import json
+
+
+def answer(request):
+    """Mara's second action is the better one in both orders; Tobias's judge takes whatever stands first."""
+    *_, prompt = request.path.split("/")
+    asked = request.messages[-1].content
+    if prompt == "act":
+        which = "second" if "/candidate/2/" in request.path else "first"
+        step = request.path.split("/step/")[1].split("/")[0]
+        return json.dumps({"action": f"{request.role} tries the {which} thing in step {step}."})
+    if prompt == "compare":
+        a, b = (asked.split(f"# Action {side}\\n")[1].split("\\n")[0] for side in "AB")
+        return "B" if "Mara" in a and "second" in b else "A"
+    if prompt == "criticise":
+        return json.dumps({"revise": False, "feedback": "", "goal_reached": False, "world_updates": []})
+    if prompt == "narrate":
+        return json.dumps({"order": [1, 2], "paragraph": f"It was told at {request.path}, and nobody said a word."})
+    raise ValueError(request.path)
+'''
+PEOPLE = """\
+goal: The lamp burns until morning.
+personas:
+  - name: Mara
+    relationships:
+      Tobias: the boy
+  - name: Tobias
+"""
+
+
+@pytest.fixture
+def magnet(here: Path, cli: Cli) -> Path:
+    """A project of MAGNET with two candidates a draft, every role of which a program plays."""
+    (here / "players.py").write_text(MAGNET, encoding="utf-8")
+    settings = ("candidates=2", "max_steps=2", "words=400")
+    roles = ("character", "critic", "narrator", "goal_generator", "judge", "planner")
+    assert cli("new", "lamp", "--brief", "brief.md", "--system", "magnet", "--preset", "faithful").code == 0
+    (here / "lamp/plan/personas.yaml").write_text(PEOPLE, encoding="utf-8")
+    chosen = [part for one in settings for part in ("--set", one)]
+    played = [part for role in roles for part in ("--play", f"{role}=players.py:answer")]
+    ran = cli("write", "lamp", *chosen, *played, "--yes")
+    assert ran.code == 0, ran.err
+    return here / "lamp"
+
+
+def test_magnets_candidates_are_pairs_where_the_judge_agrees_with_itself(cli: Cli, magnet: Path) -> None:
+    pairs = pairs_of(cli)
+    assert [(p.kind, json.loads(p.chosen)["action"], json.loads(p.rejected)["action"]) for p in pairs] == [
+        ("candidates", f"Mara tries the second thing in step {n}.", f"Mara tries the first thing in step {n}.")
+        for n in (1, 2)
+    ]
+    assert [(p.agent, p.group, p.chosen_first) for p in pairs] == [
+        ("character", "lamp/chapter-1/step/1", None),
+        ("character", "lamp/chapter-1/step/2", None),
+    ]
+    assert [(m.role, m.content) for m in pairs[0].messages] == prompt_at(magnet, "chapter-1/step/1/Mara/act")
+    assert pairs[0].source["criteria"] == ["grounded", "in character", "less repetitive", "fits the scene"]
+    assert [(one["path"], one["reason"]) for one in left_out(cli)] == [
+        (f"chapter-1/step/{n}/Tobias", "the judge said otherwise in the other order") for n in (1, 2)
+    ]

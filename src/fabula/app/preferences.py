@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 from fabula.base.characters import readable
 from fabula.base.errors import UsageError
 from fabula.project.folder import Project
+from fabula.training.candidates import candidate_pairs
 from fabula.training.examples import CARD, DataCard, Source, Split, in_development, read_card, write_data
 from fabula.training.histories import history_pairs
 from fabula.training.pairs import Found, Teaching, taught_by, without
@@ -72,7 +73,9 @@ def gather(
     found: list[Found] = []
     for name, folder in named.items():
         told(name)
-        found.append(history_pairs(Project.open(folder), name))
+        project = Project.open(folder)
+        mine, judged = history_pairs(project, name), candidate_pairs(project, name)
+        found.append(Found((*mine.pairs, *judged.pairs), (*mine.left_out, *judged.left_out)))
     pairs, twice = _unique([pair for one in found for pair in one.pairs])
     before = taught_by(pairs)
     left, gone = without(pairs, lessons)
