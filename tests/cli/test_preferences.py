@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from commandline import REPLIES
+from commandline import BRIEF, REPLIES
 from fabula.engine.journal import Journal
 from fabula.training.examples import read_card, read_pairs
 
@@ -230,3 +230,111 @@ def test_magnets_candidates_are_pairs_where_the_judge_agrees_with_itself(cli: Cl
     assert [(one["path"], one["reason"]) for one in left_out(cli)] == [
         (f"chapter-1/step/{n}/Tobias", "the judge said otherwise in the other order") for n in (1, 2)
     ]
+
+
+# ratings --------------------------------------------------------------------------------------------------------------
+
+
+def _rating(question: str, items: list[str], answer: str | float, rater: str = "judge", **more: Any) -> str:  # noqa: ANN401 - fields of `Rating`
+    return json.dumps(
+        {"rater": rater, "kind": "model", "items": items, "question": question, "answer": answer, "prompt": "lamp"}
+        | more
+    )
+
+
+STORIES = {
+    "one": "Mara lit the lamp before the storm came.",
+    "two": "There was a lamp, and it was lit by Mara in time.",
+}
+
+
+@pytest.fixture
+def rated(here: Path) -> Callable[..., None]:
+    """Writes stories of one brief and ratings of them."""
+    lines = [
+        json.dumps({"id": name, "text": text, "system": name, "prompt": "lamp", "brief": BRIEF})
+        for name, text in STORIES.items()
+    ]
+    (here / "stories.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    return lambda *ratings: (here / "ratings.jsonl").write_text("\n".join(ratings), encoding="utf-8") and None
+
+
+def from_ratings(cli: Cli, *arguments: str) -> list[Pair]:
+    ran = cli("data", "preferences", "ratings.jsonl", "--stories", "stories.jsonl", "--out", "pairs", *arguments)
+    assert ran.code == 0, ran.err
+    return list(read_pairs(cli.folder / "pairs", "train") + read_pairs(cli.folder / "pairs", "development"))
+
+
+def test_verdicts_in_both_orders_make_a_pair_for_the_writer(cli: Cli, rated: Callable[..., None]) -> None:
+    rated(_rating("overall", ["one", "two"], "two"), _rating("overall", ["two", "one"], "two"))
+    (pair,) = from_ratings(cli)
+    assert told([pair]) == [("ratings", STORIES["two"], STORIES["one"])]
+    assert (pair.agent, pair.group, pair.chosen_first) == ("writer", "ratings/lamp", None)
+    assert pair.source == {
+        "ratings": "ratings",
+        "prompt": "lamp",
+        "items": ["two", "one"],
+        "judge": "judge",
+        "criteria": ["overall"],
+        "lead": 1.0,
+    }
+
+
+def test_the_prompt_of_a_rated_story_is_the_one_that_end_to_end_asks(
+    cli: Cli, here: Path, rated: Callable[..., None]
+) -> None:
+    rated(_rating("plot", ["one"], 4), _rating("plot", ["two"], 2))
+    (pair,) = from_ratings(cli, "--preset", "faithful")
+    assert told([pair]) == [("ratings", STORIES["one"], STORIES["two"])]
+    (here / "told.py").write_text(f"def tell(request):\n    return {STORIES['one']!r}\n", encoding="utf-8")
+    played = ("--system", "end-to-end", "--preset", "faithful", "--play", "writer=told.py:tell")
+    assert cli("write", "brief.md", "--out", "lamp", *played, "--yes").code == 0
+    assert [(m.role, m.content) for m in pair.messages] == prompt_at(here / "lamp", "story")
+
+
+@pytest.mark.parametrize(
+    ("ratings", "reason"),
+    [
+        ([_rating("overall", ["one", "two"], "two")], "judged in one order only"),
+        (
+            [_rating("overall", ["one", "two"], "two"), _rating("overall", ["two", "one"], "one")],
+            "as many votes on both sides, or too small a margin",
+        ),
+        (
+            [_rating("plot", ["one"], 3), _rating("plot", ["two"], 3)],
+            "as many votes on both sides, or too small a margin",
+        ),
+        ([_rating("plot", ["one"], 3), _rating("plot", ["three"], 2)], "its text is not among the stories"),
+    ],
+)
+def test_what_ratings_do_not_decide_is_no_pair(
+    cli: Cli, rated: Callable[..., None], ratings: list[str], reason: str
+) -> None:
+    rated(*ratings)
+    ran = cli("data", "preferences", "ratings.jsonl", "--stories", "stories.jsonl", "--out", "pairs")
+    assert ran.code != 0
+    assert f"No pair is left: {reason}" in ran.err
+
+
+def test_every_question_has_a_vote_and_the_margin_says_how_many_are_wanted(
+    cli: Cli, rated: Callable[..., None]
+) -> None:
+    marks = {"plot": (4, 2), "style": (1, 5), "people": (3, 2)}
+    rated(
+        *(_rating(q, [item], score) for q, scores in marks.items() for item, score in zip(STORIES, scores, strict=True))
+    )
+    (pair,) = from_ratings(cli)
+    assert (pair.chosen, pair.source["lead"]) == (STORIES["one"], 0.3333)
+    (pair,) = from_ratings(cli, "--question", "style")
+    assert pair.chosen == STORIES["two"]
+    ran = cli("data", "preferences", "ratings.jsonl", "--stories", "stories.jsonl", "--out", "pairs", "--margin", "0.5")
+    assert "too small a margin (1)" in ran.err
+    ran = cli("data", "preferences", "ratings.jsonl", "--out", "pairs", "--question", "plots")
+    assert "Unknown question 'plots'. Did you mean 'plot'?" in ran.err
+
+
+def test_a_person_who_read_a_pair_once_saw_one_of_the_two_first(cli: Cli, rated: Callable[..., None]) -> None:
+    rated(_rating("overall", ["one", "two"], "one", kind="person"))
+    assert [pair.chosen_first for pair in from_ratings(cli)] == [True]
+    rated(_rating("overall", ["one", "two"], "two", kind="person"))
+    assert [pair.chosen_first for pair in from_ratings(cli)] == [False]
