@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from fabula.engine.methods import Presets
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 Decay: TypeAlias = Literal["constant", "linear", "cosine"]
 Precision: TypeAlias = Literal["auto", "float32", "bfloat16"]
@@ -90,3 +93,7 @@ class Sft(Presets):
         """For some tens of stories: a rate that moves the weights, as many steps as the data has, and an early stop."""
         paper = SftPaper(rank=8, learning_rate=5e-4, batch=8, steps=0, evaluate_every=5)
         return cls(paper, Ours(alpha=16, epochs=4, patience=3, decay="cosine", warmup=3))
+
+
+KINDS: Final[Mapping[str, type[Presets]]] = {"sft": Sft}
+"""The settings of each kind of training, by the command's name."""
