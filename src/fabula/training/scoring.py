@@ -28,6 +28,7 @@ _PLACES: Final = 1024  # replies' tokens whose likelihoods over the whole vocabu
 _HALF: Final = 0.5
 _POSITION: Final = "first"
 _PROBE: Final = "Answer"
+_BEGINNING: Final = 4  # of a prompt that is cut, a quarter is its beginning
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,38 @@ def _end_of_reply(tokeniser: Native) -> str:
     said = tokeniser.apply_chat_template([*asked, {"role": "assistant", "content": _PROBE}], tokenize=False)
     mark: str = said.rpartition(_PROBE)[2].strip()
     return mark or tokeniser.eos_token
+
+
+@dataclass(frozen=True, slots=True)
+class PairTokens:
+    """The prompt of a pair and both replies.
+
+    Attributes:
+        prompt: what a model reads of it.
+        chosen: the preferred reply.
+        rejected: the other.
+        unread: tokens that were taken out of the middle of the prompt.
+    """
+
+    prompt: tuple[int, ...]
+    chosen: tuple[int, ...]
+    rejected: tuple[int, ...]
+    unread: int = 0
+
+    def record(self) -> Json:
+        """The row as the library names its parts."""
+        return {"prompt_ids": [*self.prompt], "chosen_ids": [*self.chosen], "rejected_ids": [*self.rejected]}
+
+
+def pair_tokens(tokeniser: Native, pair: Pair, most: int | None = None) -> PairTokens:
+    """The tokens of a pair; of a prompt of more than `most`, its beginning and, three times as long, its end."""
+    chosen, rejected = (tokens_of(tokeniser, pair.messages, text) for text in (pair.chosen, pair.rejected))
+    prompt = chosen.prompt
+    if most is None or len(prompt) <= most:
+        return PairTokens(prompt, chosen.reply, rejected.reply)
+    first = most // _BEGINNING
+    shown = prompt[:first] + prompt[len(prompt) - (most - first) :]
+    return PairTokens(shown, chosen.reply, rejected.reply, len(prompt) - most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,21 +128,21 @@ class ScoredPair:
 
 
 def score_pairs(
-    model: Native, tokeniser: Native, pairs: Sequence[Pair], *, bf16: bool = False
+    model: Native, pairs: Sequence[Pair], rows: Sequence[PairTokens], *, bf16: bool = False
 ) -> tuple[ScoredPair, ...]:
     """How likely both replies of each pair are under base and adapter.
 
     Args:
         model: PEFT's, with one adapter in use; its mode (training or not) is put back.
-        tokeniser: the base's.
-        pairs: whose prompts fit the model.
+        pairs: what is scored.
+        rows: their `pair_tokens`.
         bf16: whether to compute with 16 bits, as training did.
     """
-    rows = [tokens_of(tokeniser, pair.messages, text) for pair in pairs for text in (pair.chosen, pair.rejected)]
-    tuned = log_probabilities(model, rows, bf16=bf16)
+    texts = [Tokens(row.prompt, reply) for row in rows for reply in (row.chosen, row.rejected)]
+    tuned = log_probabilities(model, texts, bf16=bf16)
     with model.disable_adapter():
-        base = log_probabilities(model, rows, bf16=bf16)
-    sides = [Likelihood(below, above, len(row.reply)) for below, above, row in zip(base, tuned, rows, strict=True)]
+        base = log_probabilities(model, texts, bf16=bf16)
+    sides = [Likelihood(below, above, len(row.reply)) for below, above, row in zip(base, tuned, texts, strict=True)]
     return tuple(map(ScoredPair, pairs, sides[::2], sides[1::2]))
 
 
