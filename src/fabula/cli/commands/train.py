@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from fabula.app.training import Part, Prepared, Trained
     from fabula.cli.terminal import Terminal
-    from fabula.training.running import Point
+    from fabula.training.running import Outcome, Point
 
 _HELP: Final = "Fine-tune adapters of a local model on data of `fabula data`."
 _GB: Final = 1e9
@@ -104,7 +104,7 @@ def _sft(
     terminal.say(_told(trained))
     _advise(terminal, prepared, trained)
     terminal.document(_data(prepared, trained))
-    _fail_if_not_finite(trained)
+    _fail_if_not_finite(terminal, trained)
 
 
 def values_of(said: Sequence[str]) -> dict[str, str]:
@@ -186,7 +186,7 @@ class TrainingProgress(LivePicture):
         self._stop()
         if trained.outcome is None:
             self._show("  finished by an earlier run; nothing to do")
-        elif trained.outcome.ended != "interrupted":
+        elif trained.outcome.ended not in {"interrupted", "not finite"}:  # the command says these itself
             self._show(f"  {ended_sentence(trained.part, trained.outcome)}")
 
     def _picture(self) -> RenderableType:
@@ -307,9 +307,12 @@ def _stop_if_interrupted(trained: Sequence[Trained], asked: Asked) -> None:
         )
 
 
-def _fail_if_not_finite(trained: Sequence[Trained]) -> None:
-    broken = [one.part.name for one in trained if one.outcome is not None and one.outcome.ended == "not finite"]
+def _fail_if_not_finite(terminal: Terminal, trained: Sequence[Trained]) -> None:
+    broken = [one for one in trained if one.outcome is not None and one.outcome.ended == "not finite"]
+    for one in broken:
+        terminal.message(f"fabula: {one.part.name}: {ended_sentence(one.part, cast('Outcome', one.outcome))}")
     if broken:
+        terminal.advise("A lower rate helps most often: --set learning_rate=1e-5 --fresh.")
         raise typer.Exit(1)
 
 
