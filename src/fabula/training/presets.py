@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from fabula.engine.methods import Presets
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 Decay: TypeAlias = Literal["constant", "linear", "cosine"]
 Precision: TypeAlias = Literal["auto", "float32", "bfloat16"]
@@ -168,3 +171,7 @@ class Dpo(Presets):
         """For some hundred pairs: a higher rate, several epochs with an early stop, a warm-up in proportion."""
         paper = DpoPaper(learning_rate=2e-4, epochs=4, warmup=3, precision="auto")
         return cls(paper, DpoOurs(evaluate_every=10, keep="best", patience=3))
+
+
+KINDS: Final[Mapping[str, type[Presets]]] = {"sft": Sft, "dpo": Dpo}
+"""The settings of each kind of training, by the command's name."""
