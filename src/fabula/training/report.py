@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from fabula.training.examples import DataCard
     from fabula.training.running import Point
 
-_MARKS: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~])")
+# What Markdown would obey: signs anywhere, an underscore at the edge of a word, a sign or number that begins a line.
+_MARKS: Final = re.compile(r"([\\`*\[\]|~]|(?<!\w)_|_(?!\w)|^[#+=-]|(?<=^\d)[.)])")
 
 
 @dataclass(frozen=True, slots=True)
