@@ -254,7 +254,7 @@ def _of_gguf(spec: str, environ: Mapping[str, str], report: Callable[[str], None
     licence = known.licence if known else str(metadata.get("general.license", _UNKNOWN_LICENCE))
     full_name = f"{_EMBEDDED}:{known.name if known else path.resolve()}"
     if not (folder / _RECORD).is_file():
-        report(f"Making {path.name} trainable, once; it takes about half a minute for each 100 MB")
+        report(f"Making {path.name} trainable, once; this takes a minute or two")
         _check_space(path, folder.parent, parameters)
         _convert(path, folder, {"name": full_name, "gguf": str(path.resolve()), "licence": licence, "digest": digest})
     return replace(_folder(folder), name=full_name, gguf=path.resolve(), digest=digest, licence=licence)
