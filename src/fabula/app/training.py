@@ -236,8 +236,8 @@ def prepare(asked: Asked, environ: Mapping[str, str], listener: Listener) -> Pre
     card = read_card(asked.data)
     train, development = (read_examples(asked.data, split) for split in ("train", "development"))
     groups = _groups(asked, train, development)
+    base = open_base(asked.base, environ, gguf=asked.gguf, report=listener.says)
     with quiet():
-        base = open_base(asked.base, environ, gguf=asked.gguf, report=listener.says)
         tokenizer = extra("transformers", EXTRA, WHAT).AutoTokenizer.from_pretrained(base.folder, local_files_only=True)
         shape = shape_of(base.folder, base.parameters)
         parts = tuple(

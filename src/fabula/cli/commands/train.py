@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
@@ -22,7 +24,7 @@ from fabula.stats.estimate import Estimate, figures
 from fabula.training.presets import Sft
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rich.console import RenderableType
     from rich.live import Live
@@ -106,15 +108,25 @@ def _sft(
         terminal.say(_announced(prepared))
         terminal.document(_plan_data(prepared))
         return
-    try:
+    with _interruptible(progress):
         trained = train_all(prepared, listener)
-    finally:
-        progress.close()
     _stop_if_interrupted(trained, asked)
     terminal.say(_told([found for one in trained for found in one.differences]))
     _advise(terminal, prepared, trained)
     terminal.document(_data(prepared, trained))
     _fail_if_not_finite(terminal, trained)
+
+
+@contextmanager
+def _interruptible(progress: TrainingProgress) -> Iterator[None]:
+    """Take the bar away at the end, and say how to go on where Ctrl-C came while no step was at work."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        sentence = "Stopped. What is finished is kept; the same command goes on."
+        raise StoppedError(sentence, signal.SIGINT) from error
+    finally:
+        progress.close()
 
 
 def values_of(said: Sequence[str]) -> dict[str, str]:
@@ -300,10 +312,8 @@ def _sweep(terminal: Terminal, progress: TrainingProgress, asked: Asked, said: s
     values = [value.strip() for value in listed.split(",") if value.strip()]
     if not values:
         raise UsageError(f"--sweep {said}: write it as FIELD=VALUE,VALUE, as --sweep learning_rate=1e-4,3e-4.")
-    try:
+    with _interruptible(progress):
         found = sweep(asked, name.strip(), values, os.environ, progress.listener)
-    finally:
-        progress.close()
     _stop_if_interrupted(found[-1].trained, asked)
     rows = [one.difference for one in found]
     best = min(rows, key=lambda row: row.tuned)
@@ -329,7 +339,7 @@ def _advise(terminal: Terminal, prepared: Prepared, trained: Sequence[Trained]) 
         )
     terminal.advise(f"Each folder below {near(prepared.asked.out)} has a model card, README.md, with samples.")
     if prepared.base.gguf is not None:
-        terminal.advise(f"Next: `fabula write BRIEF --room {near(prepared.asked.out)}` writes with them.")
+        terminal.advise(f"Next: `fabula write BRIEF --adapter {near(prepared.asked.out)}` writes with them.")
 
 
 def _stop_if_interrupted(trained: Sequence[Trained], asked: Asked) -> None:
