@@ -11,7 +11,7 @@ import warnings
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from fabula.base.errors import UnknownNameError, UsageError
 from fabula.base.extras import extra, require
@@ -98,6 +98,21 @@ class Asked:
     gguf: Path | None = None
 
 
+class Work(Protocol):
+    """One training, of whatever kind."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def schedule(self) -> Schedule:
+        """For how long."""
+
+    def counts(self) -> dict[str, int]:
+        """What it is trained on, and what was cut."""
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """The training of one adapter.
@@ -170,9 +185,9 @@ class Listener:
     """What a training tells while it goes on; each does nothing unless it is set."""
 
     says: Callable[[str], None] = lambda _sentence: None
-    begins: Callable[[Part], None] = lambda _part: None
-    measures: Callable[[Part, int, int], None] = lambda _part, _done, _all: None
-    steps: Callable[[Part, Point], None] = lambda _part, _point: None
+    begins: Callable[[Work], None] = lambda _work: None
+    measures: Callable[[Work, int, int], None] = lambda _work, _done, _all: None
+    steps: Callable[[Work, Point], None] = lambda _work, _point: None
     ends: Callable[[Trained], None] = lambda _trained: None
 
 
@@ -370,7 +385,7 @@ def _finish(
     """Take the best checkpoint, measure it, and write what stands beside an adapter."""
     base, folder = prepared.base, part.folder
     assert outcome.checkpoint is not None  # noqa: S101 - seen by the caller
-    _copy_adapter(outcome.checkpoint, folder, base.name)
+    copy_adapter(outcome.checkpoint, folder, base.name)
     if base.gguf is not None:
         peft_to_gguf(folder, folder / GGUF, base=base.gguf)
     peft, safetensors = extra("peft", EXTRA, WHAT), extra("safetensors.torch", EXTRA, WHAT)
@@ -398,7 +413,7 @@ def _finish(
         counts=part.counts(),
         preset=prepared.asked.preset,
         settings=settings,
-        machine=asdict(machine) | _hardware(machine),
+        machine=asdict(machine) | hardware(machine),
         minutes=record["seconds"] / 60,
         ended=ended_sentence(part, outcome),
         differences=found,
@@ -423,7 +438,7 @@ def _finish(
     return Trained(part, outcome, found)
 
 
-def ended_sentence(part: Part, outcome: Outcome) -> str:
+def ended_sentence(part: Work, outcome: Outcome) -> str:
     """How a training ended and which checkpoint was taken."""
     taken = f"The checkpoint of step {outcome.best} has the lowest development loss and is the one here."
     if outcome.ended == "not finite":
@@ -438,7 +453,7 @@ def ended_sentence(part: Part, outcome: Outcome) -> str:
     return f"Training took {outcome.step} steps. {taken}"
 
 
-def _copy_adapter(checkpoint: Path, folder: Path, base: str) -> None:
+def copy_adapter(checkpoint: Path, folder: Path, base: str) -> None:
     """Adapter and settings of a checkpoint; the settings name the base as a user does, and no path of this machine."""
     settings = json.loads((checkpoint / CONFIG).read_text(encoding="utf-8"))
     write_atomically(folder / CONFIG, json.dumps(settings | {"base_model_name_or_path": base}, indent=2) + "\n")
@@ -460,7 +475,8 @@ def _samples(prepared: Prepared, part: Part, model: Any, tokenizer: Any) -> list
     return found
 
 
-def _hardware(machine: Machine) -> dict[str, str]:
+def hardware(machine: Machine) -> dict[str, str]:
+    """What a training was computed on, and with which versions."""
     torch = extra("torch", EXTRA, WHAT)
     name = torch.cuda.get_device_name() if machine.device == "cuda" else platform.machine()
     return {

@@ -7,21 +7,27 @@ not by the library, so that nothing is cut or left out that is not counted.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.base.errors import UsageError
 from fabula.base.extras import extra
+from fabula.measure.report.page import estimate_cells
+from fabula.measure.report.pictures import curve_svg
+from fabula.stats.estimate import Estimate
 from fabula.training.base import EXTRA
+from fabula.training.report import escaped, table_of
 from fabula.training.running import WHAT, Schedule, arguments
 from fabula.training.scoring import PairTokens, pair_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from fabula.stats.estimate import Scored
     from fabula.training.examples import Pair
     from fabula.training.presets import Dpo
+    from fabula.training.report import CardFacts
     from fabula.training.running import Machine
     from fabula.training.scoring import Native
 
@@ -32,69 +38,75 @@ _LONG: Final = "prompt and reply are longer than {} tokens"
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedPairs:
     """The pairs of one split as they are trained on.
 
     Attributes:
         pairs: those that are.
         rows: their tokens.
-        shortened: ids of those whose prompts lost their middle.
         left_out: why others are not trained on, by id.
     """
 
     pairs: tuple[Pair, ...]
     rows: tuple[PairTokens, ...]
-    shortened: tuple[str, ...]
     left_out: dict[str, str]
 
 
-def prepared(tokeniser: Native, pairs: Sequence[Pair], settings: Dpo) -> Prepared:
-    """The pairs as tokens; a prompt that is too long loses its middle, a pair that cannot be learnt is left out."""
-    paper = settings.paper
+def prepared_pairs(tokeniser: Native, pairs: Sequence[Pair], settings: Dpo, context: int = 0) -> PreparedPairs:
+    """The pairs as tokens; a prompt that is too long loses its middle, a pair that cannot be learnt is left out.
+
+    Args:
+        tokeniser: the base's.
+        pairs: of one split.
+        settings: with the limits.
+        context: tokens that the base was made for; 0 where nobody knows.
+    """
+    most = min(settings.paper.sequence_tokens, context or settings.paper.sequence_tokens)
     kept: list[tuple[Pair, PairTokens]] = []
     left_out: dict[str, str] = {}
     for pair in pairs:
-        row = pair_tokens(tokeniser, pair, paper.prompt_tokens)
         if pair.chosen.strip() == pair.rejected.strip():
             left_out[pair.id] = _ALIKE
-        elif len(row.prompt) + max(len(row.chosen), len(row.rejected)) > paper.sequence_tokens:
-            left_out[pair.id] = _LONG.format(f"{paper.sequence_tokens:,}")
+            continue
+        row = pair_tokens(tokeniser, pair, min(settings.paper.prompt_tokens, most))
+        if row.longest > most:
+            left_out[pair.id] = _LONG.format(f"{most:,}")
         else:
             kept.append((pair, row))
-    return Prepared(
-        tuple(pair for pair, _ in kept),
-        tuple(row for _, row in kept),
-        tuple(pair.id for pair, row in kept if row.unread),
-        left_out,
-    )
+    return PreparedPairs(tuple(pair for pair, _ in kept), tuple(row for _, row in kept), left_out)
 
 
-def check_enough(train: Prepared, where: Path) -> None:
-    """See that there are pairs enough to learn from.
+def check_enough(train: PreparedPairs, development: PreparedPairs, where: Path) -> None:
+    """See that there are pairs enough to learn from, and to see whether it helps.
 
     Raises:
         UsageError: there are not; says how many of them are left out, and why.
     """
-    if len(train.pairs) >= FEWEST:
-        return
-    reasons = {reason: list(train.left_out.values()).count(reason) for reason in dict.fromkeys(train.left_out.values())}
-    why = "".join(f"; {count} left out since {reason}" for reason, count in reasons.items())
-    raise UsageError(
-        f"{where} has {len(train.pairs)} pairs to train on{why}. It takes {FEWEST} at least, and some hundreds to "
-        "learn a preference: make more with `fabula data preferences`."
-    )
+    reasons = [*train.left_out.values()]
+    why = "".join(f"; {reasons.count(reason)} left out, since {reason}" for reason in dict.fromkeys(reasons))
+    if len(train.pairs) < FEWEST:
+        raise UsageError(
+            f"{where} has {len(train.pairs)} pairs to train on{why}. It takes {FEWEST} at least, and some hundreds to "
+            "learn a preference: make more with `fabula data preferences`."
+        )
+    if not development.pairs:
+        raise UsageError(
+            f"{where} has no development pairs, so nobody could say whether training helps. Make the data with a "
+            "larger share for development, or from more stories."
+        )
 
 
 def schedule_of(settings: Dpo, pairs: int) -> Schedule:
     """How long, how fast and in which order is trained on so many pairs."""
     paper, ours = settings.paper, settings.ours
+    steps = max(1, paper.epochs) * math.ceil(pairs / paper.batch)
     return Schedule(
-        steps=paper.epochs * math.ceil(pairs / paper.batch),
+        steps=steps,
         batch=paper.batch,
         learning_rate=paper.learning_rate,
         decay=paper.decay,
-        warmup=paper.warmup,
-        evaluate_every=ours.evaluate_every,
+        warmup=min(paper.warmup, steps - 1),
+        evaluate_every=min(max(1, ours.evaluate_every), steps),
         patience=ours.patience,
         weight_decay=ours.weight_decay,
         clip=ours.clip,
@@ -105,8 +117,8 @@ def schedule_of(settings: Dpo, pairs: int) -> Schedule:
 def trainer_of(
     model: Native,
     tokeniser: Native,
-    train: Prepared,
-    development: Prepared,
+    train: PreparedPairs,
+    development: PreparedPairs,
     settings: Dpo,
     folder: Path,
     machine: Machine,
@@ -141,3 +153,90 @@ def trainer_of(
     if (len(trainer.train_dataset), len(trainer.eval_dataset)) != (len(train.pairs), len(development.pairs)):
         raise AssertionError("The library has left out pairs.")
     return trainer
+
+
+# what is told of it ---------------------------------------------------------------------------------------------------
+
+_COLUMNS: Final = {
+    "train": "loss",
+    "development": "eval_loss",
+    "rate": "learning_rate",
+    "margin": "rewards/margins",
+    "accuracy": "rewards/accuracies",
+    "development_margin": "eval_rewards/margins",
+    "development_accuracy": "eval_rewards/accuracies",
+}
+_PICTURES: Final = {
+    "losses": ("Losses", "loss of the step", "loss", "development loss", "eval_loss", math.log(2)),
+    "margins": ("Margins", "margin of the step", "rewards/margins", "development", "eval_rewards/margins", 0.0),
+    "accuracy": (
+        "Accuracy",
+        "accuracy of the step",
+        "rewards/accuracies",
+        "development",
+        "eval_rewards/accuracies",
+        0.5,
+    ),
+}
+"""Title, name and key of both lines, and what an adapter that changes nothing has."""
+
+
+def history_csv(history: Sequence[Mapping[str, Any]]) -> str:
+    """A table of losses, margins (beta times the implicit reward's) and accuracies by step, from a trainer's log."""
+    steps: dict[int, dict[str, Any]] = {}
+    for row in history:
+        steps.setdefault(int(row["step"]), {}).update(row)
+    lines = [
+        ",".join([str(step), *("" if row.get(key) is None else repr(float(row[key])) for key in _COLUMNS.values())])
+        for step, row in sorted(steps.items())
+        if "loss" in row or "eval_loss" in row
+    ]
+    return "\n".join((",".join(("step", *_COLUMNS)), *lines)) + "\n"
+
+
+def curves(history: Sequence[Mapping[str, Any]], best: int) -> dict[str, str]:
+    """Pictures of losses, margins and accuracies, by name; `best` is the step whose weights are taken."""
+    found = {}
+    for name, (title, thin, of_step, thick, measured, at_first) in _PICTURES.items():
+        lines = {
+            key: [(float(row["step"]), float(row[key])) for row in history if key in row and math.isfinite(row[key])]
+            for key in (of_step, measured)
+        }
+        own = [(0.0, at_first), *lines[measured]]
+        taken = next((point for point in own if point[0] == best and best), None)
+        found[name] = curve_svg((thin, lines[of_step]), (thick, own), title=title, across="step", best=taken)
+    return found
+
+
+def pair_card(facts: CardFacts, right: Mapping[str, Scored], apart: Mapping[str, Scored]) -> CardFacts:
+    """The facts with what is said of a training on pairs."""
+    agents = ", ".join(escaped(agent) for agent in facts.agents)
+    method = next((one.method for one in right.values() if isinstance(one, Estimate)), "")
+    results = (
+        "## Development pairs",
+        _HOW_OFTEN,
+        table_of(("prefers by", "accuracy", "95 % interval", "n"), [_cells(*row) for row in right.items()]),
+        "Differences, pair by pair:",
+        table_of(("", "difference", "95 % interval", "n"), [_cells(*row) for row in apart.items()]),
+        f"Intervals: {escaped(method.partition('; ')[2] or method)}.",
+        "![margins](margins.svg)\n\n![accuracy](accuracy.svg)",
+    )
+    how = f"Trained with fabula on pairs of replies by {agents} of which one was preferred (DPO, LoRA)."
+    return replace(facts, how=how, results="\n\n".join(results), limits=_LIMITS)
+
+
+def _cells(name: str, scored: Scored) -> list[str]:
+    return [escaped(cell) for cell in (name, *estimate_cells(scored))]
+
+
+_HOW_OFTEN: Final = """\
+How often each prefers the reply that was preferred, on pairs of which none was trained on; a tie is a half. The implicit
+reward is by how much training raised a reply's log-probability."""
+
+
+_LIMITS: Final = """## Limits
+
+- The numbers say how well the adapter foresees preferences like those it was trained on. They do not say that its
+  stories are better: let a judge or people compare them (`fabula judge`, `fabula rate`).
+- Pairs may teach length or position: compare with the rules above.
+- It is for this base alone. On another one its output has no meaning."""

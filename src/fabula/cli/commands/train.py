@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.live import Live
 
-    from fabula.app.training import Part, Prepared, Trained
+    from fabula.app.training import Prepared, Trained, Work
     from fabula.cli.terminal import Terminal
     from fabula.training.running import Outcome, Point
 
@@ -137,7 +137,7 @@ class TrainingProgress(LivePicture):
     """Shows on a terminal how a training goes on: a line for each measurement, and below them a bar."""
 
     terminal: Terminal
-    part: Part | None = None
+    part: Work | None = None
     step: int = 0
     loss: float | None = None
     doing: str = ""
@@ -156,31 +156,26 @@ class TrainingProgress(LivePicture):
     def _says(self, sentence: str) -> None:
         self._show(f"{sentence} ...")
 
-    def _begins(self, part: Part) -> None:
-        self.part, self.step, self.loss, self._first, self.doing = part, 0, None, None, "loading"
-        counts = part.counts()
-        stories = counted(counts["stories"], "story", "stories")
-        self._show(
-            f"{part.name}: {counted(counts['examples'], 'example')} of {stories}, "
-            f"{counted(counts['development examples'], 'development example')}, "
-            f"{counted(part.schedule.steps, 'step')} of {part.schedule.batch}"
-        )
+    def _begins(self, work: Work) -> None:
+        self.part, self.step, self.loss, self._first, self.doing = work, 0, None, None, "loading"
+        counts = work.counts()
+        self._show(f"{work.name}: {_sizes(counts)}, {counted(work.schedule.steps, 'step')} of {work.schedule.batch}")
         for line in _cuts(counts):
             self._show(f"  {line}")
         self._start()
 
-    def _measures(self, part: Part, done: int, whole: int) -> None:
-        del part
+    def _measures(self, work: Work, done: int, whole: int) -> None:
+        del work
         self.doing = f"measuring {done} of {whole}"
 
-    def _steps(self, part: Part, point: Point) -> None:
+    def _steps(self, work: Work, point: Point) -> None:
         self.step, self.doing = point.step, ""
         self._first = self._first or (point.step, time.monotonic())
         if point.train is not None:
             self.loss = point.train
         if point.development is not None:
             train = "" if self.loss is None else f"   train {self.loss:.4f}"
-            self._show(f"  step {point.step:>4} of {part.schedule.steps}{train}   development {point.development:.4f}")
+            self._show(f"  step {point.step:>4} of {work.schedule.steps}{train}   development {point.development:.4f}")
 
     def _ends(self, trained: Trained) -> None:
         self._stop()
@@ -212,20 +207,32 @@ class TrainingProgress(LivePicture):
         return " · ".join(parts)
 
 
+def _sizes(counts: Mapping[str, int]) -> str:
+    """What a training has to learn from, and what it is measured on."""
+    noun = next(noun for noun in ("example", "pair", "dialogue") if f"{noun}s" in counts)
+    of = next((f" of {counted(counts[name], one, name)}" for name, one in _UNITS.items() if name in counts), "")
+    aside = counted(counts[f"development {noun}s"], f"development {noun}")
+    return f"{counted(counts[f'{noun}s'], noun)}{of}, {aside}"
+
+
+_UNITS: Final = {"stories": "story", "groups": "group"}
+_CUTS: Final = {
+    "prompt": "the middle",
+    "completion": "the end, after a whole sentence",
+    "dialogue": "the end",
+    "summary": "the end",
+}
+
+
 def _cuts(counts: Mapping[str, int]) -> list[str]:
-    """Sentences about what was cut; none where nothing was."""
+    """Sentences about what was cut or left out; none where nothing was."""
     found = []
-    if counts["prompts cut"]:
-        found.append(
-            f"{counted(counts['prompts cut'], 'prompt')} longer than the limit lost "
-            f"{counted(counts['tokens cut from prompts'], 'token')} from the middle"
-        )
-    if counts["completions cut"]:
-        found.append(
-            f"{counted(counts['completions cut'], 'completion')} longer than the limit lost "
-            f"{counted(counts['tokens cut from completions'], 'token')} at the end, after a whole sentence"
-        )
-    return found
+    for noun, place in _CUTS.items():
+        plural = "summaries" if noun == "summary" else f"{noun}s"
+        if count := counts.get(f"{plural} cut", 0):
+            tokens = counted(counts[f"tokens cut from {plural}"], "token")
+            found.append(f"{counted(count, noun, plural)} longer than the limit lost {tokens} from {place}")
+    return found + [f"{count} {name}" for name, count in counts.items() if name.startswith("left out")]
 
 
 # what is said ---------------------------------------------------------------------------------------------------------
