@@ -219,3 +219,16 @@ def test_too_little_memory_is_refused_with_what_it_needs(
         UsageError, match=r"Training needs about 0\.6 GB, and 0\.3 GB are free on this machine \(cpu\)\."
     ):
         prepare(Asked(data, str(tiny_llama), tmp_path / "out"), {}, Listener())
+
+
+def test_a_sweep_compares_values_of_a_setting(
+    tiny_llama: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["train", "sft", str(data), "--base", str(tiny_llama), "--out", str(tmp_path / "out"), *QUICK, "--shared"]
+    assert main([*command, "--set", "steps=4", "--sweep", "learning_rate=1e-7,1e-2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["lowest"] == "1e-2"
+    slow, fast = found["values"]
+    assert fast["difference"]["high"] < slow["difference"]["low"]
+    assert main([*command, "--sweep", "learning_rate"]) == 2
+    assert "write it as FIELD=VALUE,VALUE" in capsys.readouterr().err

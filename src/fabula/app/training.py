@@ -172,12 +172,17 @@ class Trained:
     Attributes:
         part: that was trained.
         outcome: how it ended; `None` where an earlier run had finished it.
-        differences: of the development losses.
+        rows: the development examples under base and tuned model.
     """
 
     part: Part
     outcome: Outcome | None
-    differences: tuple[Difference, ...] = ()
+    rows: tuple[Measured, ...] = ()
+
+    @property
+    def differences(self) -> tuple[Difference, ...]:
+        """How far the development loss of each agent fell."""
+        return differences(self.rows)
 
 
 @dataclass
@@ -189,6 +194,20 @@ class Listener:
     measures: Callable[[Work, int, int], None] = lambda _work, _done, _all: None
     steps: Callable[[Work, Point], None] = lambda _work, _point: None
     ends: Callable[[Trained], None] = lambda _trained: None
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A value of a sweep, and what came of it over all agents."""
+
+    value: str
+    trained: tuple[Trained, ...]
+
+    @property
+    def difference(self) -> Difference:
+        """How far the development loss fell, all agents together."""
+        rows = [replace(row, agent=self.value) for one in self.trained for row in one.rows]
+        return differences(rows)[0]
 
 
 # before ---------------------------------------------------------------------------------------------------------------
@@ -301,12 +320,40 @@ def train_all(prepared: Prepared, listener: Listener) -> tuple[Trained, ...]:
     return tuple(found)
 
 
+def sweep(
+    asked: Asked, name: str, values: Sequence[str], environ: Mapping[str, str], listener: Listener
+) -> list[Tried]:
+    """Train the same with each value of a setting, each in a folder of its own below `sweep/`.
+
+    Runs that are finished stay. A signal ends it; the same call goes on.
+
+    Raises:
+        UsageError: a value does not fit, or something is missing; before anything is trained.
+    """
+    shown = {value: asked.out / "sweep" / f"{name}-{value}" for value in values}
+    if any(folder.parent != asked.out / "sweep" for folder in shown.values()):
+        raise UsageError(f"--sweep {name}={','.join(values)}: a value holds a slash. Give numbers or words.")
+    prepared = {
+        value: prepare(
+            replace(asked, out=folder, values={**asked.values, "samples": 0, name: value}), environ, listener
+        )
+        for value, folder in shown.items()
+    }
+    found: list[Tried] = []
+    for value, one in prepared.items():
+        listener.says(f"{name} = {value}")
+        found.append(Tried(value, train_all(one, listener)))
+        if (outcome := found[-1].trained[-1].outcome) is not None and outcome.ended == "interrupted":
+            break
+    return found
+
+
 def _train(prepared: Prepared, part: Part, listener: Listener) -> Trained:
     """Train one adapter, or go on with it."""
     identity = _identity(prepared, part)
     record = begin(part.folder, identity, fresh=prepared.asked.fresh)
     if record["state"] != "running":
-        return Trained(part, None, differences(_measured(part, record["base"], record["tuned"])))
+        return Trained(part, None, _measured(part, record["base"], record["tuned"]))
     began = time.monotonic() - float(record.get("seconds", 0.0))
     machine = _machine(part, record)
     record["machine"] = asdict(machine)
@@ -356,8 +403,8 @@ def _machine(part: Part, record: Mapping[str, Any]) -> Machine:
     return machine if machine.device == part.machine.device else part.machine
 
 
-def _measured(part: Part, base: Mapping[str, float], tuned: Mapping[str, float]) -> list[Measured]:
-    return [
+def _measured(part: Part, base: Mapping[str, float], tuned: Mapping[str, float]) -> tuple[Measured, ...]:
+    return tuple(
         Measured(
             one.example.id,
             one.example.agent,
@@ -367,7 +414,7 @@ def _measured(part: Part, base: Mapping[str, float], tuned: Mapping[str, float])
             tuned[one.example.id],
         )
         for one in part.development
-    ]
+    )
 
 
 # after ----------------------------------------------------------------------------------------------------------------
@@ -395,7 +442,6 @@ def _finish(
         model, part.development, machine, lambda done: listener.measures(part, done, len(part.development))
     )
     rows = _measured(part, record["base"], record["tuned"])
-    found = differences(rows)
     base_loss = sum(row.base for row in rows) / len(rows)
     settings = {setting.name: setting.value for setting in settings_of(prepared.config)}
     write_atomically(folder / "evaluation.jsonl", evaluation_lines(rows))
@@ -416,7 +462,7 @@ def _finish(
         machine=asdict(machine) | hardware(machine),
         minutes=record["seconds"] / 60,
         ended=ended_sentence(part, outcome),
-        differences=found,
+        differences=differences(rows),
         samples=_samples(prepared, part, model, tokenizer),
         engine=base.gguf is not None,
     )
@@ -435,7 +481,7 @@ def _finish(
     )
     write_record(folder, record | {"state": outcome.ended, "best": outcome.best, "step": outcome.step})
     shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
-    return Trained(part, outcome, found)
+    return Trained(part, outcome, rows)
 
 
 def ended_sentence(part: Work, outcome: Outcome) -> str:

@@ -26,8 +26,8 @@ class SftPaper:
         steps: in all (section 5); 0 goes by `epochs`.
         evaluate_every: steps between checkpoints (section 5); each is measured on the development examples, and the one
             with the lowest loss is taken.
-        prompt_tokens: lengths of a prompt; the shortest that holds all of an agent's prompts counts (section 5,
-            "depending on the length of the scratchpad"). What is longer than the longest loses its middle.
+        prompt_tokens: lengths of a prompt (section 5: one of these, "depending on the length of the scratchpad"). Here
+            each step is as long as its longest example, so the largest counts: a longer prompt loses its middle.
         completion_tokens: the longest reply that is learnt (section 5, target length); what is longer is learnt up to
             the last end of a sentence in it.
     """

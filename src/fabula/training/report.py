@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from fabula.training.examples import DataCard
     from fabula.training.running import Point
 
-_MARKS: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~])")
+# What Markdown would obey: signs anywhere, an underscore at the edge of a word, a sign or number that begins a line.
+_MARKS: Final = re.compile(r"([\\`*\[\]|~]|(?<!\w)_|_(?!\w)|^[#+=-]|(?<=^\d)[.)](?=\s))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,10 +224,10 @@ def _losses(rows: Sequence[Difference]) -> str:
 
 
 def _use(facts: CardFacts) -> str:
-    agent = readable(facts.agents[0])
+    agent, base = (shlex.quote(" ".join(readable(said).split())) for said in (facts.agents[0], facts.base))
     lines = [
         "## Use\n",
-        f"    fabula write BRIEF --model {readable(facts.base)} --adapter {agent}=THIS_FOLDER\n"
+        f"    fabula write BRIEF --model {base} --adapter {agent}=THIS_FOLDER\n"
         if facts.engine
         else "There is no `adapter.gguf` (the base was no GGUF file), so it is for servers alone.\n",
         "On a vLLM server:\n",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
 import typer
 
-from fabula.app.training import Asked, Listener, ended_sentence, prepare, train_all
+from fabula.app.training import Asked, Listener, ended_sentence, prepare, sweep, train_all
 from fabula.base.errors import UsageError
 from fabula.cli.opening import terminal_of
 from fabula.cli.options import Common, bundled
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from fabula.app.training import Prepared, Trained, Work
     from fabula.cli.terminal import Terminal
+    from fabula.training.report import Difference
     from fabula.training.running import Outcome, Point
 
 _HELP: Final = "Fine-tune adapters of a local model on data of `fabula data`."
@@ -74,6 +75,12 @@ def _sft(
         str, typer.Option(metavar="NAME,...", help="Agents to train.", show_default="all in the data")
     ] = "",
     shared: Annotated[bool, typer.Option("--shared", help="One adapter for all agents.")] = False,  # noqa: FBT002 - typer's form of a flag
+    tried: Annotated[
+        str,
+        typer.Option(
+            "--sweep", metavar="FIELD=A,B,...", help="Train with each of these values, and compare; makes no room."
+        ),
+    ] = "",
 ) -> None:
     """Train an adapter for each agent on examples of what it should say; the loss is on the reply alone."""
     terminal = terminal_of(common)
@@ -90,6 +97,9 @@ def _sft(
     )
     progress = TrainingProgress(terminal)
     listener = progress.listener
+    if tried:
+        _sweep(terminal, progress, asked, tried)
+        return
     prepared = prepare(asked, os.environ, listener)
     licences(terminal, prepared)
     if training.dry_run:
@@ -101,7 +111,7 @@ def _sft(
     finally:
         progress.close()
     _stop_if_interrupted(trained, asked)
-    terminal.say(_told(trained))
+    terminal.say(_told([found for one in trained for found in one.differences]))
     _advise(terminal, prepared, trained)
     terminal.document(_data(prepared, trained))
     _fail_if_not_finite(terminal, trained)
@@ -266,31 +276,49 @@ def _text(value: object) -> str:
     return ", ".join(str(one) for one in value) if isinstance(value, tuple) else str(value)
 
 
-def _told(trained: Sequence[Trained]) -> str:
-    """The report: each agent's development loss under base and tuned model."""
-    rows = [("agent", "base", "tuned", "difference", "95 % interval", "n", "")]
-    for one in trained:
-        for found in one.differences:
-            interval, n = "none", ""
-            if isinstance(found.fell, Estimate):
-                n = str(found.fell.n)
-                if found.fell.low is not None and found.fell.high is not None:
-                    interval = f"{found.fell.low:.4f} to {found.fell.high:.4f}"
-            rows.append(
-                (
-                    found.agent,
-                    figures(found.base),
-                    figures(found.tuned),
-                    f"{found.tuned - found.base:.4f}",
-                    interval,
-                    n,
-                    found.verdict,
-                )
-            )
+def _told(found: Sequence[Difference], head: str = "agent") -> str:
+    """The report: development losses under base and tuned model."""
+    rows = [(head, "base", "tuned", "difference", "95 % interval", "n", "")]
+    for one in found:
+        interval, n = "none", ""
+        if isinstance(one.fell, Estimate):
+            n = str(one.fell.n)
+            if one.fell.low is not None and one.fell.high is not None:
+                interval = f"{one.fell.low:.4f} to {one.fell.high:.4f}"
+        difference = f"{one.tuned - one.base:.4f}"
+        rows.append((one.agent, figures(one.base), figures(one.tuned), difference, interval, n, one.verdict))
     return (
         "Loss of a token on stories that were not trained on:\n\n"
         + table(rows, right=(1, 2, 3, 4, 5))
-        + "\n\nIntervals are over stories."
+        + "\n\nn counts examples; intervals are over stories."
+    )
+
+
+def _sweep(terminal: Terminal, progress: TrainingProgress, asked: Asked, said: str) -> None:
+    """Train with each value of a setting, and show what came of each."""
+    name, _, listed = said.partition("=")
+    values = [value.strip() for value in listed.split(",") if value.strip()]
+    if not values:
+        raise UsageError(f"--sweep {said}: write it as FIELD=VALUE,VALUE, as --sweep learning_rate=1e-4,3e-4.")
+    try:
+        found = sweep(asked, name.strip(), values, os.environ, progress.listener)
+    finally:
+        progress.close()
+    _stop_if_interrupted(found[-1].trained, asked)
+    rows = [one.difference for one in found]
+    best = min(rows, key=lambda row: row.tuned)
+    terminal.say(_told(rows, name.strip()))
+    terminal.say(f"\nThe lowest loss is that of {name.strip()} = {best.agent} ({best.verdict} than the base).")
+    terminal.document(
+        {
+            "setting": name.strip(),
+            "values": [
+                {"value": row.agent, "base": row.base, "tuned": row.tuned, "verdict": row.verdict}
+                | {"difference": cast("Any", row.fell).as_data()}
+                for row in rows
+            ],
+            "lowest": best.agent,
+        }
     )
 
 
