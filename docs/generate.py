@@ -293,8 +293,8 @@ def training() -> str:
     """The settings of every kind of training, with the papers' values and their sections."""
     parts = [
         "# Settings of training\n",
-        "`fabula train KIND DATA --preset faithful|improved --set FIELD=VALUE`; `--dry-run` prints them all. The group `paper`",
-        "has what a paper says, with its section; the group `ours` what it leaves open or does not have.\n",
+        "`fabula train KIND DATA --preset faithful|improved --set FIELD=VALUE`; `--dry-run` prints them all. The group",
+        "`paper` has what a paper says, with its section; the group `ours` what it leaves open or does not have.\n",
     ]
     for name, kind in KINDS.items():
         pairs = zip(settings_of(kind.faithful()), settings_of(kind.improved()), strict=True)
