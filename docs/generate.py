@@ -302,7 +302,8 @@ def training() -> str:
             (f"`{f.name}`", f.group, _value(f.value), _value(i.value), f.about[:1].upper() + f.about[1:])
             for f, i in pairs
         ]
-        parts.append(f"## fabula train {name}\n")
+        said = (inspect.getdoc(type(kind.faithful().paper)) or "").partition("\n\nAttributes:")[0]  # type: ignore[attr-defined] # every kind has it
+        parts.append(f"## fabula train {name}\n\n{said}\n")
         parts.append(_table(("setting", "group", "faithful", "improved", "what it is for"), rows) + "\n")
     return "\n".join(parts)
 
