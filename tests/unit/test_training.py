@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fabula.app.training import Asked, Listener, config_of, prepare
 from fabula.base.errors import ConfigError, UnknownNameError, UsageError
-from fabula.cli.commands.train import values_of
+from fabula.cli.training import values_of
 from fabula.engine.methods import settings_of
 from fabula.models.base import Message
 from fabula.training.examples import DataCard, Example, Source
