@@ -232,3 +232,10 @@ def test_a_sweep_compares_values_of_a_setting(
     assert fast["difference"]["high"] < slow["difference"]["low"]
     assert main([*command, "--sweep", "learning_rate"]) == 2
     assert "write it as FIELD=VALUE,VALUE" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("agent", ["../out", "..", "a/b", "\x1b[31mred"])
+def test_an_agent_that_cannot_name_a_folder_is_refused(tiny_llama: Path, tmp_path: Path, agent: str) -> None:
+    bad = made(tmp_path / "bad", agents=(agent,))
+    with pytest.raises(UsageError, match=r"which cannot name a folder\. Correct the data\."):
+        prepare(Asked(bad, str(tiny_llama), tmp_path / "room"), {}, Listener())
