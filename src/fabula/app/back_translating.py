@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from fabula.app.evaluating import journal_in, journal_to_read
@@ -36,7 +37,9 @@ if TYPE_CHECKING:
     from fabula.models.budget import Budget
     from fabula.project.settings import Settings
     from fabula.story import Brief
+    from fabula.systems import System
     from fabula.systems.agents_room.back_translation import BackTranslated
+    from fabula.systems.agents_room.config import Config
     from fabula.training.examples import Source, Split
 
 __all__ = ["METHOD", "Made", "Task", "back_translate_in", "dry_run_back_translation"]
@@ -90,20 +93,30 @@ class Task:
         if self.settings.system == ROOM and config.paper.orchestrator != "deterministic":
             raise UsageError("Training data follow the order of the paper: leave the setting orchestrator out.")
 
-    @property
+    @cached_property
+    def system(self) -> System:
+        """The system that is trained."""
+        return find(self.settings.system)
+
+    @cached_property
     def config(self) -> Any:  # noqa: ANN401 - of either system
         """The system's settings, without those that no finished story has texts for."""
         settings = self.settings
-        config = find(settings.system).config(settings.preset, settings.config)
+        config = self.system.config(settings.preset, settings.config)
         for setting in settings_of(config):
             if setting.name in UNSUPPORTED and setting.value:
                 config = setting.set_in(config, type(setting.value)())
         return config
 
-    @property
+    @cached_property
     def variant(self) -> str:
         """The variant that is trained: plan, write, plan+write, or end-to-end."""
         return self.config.paper.variant if self.settings.system == ROOM else END_TO_END
+
+    @cached_property
+    def asking(self) -> Config:
+        """The settings of the room by which the teacher is asked."""
+        return self.config if self.settings.system == ROOM else find(ROOM).config(self.settings.preset)  # type: ignore[no-any-return] # the room's own
 
     @property
     def wants_notes(self) -> bool:
@@ -186,7 +199,7 @@ async def _each(task: Task, context: RunContext, items: Sequence[Item]) -> list[
                     item.story.text,
                     item.brief,
                     run.scope("story", item.id),
-                    task.config if task.settings.system == ROOM else find(ROOM).config(task.settings.preset),
+                    task.asking,
                     notes=task.wants_notes,
                     sections=task.wants_sections,
                 )
@@ -230,7 +243,7 @@ def side_of(task: Task, item: Item, seed: int) -> Split:
 
 def _asked(task: Task) -> Asked:
     settings = task.settings
-    return Asked(find(settings.system), task.able, settings.aids_in_force)
+    return Asked(task.system, task.able, settings.aids_in_force)
 
 
 async def _examples(task: Task, asked: Asked, item: Item, made: BackTranslated) -> list[Example]:

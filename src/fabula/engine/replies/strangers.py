@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from fabula.story.language import language_of
@@ -28,6 +29,7 @@ _WORD: Final = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _NAME: Final = re.compile(
     r"(?<![\w'’-])(?:[A-Z][^\W\d_]*\.? )?[A-Z][^\W\d_]+(?:['’-][^\W\d_]+)*(?: [A-Z][^\W\d_]+(?:['’-][^\W\d_]+)*){0,3}"
 )
+_PARTS: Final = re.compile(r"['’-]")
 _OWNER: Final = re.compile(r"['’]s?\Z")
 _MARKS: Final = re.compile(r"[*_#>`]+")
 _BULLET: Final = re.compile(r"\A\s*(?:[-•★]|\d{1,2}[.)])?\s*")
@@ -86,6 +88,17 @@ _KNOWN_CAPITALS: Final = _words(
     "renaissance dickensian freudian shakespearean orwellian kafkaesque catholic protestant muslim jewish buddhist hindu "
     "christian islam christianity judaism buddhism bc ad bce ce am pm instagram facebook twitter google youtube"
 )
+_FUNCTION_WORDS: Final = _words(
+    "i he she it they we you me him her them us my his its our your their mine hers theirs ours yours himself herself "
+    "itself themselves who whom whose which what when where why how that this these those there here then than as if "
+    "and or but nor so yet for because since while until although though despite however therefore thus moreover "
+    "furthermore meanwhile finally eventually ultimately instead overall additionally also even only just not no yes "
+    "all both each every either neither some any many most few several other another such one two three four five six "
+    "seven eight nine ten first second third next last once twice after before during through throughout with without "
+    "within into onto over under above below between among against about around across along behind beside beyond by at "
+    "in on of off up down out to from is are was were be been being am has have had does do did will would can could "
+    "shall should may might must a an the let"
+)
 _SUFFIXES: Final = ("ian", "ese", "ish", "ism", "ist", "ity", "ness", "tion", "sion", "ment")
 _HEADINGS: Final = _words(
     "exposition rising action climax falling resolution conflict central setting plot character characters description "
@@ -96,6 +109,7 @@ _HEADINGS: Final = _words(
     "task user-written response story narrative scene scenes chapter part section internal external physical emotional "
     "traits quirks mannerisms dialogue obstacle obstacles stakes turning duration decade era narrator"
 )
+_NO_NAMES: Final = _KNOWN_CAPITALS | _HEADINGS | _FUNCTION_WORDS
 _PERSON_NOUN: Final = re.compile(
     r"(?:an?|the|his|her|their|one of)\b[^.\n]{0,80}\b(?:who|man|woman|boy|girl|child|person|teenager|student|teacher|"
     r"sailor|soldier|doctor|detective|scientist|artist|writer|farmer|friend|mother|father|brother|sister|son|daughter|"
@@ -121,22 +135,38 @@ def strangers(text: str, known: str) -> tuple[str, ...]:
     text = text[:_LONGEST]
     if language_of(known) != "en":
         return ()
-    heard, small = _heard(known), _small(text)
+    heard, small = _Heard.of(known), _small(text)
     uses = [use for use in _uses(text) if not _is_known(use.name, heard, small)]
     counts = Counter(use.name for use in uses)
     found = dict.fromkeys(use.name for use in uses if _is_person(use, counts[use.name]))
     return tuple(found)
 
 
-def _heard(known: str) -> dict[str, bool]:
-    """The words of the texts that are spoken of, and whether they have a capital somewhere."""
-    heard: dict[str, bool] = {}
-    for match in _WORD.finditer(known):
-        word = _OWNER.sub("", match[0])
-        for part in {word, *re.split(r"['’-]", word)}:
-            key = part.casefold()
-            heard[key] = heard.get(key, False) or part[:1].isupper()
-    return heard
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """The words of the texts that are spoken of, and those of them that have a capital somewhere."""
+
+    words: frozenset[str]
+    capitals: tuple[str, ...]
+
+    @classmethod
+    @lru_cache(maxsize=8)  # several notes speak of one story
+    def of(cls, known: str) -> _Heard:
+        """The words of `known`, those with hyphens and apostrophes also in their parts."""
+        found = {_OWNER.sub("", word) for word in _WORD.findall(known)}
+        found |= {part for word in found for part in _PARTS.split(word)}
+        capitals = {word.casefold() for word in found if word[:1].isupper() and len(word) >= _LEAST}
+        return cls(frozenset(word.casefold() for word in found), tuple(sorted(capitals)))
+
+    def has_form_of(self, word: str) -> bool:
+        """Whether a word is another form of one of these: a plural, a short form of a name, a slip of spelling."""
+        if any(word.removesuffix(end) in self.words for end in ("s", "es", "n", "an")):
+            return True
+        if len(word) >= _LEAST and any(other.startswith(word) or word.startswith(other) for other in self.capitals):
+            return True
+        from rapidfuzz import fuzz, process  # noqa: PLC0415 - few commands need it
+
+        return process.extractOne(word, self.capitals, scorer=fuzz.ratio, score_cutoff=_LIKE) is not None
 
 
 def _small(text: str) -> frozenset[str]:
@@ -165,28 +195,13 @@ def _is_heading(line: str) -> bool:
     return len(words) > 1 and not re.search(r"[.!?:,]", line) and capitals > _HEADING * len(words)
 
 
-def _is_known(name: str, heard: dict[str, bool], small: frozenset[str]) -> bool:
+def _is_known(name: str, heard: _Heard, small: frozenset[str]) -> bool:
     """Whether a name, or a part of it, is in the texts, or is no name: a word that also stands without a capital."""
-    words = [word.casefold() for word in _WORD.findall(name)]
-    own = [word for word in words if word not in _TITLES]
-    if not own:
-        return True
-    return any(
-        word in heard or word in small or word in _KNOWN_CAPITALS or word in _HEADINGS or _is_form_of(word, heard)
+    own = [word for word in map(str.casefold, _WORD.findall(name)) if word not in _TITLES]
+    return not own or any(
+        word in heard.words or word in small or word in _NO_NAMES or word.endswith(_SUFFIXES) or heard.has_form_of(word)
         for word in own
     )
-
-
-def _is_form_of(word: str, heard: dict[str, bool]) -> bool:
-    """Whether a word is another form of one that is known: a plural, a short form of a name, a slip of spelling."""
-    from rapidfuzz import fuzz, process  # noqa: PLC0415 - few commands need it
-
-    if word.endswith(_SUFFIXES) or any(word.removesuffix(end) in heard for end in ("s", "es", "n", "an")):
-        return True
-    names = [other for other, capital in heard.items() if capital and len(other) >= _LEAST]
-    if len(word) >= _LEAST and any(other.startswith(word) or word.startswith(other) for other in names):
-        return True
-    return process.extractOne(word, names, scorer=fuzz.ratio, score_cutoff=_LIKE) is not None
 
 
 def _is_person(use: _Use, times: int) -> bool:

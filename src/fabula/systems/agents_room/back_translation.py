@@ -6,7 +6,7 @@ sentences the five sections begin. The five sections together are the story, byt
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -65,6 +65,8 @@ _TASK_WORDS: Final = 120
 _SPLIT_WORDS: Final = 110  # five headers and sentences
 _SPLIT_TOKENS: Final = 400  # of a small model's reply
 _TASK_TOKENS: Final = 320
+# What keeps small models from loops keeps them from copying too.
+_COPYING: Final = Sampling(temperature=0.0, repeat_penalty=1.0, dry_multiplier=0.0)
 _INSTRUCTIONS: Final = 400  # tokens that a prompt has besides task and story
 _REPLY: Final = 600  # tokens that a note or a split takes at least
 
@@ -166,11 +168,11 @@ async def split_of(story: str, run: Run, config: Config) -> tuple[int, ...]:
     s = Scratchpad().add(RESPONSE, story, "task")
     check_room(run, "splitter", s)
     limit = config.paper.max_tokens or run.reply_tokens("splitter", _SPLIT_TOKENS)
+    sampling = replace(_COPYING if run.aids("splitter") else Sampling(temperature=0.0), max_tokens=limit)
     fields = _fields(s, config) | {"sections": list(GUIDES.items())}
     said: tuple[Message, ...] = ()
     problem = ""
     for _ in range(_TRIES):
-        sampling = Sampling(temperature=0.0, max_tokens=limit)
         reply = await run.chat("splitter", "split", said, sampling=sampling, expect=_SPLIT_WORDS, **fields)
         try:
             return _read(run, reply.text, story)
