@@ -104,7 +104,17 @@ _FUNCTION_WORDS: Final = _words(
     "across along behind beside beyond by at in on of off up down out to from is are was were be been being am "
     "has have had does do did will would can could shall should may might must a an the let"
 )
-_SUFFIXES: Final = ("ian", "ese", "ish", "ism", "ist", "ity", "ness", "tion", "sion", "ment")
+# What opens sentences of notes with a verb of people behind it.
+_ABSTRACT: Final = _words(
+    "nobody somebody anybody everybody everyone someone anyone noone nothing something everything anything people "
+    "others love fear hope grief time death life fate anger guilt pride shame joy hate doubt faith trust truth greed envy "
+    "loss pain family friends children parents money power war nature desire passion panic chaos luck magic music light "
+    "night rain snow wind storm society humanity readers reader men women villagers everyone's dialogue tension"
+)
+_SUFFIXES: Final = (
+    *("ian", "ese", "ish", "ism", "ist", "ity", "ness", "tion", "sion", "ment", "ship", "hood", "dom", "ure", "ogy"),
+    *("ance", "ence", "ing"),
+)
 _HEADINGS: Final = _words(
     "exposition rising action climax falling resolution conflict central setting plot character characters "
     "description descriptions key points point protagonist antagonist motivation motivations goal goals "
@@ -115,7 +125,7 @@ _HEADINGS: Final = _words(
     "scene scenes chapter part section internal external physical emotional traits quirks mannerisms dialogue "
     "obstacle obstacles stakes turning duration decade era narrator"
 )
-_NO_NAMES: Final = _KNOWN_CAPITALS | _HEADINGS | _FUNCTION_WORDS
+_NO_NAMES: Final = _KNOWN_CAPITALS | _HEADINGS | _FUNCTION_WORDS | _ABSTRACT
 _PERSON_NOUN: Final = re.compile(
     r"(?:an?|the|his|her|their|one of)\b[^.\n]{0,80}\b(?:who|man|woman|boy|girl|child|person|teenager|student|teacher|"
     r"sailor|soldier|doctor|detective|scientist|artist|writer|farmer|friend|mother|father|brother|sister|son|daughter|"
