@@ -23,7 +23,7 @@ from fabula.models.base import Message
 from fabula.project.folder import BRIEF, STORY
 from fabula.story import plain
 from fabula.training.examples import Pair
-from fabula.training.pairs import SAME, Found, agents_of, changed_share, same_words
+from fabula.training.pairs import SAME, Found, agents_of, changed_share, named, same_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -249,7 +249,7 @@ class _History:
         if reason := self._objection(episode, rejected, last, found, messages):
             return {**source, "kind": kind, "reason": reason}
         assert found is not None  # noqa: S101 - `_objection` says so
-        source |= {"by": found[0].performer, "changed": round(changed_share(rejected.text, last.text), 4)}
+        source |= {"by": named(found[0].performer), "changed": round(changed_share(rejected.text, last.text), 4)}
         if found[1] < 1:
             source["of_reply"] = round(found[1], 4)
         return Pair(
