@@ -288,7 +288,9 @@ class _History:
 
     def _changed_beside(self, rejected: Version, last: Version, reply: Given) -> str:
         """What else the author changed, so that the edit may follow from that; empty where nothing was."""
-        later = (run["id"] for run in self.runs if run["at"] >= last.at)
+        at = self.events.index(last)
+        done = max((one.run for one in self.events[:at] if isinstance(one, Version)), default=0)
+        later = (run["id"] for run in self.runs if run["id"] > max(done, reply.run) and run["at"] >= last.at)
         before, after = self.briefs.get(reply.run), self.briefs.get(next(later, 0), self.brief)
         if before and after and before != after:
             return BRIEF_CHANGED
