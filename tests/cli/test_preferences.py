@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from commandline import BRIEF, REPLIES
+from commandline import BRIEF, REPLIES, script_of
 from fabula.engine.journal import Journal
 from fabula.training.examples import read_card, read_pairs
 
@@ -167,6 +167,66 @@ def test_a_text_written_anew_for_a_changed_plan_is_no_pair(
     ]
 
 
+def test_a_passage_that_was_taken_is_preferred_to_those_that_were_declined(cli: Cli, project: Path, here: Path) -> None:
+    (here / "player.py").write_text(
+        'def say(request):\n    return f"Mara lost the flame, and {request.sampling.seed} sparks fell."\n',
+        encoding="utf-8",
+    )
+    settings = (project / "fabula.toml").read_text(encoding="utf-8")
+    (project / "fabula.toml").write_text(
+        f'{settings}\n[roles.climax]\nplay = "{here / "player.py"}:say"\n', encoding="utf-8"
+    )
+    cli.at_terminal()
+    ran = cli("rewrite", "climax", "--passage", "Mara held ... hands.", "-C", "lamp", stdin="y\na\na\ny\n")
+    assert ran.code == 0, ran.err
+    text = (project / "story/03-climax.md").read_text(encoding="utf-8").strip()
+    pairs = [pair for pair in pairs_of(cli) if "piece" in pair.source]
+    assert [(pair.kind, text.endswith(pair.chosen), pair.rejected in text) for pair in pairs] == [
+        ("rewrite", True, False),
+        ("rewrite", True, False),
+    ]
+    assert len({pair.rejected for pair in pairs}) == 2
+    assert [(m.role, m.content) for m in pairs[0].messages] == prompt_at(project, "climax/rewrite/rewrite_passage")
+
+
+@pytest.fixture
+def read(cli: Cli) -> Path:
+    """A project `lamp` whose story was read once at its end; two edits were made in its first part."""
+    old = " ".join(REPLIES["exposition"].split()[:2]), "in a week"
+    edits = [
+        {"paragraph": 1, "old": one, "new": new, "why": "so"}
+        for one, new in zip(old, ("A lamp", "all week"), strict=True)
+    ]
+    replies = {**REPLIES, "finalizer": json.dumps({"edits": edits})}
+    (cli.folder / "script.toml").write_text(script_of(replies), encoding="utf-8")
+    chosen = ("--set", "final_reading=true", "--set", "draft_first=false", "--set", "length_control=false")
+    assert cli("write", "brief.md", "--out", "lamp", "--model", "scripted:script.toml", *chosen).code == 0
+    return cli.folder / "lamp"
+
+
+def test_an_edit_of_the_final_reading_that_was_refused_is_a_pair_of_its_reader(cli: Cli, read: Path) -> None:
+    first, _ = cli("edits", "lamp", "--json").json["edits"]
+    cli("edits", "lamp", "--refuse", first["id"])
+    cli("update", "lamp", "--yes")
+    (pair,) = pairs_of(cli)
+    kept = [[edit["new"] for edit in json.loads(text)["edits"]] for text in (pair.chosen, pair.rejected)]
+    assert (pair.kind, pair.agent, kept) == ("refused", "finalizer", [["all week"], ["A lamp", "all week"]])
+    assert [(m.role, m.content) for m in pair.messages] == prompt_at(read, "drafts/edits")
+
+
+def test_what_the_final_reading_changed_is_no_edit_of_the_author(cli: Cli, read: Path) -> None:
+    assert cli("data", "preferences", "lamp", "--out", "pairs").code != 0
+    file = read / "story/01-exposition.md"
+    before = file.read_text(encoding="utf-8").strip()
+    assert before.startswith("A lamp was dark")
+    file.write_text(before.replace("Mara came home", "Mara rowed home through the storm"), encoding="utf-8")
+    cli("update", "lamp", "--yes")
+    (pair,) = pairs_of(cli)
+    assert told([pair]) == [("edit", before.replace("came home", "rowed home through the storm"), before)]
+    assert 0.6 < pair.source["of_reply"] < 1
+    assert [(m.role, m.content) for m in pair.messages] == prompt_at(read, "drafts/exposition/section")
+
+
 # MAGNET's candidates (section 4.1) ------------------------------------------------------------------------------------
 
 MAGNET = '''
@@ -192,7 +252,8 @@ def answer(request):
         return json.dumps({"order": [1, 2]})
     if prompt == "tell":
         step = request.path.split("/step/")[1].split("/")[0]
-        return f"In step {step} the lamp went out. Mara looked at the sea, and Tobias at her.\\n\\nNobody spoke in step {step}."
+        told = f"In step {step} the lamp went out. Mara looked at the sea, and Tobias at her."
+        return f"{told}\\n\\nNobody spoke in step {step}."
     if prompt == "narrate":
         return json.dumps({"order": [1, 2], "paragraph": f"It was told at {request.path}, and nobody said a word."})
     raise ValueError(request.path)

@@ -9,6 +9,7 @@ prompt that asked for that one. A decision that was taken back needs no rule of 
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import cached_property
@@ -17,24 +18,27 @@ from typing import TYPE_CHECKING, Any, Final
 from rapidfuzz.distance import LCSseq
 
 from fabula.base.characters import readable
+from fabula.craft.final_reading import EDITS, REFUSED, read_edits, read_refused
 from fabula.engine.journal import Decision, Version
 from fabula.engine.making import WISHES
 from fabula.engine.run import DRAFTS
 from fabula.models.base import Message
 from fabula.project.folder import BRIEF, STORY
-from fabula.story import plain
+from fabula.story import one_line, plain
 from fabula.training.examples import Pair
 from fabula.training.pairs import SAME, Found, agents_of, changed_share, named, same_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from fabula.craft.final_reading import Edit
     from fabula.engine.journal import Given, Journal
     from fabula.project.folder import Project
 
 OWN: Final = ("edited", "rewritten")  # sources of versions that are the author's own
 _REPLACING: Final = ("edit", "rewrite", "retake", "revise")
 _KINDS: Final = {"edit": "edit", "rewrite": "rewrite", "retake": "retake", "revise": "note"}
+_REFUSED: Final = f"{DRAFTS}/{REFUSED}"
 _PLANS: Final = ("plan/", "role-play/")
 _MOST_OF_IT: Final = 0.6  # of a text's words that stand in a reply, for the reply to have given it
 _LARGEST: Final = 200_000  # characters of a reply; of a prompt ten times as many
@@ -57,6 +61,8 @@ def history_pairs(project: Project, name: str) -> Found:
     with project.journal as journal:
         history = _History(journal, project.brief_digest, readable(name))
         made = [one for path in history.paths for one in history.pairs_of(path)]
+        made += [one for path in history.paths for one in history.declined(path)]
+        made += history.refused()
     return Found(tuple(m for m in made if isinstance(m, Pair)), tuple(m for m in made if not isinstance(m, Pair)))
 
 
@@ -105,7 +111,7 @@ class _History:
     def paths(self) -> list[str]:
         """The artefacts that a person decided anything about, in order."""
         decided = {one.path for one in self.events if isinstance(one, Decision) and one.kind in _REPLACING}
-        return sorted(path for path in decided if path != STORY and path in self.files)
+        return sorted(path for path in decided if path not in (STORY, _REFUSED) and path in self.files)
 
     @cached_property
     def files(self) -> dict[str, str]:
@@ -306,6 +312,40 @@ class _History:
             if now and not same_words(before, now):
                 yield reply, before, now
 
+    def declined(self, path: str) -> Iterator[Pair]:
+        """Passages that the author had written anew until one of them was taken: that one before each of the others."""
+        taken = [d for d in self.events if isinstance(d, Decision) and (d.path, d.kind) == (path, "rewrite")]
+        offers = [one for one in self.replies if one.path.startswith(f"{path}/rewrite/")]
+        for decision in taken:
+            given = [one for one in offers if plain(readable(one.text)) in (decision.text or "")]
+            if decision.id in self.undone or not given:
+                continue
+            best, asked = given[-1], self.prompt_of(given[-1])
+            source = {"project": self.name, "path": readable(path), "at": decision.at, "judge": "author", "piece": ""}
+            before = (Version(path, 0, "", "made", ""), ""), (Version(path, 1, "", "made", ""), plain(best.text))
+            for one in offers:
+                other = plain(one.text)
+                if one.id < best.id and not same_words(other, best.text) and self.prompt_of(one) == asked:
+                    yield self._pair(one, (before[0][0], other), before[1], "rewrite", source)
+
+    def refused(self) -> list[Pair | Mapping[str, Any]]:
+        """The final reading's reply without the edits that the author refused, before the whole reply."""
+        path = f"{DRAFTS}/{EDITS}"
+        unwanted = read_refused(self.journal.newest(_REFUSED) or "")
+        gone = [one for one in read_edits(self.journal.newest(path) or "") if one.id in unwanted]
+        source = {"project": self.name, "path": path, "judge": "author", "piece": ""}
+        found: list[Pair | Mapping[str, Any]] = []
+        last = {one.path: one for one in self.journal.replies() if one.path.startswith(f"{path}/")} if gone else {}
+        for reply in last.values():
+            whole = _edits_in(reply.text)
+            left = [one for one in whole if not any(_is_edit(one, edit) for edit in gone)]
+            if len(left) < len(whole):
+                old, new = (json.dumps({"edits": some}, ensure_ascii=False) for some in (whole, left))
+                versions = Version(path, 0, "", "made", ""), Version(path, 1, "", "edited", "")
+                more = {**source, "at": reply.at, "refused": len(whole) - len(left)}
+                found.append(self._pair(reply, (versions[0], old), (versions[1], new), "refused", more))
+        return found
+
     def _objection(self, episode: _Episode, rejected: Version, last: Version, reply: Given | None) -> str:
         """Why two texts are no pair, whatever was asked for them; empty if they may be one."""
         if episode.waits:
@@ -391,6 +431,21 @@ def _is_waited_for(since: Sequence[Decision], undone: set[int]) -> bool:
 
 def _is_made(event: Version | Decision) -> bool:
     return isinstance(event, Version) and event.source not in OWN
+
+
+def _edits_in(reply: str) -> list[dict[str, Any]]:
+    """The entries of a final reading's reply; none where it cannot be read."""
+    try:
+        entries = json.loads(reply)["edits"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return []
+    return [one for one in entries if isinstance(one, dict)] if isinstance(entries, list) else []
+
+
+def _is_edit(entry: Mapping[str, Any], edit: Edit) -> bool:
+    """Whether an entry of the reply became an edit; where its words stand twice, the edit is of the paragraph."""
+    old, new = one_line(str(entry.get("old", ""))), one_line(str(entry.get("new", "")))
+    return bool(old) and old in one_line(edit.old) and new in one_line(edit.new) and entry.get("why", "") == edit.why
 
 
 def _shows(messages: Sequence[Message], text: str) -> bool:
