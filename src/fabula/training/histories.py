@@ -71,21 +71,24 @@ class _Episode:
     """The texts of an artefact from one writing to the next, and the decisions that each of them followed on.
 
     `waits`: another text was asked for after the last one. `joined`: it goes on from a text that was there before.
+    `undone`: what was taken back until it ended.
     """
 
     texts: list[Version] = field(default_factory=list)
     causes: list[tuple[Decision, ...]] = field(default_factory=list)
     joined: bool = False
     waits: bool = False
+    undone: frozenset[int] = frozenset()
 
     def has(self, text: str) -> bool:
         """Whether a text is one of the episode's."""
         return any(one.text == text for one in self.texts)
 
-    def last(self, undone: frozenset[int]) -> Version:
+    @property
+    def last(self) -> Version:
         """The text that the author let stand; what was taken back and not gone through again does not."""
         at = len(self.texts) - 1
-        while at and any(one.id in undone for one in self.causes[at]):
+        while at and any(one.id in self.undone for one in self.causes[at]):
             at -= 1
         return self.first(self.texts[at].text)
 
@@ -191,15 +194,13 @@ class _History:
                 undone |= {event.target or 0} if event.kind == "undo" else set()
                 continue
             if now.texts and not self._goes_on(now, event, since):
-                now.waits = _is_waited_for(since, undone)
-                yield now
+                yield _ended(now, since, undone)
                 now = _Episode(joined=any(one.kind == "continue" for one in since))
             now.texts.append(event)
             now.causes.append(tuple(one for one in since if one.kind in _REPLACING and one.id not in undone))
             since = []
         if now.texts:
-            now.waits = _is_waited_for(since, undone)
-            yield now
+            yield _ended(now, since, undone)
 
     def _goes_on(self, now: _Episode, version: Version, since: Sequence[Decision]) -> bool:
         """Whether a version belongs to an episode: the author's own, one of its texts, or asked for by them alone."""
@@ -225,7 +226,7 @@ class _History:
     def pairs_of(self, path: str) -> Iterator[Pair | Mapping[str, Any]]:
         """The pairs that an artefact gives, and what gives none."""
         for episode in self.episodes(path):
-            last = episode.last(self.undone)
+            last = episode.last
             for at, one in enumerate(episode.texts):
                 if one.source not in OWN and one == episode.first(one.text) and one != last:
                     yield from self._made(episode, at, last)
@@ -389,9 +390,9 @@ class _History:
     def _decided(self, episode: _Episode, at: int) -> Decision | None:
         """The decision by which a text was replaced: the one that was taken back, or the next one."""
         for one in episode.causes[at]:
-            if one.id in self.undone:
+            if one.id in episode.undone:
                 return one
-        later = [one for causes in episode.causes[at + 1 :] for one in causes if one.id not in self.undone]
+        later = [one for causes in episode.causes[at + 1 :] for one in causes if one.id not in episode.undone]
         return later[0] if later else None
 
     def _is_approved(self, version: Version) -> bool:
@@ -424,9 +425,11 @@ def _moved(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
     return borders
 
 
-def _is_waited_for(since: Sequence[Decision], undone: set[int]) -> bool:
-    """Whether another text was asked for, and that was not taken back."""
-    return any(one.kind in ("retake", "revise") and one.id not in undone for one in since)
+def _ended(episode: _Episode, since: Sequence[Decision], undone: set[int]) -> _Episode:
+    """An episode as it ended, with what was decided since its last text."""
+    episode.waits = any(one.kind in ("retake", "revise") and one.id not in undone for one in since)
+    episode.undone = frozenset(undone)
+    return episode
 
 
 def _is_made(event: Version | Decision) -> bool:
