@@ -15,6 +15,7 @@ from fabula.engine.methods import settings_of
 from fabula.evaluators import evaluators
 from fabula.models.known import KNOWN
 from fabula.systems import systems
+from fabula.training.presets import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -42,13 +43,13 @@ MEANINGS: Final = {
     "Settings.config": "Fields of the system's configuration; see [systems](systems.md).",
     "Settings.sampling": "Sampling values for all roles.",
     "Settings.roles": "Who plays a role, and its sampling values.",
+    "Settings.adapters": "Tuned adapters by role: folder, `.gguf` file, or a server's name; `room`: a room for all.",
     "Settings.models": "How a model is reached.",
     "Settings.prices": "What a model costs.",
     "Settings.budget": "What all runs of the project may take together.",
     "Settings.author": "For title pages of exports.",
     "RoleTable.model": "Model that plays the role.",
     "RoleTable.play": '`"me"`: a person at the terminal. `"file.py:function"`: a program.',
-    "RoleTable.adapter": "Name of a LoRA adapter (embedded engine) or of a served model (servers).",
     "RoleTable.temperature": "Spread of the draw; 0 always takes the likeliest token.",
     "RoleTable.top_p": "Draw among the likeliest tokens that make up this share.",
     "RoleTable.top_k": "Draw among this many likeliest tokens; 0 is no bound.",
@@ -72,7 +73,6 @@ MEANINGS: Final = {
     "ModelTable.slots": "Embedded engine: calls at once; each has a share of the context.",
     "ModelTable.threads": "Embedded engine: threads. Without it and `FABULA_THREADS`, the fastest number is measured.",
     "ModelTable.context": "Embedded engine: tokens of context.",
-    "ModelTable.adapters": "Embedded engine: LoRA adapters, file by name.",
     "PriceTable.input": "Price of prompt tokens.",
     "PriceTable.output": "Price of reply tokens.",
     "PriceTable.cached": "Price of prompt tokens from a prefix cache; without it, that of `input`.",
@@ -286,6 +286,31 @@ def _method(system: Method) -> Iterator[str]:
     yield _table(("where", "what differs from the paper"), deviations) + "\n"
 
 
+# training ---------------------------------------------------------------------------------------------------------
+
+
+def training() -> str:
+    """The settings of every kind of training, with the papers' values and their sections."""
+    parts = [
+        "# Settings of training\n",
+        "`fabula train KIND DATA --preset faithful|improved --set FIELD=VALUE`; `--dry-run` prints them all. The group `paper`",
+        "has what a paper says, with its section; the group `ours` what it leaves open or does not have.\n",
+    ]
+    for name, kind in KINDS.items():
+        pairs = zip(settings_of(kind.faithful()), settings_of(kind.improved()), strict=True)
+        rows = [
+            (f"`{f.name}`", f.group, _value(f.value), _value(i.value), f.about[:1].upper() + f.about[1:])
+            for f, i in pairs
+        ]
+        parts.append(f"## fabula train {name}\n")
+        parts.append(_table(("setting", "group", "faithful", "improved", "what it is for"), rows) + "\n")
+    return "\n".join(parts)
+
+
+def _value(value: object) -> str:
+    return ", ".join(f"`{one}`" for one in value) if isinstance(value, tuple) else _toml_value(value)
+
+
 # models -----------------------------------------------------------------------------------------------------------
 
 
@@ -316,6 +341,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "systems.md": all_systems,
     "evaluators.md": all_evaluators,
     "models.md": models,
+    "training.md": training,
 }
 
 if __name__ == "__main__":

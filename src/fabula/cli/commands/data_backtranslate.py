@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from fabula.app.back_translating import METHOD, Task, back_translate_in, dry_run_back_translation
-from fabula.app.item_files import read_all
+from fabula.app.item_files import read_all, sources_of
 from fabula.app.writing import Options, check_prices
 from fabula.base.errors import ConfigError
 from fabula.cli.asked import changes_of
@@ -21,6 +21,7 @@ from fabula.cli.options import Caps, Choices, Common, Performers, bundled
 from fabula.cli.people import People
 from fabula.cli.progress import Progress, counted
 from fabula.cli.session import near, stoppable
+from fabula.cli.stories import Selecting, say_licences
 from fabula.cli.terminal import table
 from fabula.project.casting import Environment, open_cast, open_model
 from fabula.project.settings import ModelTable, Settings
@@ -28,6 +29,7 @@ from fabula.story import Brief
 
 if TYPE_CHECKING:
     from fabula.app.back_translating import Made
+    from fabula.app.item_files import Selection
     from fabula.cli.terminal import Terminal
     from fabula.engine.dry_run import DryRun
     from fabula.measure.items import Item
@@ -56,7 +58,6 @@ class Wanted:
     ask_tasks: Annotated[
         bool, typer.Option("--ask-tasks", help="Ask for the task of stories that come without one.")
     ] = False
-    limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="Only the first N stories.")] = None
     development: Annotated[
         float, typer.Option(min=0, max=0.9, metavar="SHARE", help="Stories kept aside to choose a checkpoint by.")
     ] = 0.2
@@ -71,10 +72,11 @@ def backtranslate(
     performers: Performers,
     caps: Caps,
     wanted: Wanted,
+    selecting: Selecting,
     out: Annotated[str, typer.Option(metavar="DIR", help="Folder for the training data and all calls.")],
     stories: Annotated[
         list[str],
-        typer.Argument(metavar="STORY...", help="Story files (.md, .txt), .jsonl files, projects, folders of these."),
+        typer.Argument(metavar="STORY...", help="Story files (.md, .txt, .jsonl, .csv), projects, folders, data sets."),
     ],
 ) -> None:
     """Make training data for Agents' Room from finished stories: a teacher says what each agent would have written.
@@ -85,7 +87,8 @@ def backtranslate(
     teacher, learner = _settings(performers, wanted)
     able = _able(wanted.for_ or Settings().model, terminal)
     _check(teacher, terminal)
-    items, empty = _items(stories, wanted)
+    items, empty = _items(stories, wanted, selecting.selection(performers.seed))
+    say_licences(terminal, items)
     task = Task(
         items=items,
         folder=Path(out),
@@ -95,6 +98,7 @@ def backtranslate(
         development=wanted.development,
         ask_tasks=wanted.ask_tasks,
         empty=empty,
+        sources=sources_of(items),
     )
     expected = asyncio.run(dry_run_back_translation(task, teacher, _options(terminal, task, caps)))
     if wanted.dry_run:
@@ -135,13 +139,13 @@ async def _nobody(request: Request) -> str:
     return request.role  # never called: the cast is only looked at
 
 
-def _items(stories: list[str], wanted: Wanted) -> tuple[tuple[Item, ...], tuple[str, ...]]:
+def _items(stories: list[str], wanted: Wanted, selection: Selection) -> tuple[tuple[Item, ...], tuple[str, ...]]:
     """The stories, and why some have no text."""
-    items, empty = read_all([Path(story) for story in stories])
+    items, empty = read_all([Path(story) for story in stories], selection)
     if wanted.brief:
         brief = Brief.read(Path(wanted.brief))
         items = tuple(replace(item, brief=brief) for item in items)
-    return items[: wanted.limit], empty
+    return items, empty
 
 
 def _options(terminal: Terminal, task: Task, caps: Caps, *listeners: Any) -> Options:  # noqa: ANN401 - listeners
