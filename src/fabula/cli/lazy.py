@@ -12,7 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 from fabula.base.errors import UnknownNameError
 
 WRITING, CHANGING, LOOKING = "Write", "Change", "Look"
-MEASURING, SETTING_UP = "Measure", "Set up"
+MEASURING, TRAINING, SETTING_UP = "Measure", "Train", "Set up"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,7 @@ COMMANDS: Final = {
     ),
     "reproduce": Entry("reproduce", MEASURING, "Compute the papers' published tables again from their data."),
     "inject": Entry("inject", MEASURING, "Put labelled continuity errors into a story, to test who finds them."),
+    "data": Entry("data", TRAINING, "Training data: `fabula data backtranslate` makes it from stories."),
     "snap": Entry("snap", SETTING_UP, "SNAP's filter and survey: `fabula snap fit`, `form`, `answers`."),
     "card": Entry("card", SETTING_UP, "Show a character card, or turn one into personas and back."),
     "systems": Entry("systems", SETTING_UP, "List the writing systems, or describe one."),

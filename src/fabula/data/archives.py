@@ -85,6 +85,16 @@ def content(path: Path, name: str, limit: int) -> bytes:
         return _opened(path, name, limit, held).read()
 
 
+def holds(path: Path, name: str) -> bool:
+    """Whether a zip file has a member of that name.
+
+    Raises:
+        UsageError: it is damaged.
+    """
+    with _guarded(str(path)), zipfile.ZipFile(path) as archive:
+        return any(PurePosixPath(info.filename).name == name for info in archive.infolist() if not info.is_dir())
+
+
 @contextmanager
 def _guarded(where: str) -> Iterator[None]:
     try:

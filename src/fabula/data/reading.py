@@ -179,7 +179,7 @@ def parse_lines(text: str, name: str) -> Iterator[Record]:
     """
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
-            yield _object(line, f"{name}, line {number}")
+            yield parse_object(line, f"{name}, line {number}")
 
 
 def json_object(path: Path) -> Record:
@@ -188,7 +188,7 @@ def json_object(path: Path) -> Record:
     Raises:
         UsageError: the file cannot be read, or holds something else.
     """
-    return _object(read_bounded(path), str(path))
+    return parse_object(read_bounded(path), str(path))
 
 
 def json_list(path: Path) -> tuple[Record, ...]:
@@ -201,7 +201,12 @@ def json_list(path: Path) -> tuple[Record, ...]:
     return tuple(Record(f"{path}, entry {n}", entry.fields) for n, entry in enumerate(whole.records("list"), 1))
 
 
-def _object(text: str, where: str) -> Record:
+def parse_object(text: str, where: str) -> Record:
+    """The object in a text; `where` is what messages call it.
+
+    Raises:
+        UsageError: it holds something else.
+    """
     data = _parsed(text, where)
     if not isinstance(data, dict):
         raise UsageError(f"{where}: not a JSON object. Correct it, or fetch the file again.")

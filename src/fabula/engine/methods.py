@@ -92,23 +92,7 @@ class Method:
         """
         if preset not in get_args(Preset):
             raise UnknownNameError("preset", preset, get_args(Preset))
-        config = getattr(self.settings_type, preset)()
-        known = {setting.name: setting for setting in settings_of(config)}
-        given: dict[str, str] = {}
-        for name, value in _spread(values or {}, {setting.group for setting in known.values()}):
-            group, dot, last = name.rpartition(".")
-            last = last if last in known else FORMER_NAMES.get(last, last)
-            setting = known.get(last)
-            if setting is None:
-                raise UnknownNameError(f"setting of {self.name}", name, known)
-            if f"{group}{dot}{last}" not in {setting.name, setting.full_name}:
-                raise ConfigError(
-                    f"{name!r} is no setting of {self.name}. Write {setting.full_name} or {setting.name}."
-                )
-            if (other := given.setdefault(setting.name, name)) != name:
-                raise ConfigError(f"{self.name}: {other!r} and {name!r} are one setting. Keep one of them.")
-            config = setting.set_in(config, _converted(value, setting.hint, f"{self.name}.{name}"))
-        return config
+        return with_values(getattr(self.settings_type, preset)(), values or {}, self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +115,29 @@ class Setting:
         if not self.group:
             return replace(config, **{self.name: value})
         return replace(config, **{self.group: replace(getattr(config, self.group), **{self.name: value})})
+
+
+def with_values(config: Any, values: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - each method has its own Config
+    """`config` with `values` set as `Method.config` sets them; `name` is whose settings they are, for messages.
+
+    Raises:
+        UnknownNameError: there is no such field.
+        ConfigError: a value does not fit its field.
+    """
+    known = {setting.name: setting for setting in settings_of(config)}
+    given: dict[str, str] = {}
+    for said, value in _spread(values, {setting.group for setting in known.values()}):
+        group, dot, last = said.rpartition(".")
+        last = last if last in known else FORMER_NAMES.get(last, last)
+        setting = known.get(last)
+        if setting is None:
+            raise UnknownNameError(f"setting of {name}", said, known)
+        if f"{group}{dot}{last}" not in {setting.name, setting.full_name}:
+            raise ConfigError(f"{said!r} is no setting of {name}. Write {setting.full_name} or {setting.name}.")
+        if (other := given.setdefault(setting.name, said)) != said:
+            raise ConfigError(f"{name}: {other!r} and {said!r} are one setting. Keep one of them.")
+        config = setting.set_in(config, _converted(value, setting.hint, f"{name}.{said}"))
+    return config
 
 
 def _spread(values: Mapping[str, Any], groups: set[str]) -> Iterator[tuple[str, Any]]:

@@ -1,0 +1,183 @@
+"""Records of what was trained: of one adapter (`adapter.json`), and of a room with an adapter for each role.
+
+A folder with an adapter holds what PEFT saves (`adapter_config.json`, `adapter_model.safetensors`), `adapter.gguf` for
+the embedded engine, and `adapter.json`: for which base it is, and from what it was made. A room is a folder with
+`room.toml`, which names the base and a folder below it for each role:
+
+    version = 1
+    base = "embedded:smollm2"
+    base_digest = "b179c9523d0e"
+
+    [adapters]
+    climax = "climax"
+
+Both may come from somebody else: sizes are bounded, and no path leads out of the room's folder.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from hashlib import sha256
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from fabula.base.errors import UsageError
+from fabula.base.files import inside, make_folder, read_bytes, write_atomically
+from fabula.base.tomltext import parse
+from fabula.models.known import DIGITS, fingerprint, recognise
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+VERSION: Final = 1
+RECORD: Final = "adapter.json"
+ROOM: Final = "room.toml"
+GGUF: Final = "adapter.gguf"
+CONFIG: Final = "adapter_config.json"
+WEIGHTS: Final = "adapter_model.safetensors"
+_LARGEST: Final = 1_000_000  # bytes of a record
+_MOST_AGENTS: Final = 200
+_Name = Annotated[str, Field(max_length=300, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
+_Digest = Annotated[str, Field(max_length=64, pattern=r"^[0-9a-f]*$")]
+R = TypeVar("R", bound="_Record")
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+    version: int = VERSION
+
+
+class AdapterRecord(_Record):
+    """What one adapter is.
+
+    Attributes:
+        kind: how it was trained: on examples ("sft"), on pairs ("dpo"), on several of these, or "" where unknown.
+        agents: the roles that it was trained for.
+        base: the model that it belongs to, as a user names it.
+        base_digest: of that model's weights; see `digest_of`.
+        data_digest: of the data that it was trained on.
+        preset: the preset of its training.
+        settings: of its training.
+        version: of the format.
+    """
+
+    kind: Literal["sft", "dpo", ""] = ""
+    agents: tuple[_Name, ...] = Field(default=(), max_length=_MOST_AGENTS)
+    base: _Name
+    base_digest: _Digest
+    data_digest: _Digest = ""
+    preset: _Name = ""
+    settings: dict[str, Any] = Field(default_factory=dict)
+
+
+class Room(_Record):
+    """A folder of adapters that were trained for the roles of one system.
+
+    Attributes:
+        base: the model that all of them belong to, as a user names it.
+        base_digest: of that model's weights.
+        adapters: the folder of each role's adapter, by role; below the room's folder.
+        version: of the format.
+    """
+
+    base: _Name
+    base_digest: _Digest
+    adapters: dict[_Name, _Name] = Field(max_length=_MOST_AGENTS)
+
+
+def write_adapter(folder: Path, record: AdapterRecord) -> None:
+    """Write the record of the adapter in `folder`.
+
+    Raises:
+        ProjectError: it cannot be written.
+    """
+    write_atomically(folder / RECORD, json.dumps(record.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n")
+
+
+def read_adapter(folder: Path) -> AdapterRecord | None:
+    """The record of the adapter in `folder`; `None` where another program made the adapter.
+
+    Raises:
+        UsageError: it is damaged, or a newer fabula wrote it.
+    """
+    path = folder / RECORD
+    if not path.is_file():
+        return None
+    try:
+        data = json.loads(read_bytes(path, _LARGEST))
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path} cannot be read ({error}). Train the adapter again, or delete that file.") from error
+    return _checked(AdapterRecord, data, path, "Train the adapter again, or delete that file.")
+
+
+def write_room(folder: Path, room: Room) -> Path:
+    """Write `room.toml` into `folder`, made where it is not there; returns the file.
+
+    Raises:
+        ProjectError: it cannot be written.
+    """
+    make_folder(folder)
+    lines = [f"version = {room.version}", f"base = {_quoted(room.base)}", f"base_digest = {_quoted(room.base_digest)}"]
+    lines += ["", "[adapters]", *(f"{_quoted(role)} = {_quoted(path)}" for role, path in room.adapters.items())]
+    write_atomically(folder / ROOM, "\n".join(lines) + "\n")
+    return folder / ROOM
+
+
+def read_room(where: Path) -> tuple[Room, dict[str, Path]]:
+    """The room in a folder, or of a file `room.toml`, and the folder of each role's adapter.
+
+    Raises:
+        UsageError: there is none; it is damaged; a newer fabula wrote it; or a path leaves its folder.
+    """
+    path = where / ROOM if where.is_dir() else where
+    if not path.is_file():
+        raise UsageError(f"{where} is no room: there is no {ROOM}. `fabula train sft DATA --out DIR` makes one.")
+    try:
+        data = parse(read_bytes(path, _LARGEST).decode())
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"Cannot read {path}: {error}. Correct the line.") from error
+    room = _checked(Room, data, path, "Correct it.")
+    return room, {role: inside(path.parent, folder) for role, folder in room.adapters.items()}
+
+
+def digest_of(weights: Path) -> str:
+    """First digits of a SHA-256 that distinguishes a model's weights: of a GGUF file, or of a folder's safetensors.
+
+    For known models it is that of the whole file, for others of sizes, first and last MiB.
+
+    Raises:
+        UsageError: there are no such weights.
+    """
+    try:
+        if weights.is_dir():
+            files = sorted(file for file in weights.glob("*.safetensors") if file.is_file())
+            parts = [fingerprint(file) for file in files]
+        else:
+            known = recognise(weights)
+            return known.sha256[:DIGITS] if known else fingerprint(weights)
+    except OSError as error:
+        raise UsageError(f"Cannot read the model {weights}: {error.strerror}. Give a GGUF file or a folder.") from error
+    if not parts:
+        raise UsageError(f"{weights} holds no weights (*.safetensors). Give a model's folder or GGUF file.")
+    return parts[0] if len(parts) == 1 else sha256("".join(parts).encode()).hexdigest()[:DIGITS]
+
+
+def _checked(kind: type[R], data: object, path: Path, way_out: str) -> R:
+    """A record of that kind."""
+    version = data.get("version") if isinstance(data, dict) else None
+    if isinstance(version, int) and version > VERSION:
+        raise UsageError(f"{path} is of version {version}; this fabula reads up to {VERSION}. Update fabula.")
+    try:
+        return kind.model_validate(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+    field = ".".join(str(part) for part in first["loc"])
+    raise UsageError(f"{path}: {field or 'the record'}: {first['msg']}. {way_out}")
+
+
+def _quoted(text: str) -> str:
+    """A string of TOML; JSON's escapes are TOML's too."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,328 @@
+"""The model that is trained on: found, made trainable where it is a GGUF file, and loaded.
+
+A base is a folder as the training libraries keep models, a model of the hub (`hf:OWNER/NAME`; only then is the network
+used), or a GGUF file: a known one by name, or `embedded:PATH`. A GGUF file is turned into such a folder once, in the
+cache, by the digest of its weights. Nothing is loaded that could run code: no pickled weights, no code of the model's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from contextlib import contextmanager, redirect_stderr
+from dataclasses import dataclass, replace
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from fabula.base.characters import readable
+from fabula.base.errors import UsageError
+from fabula.base.extras import extra
+from fabula.base.files import make_folder, read_bytes, write_error
+from fabula.models.adapters import digest_of
+from fabula.models.gguf import read_metadata
+from fabula.models.known import KNOWN, cache_home, find_weights, models_home, recognise
+from fabula.models.llamacpp import check_gguf
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from fabula.models.base import Message
+
+EXTRA: Final = "train"
+Dtype: TypeAlias = Literal["float32", "bfloat16", "float16"]
+
+_RECORD: Final = "fabula-base.json"
+_HUB: Final = "hf:"
+_EMBEDDED: Final = "embedded"
+_TRAINABLE: Final = ("llama", "qwen2")
+_TOKENIZERS: Final = ("gpt2", "llama")
+_LARGEST: Final = 1_000_000  # bytes of a record or of a model's settings
+_UNKNOWN_LICENCE: Final = "not stated"
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A model that adapters are trained on.
+
+    Attributes:
+        name: as a user names it.
+        folder: the model as the training libraries keep it.
+        digest: of the GGUF file's weights where it is known, else of the folder's; what adapters are recorded for.
+        gguf: the same model for the embedded engine; `None` where nobody has said.
+        context: tokens that it was made for.
+        licence: what its maker states.
+        parameters: how many it has.
+    """
+
+    name: str
+    folder: Path
+    digest: str
+    gguf: Path | None
+    context: int
+    licence: str
+    parameters: int
+
+
+def open_base(
+    spec: str,
+    environ: Mapping[str, str],
+    *,
+    gguf: Path | None = None,
+    report: Callable[[str], None] = lambda _sentence: None,
+) -> Base:
+    """The base that `spec` names; a GGUF file is made trainable first, where that has not been done.
+
+    Args:
+        spec: a folder, `hf:OWNER/NAME`, a known model's name, or `embedded:PATH`.
+        environ: says where the cache is.
+        gguf: for a folder or a model of the hub, the same model as a GGUF file.
+        report: hears a sentence before what takes long.
+
+    Raises:
+        UsageError: there is no such model, it cannot be trained, or what training needs is not installed.
+        ModelUnavailableError: the GGUF file is not there.
+    """
+    if spec.startswith(_HUB):
+        found = _hub(spec.removeprefix(_HUB), report)
+    elif (folder := Path(spec).expanduser()).is_dir():
+        found = _folder(folder)
+    else:
+        return _of_gguf(spec, environ, report)
+    return found if gguf is None else _with_gguf(found, gguf)
+
+
+def load(base: Base, dtype: Dtype = "float32") -> tuple[Any, Any]:
+    """The base's model and its tokenizer.
+
+    Raises:
+        UsageError: what training needs is not installed, or the folder cannot be read.
+    """
+    torch, library = _library("torch"), _library("transformers")
+    with _quiet():
+        try:
+            tokenizer = library.AutoTokenizer.from_pretrained(base.folder, local_files_only=True)
+            model = library.AutoModelForCausalLM.from_pretrained(
+                base.folder, dtype=getattr(torch, dtype), use_safetensors=True, local_files_only=True
+            )
+        except (OSError, ValueError, KeyError, RuntimeError) as error:
+            raise UsageError(f"The model in {base.folder} cannot be loaded: {_first_line(error)}") from error
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return model, tokenizer
+
+
+def prompt_text(tokenizer: Any, messages: Sequence[Message]) -> str:  # noqa: ANN401 - a tokenizer has no better type
+    """The text that the embedded engine makes of a prompt, so that what is trained on is what is asked.
+
+    A prompt without a system message gets an empty one, since some templates put words of their own there. Where the
+    last message is the assistant's, the reply goes on from it.
+    """
+    said = [{"role": message.role, "content": message.content} for message in messages]
+    if not any(message["role"] == "system" for message in said):
+        said.insert(0, {"role": "system", "content": ""})
+    opening = said.pop()["content"] if said[-1]["role"] == "assistant" else ""
+    text: str = tokenizer.apply_chat_template(said, tokenize=False, add_generation_prompt=True)
+    return text + opening
+
+
+# folders --------------------------------------------------------------------------------------------------------------
+
+
+def _folder(folder: Path) -> Base:
+    """The base in a folder; one that was made of a GGUF file is that file's."""
+    settings = _json(folder / "config.json")
+    if settings is None:
+        raise UsageError(f"{folder} holds no model (no config.json). Give a model's folder, or `--base smollm2`.")
+    if settings.get("auto_map"):
+        raise UsageError(f"The model in {folder} comes with code of its own, which is not run. Choose another base.")
+    base = Base(
+        name=folder.name,
+        folder=folder.resolve(),
+        digest=digest_of(folder),
+        gguf=None,
+        context=_whole(settings.get("max_position_embeddings")),
+        licence=_UNKNOWN_LICENCE,
+        parameters=_parameters(folder),
+    )
+    made = _json(folder / _RECORD)
+    if not made or not isinstance(path := made.get("gguf"), str) or not Path(path).is_file():
+        return base
+    return replace(_with_gguf(base, Path(path)), name=str(made.get("name")), licence=str(made.get("licence")))
+
+
+def _with_gguf(base: Base, gguf: Path) -> Base:
+    """The base with the same model as a GGUF file, whose digest adapters are then recorded for."""
+    _check_trainable(gguf)
+    return replace(base, gguf=gguf.resolve(), digest=digest_of(gguf))
+
+
+def _hub(name: str, report: Callable[[str], None]) -> Base:
+    """A model of the hub, fetched into the hub's own cache: settings, tokenizer and safetensors, nothing else."""
+    os.environ.setdefault("HF_HUB_OFFLINE", "0")  # asked for by name; who has forbidden it all the same is obeyed
+    hub = _library("huggingface_hub")
+    wanted = ["*.json", "*.safetensors", "*.model", "*.jinja", "merges.txt", "vocab.txt", "README.md"]
+    report(f"Fetching {name} from the hub, where it is not here yet")
+    try:
+        folder = Path(hub.snapshot_download(name, allow_patterns=wanted))
+    except (OSError, ValueError, RuntimeError, _library("httpx").HTTPError) as error:
+        raise UsageError(
+            f"{name} could not be fetched from the hub: {_first_line(error)} Check the name and the network, or give "
+            "a folder or a GGUF file as base."
+        ) from error
+    return replace(_folder(folder), name=f"{_HUB}{name}")
+
+
+def _parameters(folder: Path) -> int:
+    """How many numbers a folder's weights are, as the headers of its files say; tied ones count once."""
+    total = 0
+    for file in sorted(folder.glob("*.safetensors")):
+        with file.open("rb") as weights:
+            length = int.from_bytes(weights.read(8), "little")
+            try:
+                header = json.loads(weights.read(min(length, 100 * _LARGEST)))
+                shapes = [entry["shape"] for name, entry in header.items() if name != "__metadata__"]
+                total += sum(_product(shape) for shape in shapes)
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+                raise UsageError(f"{file} cannot be read as a safetensors file. Fetch the model again.") from error
+    return total
+
+
+def _product(numbers: Sequence[int]) -> int:
+    result = 1
+    for number in numbers:
+        result *= int(number)
+    return result
+
+
+# a GGUF file ----------------------------------------------------------------------------------------------------------
+
+
+def _of_gguf(spec: str, environ: Mapping[str, str], report: Callable[[str], None]) -> Base:
+    """The base in a GGUF file."""
+    kind, colon, rest = spec.partition(":")
+    name = rest if kind == _EMBEDDED and colon else spec
+    if name == _EMBEDDED:
+        name = next(iter(KNOWN))
+    if colon and kind != _EMBEDDED and name not in KNOWN and not Path(spec).exists():
+        raise UsageError(
+            f"{spec} is not a model that can be trained here. Give a folder, hf:OWNER/NAME, the name of a known model "
+            f"({', '.join(KNOWN)}), or embedded:PATH of a GGUF file."
+        )
+    path = find_weights(name, models_home(environ))
+    check_gguf(path, spec)
+    metadata = _check_trainable(path)
+    digest = digest_of(path)
+    folder = cache_home(environ) / "bases" / digest
+    known = recognise(path)
+    licence = known.licence if known else str(metadata.get("general.license", _UNKNOWN_LICENCE))
+    full_name = f"{_EMBEDDED}:{known.name if known else path.resolve()}"
+    if not (folder / _RECORD).is_file():
+        report(f"Making {path.name} trainable, once; it takes about half a minute for each 100 MB")
+        _convert(path, folder, {"name": full_name, "gguf": str(path.resolve()), "licence": licence, "digest": digest})
+    return replace(_folder(folder), name=full_name, gguf=path.resolve(), digest=digest, licence=licence)
+
+
+def _check_trainable(path: Path) -> dict[str, str | float]:
+    """The metadata of a GGUF file that can be trained.
+
+    Raises:
+        UsageError: it is damaged, no whole model, or of a kind that is not trained.
+    """
+    metadata = read_metadata(path)
+    architecture = str(metadata.get("general.architecture", "nameless"))
+    kind = metadata.get("general.type", "model")
+    way_out = "Give a whole text model of the llama or qwen2 architecture (as smollm2)."
+    if kind == "adapter":
+        raise UsageError(f"{path} is an adapter, not a model. Give the model that it was trained on.")
+    if kind == "mmproj" or architecture == "clip":
+        raise UsageError(f"{path} is the part of a model that reads pictures. {way_out}")
+    if float(metadata.get("split.count", 1)) > 1:
+        raise UsageError(f"{path} is one of several parts of a model, which is not read. Join them, then give that.")
+    if architecture not in _TRAINABLE:
+        raise UsageError(f"{path} is a {architecture} model, which cannot be trained here. {way_out}")
+    if (tokenizer := str(metadata.get("tokenizer.ggml.model"))) not in _TOKENIZERS:
+        raise UsageError(f"{path} has a tokenizer of an unknown kind ({tokenizer}). {way_out}")
+    return metadata
+
+
+def _convert(path: Path, folder: Path, record: dict[str, str]) -> None:
+    """Turn a GGUF file into a trainable folder, whole or not at all."""
+    torch, library = _library("torch"), _library("transformers")
+    _library("gguf")
+    make_folder(folder.parent)
+    temporary = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
+    try:
+        with _quiet():
+            tokenizer = library.AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name, local_files_only=True)
+            read = library.AutoModelForCausalLM.from_pretrained(
+                path.parent, gguf_file=path.name, dtype=torch.float32, local_files_only=True
+            )
+            settings = read.config
+            # A model read from GGUF counts as quantised, which the library neither saves nor trains.
+            if hasattr(settings, "quantization_config"):
+                del settings.quantization_config
+            model = type(read)(settings)
+            model.load_state_dict(read.state_dict())
+            del read
+            model.save_pretrained(temporary, safe_serialization=True)
+            tokenizer.save_pretrained(temporary)
+        (temporary / _RECORD).write_text(json.dumps({"version": 1, **record}, indent=2) + "\n")
+        temporary.rename(folder)
+    except OSError as error:
+        if not (folder / _RECORD).is_file():  # another process was first
+            raise write_error(folder, error) from error
+    except (ValueError, KeyError, TypeError, NotImplementedError, RuntimeError) as error:
+        raise UsageError(f"{path} cannot be made trainable: {_first_line(error)} Choose another base.") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+# small helpers --------------------------------------------------------------------------------------------------------
+
+
+def _library(module: str) -> Any:  # noqa: ANN401 - a module has no better type
+    """A package of the training extra, told beforehand to be quiet and to stay off the network."""
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    return extra(module, EXTRA, "Training")
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the libraries' progress and remarks off the terminal."""
+    logging = _library("transformers").utils.logging
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        with redirect_stderr(StringIO()):  # bars that are drawn past the switch
+            yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def _json(path: Path) -> dict[str, Any] | None:
+    """The object in a file of JSON; `None` where there is no such file."""
+    if not path.is_file():
+        return None
+    try:
+        data = json.loads(read_bytes(path, _LARGEST))
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path} cannot be read ({error}). Fetch the model again.") from error
+    return data if isinstance(data, dict) else {}
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _first_line(error: Exception) -> str:
+    """What a library says, in one short sentence."""
+    said = readable(str(error)).strip().partition("\n")[0][:300] or type(error).__name__
+    return said if said.endswith((".", "!", "?")) else f"{said}."

@@ -1,0 +1,92 @@
+"""Settings of training: each paper's values with their sections, and what the papers leave open or we do otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from fabula.engine.methods import Presets
+
+Decay: TypeAlias = Literal["constant", "linear", "cosine"]
+Precision: TypeAlias = Literal["auto", "float32", "bfloat16"]
+Device: TypeAlias = Literal["auto", "cpu", "cuda", "mps"]
+
+
+@dataclass(frozen=True, slots=True)
+class SftPaper:
+    """Values of Agents' Room; section 5, "Implementation".
+
+    Attributes:
+        rank: of the LoRA matrices (section 5).
+        learning_rate: the highest (section 5, chosen among 1e-4, 1e-5, 1e-6 and 1e-7).
+        batch: examples in one step (section 5).
+        steps: in all (section 5); 0 goes by `epochs`.
+        evaluate_every: steps between checkpoints (section 5); each is measured on the development examples, and the one
+            with the lowest loss is taken.
+        prompt_tokens: lengths of a prompt; the shortest that holds all of an agent's prompts counts (section 5,
+            "depending on the length of the scratchpad"). What is longer than the longest loses its middle.
+        completion_tokens: the longest reply that is learnt (section 5, target length); what is longer is learnt up to
+            the last end of a sentence in it.
+    """
+
+    rank: int = 4
+    learning_rate: float = 1e-6
+    batch: int = 16
+    steps: int = 250
+    evaluate_every: int = 20
+    prompt_tokens: tuple[int, ...] = (1024, 2048, 4096, 8192)
+    completion_tokens: int = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Ours:
+    """What the papers do not say, and what the machine can do.
+
+    Attributes:
+        alpha: of LoRA: its matrices count alpha / rank.
+        dropout: share of a LoRA input that is left out while it learns.
+        epochs: how often every example is seen, where `steps` is 0.
+        patience: evaluations without a lower development loss after which training ends; 0 never ends it early.
+        decay: how the rate goes down from its highest after the warm-up.
+        warmup: steps in which the rate rises to its highest.
+        weight_decay: of AdamW.
+        clip: the longest gradient; 0 leaves it as it is.
+        seed: of the first weights, the order of the examples and the samples.
+        device: what it is computed on; "auto" takes a GPU where there is one.
+        precision: of the computation; LoRA's own weights are always float32. "auto" takes bfloat16 where it is faster.
+        micro_batch: examples that are computed at once; 0 takes the most that fit the memory, up to `batch`. The result
+            is that of the whole batch.
+        checkpointing: activations are computed twice to save memory; "auto" where the memory would not do without.
+        samples: development prompts that base and tuned model answer for the model card.
+        sample_tokens: longest of these answers.
+    """
+
+    alpha: int = 8
+    dropout: float = 0.0
+    epochs: int = 0
+    patience: int = 0
+    decay: Decay = "linear"
+    warmup: int = 0
+    weight_decay: float = 0.0
+    clip: float = 1.0
+    seed: int = 0
+    device: Device = "auto"
+    precision: Precision = "auto"
+    micro_batch: int = 0
+    checkpointing: Literal["auto", "on", "off"] = "auto"
+    samples: int = 2
+    sample_tokens: int = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Sft(Presets):
+    """Settings of supervised fine-tuning."""
+
+    paper: SftPaper = SftPaper()
+    ours: Ours = Ours()
+
+    @classmethod
+    def improved(cls) -> Sft:
+        """For some tens of stories: a rate that moves the weights, as many steps as the data has, and an early stop."""
+        paper = SftPaper(rank=8, learning_rate=5e-4, batch=8, steps=0, evaluate_every=5)
+        return cls(paper, Ours(alpha=16, epochs=4, patience=3, decay="cosine", warmup=3))

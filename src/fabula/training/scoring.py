@@ -1,0 +1,244 @@
+"""How likely replies are under a base and under its tuned form, and which of two replies either would rather write.
+
+The model is PEFT's: with its adapter it is the tuned one, without it the base. Log-probabilities are natural.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from fabula.base.extras import extra
+from fabula.stats.intervals import FEWEST, mean_of, share_among
+from fabula.training.base import EXTRA, prompt_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from fabula.models.base import Json, Message
+    from fabula.stats.estimate import Scored
+    from fabula.training.examples import Pair
+
+Native: TypeAlias = Any  # a module of the training libraries, or what they make; they have no types here
+
+_WHAT: Final = "Training"
+_ROWS: Final = 8  # texts that are read at once
+_PLACES: Final = 1024  # replies' tokens whose likelihoods over the whole vocabulary are held at once
+_HALF: Final = 0.5
+_POSITION: Final = "first"
+_PROBE: Final = "Answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """A prompt as the embedded engine writes it, and the reply up to the mark that ends it."""
+
+    prompt: tuple[int, ...]
+    reply: tuple[int, ...]
+
+
+def tokens_of(tokeniser: Native, messages: Sequence[Message], reply: str) -> Tokens:
+    """The tokens of a prompt and of a reply to it, which are made apart, as a model writes its reply apart."""
+    prompt, end = prompt_text(tokeniser, messages), _end_of_reply(tokeniser)
+    first, last = (tokeniser(text, add_special_tokens=False)["input_ids"] for text in (prompt, reply + end))
+    return Tokens(tuple(first), tuple(last))
+
+
+def _end_of_reply(tokeniser: Native) -> str:
+    """The mark that the chat template puts after a reply; some are not the tokeniser's own end mark."""
+    asked = [{"role": "user", "content": "?"}]
+    said = tokeniser.apply_chat_template([*asked, {"role": "assistant", "content": _PROBE}], tokenize=False)
+    mark: str = said.rpartition(_PROBE)[2].strip()
+    return mark or tokeniser.eos_token
+
+
+@dataclass(frozen=True, slots=True)
+class Likelihood:
+    """The log-probability of a whole reply, and how many tokens it has.
+
+    Attributes:
+        base: under the base.
+        tuned: under the base with the adapter.
+        tokens: of the reply, the mark that ends it included.
+    """
+
+    base: float
+    tuned: float
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredPair:
+    """A pair and how likely its replies are."""
+
+    pair: Pair
+    chosen: Likelihood
+    rejected: Likelihood
+
+    @property
+    def margin(self) -> float:
+        """By how much training has raised the preferred reply above the other: DPO's implicit reward, without beta."""
+        return (self.chosen.tuned - self.chosen.base) - (self.rejected.tuned - self.rejected.base)
+
+    def record(self) -> Json:
+        """The pair for `evaluation.jsonl`: numbers and where they belong, without the texts."""
+        sides = {"chosen": self.chosen, "rejected": self.rejected}
+        return {
+            "id": self.pair.id,
+            "agent": self.pair.agent,
+            "group": self.pair.group,
+            "margin": self.margin,
+            **{f"{name}_{under}": getattr(side, under) for name, side in sides.items() for under in ("base", "tuned")},
+            **{f"{name}_tokens": side.tokens for name, side in sides.items()},
+        }
+
+
+def score_pairs(
+    model: Native, tokeniser: Native, pairs: Sequence[Pair], *, bf16: bool = False
+) -> tuple[ScoredPair, ...]:
+    """How likely both replies of each pair are under base and adapter.
+
+    Args:
+        model: PEFT's, with one adapter in use; its mode (training or not) is put back.
+        tokeniser: the base's.
+        pairs: whose prompts fit the model.
+        bf16: whether to compute with 16 bits, as training did.
+    """
+    rows = [tokens_of(tokeniser, pair.messages, text) for pair in pairs for text in (pair.chosen, pair.rejected)]
+    tuned = log_probabilities(model, rows, bf16=bf16)
+    with model.disable_adapter():
+        base = log_probabilities(model, rows, bf16=bf16)
+    sides = [Likelihood(below, above, len(row.reply)) for below, above, row in zip(base, tuned, rows, strict=True)]
+    return tuple(map(ScoredPair, pairs, sides[::2], sides[1::2]))
+
+
+def log_probabilities(model: Native, rows: Sequence[Tokens], *, bf16: bool = False) -> list[float]:
+    """The log-probability of each reply given its prompt, as the model stands.
+
+    Rows of like length are read together; the numbers do not depend on which.
+    """
+    torch = extra("torch", EXTRA, _WHAT)
+    device = next(model.parameters()).device
+    found, training = [0.0] * len(rows), model.training
+    model.eval()
+    narrow = torch.autocast(device.type, dtype=torch.bfloat16) if bf16 else nullcontext()
+    try:
+        with torch.inference_mode(), narrow:
+            for batch in _batches(rows):
+                sums = _sums(torch, model, [rows[index] for index in batch], device)
+                for index, value in zip(batch, sums, strict=True):
+                    found[index] = value
+    finally:
+        model.train(training)
+    return found
+
+
+def _batches(rows: Sequence[Tokens]) -> Iterator[list[int]]:
+    """Indices of rows that are read together, longest first, so that what does not fit the memory fails at once."""
+    batch: list[int] = []
+    longest = 0
+    for index in sorted(range(len(rows)), key=lambda at: -len(rows[at].prompt) - len(rows[at].reply)):
+        longest = max(longest, len(rows[index].reply))
+        if batch and (len(batch) == _ROWS or longest * (len(batch) + 1) > _PLACES):
+            yield batch
+            batch, longest = [], len(rows[index].reply)
+        batch.append(index)
+    if batch:
+        yield batch
+
+
+def _sums(torch: Native, model: Native, rows: Sequence[Tokens], device: Native) -> list[float]:
+    """Of rows filled up at the front, so that all replies end at the last place and only these need likelihoods."""
+    texts = [[*row.prompt, *row.reply] for row in rows]
+    wide, kept = max(map(len, texts)), max(len(row.reply) for row in rows)
+    ids = torch.tensor([[0] * (wide - len(text)) + text for text in texts], device=device)
+    mask = torch.tensor([[0] * (wide - len(text)) + [1] * len(text) for text in texts], device=device)
+    places = (mask.cumsum(dim=1) - 1).clamp(min=0)
+    logits = model(
+        input_ids=ids, attention_mask=mask, position_ids=places, use_cache=False, logits_to_keep=kept + 1
+    ).logits
+    sums = []
+    for row, own, written in zip(rows, logits, ids, strict=True):
+        count = len(row.reply)
+        before = own[-count - 1 : -1].float()
+        said = before.gather(1, written[wide - count :, None])[:, 0]
+        sums.append(float((said - before.logsumexp(dim=1)).double().sum()))
+    return sums
+
+
+# which of two replies is preferred ------------------------------------------------------------------------------------
+
+_Answer: TypeAlias = "Callable[[ScoredPair], float | None]"
+
+
+def _right(better: float, worse: float) -> float:
+    return _HALF if better == worse else float(better > worse)
+
+
+def _words(text: str) -> int:
+    return len(text.split())
+
+
+RULES: Final[Mapping[str, _Answer]] = {
+    "longer": lambda one: _right(_words(one.pair.chosen), _words(one.pair.rejected)),
+    "shorter": lambda one: _right(_words(one.pair.rejected), _words(one.pair.chosen)),
+    _POSITION: lambda one: None if one.pair.chosen_first is None else float(one.pair.chosen_first),
+    "later": lambda one: None if one.pair.chosen_first is None else float(not one.pair.chosen_first),
+}
+"""What reads nothing: more words, fewer words, shown or written first, later. A tie is a half, an unknown nothing."""
+
+_SUM: Final[Mapping[str, _Answer]] = {
+    "base": lambda one: _right(one.chosen.base, one.rejected.base),
+    "tuned": lambda one: _right(one.chosen.tuned, one.rejected.tuned),
+}
+_MEAN: Final[Mapping[str, _Answer]] = {
+    "base": lambda one: _right(one.chosen.base / one.chosen.tokens, one.rejected.base / one.rejected.tokens),
+    "tuned": lambda one: _right(one.chosen.tuned / one.chosen.tokens, one.rejected.tuned / one.rejected.tokens),
+}
+_REWARD: Final = "implicit reward"
+_WAYS: Final[Mapping[str, Mapping[str, _Answer]]] = {
+    "log-probability": _SUM,
+    "log-probability a token": _MEAN,
+}
+_ANSWERS: Final[Mapping[str, _Answer]] = {
+    _REWARD: lambda one: _right(one.margin, 0.0),
+    **{f"{way}, {who}": answer for way, both in _WAYS.items() for who, answer in both.items()},
+    **{f"rule: {name}": answer for name, answer in RULES.items()},
+}
+
+
+def accuracies(pairs: Sequence[ScoredPair]) -> dict[str, Scored]:
+    """How often each way of choosing prefers the reply that was preferred; a tie is a half.
+
+    Ways are DPO's implicit reward, the log-probability of the whole reply and that of a token on average, each under
+    base and tuned, and the `RULES`. Intervals are over groups. n is the number of pairs; rules of position leave out
+    pairs without one.
+    """
+    return {name: _accuracy(pairs, answer, name) for name, answer in _ANSWERS.items()}
+
+
+def gains(pairs: Sequence[ScoredPair]) -> dict[str, Scored]:
+    """By how much the tuned model's accuracy is above the base's, and that of its implicit reward above each rule's.
+
+    The differences are taken pair by pair, so an interval above 0 says that it is better on others like these.
+    """
+    ways = {f"{way}: tuned less base": (both["tuned"], both["base"]) for way, both in _WAYS.items()}
+    rules = {f"{_REWARD} less {name}": (_ANSWERS[_REWARD], rule) for name, rule in RULES.items()}
+    return {name: _difference(pairs, *both, name) for name, both in (ways | rules).items()}
+
+
+def _accuracy(pairs: Sequence[ScoredPair], answer: _Answer, name: str) -> Scored:
+    known = [(one.pair.group, value) for one in pairs if (value := answer(one)) is not None]
+    return share_among([value for _, value in known], [group for group, _ in known], method=f"accuracy of {name}")
+
+
+def _difference(pairs: Sequence[ScoredPair], first: _Answer, second: _Answer, name: str) -> Scored:
+    known = [
+        (one.pair.group, a - b) for one in pairs if (a := first(one)) is not None and (b := second(one)) is not None
+    ]
+    groups = [group for group, _ in known]
+    alone = len(set(groups)) < FEWEST
+    return mean_of(
+        [value for _, value in known], None if alone else groups, method=f"accuracy, {name}", limits=(-1.0, 1.0)
+    )
