@@ -1,0 +1,215 @@
+"""What was learned from an author: where it lies on this machine, and which adapter new projects write with.
+
+    learned/NAME/learned.json       what it is: pairs, base, what was found, whether it is in use
+    learned/NAME/data/              the pairs, as a folder of training data
+    learned/NAME/adapters/DIGEST/   each adapter that was learned; projects keep the one that they were begun with
+    learned/NAME/report.html        and report.txt: what was found
+    learned/NAME/next/              what is being learned now
+
+The folder is below the user's data folder, and nobody but its owner can read it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from fabula.base.errors import ProjectError, UsageError
+from fabula.base.files import PRIVATE, held, inside, make_folder, read_text, write_atomically
+from fabula.story import slug
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from contextlib import AbstractContextManager
+
+VERSION: Final = 1
+NOBODY: Final = "author"
+"""The name of who has given none."""
+_LARGEST: Final = 10_000_000
+_OWNER: Final = 0o700
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What was learned from an author.
+
+    Attributes:
+        author: whose choices they are.
+        made: the day, as 2026-11-12.
+        key: digest of everything that the learning depended on; the same again would learn the same.
+        base: the model that was tuned, as a user names it.
+        base_digest: of its weights.
+        agents: the roles whose texts the author chose among.
+        pairs: how many there were.
+        adapter: the name of its folder below `adapters`.
+        better: whether the held-out pairs show that it ranks as the author does, better than base and rules.
+        anyway: whether the author has it used although that is not shown.
+        found: the numbers of the report.
+        version: of the format.
+    """
+
+    author: str
+    made: str
+    key: str
+    base: str
+    base_digest: str
+    agents: tuple[str, ...]
+    pairs: int
+    adapter: str
+    better: bool
+    anyway: bool = False
+    found: Mapping[str, Any] = field(default_factory=dict)
+    version: int = VERSION
+
+    @property
+    def in_use(self) -> bool:
+        """Whether new projects write with it."""
+        return self.better or self.anyway
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The folder of what was learned from one author."""
+
+    folder: Path
+
+    @property
+    def data(self) -> Path:
+        """The pairs that were learned from."""
+        return self.folder / "data"
+
+    @property
+    def next(self) -> Path:
+        """What is being learned now."""
+        return self.folder / "next"
+
+    @property
+    def page(self) -> Path:
+        """The report as a page."""
+        return self.folder / "report.html"
+
+    @property
+    def report(self) -> Path:
+        """The report as text."""
+        return self.folder / "report.txt"
+
+    @property
+    def _record(self) -> Path:
+        return self.folder / "learned.json"
+
+    def adapter(self, name: str) -> Path:
+        """The folder of an adapter.
+
+        Raises:
+            UsageError: the name leads elsewhere.
+        """
+        return inside(self.folder / "adapters", name)
+
+    def make(self) -> None:
+        """Make the folder, which nobody but its owner can read.
+
+        Raises:
+            ProjectError: it cannot be made.
+        """
+        make_folder(self.folder.parent, mode=_OWNER)
+        make_folder(self.folder, mode=_OWNER)
+        self.folder.chmod(_OWNER)
+
+    def hold(self) -> AbstractContextManager[None]:
+        """Hold the folder for this process.
+
+        Raises:
+            ProjectError: another process holds it.
+        """
+        self.make()
+        return held(self.folder, f"What is learned from {self.folder.name}")
+
+    def read(self) -> Learned | None:
+        """What was learned; `None` where nothing was yet.
+
+        Raises:
+            UsageError: the record cannot be read, or a newer fabula wrote it.
+        """
+        if not self._record.is_file():
+            return None
+        try:
+            data = json.loads(read_text(self._record, _LARGEST))
+            if data.get("version", 0) > VERSION:
+                raise UsageError(
+                    f"{self._record} is of version {data['version']}; this fabula reads up to {VERSION}. Update fabula."
+                )
+            return Learned(**data | {"agents": tuple(map(str, data["agents"]))})
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+            raise UsageError(
+                f"{self._record} is damaged. `fabula learn --forget` removes it; then learn again."
+            ) from error
+
+    def write(self, learned: Learned) -> None:
+        """Put what was learned into use, if it is to be.
+
+        Raises:
+            ProjectError: it cannot be written.
+        """
+        write_atomically(self._record, json.dumps(asdict(learned), indent=2, ensure_ascii=False) + "\n", mode=PRIVATE)
+
+    @property
+    def size(self) -> int:
+        """How many bytes the folder takes."""
+        return sum(file.lstat().st_size for file in self.folder.rglob("*") if file.is_file())
+
+    def forget(self) -> None:
+        """Remove everything that was learned from the author.
+
+        Raises:
+            ProjectError: it is being learned from just now, or cannot be removed.
+        """
+        if self.folder.is_symlink():
+            self.folder.unlink()
+            return
+        with self.hold():
+            try:
+                shutil.rmtree(self.folder)
+            except OSError as error:
+                raise ProjectError(f"{self.folder} cannot be removed: {error.strerror}. Remove it yourself.") from error
+
+
+def learned_home(environ: Mapping[str, str]) -> Path:
+    """The folder with what was learned, of all authors: `fabula/learned` in the user's data folder.
+
+    A relative `XDG_DATA_HOME` is ignored, as the XDG base directory specification asks.
+    """
+    data = Path(environ.get("XDG_DATA_HOME", ""))
+    if not data.is_absolute():
+        user = Path(environ.get("HOME") or Path.home())
+        data = user / "Library" / "Application Support" if sys.platform == "darwin" else user / ".local" / "share"
+    return data / "fabula" / "learned"
+
+
+def place_of(author: str, environ: Mapping[str, str]) -> Place:
+    """The place of what was learned from an author; from whoever has given no name, if it is empty."""
+    return Place(learned_home(environ) / (slug(author) if author.strip() else NOBODY))
+
+
+def places(environ: Mapping[str, str]) -> list[Place]:
+    """The places of all authors that something was learned from, or is."""
+    home = learned_home(environ)
+    return [Place(folder) for folder in sorted(home.iterdir()) if folder.is_dir()] if home.is_dir() else []
+
+
+def the_author(names: Iterable[str]) -> str:
+    """The one author of several projects; empty where none has a name.
+
+    Raises:
+        UsageError: they have several.
+    """
+    known = list(dict.fromkeys(name.strip() for name in names if name.strip()))
+    if len(known) > 1:
+        raise UsageError(
+            f"These projects have {len(known)} authors ({', '.join(known[:5])}), who may choose differently. Name the "
+            "projects of one of them, or say --author NAME to learn from all as one."
+        )
+    return known[0] if known else ""
