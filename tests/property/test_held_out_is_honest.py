@@ -46,6 +46,7 @@ NOTHING_LEARNED = {
     "whims": World(),
     "whims, tuned much as its base": World(same=0.8),
     "whims by scene": World(scene=4, like=0.7),
+    "a good base, tuned much as it": World(base=0.8, tuned=0.8, same=0.85),
     "one pair a scene": World(scene=1),
     "the author edits, so the base is always wrong": World(base=0.02),
     "only shorter": World(shorter=0.85),

@@ -183,6 +183,71 @@ class Proposal:
             )
 
 
+def proposed(
+    projects: Sequence[Project],
+    author: str,
+    place: Place,
+    environ: Mapping[str, str],
+    *,
+    base: str = "",
+    quick: bool | None = None,
+    said: Mapping[str, str] | None = None,
+) -> Proposal:
+    """What would be learned from the choices in these projects, and in those that were learned from before.
+
+    Args:
+        projects: of the author.
+        author: whose choices they are; may be empty.
+        place: of what was learned from the author.
+        environ: variables that hold folders.
+        base: the model that is tuned; empty for the one that the projects write with.
+        quick: whether one part alone is put aside; `None` where there are pairs enough for that.
+        said: settings of the training, by name.
+
+    Raises:
+        UsageError: the projects write with several models, or with one whose weights are not here; or a setting is wrong.
+        FabulaError: a project's journal cannot be read.
+    """
+    spec = full_name(base or base_of(projects))
+    kind, _, rest = spec.partition(":")
+    if kind != "embedded":
+        raise UsageError(
+            f"Your projects write with {spec}, whose weights are not on this machine, so it cannot be tuned. Say --base "
+            f"{next(iter(KNOWN))}, or another model that runs here; new projects of that model then write with it."
+        )
+    pairs: list[Pair] = []
+    left_out: list[Mapping[str, Any]] = []
+    for project in projects:
+        found = gather([project.folder], ["near"])
+        pairs += [of_project(project.folder, pair) for pair in found.pairs]
+        left_out += found.left_out
+    known = with_known(place, pairs, [project.folder for project in projects])
+    return Proposal(
+        author,
+        spec,
+        digest_of(find_weights(rest, models_home(environ))),
+        known,
+        tuple(left_out),
+        Dpo.config("improved", said or {}),
+        len(known) >= MANY if quick is None else quick,
+    )
+
+
+def base_of(projects: Sequence[Project]) -> str:
+    """The one model that projects write with, as their last runs did.
+
+    Raises:
+        UsageError: there are several.
+    """
+    models = list(dict.fromkeys(full_name(settings_as_last_time(project).model) for project in projects))
+    if len(models) > 1:
+        raise UsageError(
+            f"These projects write with {len(models)} models ({', '.join(models[:5])}). Say with --base which one is to "
+            "learn from all of them."
+        )
+    return models[0]
+
+
 def with_known(place: Place, pairs: Sequence[Pair], projects: Sequence[Path]) -> tuple[Pair, ...]:
     """The pairs of these projects as they are now, and those that are known of the author's others.
 

@@ -6,7 +6,10 @@
     learned/NAME/report.html        and report.txt: what was found
     learned/NAME/next/              what is being learned now
 
-The folder is below the user's data folder, and nobody but its owner can read it.
+The folder is below the user's data folder, and nobody but its owner can read it. A project that nothing was written in
+yet takes the adapter of its author into use: the record of its first run says so, so the project keeps it, whatever is
+learned later. An adapter that was forgotten leaves its digest in such records, and nothing else: what it answered is
+still replayed, and what would be asked of it anew is refused (`Forgotten`).
 """
 
 from __future__ import annotations
@@ -18,13 +21,19 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.base.errors import ProjectError, UsageError
+from fabula.base.errors import ModelUnavailableError, ProjectError, UsageError
 from fabula.base.files import PRIVATE, held, inside, make_folder, read_text, write_atomically
+from fabula.engine.roles import role_key
+from fabula.models.adapters import GGUF, digest_of
+from fabula.models.known import DIGITS, find_weights, models_home
 from fabula.story import slug
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from contextlib import AbstractContextManager
+
+    from fabula.models.base import Capabilities, Model, OnText, Reply, Request
+    from fabula.project.settings import RoleTable, Settings
 
 VERSION: Final = 1
 NOBODY: Final = "author"
@@ -198,6 +207,99 @@ def places(environ: Mapping[str, str]) -> list[Place]:
     """The places of all authors that something was learned from, or is."""
     home = learned_home(environ)
     return [Place(folder) for folder in sorted(home.iterdir()) if folder.is_dir()] if home.is_dir() else []
+
+
+def learned_for(
+    settings: Settings, roles: Collection[str], environ: Mapping[str, str]
+) -> tuple[Learned, dict[str, str]] | None:
+    """What was learned from the author of a project, and the adapter of each role that it is for.
+
+    `None` where nothing was learned, it is not in use, or another model writes.
+
+    Raises:
+        UsageError: the record cannot be read.
+    """
+    place = place_of(settings.author.name, environ)
+    if not settings.author.name.strip() and not place.folder.is_dir():
+        known = places(environ)  # who has given no name here may have given one elsewhere
+        place = known[0] if len(known) == 1 else place
+    learned = place.read()
+    if learned is None or not learned.in_use or not _is_digest(learned.adapter):
+        return None
+    folder = place.adapter(learned.adapter)
+    if not (folder / GGUF).is_file() or not _is_base(settings.model, learned.base_digest, environ):
+        return None
+    named = {role_key(role): table for role, table in settings.roles.items()}
+    free = [role for role in learned.agents if role in roles and not _is_cast(named.get(role), settings.model)]
+    return (learned, {role: str(folder) for role in free}) if free else None
+
+
+def _is_cast(table: RoleTable | None, model: str) -> bool:
+    """Whether a role is played by somebody else than the model of all."""
+    return table is not None and (bool(table.play) or table.model not in ("", model))
+
+
+def _is_base(spec: str, digest: str, environ: Mapping[str, str]) -> bool:
+    kind, _, rest = spec.partition(":")
+    if kind != "embedded" or not rest:
+        return False
+    weights = find_weights(rest, models_home(environ))
+    return weights.is_file() and digest_of(weights) == digest
+
+
+def _is_digest(name: str) -> bool:
+    return len(name) == DIGITS and all(sign in "0123456789abcdef" for sign in name)
+
+
+def forgotten(adapter: Path, environ: Mapping[str, str]) -> str:
+    """The digest of an adapter that was learned and is gone; empty for any other."""
+    home = learned_home(environ)
+    is_ours = adapter.is_relative_to(home) and adapter.parent.name == "adapters" and _is_digest(adapter.name)
+    return adapter.name if is_ours and not adapter.exists() else ""
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """A model with an adapter that was forgotten: what it said is known by its identity, and nothing is asked of it.
+
+    Attributes:
+        model: it was tuned on.
+        digest: of the adapter.
+    """
+
+    model: Model
+    digest: str
+
+    @property
+    def name(self) -> str:
+        """What a user types to get the model."""
+        return self.model.name
+
+    @property
+    def identity(self) -> str:
+        """As `Adapted` has it."""
+        return f"{self.model.identity}+{self.digest}"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """The model's."""
+        return self.model.capabilities
+
+    async def ask(self, request: Request, on_text: OnText | None = None) -> Reply:  # noqa: ARG002 - as models are asked
+        """Refuse.
+
+        Raises:
+            ModelUnavailableError: always.
+        """
+        raise ModelUnavailableError(
+            "This project writes with what fabula had learned from you, which was forgotten. What was written stays; "
+            "say `fabula write --no-learned` to go on with the model as it was, or `fabula learn` to learn again.",
+            model=self.model.name,
+        )
+
+    async def close(self) -> None:
+        """Close the model."""
+        await self.model.close()
 
 
 def the_author(names: Iterable[str]) -> str:
