@@ -32,7 +32,7 @@ from fabula.models.base import NOTHING_USED
 from fabula.models.budget import Budget
 from fabula.models.prices import priced
 from fabula.project.casting import Environment, open_cast
-from fabula.project.folder import Project
+from fabula.project.folder import BRIEF, Project
 from fabula.project.settings import Settings, carried_over
 from fabula.story import Brief, Story
 from fabula.systems import find
@@ -333,12 +333,16 @@ def _decide_to_fit(journal: Journal, paths: Sequence[str]) -> None:
 
 
 _FILE, _LENGTH = "fabula_toml", "brief_asks"
-_BESIDE = ("prompts_digest", "lengths", "shortfalls", "waits")  # what a run records beside its settings
+_BESIDE = ("prompts_digest", BRIEF, "lengths", "shortfalls", "waits")  # what a run records beside its settings
 
 
 def in_the_project(project: Project) -> dict[str, Any]:
     """What fabula.toml and the brief say now; recorded with a run, to tell later what the run was given beyond it."""
-    return {_FILE: project.settings.as_tables, _LENGTH: str(asked_range(project.brief) or "")}
+    return {
+        _FILE: project.settings.as_tables,
+        _LENGTH: str(asked_range(project.brief) or ""),
+        BRIEF: project.brief_digest,
+    }
 
 
 def settings_as_last_time(project: Project, system: str = "") -> Settings:

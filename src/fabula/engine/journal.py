@@ -27,7 +27,7 @@ from fabula.base.database import connected
 from fabula.base.errors import JournalDamagedError, JournalError, JournalVersionError
 from fabula.base.files import PRIVATE
 from fabula.engine.trail import Record, Step
-from fabula.models.base import Reply, Usage
+from fabula.models.base import Message, Reply, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -66,6 +66,9 @@ _CALLS: Final = (
     "LEFT JOIN text t ON t.hash = c.reply"
 )
 _LAST: Final = 2**63 - 1  # the largest id there can be
+_MOMENTS: Final = """
+CREATE TABLE IF NOT EXISTS moment (decision INTEGER PRIMARY KEY, version INTEGER NOT NULL);
+"""
 _FAILURES: Final = """
 CREATE TABLE IF NOT EXISTS failure (id INTEGER PRIMARY KEY, path TEXT NOT NULL, run INTEGER NOT NULL, at TEXT NOT NULL);
 """
@@ -83,7 +86,7 @@ CREATE TABLE IF NOT EXISTS trail_text (path TEXT NOT NULL, number INTEGER NOT NU
 _REPLIES: Final = (
     "SELECT c.path, c.reply, t.body, c.finish, c.performer, c.detail FROM call c LEFT JOIN text t ON t.hash = c.reply"
 )
-_VERSIONS: Final = "SELECT t.body, v.source, v.at FROM version v JOIN text t ON t.hash = v.text WHERE v.path = ?"
+_VERSIONS: Final = "SELECT t.body, v.source, v.at, v.run FROM version v JOIN text t ON t.hash = v.text WHERE v.path = ?"
 _RECORD: Final = (
     "INSERT OR IGNORE INTO call (key, path, ordinal, role, performer, request, reply, finish, detail, run, at) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -132,14 +135,30 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class FreeText:
+    """A free text that was given, without its prompt (`Journal.asked`); a typed reply is none."""
+
+    id: int
+    path: str
+    role: str
+    performer: str
+    text: str
+    run: int
+
+
+@dataclass(frozen=True, slots=True)
 class Version:
-    """One text an artefact has had, and its source (`Kept.source`); `number` counts from 1."""
+    """One text an artefact has had, and its source (`Kept.source`); `number` counts from 1.
+
+    `run` is the run that kept it; 0 where it was kept outside of one, as an author's own text is.
+    """
 
     path: str
     number: int
     text: str
     source: str
     at: str
+    run: int = 0
 
     @property
     def made(self) -> bool:
@@ -263,6 +282,8 @@ class Journal:
             db.executescript(_FAILURES)
         if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'trail'").fetchone():
             db.executescript(_TRAIL)  # not in the journals of a fabula that replayed every call by its prompt
+        if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'moment'").fetchone():
+            db.executescript(_MOMENTS)  # not in the journals of a fabula that knew the second of a decision alone
 
     @property
     def older(self) -> bool:
@@ -601,6 +622,26 @@ class Journal:
         reply = self._reply(path, digest, text, finish, performer, detail)
         return Call(path, role, performer, ordinal, reply, at, messages)
 
+    def free_texts(self) -> list[FreeText]:
+        """The free texts that were given, oldest first."""
+        rows = self._all(
+            "SELECT c.id, c.path, c.role, c.performer, c.reply, t.body, c.run FROM call c "
+            "LEFT JOIN text t ON t.hash = c.reply WHERE json_extract(c.request, '$.schema') IS NULL "
+            "AND coalesce(json_array_length(c.request, '$.choices'), 0) = 0 ORDER BY c.id"
+        )
+        found = []
+        for number, path, role, performer, digest, text, run in rows:
+            if not isinstance(text, str) or _digest(text) != digest:
+                raise self._damaged(f"the reply at {path} is not the one that was recorded")
+            found.append(FreeText(number, path, role, performer, text, run))
+        return found
+
+    def asked(self, call: int) -> tuple[Message, ...]:
+        """The prompt of a call."""
+        rows = self._all("SELECT request FROM call WHERE id = ?", call)
+        with self._reading("what was asked"):
+            return tuple(Message(who, self._body(text)) for who, text in json.loads(rows[0][0])["messages"])
+
     def lose(self, request: Request, performer: str, usage: Usage) -> None:
         """Record what was paid for a call that came to nothing; the call itself is asked again the next time."""
         row = (request.path, request.role, performer, json.dumps(asdict(usage)), self._run, self._now())
@@ -648,7 +689,7 @@ class Journal:
     def versions(self, path: str) -> list[Version]:
         """The versions of an artefact, oldest first."""
         rows = self._all(f"{_VERSIONS} ORDER BY v.id", path)
-        return [Version(path, n, readable(text), source, at) for n, (text, source, at) in enumerate(rows, 1)]
+        return [Version(path, n, readable(text), source, at, run) for n, (text, source, at, run) in enumerate(rows, 1)]
 
     def newest(self, path: str) -> str | None:
         """The newest text of an artefact."""
@@ -676,7 +717,11 @@ class Journal:
         """Record a person's decision about an artefact."""
         row = (path, kind, None if text is None else _digest(text), target, self._now())
         bodies = [] if text is None else [self._text(text)]
-        self._write(*bodies, ("INSERT INTO decision (path, kind, text, target, at) VALUES (?, ?, ?, ?, ?)", row))
+        self._write(
+            *bodies,
+            ("INSERT INTO decision (path, kind, text, target, at) VALUES (?, ?, ?, ?, ?)", row),
+            ("INSERT INTO moment SELECT max(id), (SELECT coalesce(max(id), 0) FROM version) FROM decision", ()),
+        )
 
     def override(self, path: str) -> tuple[str, str] | None:
         """The text that stands in for an artefact and why, or `None`.
@@ -724,6 +769,36 @@ class Journal:
             "LEFT JOIN text t ON t.hash = d.text ORDER BY d.id"
         )
         return [Decision(*row) for row in rows]
+
+    def history(self) -> list[Version | Decision]:
+        """Every version of every artefact and every decision, undone ones too, in the order in which they came.
+
+        An older fabula noted only the second of a decision; there it stands behind all versions of that second.
+        """
+        rows = self._all(
+            "SELECT v.id, v.path, t.body, v.source, v.at, v.run FROM version v JOIN text t ON t.hash = v.text "
+            "ORDER BY v.id"
+        )
+        numbers: Counter[str] = Counter()
+        versions: list[tuple[int, Version]] = []
+        for number, path, text, source, at, run in rows:
+            numbers[path] += 1
+            versions.append((number, Version(path, numbers[path], readable(text), source, at, run)))
+        known = self._all("SELECT 1 FROM sqlite_master WHERE name = 'moment'")
+        after = dict(self._all("SELECT decision, version FROM moment")) if known else {}
+        decisions = self._all(
+            "SELECT d.id, d.path, d.kind, t.body, d.at, d.target FROM decision d "
+            "LEFT JOIN text t ON t.hash = d.text ORDER BY d.id"
+        )
+        found: list[Version | Decision] = []
+        done = 0
+        for decision in (Decision(*row) for row in decisions):
+            last = after.get(decision.id)
+            while done < len(versions) and _came_before(versions[done], decision, last):
+                found.append(versions[done][1])
+                done += 1
+            found.append(decision)
+        return [*found, *(version for _, version in versions[done:])]
 
     def decided(self) -> dict[str, str]:
         """A digest of what stands decided about each artefact; an approval changes no text and is left out."""
@@ -779,6 +854,11 @@ class Journal:
                 tuple(json.loads(reached)),
                 tuple(json.loads(shortfalls)),
             )
+
+
+def _came_before(version: tuple[int, Version], decision: Decision, last: int | None) -> bool:
+    """Whether a version came before a decision; `last` is the last version that did, where that was noted."""
+    return version[0] <= last if last is not None else version[1].at <= decision.at
 
 
 def _within(path: str, under: str) -> bool:

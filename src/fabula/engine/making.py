@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from fabula.engine.journal import Decision, Journal
     from fabula.models.base import Reply, Request
 
+WISHES: Final = "The author of the story wishes this of the text that you are working on:"
+"""What stands behind a prompt before the wishes for the text that it asks for."""
 _OWN_TEXTS: Final = ("edit", "rewrite", "continue")  # decisions that give an artefact a text of the author's
 _DIGITS: Final = 8
 _FITTED: Final = re.compile(rf"/fit-\d+/[0-9a-f]{{{_DIGITS}}}(?=/)")

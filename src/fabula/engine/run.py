@@ -22,7 +22,7 @@ from fabula.engine.context import Mode, RunContext
 from fabula.engine.dry_run import PlannedCall, placeholder, sketched, usual
 from fabula.engine.events import CallFinished, CallLost, CallStarted, Kept, Noted, Removed, Repaired, TextArrived
 from fabula.engine.journal import call_key
-from fabula.engine.making import Continuation, Revision, Wanted, announced_as, made, making_now
+from fabula.engine.making import WISHES, Continuation, Revision, Wanted, announced_as, made, making_now
 from fabula.engine.roles import Person, Program, drawn, is_person, role_key
 from fabula.engine.staleness import (
     MARK,
@@ -67,7 +67,6 @@ _BLANKS = re.compile(r"(?<!\s)\s{100,}+")
 _UNSET = Sampling()
 _USUAL_TEMPERATURE, _WARMER, _WARMEST = 0.7, 0.15, 1.0
 _MORE, _LEAST_MORE, _MOST_MORE = 3, 150, 1000
-_WISHES = "The author of the story wishes this of the text that you are working on:"
 _REMARK = (
     "Your last answer could not be used. {} This time, give what is asked for above, and give it in your own words."
 )
@@ -705,7 +704,7 @@ class Run:
             messages = messages[:-1]
         drawing = drawn(part.sampling, sampling or _UNSET, part.base)
         if (making := making_now()) is not None and making.wishes:
-            messages = _with_remark(messages, "\n".join([_WISHES, *(f"- {wish}" for wish in making.wishes)]))
+            messages = _with_remark(messages, "\n".join([WISHES, *(f"- {wish}" for wish in making.wishes)]))
         if self.draw:
             messages = messages if aids else _with_remark(messages, self.remark)
             usual = _USUAL_TEMPERATURE if drawing.temperature is None else drawing.temperature

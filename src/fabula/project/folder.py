@@ -13,6 +13,7 @@ import os
 import re
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -50,6 +51,8 @@ SUFFIXES: Final = (".md", ".yaml", ".csv")
 _OTHERS: Final = (".fabula", "chat", "reports", "cards", "world")  # folders that are read or written, too
 _MADE_AT_ONCE: Final = ("plan", "story")  # the others are made with their first file
 STORY: Final = "story.md"
+BRIEF: Final = "brief_digest"
+"""Under this name a run records which brief it was of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +167,11 @@ class Project:
     def brief(self) -> Brief:
         """What `brief.md` asks."""
         return Brief.read(self.brief_file)
+
+    @property
+    def brief_digest(self) -> str:
+        """What tells the brief as it is now from any other."""
+        return sha256(self.brief.write().encode("utf-8", "replace")).hexdigest()
 
     @property
     def journal(self) -> Journal:

@@ -7,6 +7,7 @@ from typing import Final
 import typer
 
 from fabula.cli.commands.data_backtranslate import backtranslate
+from fabula.cli.commands.data_preferences import preferences
 
 _HELP: Final = "Make training data, and say what it is made from."
 data = typer.Typer(help=_HELP, rich_markup_mode="rich", add_completion=False)
@@ -18,3 +19,4 @@ def _group() -> None:
 
 
 data.command("backtranslate")(backtranslate)
+data.command("preferences")(preferences)

@@ -1,0 +1,343 @@
+"""Pairs from what an author did with the texts of a project: kept, replaced, edited, taken back.
+
+The texts of an artefact come in *episodes*. One begins where a model wrote the text from what stood above it, and goes
+on as long as only the author's own decisions replace it: an edit, a rewritten passage, another take, a note. It ends
+where something above the text changed, since a later text then answers another prompt. The text that an episode ends
+with is what the author let stand. It is preferred to every other text of the episode that a model wrote, under the
+prompt that asked for that one. A decision that was taken back needs no rule of its own: its text is one of the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from rapidfuzz.distance import LCSseq
+
+from fabula.base.characters import readable
+from fabula.engine.journal import Decision, Version
+from fabula.engine.making import WISHES
+from fabula.engine.run import DRAFTS
+from fabula.models.base import Message
+from fabula.project.folder import BRIEF, STORY
+from fabula.story import plain
+from fabula.training.examples import Pair
+from fabula.training.pairs import SAME, Found, changed_share, same_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from fabula.engine.journal import FreeText, Journal
+    from fabula.project.folder import Project
+
+OWN: Final = ("edited", "rewritten")  # sources of versions that are the author's own
+_REPLACING: Final = ("edit", "rewrite", "retake", "revise")
+_KINDS: Final = {"edit": "edit", "rewrite": "rewrite", "retake": "retake", "revise": "note"}
+_PLANS: Final = ("plan/", "role-play/")
+_MOST_OF_IT: Final = 0.6  # of a text's words that stand in a reply, for the reply to have given it
+_LARGEST: Final = 200_000  # characters of a reply; of a prompt ten times as many
+
+TOGETHER = "several replies made the text"
+WAITING = "another text was asked for, and none came that answers the same prompt"
+BRIEF_CHANGED = "the brief was changed before the edit"
+PLAN_CHANGED = "the plan was changed together with the edit"
+TOO_LARGE = "the texts are too large"
+
+
+def history_pairs(project: Project, name: str) -> Found:
+    """The pairs that an author's decisions in a project give; `name` is what the project is called in them.
+
+    Raises:
+        JournalDamagedError: the journal cannot be read.
+        JournalVersionError: a newer fabula wrote it.
+        UsageError: the project's files cannot be read.
+    """
+    with project.journal as journal:
+        history = _History(journal, project.brief_digest, readable(name))
+        made = [one for path in history.paths for one in history.pairs_of(path)]
+    return Found(tuple(m for m in made if isinstance(m, Pair)), tuple(m for m in made if not isinstance(m, Pair)))
+
+
+@dataclass
+class _Episode:
+    """The texts of an artefact from one writing to the next, and the decisions that each of them followed on.
+
+    `waits`: another text was asked for after the last one. `joined`: it goes on from a text that was there before.
+    """
+
+    texts: list[Version] = field(default_factory=list)
+    causes: list[tuple[Decision, ...]] = field(default_factory=list)
+    joined: bool = False
+    waits: bool = False
+
+    def has(self, text: str) -> bool:
+        """Whether a text is one of the episode's."""
+        return any(one.text == text for one in self.texts)
+
+    def last(self, undone: frozenset[int]) -> Version:
+        """The text that the author let stand; what was taken back and not gone through again does not."""
+        at = len(self.texts) - 1
+        while at and any(one.id in undone for one in self.causes[at]):
+            at -= 1
+        return self.first(self.texts[at].text)
+
+    def first(self, text: str) -> Version:
+        """The version with which a text came."""
+        return next(one for one in self.texts if one.text == text)
+
+
+@dataclass
+class _History:
+    """What a project's journal says about its texts."""
+
+    journal: Journal
+    brief: str
+    name: str
+
+    @cached_property
+    def events(self) -> list[Version | Decision]:
+        """All versions and decisions, in order."""
+        return self.journal.history()
+
+    @cached_property
+    def paths(self) -> list[str]:
+        """The artefacts that a person decided anything about, in order."""
+        decided = {one.path for one in self.events if isinstance(one, Decision) and one.kind in _REPLACING}
+        return sorted(path for path in decided if path != STORY and path in self.files)
+
+    @cached_property
+    def files(self) -> dict[str, str]:
+        """The file of each artefact."""
+        return self.journal.places()
+
+    @cached_property
+    def undone(self) -> frozenset[int]:
+        """The decisions that were taken back."""
+        return frozenset(d.target or 0 for d in self.events if isinstance(d, Decision) and d.kind == "undo")
+
+    @cached_property
+    def replies(self) -> list[FreeText]:
+        """The free texts that were given."""
+        return self.journal.free_texts()
+
+    @cached_property
+    def by_text(self) -> dict[str, list[FreeText]]:
+        """The same by what they say."""
+        found: dict[str, list[FreeText]] = {}
+        for reply in self.replies:
+            found.setdefault(plain(readable(reply.text)), []).append(reply)
+        return found
+
+    @cached_property
+    def runs(self) -> list[dict[str, Any]]:
+        """All runs, oldest first."""
+        return self.journal.runs()
+
+    @cached_property
+    def briefs(self) -> dict[int, str]:
+        """The brief of each run, as far as that was recorded."""
+        return {run["id"]: str(run["settings"].get(BRIEF, "")) for run in self.runs}
+
+    # what a text came from ------------------------------------------------------------------------------------------
+
+    def reply_of(self, version: Version, *, whole: bool = False) -> tuple[FreeText, float] | None:
+        """The reply that a text is, or most of it, and how much of it that is; `whole` takes nothing less than all."""
+        text = plain(version.text)
+        same = [one for one in self.by_text.get(text, ()) if _is_asked_for(one, version.path)]
+        same = same or self.by_text.get(text, [])
+        if same:
+            return same[-1], 1.0
+        if whole:
+            return None
+        words = text.split()
+        near = [
+            (LCSseq.normalized_similarity(one.text.split(), words), one)
+            for one in self.replies
+            if _is_asked_for(one, version.path)
+        ]
+        share, best = max(near, key=lambda one: (one[0], one[1].id), default=(0.0, None))
+        return (best, share) if best is not None and share >= _MOST_OF_IT else None
+
+    def prompt_of(self, reply: FreeText) -> tuple[Message, ...]:
+        """What was asked for a reply; first words that its model was given are part of the reply."""
+        messages = self.journal.asked(reply.id)
+        return messages[:-1] if messages[-1].role == "assistant" else messages
+
+    # episodes -------------------------------------------------------------------------------------------------------
+
+    def episodes(self, path: str) -> Iterator[_Episode]:
+        """The episodes of an artefact, oldest first."""
+        now = _Episode()
+        since: list[Decision] = []
+        undone: set[int] = set()
+        for event in self.events:
+            if event.path != path:
+                continue
+            if isinstance(event, Decision):
+                since.append(event)
+                undone |= {event.target or 0} if event.kind == "undo" else set()
+                continue
+            if now.texts and not self._goes_on(now, event, since):
+                now.waits = _is_waited_for(since, undone)
+                yield now
+                now = _Episode(joined=any(one.kind == "continue" for one in since))
+            now.texts.append(event)
+            now.causes.append(tuple(one for one in since if one.kind in _REPLACING and one.id not in undone))
+            since = []
+        if now.texts:
+            now.waits = _is_waited_for(since, undone)
+            yield now
+
+    def _goes_on(self, now: _Episode, version: Version, since: Sequence[Decision]) -> bool:
+        """Whether a version belongs to an episode: the author's own, one of its texts, or asked for by them alone."""
+        if version.source in OWN or now.has(version.text):
+            return True
+        if not any(one.kind in _REPLACING for one in since):
+            return False
+        found = self.reply_of(version, whole=now.joined)
+        if found is None:
+            return False
+        asked = self.prompt_of(found[0])
+        for text in now.texts:
+            if any(plain(text.text) in message.content for message in asked):
+                return True
+            before = self.reply_of(text, whole=now.joined)
+            if before is not None and _without_wishes(self.prompt_of(before[0])) == _without_wishes(asked):
+                return True
+        return False
+
+    # pairs ----------------------------------------------------------------------------------------------------------
+
+    def pairs_of(self, path: str) -> Iterator[Pair | Mapping[str, Any]]:
+        """The pairs that an artefact gives, and what gives none."""
+        for episode in self.episodes(path):
+            last = episode.last(self.undone)
+            for at, one in enumerate(episode.texts):
+                if one.source not in OWN and one == episode.first(one.text) and one != last:
+                    yield self._pair(episode, at, last)
+
+    def _pair(self, episode: _Episode, at: int, last: Version) -> Pair | Mapping[str, Any]:
+        """The pair of a text that a model wrote and the one that stands instead; else why there is none."""
+        rejected = episode.texts[at]
+        decision = self._decided(episode, at)
+        kind = _KINDS[decision.kind] if decision else "edit"
+        if kind == "retake" and self._is_approved(last):
+            kind = "approval"
+        source: dict[str, Any] = {
+            "project": self.name,
+            "path": readable(rejected.path),
+            "rejected_version": rejected.number,
+            "chosen_version": last.number,
+            "at": decision.at if decision else last.at,
+            "judge": "author",
+        }
+        if decision and decision.text and decision.kind in ("retake", "revise"):
+            source["note"] = readable(decision.text)
+        found = self.reply_of(rejected, whole=episode.joined)
+        messages: tuple[Message, ...] = ()
+        if found is not None:
+            messages = self.prompt_of(found[0])
+            if any(plain(last.text) in message.content for message in messages):  # it was revised, in vain
+                found = self.reply_of(last, whole=episode.joined)
+                messages = self.prompt_of(found[0]) if found else ()
+        if reason := self._objection(episode, rejected, last, found, messages):
+            return {**source, "kind": kind, "reason": reason}
+        assert found is not None  # noqa: S101 - `_objection` says so
+        source |= {"by": found[0].performer, "changed": round(changed_share(rejected.text, last.text), 4)}
+        if found[1] < 1:
+            source["of_reply"] = round(found[1], 4)
+        return Pair(
+            id=f"{self.name}/{source['path']}/{rejected.number}-{last.number}",
+            agent=found[0].role,
+            group=f"{self.name}/{source['path']}",
+            messages=tuple(Message(one.role, readable(one.content)) for one in messages),
+            chosen=readable(last.text),
+            rejected=readable(rejected.text),
+            kind=kind,
+            chosen_first=last.number < rejected.number,
+            source=source,
+        )
+
+    def _objection(
+        self,
+        episode: _Episode,
+        rejected: Version,
+        last: Version,
+        found: tuple[FreeText, float] | None,
+        messages: Sequence[Message],
+    ) -> str:
+        """Why two texts are no pair; empty if they are."""
+        if episode.waits:
+            return WAITING
+        if same_words(rejected.text, last.text):
+            return SAME
+        if found is None or not messages:
+            return TOGETHER
+        sizes = len(rejected.text), len(last.text), sum(len(one.content) for one in messages) // 10
+        if max(sizes) > _LARGEST:
+            return TOO_LARGE
+        if last.source in OWN:
+            return self._changed_beside(rejected, last, found[0])
+        return ""
+
+    def _changed_beside(self, rejected: Version, last: Version, reply: FreeText) -> str:
+        """What else the author changed, so that the edit may follow from that; empty where nothing was."""
+        later = (run["id"] for run in self.runs if run["at"] >= last.at)
+        before, after = self.briefs.get(reply.run), self.briefs.get(next(later, 0), self.brief)
+        if before and after and before != after:
+            return BRIEF_CHANGED
+        return PLAN_CHANGED if self._plan_changed_around(last, rejected) else ""
+
+    def _plan_changed_around(self, edit: Version, rejected: Version) -> bool:
+        """Whether the author changed a plan that the text was written from, between the same two runs."""
+        begin = end = self.events.index(edit)
+        while begin and not _is_made(self.events[begin - 1]):
+            begin -= 1
+        while end + 1 < len(self.events) and not _is_made(self.events[end + 1]):
+            end += 1
+        there = {one.path for one in self.events[: self.events.index(rejected)] if isinstance(one, Version)}
+        return any(
+            isinstance(one, Version)
+            and one.source in OWN
+            and one.path != rejected.path
+            and one.path in there
+            and self.files.get(one.path, "").startswith(_PLANS)
+            for one in self.events[begin : end + 1]
+        )
+
+    def _decided(self, episode: _Episode, at: int) -> Decision | None:
+        """The decision by which a text was replaced: the one that was taken back, or the next one."""
+        for one in episode.causes[at]:
+            if one.id in self.undone:
+                return one
+        later = [one for causes in episode.causes[at + 1 :] for one in causes if one.id not in self.undone]
+        return later[0] if later else None
+
+    def _is_approved(self, version: Version) -> bool:
+        return any(
+            one.kind == "approve" and one.path == version.path and one.text == version.text
+            for one in self.events
+            if isinstance(one, Decision) and one.id not in self.undone
+        )
+
+
+def _is_asked_for(reply: FreeText, path: str) -> bool:
+    """Whether a reply was asked for while an artefact, or its draft, was made; not to rewrite a passage of it."""
+    above, _, name = path.rpartition("/")
+    draft = f"{above}/{DRAFTS}/{name}" if above else f"{DRAFTS}/{name}"
+    return reply.path.startswith((f"{path}/", f"{draft}/")) and not reply.path.startswith(f"{path}/rewrite/")
+
+
+def _is_waited_for(since: Sequence[Decision], undone: set[int]) -> bool:
+    """Whether another text was asked for, and that was not taken back."""
+    return any(one.kind in ("retake", "revise") and one.id not in undone for one in since)
+
+
+def _is_made(event: Version | Decision) -> bool:
+    return isinstance(event, Version) and event.source not in OWN
+
+
+def _without_wishes(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """A prompt without the author's wishes that stand behind it."""
+    return tuple(Message(one.role, one.content.partition(f"\n\n{WISHES}")[0]) for one in messages)
