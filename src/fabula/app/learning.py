@@ -18,11 +18,16 @@ from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from fabula.app.preferences import HOW, gather
+from fabula.app.writing import settings_as_last_time
 from fabula.base.errors import UsageError
+from fabula.base.extras import require
 from fabula.base.files import PRIVATE, make_folder, read_text, write_atomically
 from fabula.measure.report.page import Section, bullets, estimate_cells, figure, html_table, joined, page, paragraph
 from fabula.measure.report.pictures import intervals_svg
 from fabula.models.adapters import GGUF, digest_of
+from fabula.models.known import KNOWN, find_weights, models_home
+from fabula.project.casting import full_name
 from fabula.project.learned import Learned, Place
 from fabula.stats.estimate import Estimate
 from fabula.training.examples import DataCard, read_pairs, write_data
@@ -43,6 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from fabula.project.folder import Project
     from fabula.stats.estimate import Scored
     from fabula.training.examples import Pair
 
@@ -51,10 +57,8 @@ _INNER: Final = 10  # one of so many parts of what is learned from tells when to
 _FEWEST: Final = 12  # pairs of which a fifth can be put aside, a tenth tell when to stop, and 8 be learned from
 _FEWEST_UNITS: Final = 2
 _LARGEST: Final = 50_000_000
-_MORE: Final = (
-    "Pairs come from what you do while you write: edit a text, have one written anew with `fabula retake` and keep the "
-    "better, go back to an earlier one with `fabula edit`, let two candidates compete"
-)
+MANY: Final = 200
+"""Pairs from which on one training is enough: a fifth of them can show something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +160,7 @@ class Proposal:
         places = len({self.units[index] for part in self.parts for index in part})
         held = f"{self.held_out:,} held-out pairs from {places:,} {'place' if places == 1 else 'places'}"
         if (least := self.least) is None:
-            return f"{held} can show nothing, however well the tuned model ranks them. {_MORE}."
+            return f"{held} can show nothing, however well the tuned model ranks them. {HOW}"
         return (
             f"{held}: an improvement can be shown if the tuned model mends at least {least:,} of the errors that the "
             "model makes as it is, and makes no new ones."
@@ -171,15 +175,14 @@ class Proposal:
         count = len(self.pairs)
         if count >= _FEWEST and len(set(self.units)) < _FEWEST_UNITS:
             raise UsageError(
-                f"All {count} pairs come from one place, so none could be kept aside to see what was learned. {_MORE}, "
-                "in other scenes too."
+                f"All {count} pairs come from one place, so none could be kept aside to see what was learned. {HOW}"
             )
         if count < _FEWEST or min(len(_learnt(self.without(part))[0]) for part in self.parts) < FEWEST_PAIRS:
             has = "1 pair of texts says" if count == 1 else f"{count or 'No'} pairs of texts say"
             more = f"{_FEWEST} or more" if count < _FEWEST else f"more than {count}, from more places"
             raise UsageError(
                 f"{has} what you prefer, and it takes {more}, so that {FEWEST_PAIRS} can be learned from and others "
-                f"kept aside. {_MORE}."
+                f"kept aside. {HOW}"
             )
 
 
@@ -205,15 +208,15 @@ def proposed(
         said: settings of the training, by name.
 
     Raises:
-        UsageError: the projects write with several models, or with one whose weights are not here; or a setting is wrong.
+        UsageError: the projects write with several models, or with one whose weights are not here.
         FabulaError: a project's journal cannot be read.
     """
     spec = full_name(base or base_of(projects))
     kind, _, rest = spec.partition(":")
     if kind != "embedded":
         raise UsageError(
-            f"Your projects write with {spec}, whose weights are not on this machine, so it cannot be tuned. Say --base "
-            f"{next(iter(KNOWN))}, or another model that runs here; new projects of that model then write with it."
+            f"Your projects write with {spec}, whose weights are not on this machine, so it cannot be tuned. Say "
+            f"--base {next(iter(KNOWN))}, or another model that runs here; new projects of that model then use it."
         )
     pairs: list[Pair] = []
     left_out: list[Mapping[str, Any]] = []
@@ -228,7 +231,7 @@ def proposed(
         digest_of(find_weights(rest, models_home(environ))),
         known,
         tuple(left_out),
-        Dpo.config("improved", said or {}),
+        dict(said or {}),
         len(known) >= MANY if quick is None else quick,
     )
 
@@ -242,8 +245,8 @@ def base_of(projects: Sequence[Project]) -> str:
     models = list(dict.fromkeys(full_name(settings_as_last_time(project).model) for project in projects))
     if len(models) > 1:
         raise UsageError(
-            f"These projects write with {len(models)} models ({', '.join(models[:5])}). Say with --base which one is to "
-            "learn from all of them."
+            f"These projects write with {len(models)} models ({', '.join(models[:5])}). Say with --base which one is "
+            "to learn from all of them."
         )
     return models[0]
 
@@ -396,6 +399,21 @@ def _finished(
     place.write(learned)
     shutil.rmtree(place.next)
     return learned
+
+
+def needs_of(proposal: Proposal, environ: Mapping[str, str]) -> Needs:
+    """What one of the trainings takes, as far as that can be known."""
+    return Needs(0)
+
+
+def trainer_for(proposal: Proposal, environ: Mapping[str, str], tell: Callable[[str], None]) -> Trainer:
+    """Who tunes the base that is proposed.
+
+    Raises:
+        UsageError: what training needs is not installed, or the base cannot be tuned.
+    """
+    require("torch", "train", "Learning from your choices")
+    raise NotImplementedError
 
 
 # the report -----------------------------------------------------------------------------------------------------------

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
-from fabula.stats.baselines import length
 from fabula.stats.estimate import Estimate, Unscored
 from fabula.stats.intervals import FEWEST, mean_of, share_among
+from fabula.training.pairs import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -29,10 +29,10 @@ FEWEST_PAIRS: Final = 8
 """Pairs below which nothing is trained: an adapter of fewer knows these few texts and no preference."""
 MANY_PROJECTS: Final = 8
 """Projects from which on a whole project is kept together, and not each scene by itself."""
-ALWAYS_LATER: Final = frozenset({"edit"})
+ALWAYS_LATER: Final = frozenset({"edit", "rewrite"})
 """Kinds of pairs whose chosen text is the later one however the author chooses."""
 TUNED, BASE, LONGER, SHORTER, LATER = "tuned", "base", "longer", "shorter", "later"
-RULES: Final = (LONGER, SHORTER, LATER)
+COMPARED: Final = (LONGER, SHORTER, LATER)
 _HALF: Final = 0.5
 
 
@@ -99,7 +99,8 @@ def is_above(scored: Scored) -> bool:
 def compared(rows: Sequence[Margins]) -> Comparison:
     """How the tuned model, its base and the rules rank the same held-out pairs."""
     units = [row.unit for row in rows]
-    hits = {TUNED: [_hit(row.tuned) for row in rows], BASE: [_hit(row.base) for row in rows], **_rules(rows)}
+    hits = {TUNED: [_hit(row.tuned) for row in rows], BASE: [_hit(row.base) for row in rows]}
+    hits |= {rule: [_by_rule(rule, row.pair) for row in rows] for rule in COMPARED}
     right = {name: share_among(own, units, method="share of pairs ranked rightly") for name, own in hits.items()}
     return Comparison(
         right,
@@ -164,23 +165,9 @@ def _hit(margin: float) -> float:
     return _HALF if margin == 0 or math.isnan(margin) else float(margin > 0)
 
 
-def _rules(rows: Sequence[Margins]) -> dict[str, list[float]]:
-    apart = []
-    for row in rows:
-        chosen, rejected = length((row.pair.chosen, row.pair.rejected))
-        apart.append(chosen - rejected)
-    return {
-        LONGER: [_hit(words) for words in apart],
-        SHORTER: [_hit(-words) for words in apart],
-        LATER: [_later(row.pair) for row in rows],
-    }
-
-
-def _later(pair: Pair) -> float:
-    """What the rule *later* is worth on a pair; a half where no other order was possible, or none is known."""
-    if pair.chosen_first is None or pair.kind in ALWAYS_LATER:
-        return _HALF
-    return float(not pair.chosen_first)
+def _by_rule(rule: str, pair: Pair) -> float:
+    """Whether a trivial rule ranks a pair rightly; a half where no other order was possible, or none is known."""
+    return _HALF if rule == LATER and pair.kind in ALWAYS_LATER else RULES[rule](pair)
 
 
 def said(name: str) -> str:
@@ -193,6 +180,11 @@ def _reason(name: str, scored: Scored) -> str:
         units = "pairs come from too few places for an interval"
         return f"Against {said(name)} nothing can be shown: the held-out {units} (it takes {FEWEST})."
     points = f"{scored.value:+.0%} ({scored.low:+.0%} to {scored.high:+.0%})"
+    if name == LATER:
+        return (
+            f"It is not shown to be above {said(name)}: {points}. You mostly kept what came later, and no model sees "
+            "in a text when it came; `--use-anyway` uses what was learned all the same."
+        )
     if scored.value <= 0:
         return f"It is not above {said(name)}: {points}. More pairs alone would not change that."
     needed = math.ceil(scored.n * ((scored.value - scored.low) / scored.value) ** 2)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from fabula.app.learning import Proposal, learn as learn_from, needs_of, proposed, trainer_for
+from fabula.app.learning import learn as learn_from
+from fabula.app.learning import needs_of, proposed, trainer_for
 from fabula.base.errors import UsageError
 from fabula.base.files import read_text
 from fabula.cli.opening import terminal_of
@@ -24,7 +25,7 @@ from fabula.project.learned import place_of, places, the_author
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabula.app.learning import Needs
+    from fabula.app.learning import Needs, Proposal
     from fabula.cli.terminal import Terminal
     from fabula.project.learned import Learned, Place
 
@@ -42,8 +43,13 @@ class Learning:
         str, typer.Option(metavar="MODEL", help="The model that is tuned; default: the one the projects write with.")
     ] = ""
     quick: Annotated[
-        bool, typer.Option("--quick", help="Train once and not six times; the report then rests on a fifth.")
-    ] = False
+        bool | None,
+        typer.Option(
+            "--quick/--thorough",
+            help="Train once, with a report on a fifth of the pairs; or six times, with one on all of them.",
+            show_default="thorough, below 200 pairs",
+        ),
+    ] = None
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="A setting of the training. Repeatable.")
     ] = None
@@ -87,13 +93,19 @@ def learn(
     opened = [Project.open(folder) for folder in folders]
     author = learning.author or the_author(project.settings.author.name for project in opened)
     place = place_of(author, terminal.environ)
-    proposal = proposed(
-        opened, author, place, terminal.environ, base=learning.base, quick=learning.quick, said=learning.set_ or ()
-    )
+    said = dict(_setting(value) for value in learning.set_ or ())
+    proposal = proposed(opened, author, place, terminal.environ, base=learning.base, quick=learning.quick, said=said)
     if instead.dry_run:
         _dry_run(terminal, proposal)
         return
     _learn(terminal, proposal, place, anyway=learning.use_anyway)
+
+
+def _setting(value: str) -> tuple[str, str]:
+    name, equals, said = value.partition("=")
+    if not equals or not name.strip() or not said.strip():
+        raise UsageError(f"--set {value!r} is not of the form FIELD=VALUE.")
+    return name.strip(), said.strip()
 
 
 def _learn(terminal: Terminal, proposal: Proposal, place: Place, *, anyway: bool) -> None:
